@@ -1,0 +1,60 @@
+import type { RequestOptions } from "node:https";
+import { KubeConfig } from "@kubernetes/client-node";
+import type { ClusterConnection } from "../runtime/kubernetes/connection";
+
+/** A kubeconfig, or one of its contexts, that cannot be used. */
+export class KubeconfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "KubeconfigError";
+  }
+}
+
+/**
+ * The connection that a kubeconfig describes: client certificates, tokens, and the login programs of the cloud
+ * providers, which are asked again when their token has expired.
+ *
+ * @param path a kubeconfig's file. @default `$KUBECONFIG`, else `~/.kube/config`
+ * @param context the context to use. @default the kubeconfig's current one
+ * @throws KubeconfigError where there is no such context
+ */
+export async function connectionFromKubeconfig(path?: string, context?: string): Promise<ClusterConnection> {
+  const config = new KubeConfig();
+  if (path) config.loadFromFile(path);
+  else config.loadFromDefault();
+  if (context) {
+    const known = config.getContexts().map(({ name }) => name);
+    if (!known.includes(context)) {
+      throw new KubeconfigError(
+        `the kubeconfig has no context "${context}". It has: ${known.join(", ") || "none"} (kubectl config get-contexts).`,
+      );
+    }
+    config.setCurrentContext(context);
+  }
+  const cluster = config.getCurrentCluster();
+  if (!cluster) throw new KubeconfigError("the kubeconfig has no current context. Name one with --context.");
+  const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
+  const tls: RequestOptions = {};
+  await config.applyToHTTPSOptions(tls);
+  return {
+    server: cluster.server,
+    ...(namespace && { namespace }),
+    ...(cluster.skipTLSVerify && { skipVerification: true }),
+    ...(cluster.tlsServerName && { serverName: cluster.tlsServerName }),
+    ...(isPem(tls.ca) && { certificateAuthority: tls.ca }),
+    ...(isPem(tls.cert) && { certificate: tls.cert }),
+    ...(isPem(tls.key) && { privateKey: tls.key }),
+    token: () => bearerToken(config),
+  };
+}
+
+async function bearerToken(config: KubeConfig): Promise<string | undefined> {
+  const options: RequestOptions = {};
+  await config.applyToHTTPSOptions(options);
+  const authorization = (options.headers as Record<string, string> | undefined)?.["Authorization"];
+  return authorization?.replace(/^Bearer /, "");
+}
+
+function isPem(value: unknown): value is string | Buffer {
+  return typeof value === "string" || Buffer.isBuffer(value);
+}

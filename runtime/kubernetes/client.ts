@@ -1,0 +1,193 @@
+import type { IncomingMessage } from "node:http";
+import type { ClusterConnection } from "./connection";
+import { isApiError } from "./errors";
+import type { JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
+import { type Resource, resourcePath } from "./resource";
+import { HttpTransport, type RequestReport } from "./transport";
+
+/** A page of a list. */
+interface ObjectList {
+  metadata: { resourceVersion: string; continue?: string };
+  items: KubernetesObject[];
+}
+
+/** What a list or a watch covers. */
+export interface Selection {
+  /** @default every namespace */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  /** Give `metadata` alone (`PartialObjectMetadata`). @default false */
+  readonly metadataOnly?: boolean;
+}
+
+/** How {@link KubernetesClient.apply} writes. */
+export interface ApplyOptions {
+  readonly fieldManager: string;
+  /** Take fields over that other managers own. @default false */
+  readonly force?: boolean;
+  /** "status" to write that subresource. */
+  readonly subresource?: string;
+}
+
+/** Which object {@link KubernetesClient.delete} deletes. */
+export interface DeleteOptions {
+  /** Only the object with this uid: one that took the name since is spared. */
+  readonly uid?: string;
+  readonly propagation?: "Background" | "Foreground" | "Orphan";
+}
+
+const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/** Large enough that most lists are one page, small enough that no answer is tens of megabytes. */
+const PAGE_SIZE = 500;
+
+/**
+ * A small Kubernetes client: the verbs that the engine uses, and nothing generated.
+ *
+ * Every method throws `ApiError` where the API server refuses and `ApiUnreachableError` where it does not answer.
+ */
+export class KubernetesClient {
+  private readonly transport: HttpTransport;
+  /** The namespace to use where none is named. */
+  readonly namespace: string;
+
+  constructor(connection: ClusterConnection, onRequest?: (report: RequestReport) => void) {
+    this.transport = new HttpTransport(connection, onRequest);
+    this.namespace = connection.namespace ?? "default";
+  }
+
+  /** The object, or undefined where there is none of that name. */
+  async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
+    try {
+      return await this.read<KubernetesObject>(resourcePath(resource, name));
+    } catch (error) {
+      if (isApiError(error, 404)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Reads any path of the API, such as "/apis/apps/v1". */
+  async read<T>(path: string): Promise<T> {
+    return (await this.transport.send<T>({ method: "GET", path })).body;
+  }
+
+  /**
+   * Every object of the selection, page by page.
+   * @param onPage called with each page's items, so that a caller need not hold them all
+   * @returns the resourceVersion from which a watch goes on
+   */
+  async list(
+    resource: Resource,
+    selection: Selection,
+    onPage: (items: KubernetesObject[]) => void,
+    signal?: AbortSignal,
+  ): Promise<string> {
+    let continueToken = "";
+    for (;;) {
+      const query = selectionQuery(selection, { limit: String(PAGE_SIZE), continue: continueToken });
+      const { body } = await this.transport.send<ObjectList>({
+        method: "GET",
+        path: `${resourcePath(resource, selection)}?${query}`,
+        ...(selection.metadataOnly && { accept: METADATA_LIST }),
+        ...(signal && { signal }),
+      });
+      // The items of a list carry neither apiVersion nor kind, those of a watch do.
+      onPage(body.items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })));
+      continueToken = body.metadata.continue ?? "";
+      if (!continueToken) return body.metadata.resourceVersion;
+    }
+  }
+
+  /** Opens a watch with bookmarks, as a stream of lines of JSON. */
+  watch(
+    resource: Resource,
+    selection: Selection,
+    options: { resourceVersion: string; timeoutSeconds: number; signal: AbortSignal },
+  ): Promise<IncomingMessage> {
+    const query = selectionQuery(selection, {
+      watch: "true",
+      allowWatchBookmarks: "true",
+      resourceVersion: options.resourceVersion,
+      timeoutSeconds: String(options.timeoutSeconds),
+    });
+    return this.transport.open({
+      method: "GET",
+      path: `${resourcePath(resource, selection)}?${query}`,
+      signal: options.signal,
+      ...(selection.metadataOnly && { accept: METADATA }),
+    });
+  }
+
+  /** Creates an object by POST. With `dryRun` the server checks it, admission included, and stores nothing. */
+  async create(
+    resource: Resource,
+    manifest: Manifest,
+    options: { dryRun?: boolean } = {},
+  ): Promise<KubernetesObject> {
+    const path = `${resourcePath(resource, { namespace: manifest.metadata.namespace })}${options.dryRun ? "?dryRun=All" : ""}`;
+    return (await this.transport.send<KubernetesObject>({ method: "POST", path, body: manifest })).body;
+  }
+
+  /** Replaces an object whole; with `metadata.resourceVersion`, only that version of it. */
+  async replace(resource: Resource, object: Manifest): Promise<KubernetesObject> {
+    const path = resourcePath(resource, object.metadata);
+    return (await this.transport.send<KubernetesObject>({ method: "PUT", path, body: object })).body;
+  }
+
+  /** Server-side apply. `created` tells whether the object is new. */
+  async apply(
+    resource: Resource,
+    manifest: Manifest,
+    options: ApplyOptions,
+  ): Promise<{ object: KubernetesObject; created: boolean }> {
+    const query = new URLSearchParams({
+      fieldManager: options.fieldManager,
+      force: String(options.force ?? false),
+      // A field that the schema does not know is an error: the server would drop it in silence.
+      fieldValidation: "Strict",
+    });
+    const { code, body } = await this.transport.send<KubernetesObject>({
+      method: "PATCH",
+      path: `${resourcePath(resource, manifest.metadata, options.subresource)}?${query}`,
+      // JSON is YAML: https://kubernetes.io/docs/reference/using-api/server-side-apply/#serialization
+      contentType: "application/apply-patch+yaml",
+      body: manifest,
+    });
+    return { object: body, created: code === 201 };
+  }
+
+  /** Merges `patch` into the object (RFC 7386); with `metadata.resourceVersion`, only into that version of it. */
+  async mergePatch(resource: Resource, name: ObjectName, patch: JsonObject): Promise<KubernetesObject> {
+    const path = resourcePath(resource, name);
+    const contentType = "application/merge-patch+json";
+    return (await this.transport.send<KubernetesObject>({ method: "PATCH", path, contentType, body: patch }))
+      .body;
+  }
+
+  /** Deletes the object. Gives false where there was none, or another one than `options.uid`. */
+  async delete(resource: Resource, name: ObjectName, options: DeleteOptions = {}): Promise<boolean> {
+    const body = {
+      propagationPolicy: options.propagation ?? "Background",
+      ...(options.uid && { preconditions: { uid: options.uid } }),
+    };
+    try {
+      await this.transport.send({ method: "DELETE", path: resourcePath(resource, name), body });
+      return true;
+    } catch (error) {
+      if (isApiError(error, 404) || isApiError(error, 409)) return false;
+      throw error;
+    }
+  }
+
+  /** Closes idle connections. Running requests end as they would. */
+  close(): void {
+    this.transport.close();
+  }
+}
+
+function selectionQuery(selection: Selection, more: Record<string, string>): URLSearchParams {
+  const query = new URLSearchParams();
+  if (selection.labelSelector) query.set("labelSelector", selection.labelSelector);
+  for (const [key, value] of Object.entries(more)) if (value) query.set(key, value);
+  return query;
+}

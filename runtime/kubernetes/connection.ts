@@ -1,0 +1,61 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+/** How to reach an API server and who to be there. */
+export interface ClusterConnection {
+  /** "https://host:port" */
+  readonly server: string;
+  /** PEM of the authority that signed the server's certificate. @default Node's own authorities */
+  readonly certificateAuthority?: string | Buffer;
+  /** PEM of a client certificate, with {@link privateKey}. */
+  readonly certificate?: string | Buffer;
+  readonly privateKey?: string | Buffer;
+  /** Gives the bearer token. Called before every request, so that a rotated token is used at once. */
+  readonly token?: () => string | undefined | Promise<string | undefined>;
+  /** The name that the server's certificate must carry, where it is not the host's. */
+  readonly serverName?: string;
+  /** Accept any certificate of the server. @default false */
+  readonly skipVerification?: boolean;
+  /** The namespace to use where none is named. @default "default" */
+  readonly namespace?: string;
+}
+
+/** Where Kubernetes mounts a pod's service account. */
+const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/**
+ * Reads a bearer token from a file, again whenever the file has changed: the kubelet replaces a projected token
+ * well before it expires (https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken).
+ */
+export function tokenFromFile(path: string): () => string {
+  let token = "";
+  let readAt = Number.NaN;
+  return () => {
+    const changedAt = statSync(path).mtimeMs;
+    if (changedAt !== readAt) {
+      token = readFileSync(path, "utf8").trim();
+      readAt = changedAt;
+    }
+    return token;
+  };
+}
+
+/**
+ * The connection of a pod to its own cluster, as its service account.
+ * @throws Error outside a cluster, or where the pod has no token mounted
+ */
+export function inClusterConnection(folder = SERVICE_ACCOUNT_FOLDER, env = process.env): ClusterConnection {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
+  const tokenFile = join(folder, "token");
+  if (!host || !port || !existsSync(tokenFile)) {
+    throw new Error(
+      `not in a Kubernetes pod with a service account: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT or ${tokenFile} is missing`,
+    );
+  }
+  return {
+    server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    certificateAuthority: readFileSync(join(folder, "ca.crt")),
+    token: tokenFromFile(tokenFile),
+    namespace: readFileSync(join(folder, "namespace"), "utf8").trim(),
+  };
+}

@@ -1,0 +1,112 @@
+import { groupOf } from "./objects";
+
+/** The kinds of one API group that can be listed and watched, by scope. */
+interface GroupKinds {
+  readonly namespaced?: readonly string[];
+  readonly cluster?: readonly string[];
+}
+
+/**
+ * Kubernetes' own kinds by API group ("" is the core group), whatever their version.
+ *
+ * Source: `api/discovery/` of kubernetes/kubernetes v1.34.1, without the kinds that cannot be watched
+ * (Binding and the reviews), since the engine could not follow such a child.
+ */
+export const BUILT_IN_KINDS: Readonly<Record<string, GroupKinds>> = {
+  "": {
+    namespaced: [
+      "ConfigMap",
+      "Endpoints",
+      "Event",
+      "LimitRange",
+      "PersistentVolumeClaim",
+      "Pod",
+      "PodTemplate",
+      "ReplicationController",
+      "ResourceQuota",
+      "Secret",
+      "Service",
+      "ServiceAccount",
+    ],
+    cluster: ["ComponentStatus", "Namespace", "Node", "PersistentVolume"],
+  },
+  "admissionregistration.k8s.io": {
+    cluster: [
+      "MutatingAdmissionPolicy",
+      "MutatingAdmissionPolicyBinding",
+      "MutatingWebhookConfiguration",
+      "ValidatingAdmissionPolicy",
+      "ValidatingAdmissionPolicyBinding",
+      "ValidatingWebhookConfiguration",
+    ],
+  },
+  "apiextensions.k8s.io": { cluster: ["CustomResourceDefinition"] },
+  "apiregistration.k8s.io": { cluster: ["APIService"] },
+  apps: { namespaced: ["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"] },
+  autoscaling: { namespaced: ["HorizontalPodAutoscaler"] },
+  batch: { namespaced: ["CronJob", "Job"] },
+  "certificates.k8s.io": {
+    namespaced: ["PodCertificateRequest"],
+    cluster: ["CertificateSigningRequest", "ClusterTrustBundle"],
+  },
+  "coordination.k8s.io": { namespaced: ["Lease", "LeaseCandidate"] },
+  "discovery.k8s.io": { namespaced: ["EndpointSlice"] },
+  "events.k8s.io": { namespaced: ["Event"] },
+  "flowcontrol.apiserver.k8s.io": { cluster: ["FlowSchema", "PriorityLevelConfiguration"] },
+  "internal.apiserver.k8s.io": { cluster: ["StorageVersion"] },
+  "networking.k8s.io": {
+    namespaced: ["Ingress", "NetworkPolicy"],
+    cluster: ["IPAddress", "IngressClass", "ServiceCIDR"],
+  },
+  "node.k8s.io": { cluster: ["RuntimeClass"] },
+  policy: { namespaced: ["PodDisruptionBudget"] },
+  "rbac.authorization.k8s.io": {
+    namespaced: ["Role", "RoleBinding"],
+    cluster: ["ClusterRole", "ClusterRoleBinding"],
+  },
+  "resource.k8s.io": {
+    namespaced: ["ResourceClaim", "ResourceClaimTemplate"],
+    cluster: ["DeviceClass", "DeviceTaintRule", "ResourceSlice"],
+  },
+  "scheduling.k8s.io": { cluster: ["PriorityClass"] },
+  "storage.k8s.io": {
+    namespaced: ["CSIStorageCapacity"],
+    cluster: ["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"],
+  },
+  "storagemigration.k8s.io": { cluster: ["StorageVersionMigration"] },
+};
+
+/** Kinds whose plural does not follow from English rules; among Kubernetes' own there is one. */
+const IRREGULAR_PLURALS: Readonly<Record<string, string>> = { Endpoints: "endpoints" };
+
+/**
+ * The resource's name in the API: "deployments" for apps/v1 Deployment.
+ *
+ * Exact for {@link BUILT_IN_KINDS}; for other kinds the lower-cased English plural, which is what nearly every
+ * CRD uses. Where it does not, the author names the plural in his definition.
+ */
+export function pluralOf(apiVersion: string, kind: string): string {
+  const irregular = isNamespaced(apiVersion, kind) === undefined ? undefined : IRREGULAR_PLURALS[kind];
+  return irregular ?? englishPlural(kind.toLowerCase());
+}
+
+/** Whether objects of a built-in kind live in a namespace; undefined for a kind that is not Kubernetes' own. */
+export function isNamespaced(apiVersion: string, kind: string): boolean | undefined {
+  const kinds = BUILT_IN_KINDS[groupOf(apiVersion)];
+  if (kinds?.namespaced?.includes(kind)) return true;
+  if (kinds?.cluster?.includes(kind)) return false;
+  return undefined;
+}
+
+/** The API groups of Kubernetes' own that have this kind: ["apps"] for "Deployment", [] for an unknown one. */
+export function groupsOfKind(kind: string): string[] {
+  return Object.keys(BUILT_IN_KINDS).filter(
+    (group) => isNamespaced(group === "" ? "v1" : `${group}/v1`, kind) !== undefined,
+  );
+}
+
+function englishPlural(word: string): string {
+  if (/(s|x|ch|sh)$/.test(word)) return `${word}es`;
+  if (/[^aeiou]y$/.test(word)) return `${word.slice(0, -1)}ies`;
+  return `${word}s`;
+}

@@ -1,0 +1,82 @@
+/** Any value that JSON can carry. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** A JSON object. */
+export type JsonObject = { [key: string]: Json };
+
+/** One entry of `metadata.managedFields`: which fields a field manager owns. */
+export interface ManagedFieldsEntry {
+  manager?: string;
+  operation?: "Apply" | "Update";
+  subresource?: string;
+  time?: string;
+  fieldsV1?: JsonObject;
+}
+
+/** An entry of `metadata.ownerReferences`. */
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+/** The metadata that every Kubernetes object has, as far as the engine reads or writes it. */
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+  managedFields?: ManagedFieldsEntry[];
+}
+
+/** A manifest as an author writes it or a handler answers it: identity and content, no server's fields needed. */
+export interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+  [field: string]: unknown;
+}
+
+/** An object as the API server gives it: the server's fields are there. */
+export interface KubernetesObject extends Manifest {
+  metadata: ObjectMeta & { uid: string; resourceVersion: string };
+}
+
+/** A standard condition (`metav1.Condition`). */
+export interface Condition {
+  type: string;
+  status: "True" | "False" | "Unknown";
+  reason: string;
+  message: string;
+  /** RFC 3339; moves only when `status` does. */
+  lastTransitionTime: string;
+  /** The `metadata.generation` that this condition speaks of. */
+  observedGeneration?: number;
+}
+
+/** What names one object within its kind. */
+export interface ObjectName {
+  namespace?: string | undefined;
+  name: string;
+}
+
+/** "namespace/name", or "name" for an object without a namespace. */
+export function formatName({ namespace, name }: ObjectName): string {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+/** The group of an apiVersion: "apps" of "apps/v1", "" of "v1". */
+export function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf("/");
+  return slash < 0 ? "" : apiVersion.slice(0, slash);
+}

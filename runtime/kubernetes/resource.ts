@@ -1,0 +1,29 @@
+import type { ObjectName } from "./objects";
+
+/** A kind as the API serves it. */
+export interface Resource {
+  /** "apps/v1", "v1" */
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** "deployments" */
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+/**
+ * The path of a resource's collection, of one object or of an object's subresource.
+ * Every part is escaped: a name out of a handler's answer cannot reach another path.
+ */
+export function resourcePath(
+  resource: Resource,
+  name: Partial<ObjectName> = {},
+  subresource?: string,
+): string {
+  const { apiVersion, plural, namespaced } = resource;
+  const parts = apiVersion.includes("/") ? ["apis", ...apiVersion.split("/")] : ["api", apiVersion];
+  if (namespaced && name.namespace) parts.push("namespaces", name.namespace);
+  parts.push(plural);
+  if (name.name !== undefined) parts.push(name.name);
+  if (subresource) parts.push(subresource);
+  return `/${parts.map(encodeURIComponent).join("/")}`;
+}

@@ -1,0 +1,183 @@
+import type { IncomingMessage } from "node:http";
+import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
+import { setTimeout as pause } from "node:timers/promises";
+import type { ClusterConnection } from "./connection";
+import { ApiError, type ApiStatus, ApiUnreachableError } from "./errors";
+
+/** One request to the API server. */
+export interface ApiRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path with its query, "/api/v1/namespaces?limit=5". */
+  readonly path: string;
+  readonly body?: unknown;
+  /** @default "application/json" */
+  readonly contentType?: string;
+  /** @default "application/json" */
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** What {@link HttpTransport} tells of each finished request. */
+export interface RequestReport {
+  readonly method: ApiRequest["method"];
+  /** HTTP status code; 0 where no answer came. */
+  readonly code: number;
+  readonly durationSeconds: number;
+}
+
+/** How long an answer may take. The API server itself ends a request after 60 s (`--request-timeout`). */
+const ANSWER_TIMEOUT_MS = 65_000;
+/** A watch gets a bookmark about every minute; one that is silent for longer is dead, whatever TCP says. */
+const WATCH_SILENCE_MS = 120_000;
+/** How often a request is repeated that the server asks to repeat later (429 or 503 with Retry-After). */
+const MOST_RETRIES = 4;
+
+/** HTTP to one API server over Node's `https`: kept-alive connections, credentials, typed errors. */
+export class HttpTransport {
+  private readonly agent: Agent;
+  private readonly target: RequestOptions;
+
+  constructor(
+    private readonly connection: ClusterConnection,
+    private readonly onRequest: (report: RequestReport) => void = () => {},
+  ) {
+    const url = new URL(connection.server);
+    // An upper bound keeps a burst from opening a connection per object; watches hold one each besides.
+    this.agent = new Agent({ keepAlive: true, maxSockets: 128, scheduling: "lifo" });
+    this.target = {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: url.port || 443,
+      agent: this.agent,
+      ...(connection.certificateAuthority && { ca: connection.certificateAuthority }),
+      ...(connection.certificate && { cert: connection.certificate }),
+      ...(connection.privateKey && { key: connection.privateKey }),
+      ...(connection.serverName && { servername: connection.serverName }),
+      ...(connection.skipVerification && { rejectUnauthorized: false }),
+    };
+  }
+
+  /**
+   * Sends a request and gives the decoded answer with its code.
+   * @throws ApiError where the server refuses, ApiUnreachableError where no answer comes
+   */
+  async send<T>(request: ApiRequest): Promise<{ code: number; body: T }> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.sendOnce<T>(request);
+      } catch (error) {
+        const wait = retryAfterMs(error, request, attempt);
+        if (wait === undefined) throw error;
+        await pause(wait, undefined, { ...(request.signal && { signal: request.signal }) });
+      }
+    }
+  }
+
+  /**
+   * Opens a stream, for a watch: resolves when the server has accepted it. The stream is destroyed when
+   * nothing comes for two minutes, or on the request's signal.
+   */
+  async open(request: ApiRequest): Promise<IncomingMessage> {
+    const response = await this.exchange(request, WATCH_SILENCE_MS);
+    if (response.statusCode !== 200) throw toApiError(response, await readAll(response), request);
+    return response;
+  }
+
+  /** Closes idle connections. */
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private async sendOnce<T>(request: ApiRequest): Promise<{ code: number; body: T }> {
+    const startedAt = performance.now();
+    let code = 0;
+    try {
+      const response = await this.exchange(request, ANSWER_TIMEOUT_MS);
+      const text = await readAll(response).catch((error: Error) => {
+        throw new ApiUnreachableError(describe(request), error);
+      });
+      code = response.statusCode ?? 0;
+      if (code < 200 || code > 299) throw toApiError(response, text, request);
+      return { code, body: JSON.parse(text) as T };
+    } finally {
+      this.onRequest({
+        method: request.method,
+        code,
+        durationSeconds: (performance.now() - startedAt) / 1000,
+      });
+    }
+  }
+
+  private async exchange(request: ApiRequest, silenceMs: number): Promise<IncomingMessage> {
+    const token = await this.connection.token?.();
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    return new Promise((resolve, reject) => {
+      const outgoing = httpsRequest(
+        {
+          ...this.target,
+          method: request.method,
+          path: request.path,
+          ...(request.signal && { signal: request.signal }),
+          headers: {
+            accept: request.accept ?? "application/json",
+            "user-agent": "argosy",
+            ...(token && { authorization: `Bearer ${token}` }),
+            ...(body !== undefined && {
+              "content-type": request.contentType ?? "application/json",
+              "content-length": Buffer.byteLength(body),
+            }),
+          },
+        },
+        resolve,
+      );
+      outgoing.setTimeout(silenceMs, () =>
+        outgoing.destroy(new Error(`no answer within ${silenceMs / 1000} s`)),
+      );
+      outgoing.on("error", (error) => {
+        const stale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+        reject(new ApiUnreachableError(describe(request), stale ? new StaleConnectionError(error) : error));
+      });
+      outgoing.end(body);
+    });
+  }
+}
+
+/** A kept-alive connection had been closed by the server before we used it again: the request was not read. */
+class StaleConnectionError extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+}
+
+function retryAfterMs(error: unknown, request: ApiRequest, attempt: number): number | undefined {
+  if (attempt >= MOST_RETRIES) return undefined;
+  // A creation is the one request that must not be done twice.
+  if (error instanceof ApiUnreachableError && error.cause instanceof StaleConnectionError) {
+    return request.method === "POST" ? undefined : 0;
+  }
+  if (!(error instanceof ApiError) || (error.code !== 429 && error.code !== 503)) return undefined;
+  const seconds = error.status.details?.retryAfterSeconds;
+  return seconds === undefined ? undefined : Math.min(seconds, 10) * 1000;
+}
+
+function toApiError(response: IncomingMessage, text: string, request: ApiRequest): ApiError {
+  const code = response.statusCode ?? 0;
+  let status: ApiStatus;
+  try {
+    status = JSON.parse(text) as ApiStatus;
+  } catch {
+    status = { message: text.trim().slice(0, 500) || `HTTP ${code}` };
+  }
+  const retryAfter = Number(response.headers["retry-after"]);
+  if (retryAfter >= 0) status = { ...status, details: { ...status.details, retryAfterSeconds: retryAfter } };
+  return new ApiError(code, status, describe(request));
+}
+
+async function readAll(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function describe({ method, path }: ApiRequest): string {
+  return `${method} ${path.split("?")[0]}`;
+}
