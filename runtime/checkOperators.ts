@@ -1,0 +1,63 @@
+import type { Operator } from "./definition";
+import type { Json } from "./kubernetes/objects";
+import { definitionFile, displayPath, Problems } from "./operatorError";
+import { isRecord } from "./shape";
+
+/**
+ * Checks what no operator can know alone: that names are not given twice, and that no two claim one kind.
+ *
+ * @throws OperatorError that names every clash
+ */
+export function checkOperators(operators: readonly Operator[]): void {
+  const problems = new Problems();
+  for (const [index, operator] of operators.entries()) {
+    const report = problems.in(definitionFile(operator.folder));
+    for (const other of operators.slice(0, index)) {
+      const where = displayPath(definitionFile(other.folder));
+      if (operator.name === other.name) {
+        report(
+          "name",
+          `"${operator.name}" is also that of ${where}`,
+          "Give each operator a name of its own.",
+        );
+      }
+      if (operator.customResource.group !== other.customResource.group) continue;
+      const { group, plural } = operator.customResource;
+      if (plural === other.customResource.plural) {
+        report("crd", `defines ${plural}.${group}, as does ${where}`, "Let one operator own it.");
+        continue;
+      }
+      for (const name of sharedNames(operator, other)) {
+        report("crd", `uses the name "${name}" in ${group}, as does ${where}`, "Rename one of them.");
+      }
+    }
+  }
+  if (problems.found) throw problems.toError();
+}
+
+/**
+ * Names that the API server would accept for one of the two CRDs only: within a group, plural, singular and
+ * short names must differ, and so must kinds and list kinds (the condition NamesAccepted).
+ */
+function sharedNames(one: Operator, other: Operator): string[] {
+  const ofOther = namesOf(other);
+  const ofOne = namesOf(one);
+  return [
+    ...ofOne.resources.filter((name) => ofOther.resources.includes(name)),
+    ...ofOne.kinds.filter((name) => ofOther.kinds.includes(name)),
+  ];
+}
+
+function namesOf({ crd, customResource: { kind, plural } }: Operator): {
+  resources: string[];
+  kinds: string[];
+} {
+  const spec: Json | undefined = crd.spec;
+  const names = isRecord(spec) && isRecord(spec.names) ? spec.names : {};
+  const word = (value: unknown, otherwise: string) => (typeof value === "string" ? value : otherwise);
+  const shortNames = Array.isArray(names.shortNames) ? names.shortNames.map(String) : [];
+  return {
+    resources: [...new Set([plural, word(names.singular, kind.toLowerCase()), ...shortNames])],
+    kinds: [...new Set([kind, word(names.listKind, `${kind}List`)])],
+  };
+}

@@ -1,0 +1,125 @@
+import type { JsonObject } from "./kubernetes/objects";
+
+/** How the engine changes a child that exists: see {@link ChildKind.update}. */
+export type UpdatePolicy = "apply" | "recreate" | "never";
+
+/** A kind of object that a handler may answer as a child. */
+export interface ChildKind {
+  /** Group and version, as in the manifest: "apps/v1", "v1". */
+  readonly apiVersion: string;
+  /** The kind, as in the manifest: "Deployment". */
+  readonly kind: string;
+  /**
+   * What happens when the handler answers other content for a child that exists.
+   * "apply": server-side apply. "recreate": the same, and where the API server refuses because a field is
+   * immutable, the child is deleted and created anew (Jobs). "never": created once and then left alone.
+   * @default "apply"
+   */
+  readonly update?: UpdatePolicy;
+  /**
+   * The resource's name in the API, "deployments". Only needed for a kind that is not Kubernetes' own and
+   * whose plural is irregular: RBAC is derived without asking a cluster.
+   * @default the known plural, else the lower-cased kind with an "s"
+   */
+  readonly plural?: string;
+}
+
+/** The handler: a program that reads one line of JSON and writes one. */
+export interface HandlerCommand {
+  /** The stock image that it runs in. Pin it. On an author's machine the command runs without it. */
+  readonly image: string;
+  /** Program and arguments, started in the handler's folder: `["python3", "main.py"]`. */
+  readonly command: readonly string[];
+}
+
+/** One key of a Secret, by reference. */
+export interface SecretKeyReference {
+  /** Name of the Secret, in the runner's namespace. */
+  readonly secret: string;
+  readonly key: string;
+}
+
+/** One RBAC rule for a handler with side effects of its own. Wildcards are refused. */
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+/** Requests and limits of the handler's container, in Kubernetes quantities. */
+export interface ResourceRequirements {
+  readonly requests?: Readonly<Record<string, string>>;
+  readonly limits?: Readonly<Record<string, string>>;
+}
+
+/** What an author writes in `operator.ts`: plain data. See {@link defineOperator}. */
+export interface OperatorDefinition {
+  /** Path of the CustomResourceDefinition's YAML, relative to the operator's folder. */
+  readonly crd: string;
+  readonly handler: HandlerCommand;
+  /** Every kind that the handler may answer. An answer with another kind is refused. */
+  readonly children: readonly ChildKind[];
+  /** The operator's name: a DNS label of at most 40 characters. @default the folder's name */
+  readonly name?: string;
+  /** "resident": a living runner; "pod": one pod per run. @default "resident" */
+  readonly execution?: "resident" | "pod";
+  /** How many objects are reconciled at once; also the most handler processes alive. 1 to 64. @default 4 */
+  readonly concurrency?: number;
+  /** After this many seconds without an answer the handler's process group is killed. 1 to 3600. @default 30 */
+  readonly timeoutSeconds?: number;
+  /** Every object is reconciled at least this often, in seconds. 10 to 86400. @default 600 */
+  readonly resyncSeconds?: number;
+  /** Namespaces whose objects are handled. @default "all" */
+  readonly namespaces?: "all" | readonly string[];
+  /** Whether the handler is asked to "finalize" before an object goes. @default false */
+  readonly finalize?: boolean;
+  readonly resources?: ResourceRequirements;
+  /** Environment variables of the handler. @default none */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Environment variables of the handler that come from Secrets. @default none */
+  readonly secretEnv?: Readonly<Record<string, SecretKeyReference>>;
+  /** Which runs are recorded as Workflows. @default "changes" */
+  readonly record?: "changes" | "all" | "failures";
+  /** Further RBAC for a handler with side effects; then, and only then, it gets a token. @default none */
+  readonly rules?: readonly PolicyRule[];
+}
+
+/**
+ * Declares an operator. Plain data in, the same data out: it gives the author's editor the types, and the
+ * loader (`runtime/operator.ts`) checks it and fills the defaults.
+ *
+ * @example
+ * ```ts
+ * export default defineOperator({
+ *   crd: "crd.yaml",
+ *   handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
+ *   children: [{ apiVersion: "apps/v1", kind: "Deployment" }],
+ * });
+ * ```
+ */
+export function defineOperator(definition: OperatorDefinition): OperatorDefinition {
+  return definition;
+}
+
+/** A custom resource's kind, read from its CRD. */
+export interface CustomResourceKind {
+  readonly group: string;
+  /** The version that is stored, and that the engine reads and writes. */
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** The schema of `status` in {@link version}, where the author gave one. */
+  readonly statusSchema?: JsonObject;
+}
+
+/** A definition that has been checked, with every default filled in and its files found. */
+export interface Operator extends Required<Omit<OperatorDefinition, "crd" | "children">> {
+  /** Absolute path of the operator's folder. */
+  readonly folder: string;
+  readonly children: readonly (ChildKind & { readonly update: UpdatePolicy; readonly plural: string })[];
+  readonly customResource: CustomResourceKind;
+  /** The author's CustomResourceDefinition as he wrote it. */
+  readonly crd: JsonObject;
+}

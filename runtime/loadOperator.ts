@@ -1,0 +1,74 @@
+import path from "node:path";
+import { checkChildren } from "./checkChildren";
+import { checkHandlerFiles } from "./checkHandlerFiles";
+import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
+import type { Operator, OperatorDefinition } from "./definition";
+import { pluralOf } from "./kubernetes/kinds";
+import { definitionFile, Problems } from "./operatorError";
+import { isRecord } from "./shape";
+import { checkFolderName, validateDefinition } from "./validateDefinition";
+
+/**
+ * Checks a definition with its files and fills in every default. Runs nothing: of the files only the CRD is
+ * read.
+ *
+ * @param folder - the operator's folder
+ * @param definition - what its operator.ts exports as default
+ * @throws OperatorError that names every problem: file, field, remedy
+ */
+export function loadOperator(folder: string, definition: unknown): Operator {
+  const absolute = path.resolve(folder);
+  const problems = new Problems();
+  const report = problems.in(definitionFile(absolute));
+  const valid = validateDefinition(definition, report);
+  const resource = readCrd(absolute, definition, problems);
+  if (!valid) throw problems.toError();
+  const name = definition.name ?? path.basename(absolute);
+  if (definition.name === undefined) checkFolderName(name, report);
+  checkHandlerFiles(absolute, definition.handler.command, report);
+  checkChildren(definition, resource?.customResource, report);
+  if (resource === undefined || problems.found) throw problems.toError();
+  return fillDefaults(absolute, name, definition, resource);
+}
+
+/** Also for a definition that is wrong elsewhere: its author shall see all there is to do. */
+function readCrd(
+  folder: string,
+  definition: unknown,
+  problems: Problems,
+): CustomResourceDefinition | undefined {
+  if (!isRecord(definition) || typeof definition.crd !== "string" || definition.crd === "") return undefined;
+  const file = path.resolve(folder, definition.crd);
+  return readCustomResourceDefinition(file, problems.in(file));
+}
+
+function fillDefaults(
+  folder: string,
+  name: string,
+  definition: OperatorDefinition,
+  { crd, customResource }: CustomResourceDefinition,
+): Operator {
+  return {
+    handler: definition.handler,
+    execution: definition.execution ?? "resident",
+    concurrency: definition.concurrency ?? 4,
+    timeoutSeconds: definition.timeoutSeconds ?? 30,
+    resyncSeconds: definition.resyncSeconds ?? 600,
+    namespaces: definition.namespaces ?? "all",
+    finalize: definition.finalize ?? false,
+    resources: definition.resources ?? {},
+    env: definition.env ?? {},
+    secretEnv: definition.secretEnv ?? {},
+    record: definition.record ?? "changes",
+    rules: definition.rules ?? [],
+    name,
+    folder,
+    crd,
+    customResource,
+    children: definition.children.map((child) => ({
+      ...child,
+      update: child.update ?? "apply",
+      plural: child.plural ?? pluralOf(child.apiVersion, child.kind),
+    })),
+  };
+}

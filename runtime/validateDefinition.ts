@@ -1,0 +1,216 @@
+import type { OperatorDefinition } from "./definition";
+import type { Report } from "./operatorError";
+import {
+  anyText,
+  fields,
+  flag,
+  integer,
+  isRecord,
+  listOf,
+  mapOf,
+  oneOf,
+  optional,
+  pattern,
+  text,
+} from "./shape";
+
+/** A DNS label (RFC 1123), of any length that one may have. */
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** Group and version: "v1", "apps/v1", "cache.example.com/v1alpha1". */
+const API_VERSION = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*$/;
+/** A quantity of Kubernetes: "100m", "128Mi". */
+const QUANTITY = /^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/;
+const ENVIRONMENT_VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** An operator's name becomes part of longer names, of which a Service's is the shortest: 63. */
+const LONGEST_NAME = 40;
+
+const nameShape = text(
+  `Use at most ${LONGEST_NAME} lower-case letters, digits and "-", for example name: "memcached".`,
+  (name) =>
+    name.length <= LONGEST_NAME && DNS_LABEL.test(name)
+      ? undefined
+      : `is "${name}", not a DNS label of at most ${LONGEST_NAME} characters`,
+);
+
+const imageShape = text('Pin the image by tag or digest, for example image: "python:3.13-slim".', (image) => {
+  if (/\s/.test(image)) return `is "${image}", which no image is called`;
+  if (/@sha256:[0-9a-f]{64}$/.test(image)) return undefined;
+  // A colon before the last slash belongs to a registry's port.
+  const tag = image.slice(image.lastIndexOf("/") + 1).split(":")[1];
+  if (!tag) return `is "${image}", without a tag or a digest`;
+  return tag === "latest" ? `is "${image}", and what "latest" is changes` : undefined;
+});
+
+const handlerShape = fields(
+  {
+    image: imageShape,
+    command: listOf(
+      text('Write each word of the command as a text of its own, for example ["python3", "main.py"].'),
+      'Give program and arguments, for example command: ["python3", "main.py"].',
+      1,
+    ),
+  },
+  'Write, for example, handler: { image: "python:3.13-slim", command: ["python3", "main.py"] }.',
+);
+
+const childShape = fields(
+  {
+    apiVersion: pattern(
+      API_VERSION,
+      "a group and version",
+      'Write it as the manifest does, for example apiVersion: "apps/v1".',
+    ),
+    kind: pattern(
+      /^[A-Z][A-Za-z0-9]*$/,
+      "a kind",
+      'Name the kind as the manifest does, for example kind: "Service".',
+    ),
+    update: optional(oneOf(["apply", "recreate", "never"], 'Leave it out for "apply".')),
+    plural: optional(
+      pattern(
+        /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
+        "the lower-case plural of a resource",
+        "Name it as `kubectl api-resources` does.",
+      ),
+    ),
+  },
+  'Write, for example, { apiVersion: "apps/v1", kind: "Deployment" }.',
+);
+
+const resourceListShape = mapOf(
+  text("Name a resource, for example memory."),
+  pattern(QUANTITY, "a quantity", 'Write it as a text, for example memory: "128Mi".'),
+  'Write, for example, { cpu: "100m", memory: "128Mi" }.',
+);
+
+const variableNameShape = pattern(
+  ENVIRONMENT_VARIABLE,
+  "the name of an environment variable",
+  "Use letters, digits and _, and no digit first.",
+);
+
+const ruleEntryShape = text('Name each one; "*" would allow more than anybody has read.', (value) =>
+  value.includes("*") ? `is "${value}", a wildcard` : undefined,
+);
+
+/** Verbs that let their holder gain any permission whatever. */
+const ESCALATING_VERBS = ["escalate", "bind", "impersonate"];
+
+const verbShape = text("Name each verb that the handler needs, for example get.", (verb) => {
+  if (verb.includes("*")) return `is "${verb}", a wildcard`;
+  return ESCALATING_VERBS.includes(verb)
+    ? `is "${verb}", with which every other right can be had`
+    : undefined;
+});
+
+const ruleShape = fields(
+  {
+    // The core group is the empty text, which is no mistake here.
+    apiGroups: listOf(
+      {
+        ...ruleEntryShape,
+        check(group, field, report) {
+          if (group !== "") ruleEntryShape.check(group, field, report);
+        },
+      },
+      'Name the API groups, for example apiGroups: ["batch"]; "" is the core group.',
+      1,
+    ),
+    resources: listOf(ruleEntryShape, 'Name the resources, for example resources: ["jobs"].', 1),
+    verbs: listOf(verbShape, 'Name the verbs, for example verbs: ["get", "list"].', 1),
+    resourceNames: optional(listOf(ruleEntryShape, "Name the objects, or leave it out for all of them.")),
+  },
+  'Write, for example, { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list"] }.',
+);
+
+const namespaceListShape = listOf(
+  pattern(DNS_LABEL, "the name of a namespace", 'Name a namespace, for example "team-a".'),
+  'Write "all" or a list of namespaces, for example ["team-a"].',
+  1,
+);
+
+const definitionShape = fields(
+  {
+    crd: text(
+      'Give the path of the CustomResourceDefinition in the operator\'s folder, for example crd: "crd.yaml".',
+    ),
+    handler: handlerShape,
+    children: listOf(childShape, "List every kind that the handler may answer; [] where it answers none."),
+    name: optional(nameShape),
+    execution: optional(oneOf(["resident", "pod"], 'Leave it out for "resident".')),
+    concurrency: optional(integer(1, 64, "Leave it out for 4.")),
+    timeoutSeconds: optional(integer(1, 3600, "Leave it out for 30.")),
+    resyncSeconds: optional(integer(10, 86400, "Leave it out for 600.")),
+    namespaces: optional({
+      remedy: 'Write "all" or a list of namespaces, for example ["team-a"].',
+      check(value, field, report) {
+        if (value !== "all") namespaceListShape.check(value, field, report);
+      },
+    }),
+    finalize: optional(flag("Leave it out for false.")),
+    resources: optional(
+      fields(
+        { requests: optional(resourceListShape), limits: optional(resourceListShape) },
+        'Write, for example, { limits: { memory: "128Mi" } }.',
+      ),
+    ),
+    env: optional(
+      mapOf(variableNameShape, anyText("Quote it."), 'Write, for example, env: { LOG_LEVEL: "info" }.'),
+    ),
+    secretEnv: optional(
+      mapOf(
+        variableNameShape,
+        fields(
+          {
+            secret: pattern(
+              /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
+              "the name of a Secret",
+              "Name the Secret in the runner's namespace.",
+            ),
+            key: pattern(/^[-._a-zA-Z0-9]+$/, "a key of a Secret", "Name the key in that Secret."),
+          },
+          'Write, for example, { secret: "api", key: "token" }.',
+        ),
+        'Write, for example, secretEnv: { API_TOKEN: { secret: "api", key: "token" } }.',
+      ),
+    ),
+    record: optional(oneOf(["changes", "all", "failures"], 'Leave it out for "changes".')),
+    rules: optional(listOf(ruleShape, "List RBAC rules, or leave it out.")),
+  },
+  "Write export default defineOperator({ crd, handler, children }).",
+);
+
+/**
+ * Checks the shape of a definition: known fields, their types, ranges and spelling. What can only be told with
+ * the operator's files at hand is checked by `loadOperator`.
+ *
+ * @returns whether everything was in order; where not, all of it has been reported
+ */
+export function validateDefinition(definition: unknown, report: Report): definition is OperatorDefinition {
+  let valid = true;
+  const noted: Report = (...problem) => {
+    valid = false;
+    report(...problem);
+  };
+  if (!isRecord(definition)) {
+    noted("the default export", "is missing or not an object", definitionShape.remedy);
+    return false;
+  }
+  definitionShape.check(definition, "", noted);
+  checkVariables(definition, noted);
+  return valid;
+}
+
+/** The name that an operator has where its definition gives none: its folder's. */
+export function checkFolderName(name: string, report: Report): void {
+  nameShape.check(name, "name (of the folder)", report);
+}
+
+function checkVariables({ env, secretEnv }: Record<string, unknown>, report: Report): void {
+  if (!isRecord(env) || !isRecord(secretEnv)) return;
+  for (const name of Object.keys(env)) {
+    if (!Object.hasOwn(secretEnv, name)) continue;
+    report(`secretEnv.${name}`, "is in env as well", "Keep one of the two.");
+  }
+}
