@@ -1,0 +1,30 @@
+import type { Resource } from "./kubernetes/resource";
+
+/** Kinds that others need to be there first, in the order in which they are applied; all the rest comes after. */
+const EARLY_KINDS: readonly (readonly string[])[] = [
+  ["Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass"],
+  [
+    "ServiceAccount",
+    "Secret",
+    "ConfigMap",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ResourceQuota",
+    "LimitRange",
+    "Role",
+    "ClusterRole",
+  ],
+  ["RoleBinding", "ClusterRoleBinding", "NetworkPolicy"],
+];
+
+/** Groups of children to apply one after another; within a group they need not wait for each other. */
+export function inApplyOrder<Child extends { resource: Pick<Resource, "kind"> }>(
+  children: readonly Child[],
+): Child[][] {
+  const groups: Child[][] = [...EARLY_KINDS.map(() => []), []];
+  for (const child of children) {
+    const early = EARLY_KINDS.findIndex((kinds) => kinds.includes(child.resource.kind));
+    groups.at(early)?.push(child);
+  }
+  return groups.filter((group) => group.length > 0);
+}

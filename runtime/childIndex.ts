@@ -1,0 +1,254 @@
+import { fingerprint } from "./fingerprint";
+import type { KubernetesClient } from "./kubernetes/client";
+import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
+import { Reflector, type ReflectorSink } from "./kubernetes/reflector";
+import type { Resource } from "./kubernetes/resource";
+import { applyEntry, type Owner, ownerOf } from "./ownership";
+
+/** What the index holds of one child: little, since there may be many thousands. */
+export interface ChildRecord extends ObjectName {
+  readonly resource: Resource;
+  readonly uid: string;
+  readonly owner: Owner;
+  /** The version of the object that this record speaks of. */
+  resourceVersion: string;
+  /** Fingerprint of the fields that we own of it: it moves when somebody else takes one over. */
+  ownedFields: string;
+  /** Whether it is being deleted already. */
+  deleting: boolean;
+  /** The object as JSON without its managedFields, and the version which that is. */
+  whole?: { readonly resourceVersion: string; readonly json: string };
+  /** What we applied last, and the fields that we owned right afterwards. */
+  applied?: { readonly manifest: string; readonly ownedFields: string };
+}
+
+/** What a {@link ChildIndex} watches and whom it tells. */
+export interface ChildIndexOptions {
+  readonly client: KubernetesClient;
+  /** The kind of the custom resources that own the children. */
+  readonly ownerKind: Resource;
+  readonly fieldManager: string;
+  /** The declared kinds. */
+  readonly kinds: readonly Resource[];
+  readonly namespaces: "all" | readonly string[];
+  /** A child of `owner` was changed or deleted by somebody else. */
+  readonly onChange: (owner: Owner) => void;
+  readonly onInterruption: (resource: Resource, error: Error) => void;
+}
+
+/**
+ * The children of every custom resource, by their owner's uid, kept up to date by watches of the declared kinds'
+ * metadata. No reconcile lists anything; a child is fetched whole only when its version has moved.
+ */
+export class ChildIndex {
+  private readonly byKey = new Map<string, ChildRecord>();
+  private readonly byOwner = new Map<string, Set<ChildRecord>>();
+  /** Children being written now, with the events that came meanwhile: they may be the echo of that write. */
+  private readonly writing = new Map<string, (() => void)[]>();
+  private readonly reflectors: Reflector[];
+
+  constructor(private readonly options: ChildIndexOptions) {
+    const { client, kinds, namespaces, onInterruption } = options;
+    this.reflectors = kinds.flatMap((resource) =>
+      (namespaces === "all" || !resource.namespaced ? [undefined] : namespaces).map(
+        (namespace) =>
+          new Reflector({
+            client,
+            resource,
+            metadataOnly: true,
+            sink: this.sink(resource, namespace),
+            onInterruption: (error) => onInterruption(resource, error),
+            ...(namespace !== undefined && { namespace }),
+          }),
+      ),
+    );
+  }
+
+  /** Resolves when every kind has been listed once. */
+  async start(): Promise<void> {
+    await Promise.all(this.reflectors.map((reflector) => reflector.start()));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.reflectors.map((reflector) => reflector.stop()));
+  }
+
+  /** Children known now. */
+  get size(): number {
+    return this.byKey.size;
+  }
+
+  /** The children of an owner, sorted by kind and name. */
+  of(ownerUid: string): ChildRecord[] {
+    return [...(this.byOwner.get(ownerUid) ?? [])].sort((a, b) =>
+      childKey(a.resource, a) < childKey(b.resource, b) ? -1 : 1,
+    );
+  }
+
+  /** The record of the child of that name, whoever its owner is. */
+  find(resource: Resource, name: ObjectName): ChildRecord | undefined {
+    return this.byKey.get(childKey(resource, name));
+  }
+
+  /** The child as it is now, fetched only when its version has moved; undefined where it has gone meanwhile. */
+  async read(record: ChildRecord): Promise<KubernetesObject | undefined> {
+    if (record.whole?.resourceVersion !== record.resourceVersion) {
+      const object = await this.options.client.get(record.resource, record);
+      if (object?.metadata.uid !== record.uid) return undefined;
+      record.whole = whole(object);
+    }
+    return JSON.parse(record.whole.json) as KubernetesObject;
+  }
+
+  /** Takes in children that were listed beside the watches. */
+  learn(resource: Resource, objects: readonly KubernetesObject[]): void {
+    for (const object of objects) this.receive(resource, object, () => this.changed(resource, object, true));
+  }
+
+  /**
+   * Runs a write to a child, and takes its result into the index before the watch brings it, so that our own
+   * write wakes nobody.
+   * @param applied fingerprint of the manifest that is applied; undefined for a deletion
+   * @param write gives the object that the API server answered with; undefined when the child is gone
+   */
+  async write<Result extends { object: KubernetesObject | undefined }>(
+    resource: Resource,
+    name: ObjectName,
+    applied: string | undefined,
+    write: () => Promise<Result>,
+  ): Promise<Result> {
+    const key = childKey(resource, name);
+    const held: (() => void)[] = [];
+    this.writing.set(key, held);
+    try {
+      const result = await write();
+      if (!result.object) this.drop(key);
+      else {
+        const record = this.put(resource, result.object);
+        if (record) {
+          record.whole = whole(result.object);
+          if (applied !== undefined) record.applied = { manifest: applied, ownedFields: record.ownedFields };
+        }
+      }
+      return result;
+    } finally {
+      this.writing.delete(key);
+      for (const event of held) event();
+    }
+  }
+
+  private sink(resource: Resource, namespace: string | undefined): ReflectorSink {
+    let seen: Set<string> | undefined;
+    let first = true;
+    return {
+      listing: () => {
+        seen = new Set();
+      },
+      set: (object) => {
+        seen?.add(childKey(resource, object.metadata));
+        this.receive(resource, object, () => this.changed(resource, object, first));
+      },
+      listed: () => {
+        const known = seen;
+        seen = undefined;
+        first = false;
+        for (const [key, record] of this.byKey) {
+          const covered =
+            sameKind(record.resource, resource) && (!namespace || record.namespace === namespace);
+          if (covered && !known?.has(key)) this.gone(key, record.uid);
+        }
+      },
+      remove: (object) => {
+        this.receive(resource, object, () =>
+          this.gone(childKey(resource, object.metadata), object.metadata.uid),
+        );
+      },
+    };
+  }
+
+  private receive(resource: Resource, object: KubernetesObject, event: () => void): void {
+    const held = this.writing.get(childKey(resource, object.metadata));
+    if (held) held.push(event);
+    else event();
+  }
+
+  private changed(resource: Resource, object: KubernetesObject, first: boolean): void {
+    const key = childKey(resource, object.metadata);
+    const known = this.byKey.get(key);
+    if (
+      known?.uid === object.metadata.uid &&
+      !isNewer(object.metadata.resourceVersion, known.resourceVersion)
+    )
+      return;
+    const record = this.put(resource, object);
+    // The first list finds what was there before us: start-up reconciles every object anyway.
+    if (first) return;
+    if (known && known.owner.uid !== record?.owner.uid) this.options.onChange(known.owner);
+    if (record) this.options.onChange(record.owner);
+  }
+
+  private gone(key: string, uid: string): void {
+    const record = this.byKey.get(key);
+    if (record?.uid !== uid) return;
+    this.drop(key);
+    this.options.onChange(record.owner);
+  }
+
+  private put(resource: Resource, object: KubernetesObject): ChildRecord | undefined {
+    const { metadata } = object;
+    const key = childKey(resource, metadata);
+    const known = this.byKey.get(key);
+    const { ownerKind, fieldManager } = this.options;
+    const owner = ownerOf(object, ownerKind, fieldManager);
+    if (!owner || known?.uid !== metadata.uid || known.owner.uid !== owner.uid) this.drop(key);
+    if (!owner) return undefined;
+    const record: ChildRecord = this.byKey.get(key) ?? {
+      resource,
+      name: metadata.name,
+      namespace: metadata.namespace,
+      uid: metadata.uid,
+      owner,
+      resourceVersion: "",
+      ownedFields: "",
+      deleting: false,
+    };
+    record.resourceVersion = metadata.resourceVersion;
+    record.ownedFields = fingerprint(applyEntry(object, fieldManager)?.fieldsV1);
+    record.deleting = metadata.deletionTimestamp !== undefined;
+    this.byKey.set(key, record);
+    const siblings = this.byOwner.get(owner.uid) ?? new Set();
+    this.byOwner.set(owner.uid, siblings.add(record));
+    return record;
+  }
+
+  private drop(key: string): void {
+    const record = this.byKey.get(key);
+    if (!record) return;
+    this.byKey.delete(key);
+    const siblings = this.byOwner.get(record.owner.uid);
+    siblings?.delete(record);
+    if (siblings?.size === 0) this.byOwner.delete(record.owner.uid);
+  }
+}
+
+/** Sorts by kind, then namespace and name. */
+function childKey(resource: Resource, name: ObjectName): string {
+  return `${resource.apiVersion} ${resource.kind} ${formatName({ namespace: name.namespace, name: name.name })}`;
+}
+
+function sameKind(a: Resource, b: Resource): boolean {
+  return a.apiVersion === b.apiVersion && a.kind === b.kind;
+}
+
+/**
+ * Whether one resourceVersion is later than another of the same resource: they are decimal integers that grow
+ * (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5504-comparable-resource-version).
+ */
+export function isNewer(a: string, b: string): boolean {
+  return a.length === b.length ? a > b : a.length > b.length;
+}
+
+function whole(object: KubernetesObject): { resourceVersion: string; json: string } {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { resourceVersion: metadata.resourceVersion, json: JSON.stringify({ ...object, metadata }) };
+}

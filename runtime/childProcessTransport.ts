@@ -1,0 +1,93 @@
+import { spawn } from "node:child_process";
+import type {
+  HandlerExit,
+  HandlerProcess,
+  HandlerProcessListener,
+  HandlerTransport,
+} from "./handlerTransport";
+
+/** What to start, and where. */
+export interface ChildProcessOptions {
+  /** Program and arguments. */
+  readonly command: readonly string[];
+  /** The working directory: the operator's folder. */
+  readonly folder: string;
+  /** The operator's own environment variables. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/**
+ * What a handler sees of our environment: enough to find its interpreter. Credentials and kubeconfigs of the
+ * author's shell are none of its business, and it would not have them in a cluster either.
+ */
+const PASSED_ON = [
+  "PATH",
+  "HOME",
+  "LANG",
+  "LC_ALL",
+  "TMPDIR",
+  "TZ",
+  "SystemRoot",
+  "PYENV_ROOT",
+  "PYENV_VERSION",
+];
+
+/** How long to wait for the rest of the output after a process has exited: a grandchild may hold its pipes open. */
+const DRAIN_MS = 300;
+
+/** Runs handlers as child processes, each the leader of a process group of its own. */
+export class ChildProcessTransport implements HandlerTransport {
+  constructor(private readonly options: ChildProcessOptions) {}
+
+  start(listener: HandlerProcessListener): HandlerProcess {
+    const [program = "", ...args] = this.options.command;
+    const child = spawn(program, args, {
+      cwd: this.options.folder,
+      env: { ...inheritedEnvironment(), ...this.options.env },
+      stdio: ["pipe", "pipe", "pipe"],
+      // A group of its own, so that a kill reaches what the handler itself has started.
+      detached: true,
+    });
+    const exited = once((exit: HandlerExit) => {
+      killGroup(child.pid);
+      listener.exited(exit);
+    });
+    child.stdout.on("data", (chunk: Buffer) => listener.output(chunk));
+    child.stderr.on("data", (chunk: Buffer) => listener.log(chunk));
+    // A process that has gone while we wrote is reported by its exit.
+    child.stdin.on("error", () => {});
+    child.on("error", (startError) => exited({ code: null, signal: null, startError }));
+    child.on("exit", (code, signal) => setTimeout(() => exited({ code, signal }), DRAIN_MS).unref());
+    child.on("close", (code, signal) => exited({ code, signal }));
+    return {
+      write: (text) => {
+        if (child.stdin.writable) child.stdin.write(text);
+      },
+      end: () => child.stdin.end(),
+      kill: () => killGroup(child.pid),
+    };
+  }
+}
+
+function inheritedEnvironment(): Record<string, string> {
+  const entries = PASSED_ON.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // The group is gone already.
+  }
+}
+
+function once<T>(action: (value: T) => void): (value: T) => void {
+  let done = false;
+  return (value) => {
+    if (done) return;
+    done = true;
+    action(value);
+  };
+}

@@ -1,0 +1,89 @@
+import type { ReconcileFailure } from "./failure";
+import type { Condition } from "./kubernetes/objects";
+
+/** What a reconcile found, as far as the conditions tell it. */
+export type Verdict =
+  /** Every child is as the handler wants it, and ready. */
+  | { readonly kind: "ready" }
+  /** Every child is applied; some are not ready yet. */
+  | { readonly kind: "progressing"; readonly message: string }
+  /** The object is being deleted and its handler is not through with it. */
+  | { readonly kind: "finalizing" }
+  | { readonly kind: "failed"; readonly failure: ReconcileFailure };
+
+/** How much of a message a condition carries. The API allows 32768 characters; nobody reads them. */
+const LONGEST_MESSAGE = 1024;
+
+/**
+ * The standard conditions of a verdict: Ready, and the two of kstatus that say whether to wait (Reconciling) or
+ * to step in (Stalled).
+ *
+ * @param previous the object's conditions now: a condition whose status is the same keeps its transition time
+ * @param generation the generation that the verdict is about
+ * @param now RFC 3339
+ */
+export function conditionsOf(
+  verdict: Verdict,
+  previous: readonly Condition[],
+  generation: number,
+  now: string,
+): Condition[] {
+  return statements(verdict).map(({ type, status, reason, message }) => {
+    const before = previous.find((condition) => condition.type === type);
+    return {
+      type,
+      status,
+      reason,
+      message: clean(message),
+      observedGeneration: generation,
+      lastTransitionTime: before?.status === status ? before.lastTransitionTime : now,
+    };
+  });
+}
+
+type Statement = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+function statements(verdict: Verdict): Statement[] {
+  switch (verdict.kind) {
+    case "ready":
+      return [
+        state("Ready", "True", "Reconciled", "every child is applied and ready"),
+        state("Reconciling", "False", "Reconciled", "nothing is left to do"),
+        state("Stalled", "False", "Reconciled", "nothing is in the way"),
+      ];
+    case "progressing":
+      return [
+        state("Ready", "False", "ChildrenNotReady", verdict.message),
+        state("Reconciling", "True", "ChildrenNotReady", verdict.message),
+        state("Stalled", "False", "Progressing", "nothing is in the way"),
+      ];
+    case "finalizing":
+      return [
+        state("Ready", "False", "Finalizing", "the object is being deleted and its handler cleans up"),
+        state("Reconciling", "True", "Finalizing", "the handler has not finished yet"),
+        state("Stalled", "False", "Progressing", "nothing is in the way"),
+      ];
+    case "failed": {
+      const { reason, message, permanent } = verdict.failure;
+      return [
+        state("Ready", "False", reason, message),
+        permanent
+          ? state("Reconciling", "False", reason, "waiting for a change of the object")
+          : state("Reconciling", "True", "Retrying", "the reconcile is tried again"),
+        state("Stalled", permanent ? "True" : "False", permanent ? reason : "Retrying", message),
+      ];
+    }
+  }
+}
+
+function state(type: string, status: Condition["status"], reason: string, message: string): Statement {
+  return { type, status, reason, message };
+}
+
+/** Takes out what a terminal would act on, and cuts what is too long to be read. */
+export function clean(text: string, longest = LONGEST_MESSAGE): string {
+  // An escape sequence first, then any control character but the newline.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
+  const plain = text.replace(/\u001b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])/g, "").replace(/[^\P{Cc}\n]/gu, "");
+  return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
+}

@@ -1,0 +1,250 @@
+import { ChildIndex } from "./childIndex";
+import { ChildWriter } from "./childWriter";
+import { CustomResourceWatch } from "./customResourceWatch";
+import type { Operator } from "./definition";
+import { EventRecorder } from "./eventRecorder";
+import { HandlerPool } from "./handlerPool";
+import type { HandlerTransport } from "./handlerTransport";
+import { KubernetesClient } from "./kubernetes/client";
+import type { ClusterConnection } from "./kubernetes/connection";
+import { discover } from "./kubernetes/discovery";
+import type { ObjectName } from "./kubernetes/objects";
+import type { Resource } from "./kubernetes/resource";
+import { LeaderElection } from "./leaderElection";
+import { Metrics } from "./metrics";
+import { fieldManagerOf, leaseNameOf } from "./names";
+import { type Outcome, type Priority, ReconcileQueue } from "./queue";
+import type { ReconcileReport } from "./reconcileReport";
+import { Reconciler } from "./reconciler";
+import { StatusWriter } from "./statusWriter";
+
+/** What a {@link Controller} runs, where, and whom it tells. */
+export interface ControllerOptions {
+  readonly operator: Operator;
+  readonly connection: ClusterConnection;
+  readonly transport: HandlerTransport;
+  /** The namespace of the Lease. */
+  readonly namespace: string;
+  /** Who this process is: unique among the operator's replicas. */
+  readonly identity: string;
+  /** How long a lease holds without renewal, in seconds. @default 15 */
+  readonly leaseSeconds?: number;
+  /** Called after each reconcile. */
+  readonly onReport?: (report: ReconcileReport) => void;
+  /** Called with what an operator of the operator should know and no object tells: a lost watch, a lost lease. */
+  readonly onNotice?: (notice: string) => void;
+}
+
+/** Changes of a child within this time make one reconcile: a Deployment that comes up changes many times. */
+const CHILD_COALESCING_MS = 50;
+
+/**
+ * The engine of one operator: watches its custom resources and their children, and reconciles while it leads.
+ *
+ * It watches from the start, so that a standby is warm, but works only as the leader.
+ */
+export class Controller {
+  readonly metrics: Metrics;
+  private readonly client: KubernetesClient;
+  private readonly pool: HandlerPool;
+  private readonly events: EventRecorder;
+  private readonly election: LeaderElection;
+  private readonly queue: ReconcileQueue;
+  private watch: CustomResourceWatch | undefined;
+  private index: ChildIndex | undefined;
+  private reconciler: Reconciler | undefined;
+  private resync: NodeJS.Timeout | undefined;
+  /** The runs of a term as leader that has ended: the next term begins when they have. */
+  private pausing: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: ControllerOptions) {
+    const { operator } = options;
+    this.metrics = new Metrics(operator.name, {
+      queueDepth: () => this.queue.depth,
+      queueOldestSeconds: () => this.queue.oldestSeconds,
+      active: () => this.queue.active,
+      handlerProcesses: () => this.pool.size,
+      children: () => this.index?.size ?? 0,
+      isLeader: () => this.election.isLeading,
+    });
+    this.client = new KubernetesClient(options.connection, (request) => this.metrics.requested(request));
+    this.queue = new ReconcileQueue({
+      concurrency: operator.concurrency,
+      work: (key, attempt) => this.work(key, attempt),
+    });
+    this.pool = new HandlerPool({
+      transport: options.transport,
+      timeoutMs: operator.timeoutSeconds * 1000,
+      onFailure: ({ reason }) => this.metrics.handlerFailed(reason),
+    });
+    this.events = new EventRecorder({
+      client: this.client,
+      controller: fieldManagerOf(operator.name),
+      instance: options.identity,
+      onDrop: () => this.metrics.eventDropped(),
+    });
+    this.election = new LeaderElection({
+      client: this.client,
+      namespace: options.namespace,
+      name: leaseNameOf(operator.name),
+      identity: options.identity,
+      onLeading: () => void this.lead(),
+      onLost: () => this.follow(),
+      onError: (error) => this.notice(`lease: ${error.message}`),
+      ...(options.leaseSeconds !== undefined && { leaseSeconds: options.leaseSeconds }),
+    });
+  }
+
+  /**
+   * Finds the kinds, lists what is there, and stands for election. Resolves when it watches, leading or not.
+   * @throws UnknownKindError where the cluster does not serve a declared kind or the custom resource
+   */
+  async start(): Promise<void> {
+    const { operator } = this.options;
+    const { group, version, kind } = operator.customResource;
+    const resource = await discover(this.client, `${group}/${version}`, kind);
+    const childResources = await Promise.all(
+      operator.children.map((child) => discover(this.client, child.apiVersion, child.kind)),
+    );
+    await this.assemble(resource, childResources);
+    this.election.start();
+  }
+
+  /** Whether this process leads and reconciles. */
+  get isLeading(): boolean {
+    return this.election.isLeading;
+  }
+
+  /** Reconciles an object soon, as if it had changed. An event from elsewhere is only a hint: this is how it comes in. */
+  trigger(name: ObjectName, priority: Priority = "change"): void {
+    this.queue.add(keyOf(name), priority);
+  }
+
+  /** The handler's files have changed: running work ends with the old ones, and every object sees the new. */
+  renewHandler(): void {
+    this.pool.renew();
+    for (const name of this.watch?.names() ?? []) this.queue.add(keyOf(name), "change");
+  }
+
+  /** Ends gracefully: no new work, running work to its end, its Events written, the lease given up. */
+  async stop(): Promise<void> {
+    clearInterval(this.resync);
+    await this.watch?.stop();
+    await this.queue.pause();
+    this.queue.clear();
+    await this.index?.stop();
+    this.pool.close();
+    await this.events.flush();
+    await this.election.stop();
+    this.client.close();
+  }
+
+  private async assemble(resource: Resource, childResources: readonly Resource[]): Promise<void> {
+    const { client, pool, events } = this;
+    const { operator } = this.options;
+    const fieldManager = fieldManagerOf(operator.name);
+    const fence = () => this.election.assertLeading();
+    const index = new ChildIndex({
+      client,
+      ownerKind: resource,
+      fieldManager,
+      kinds: childResources,
+      namespaces: operator.namespaces,
+      onChange: (owner) => this.queue.addAfter(keyOf(owner), CHILD_COALESCING_MS, "child"),
+      onInterruption: ({ kind }, error) => this.interrupted(kind, error),
+    });
+    this.watch = new CustomResourceWatch({
+      client,
+      resource,
+      namespaces: operator.namespaces,
+      onTrigger: (name, priority) => this.queue.add(keyOf(name), priority),
+      onGone: (name) => this.queue.forget(keyOf(name)),
+      onInterruption: (error) => this.interrupted(resource.kind, error),
+    });
+    const children = new ChildWriter({ client, index, fieldManager, fence });
+    const status = new StatusWriter({ client, resource, fieldManager, fence });
+    this.index = index;
+    this.reconciler = new Reconciler({
+      ...{ operator, resource, childResources, client, pool, index, children, status, events, fence },
+    });
+    // The children first: an object must not be reconciled while its children are unknown.
+    await index.start();
+    await this.watch.start();
+  }
+
+  private async lead(): Promise<void> {
+    await this.pausing;
+    if (!this.election.isLeading) return;
+    this.notice("leading");
+    // Whatever happened before our term is found by looking at every object once.
+    for (const name of this.watch?.names() ?? []) this.queue.add(keyOf(name), "routine");
+    this.scheduleResync();
+    this.queue.start();
+  }
+
+  private follow(): void {
+    this.notice("not leading any more");
+    clearInterval(this.resync);
+    this.pausing = this.queue.pause();
+  }
+
+  /** Every object once per `resyncSeconds`, a few at a time rather than all at once. */
+  private scheduleResync(): void {
+    const slices = 10;
+    let slice = 0;
+    clearInterval(this.resync);
+    this.resync = setInterval(
+      () => {
+        const names = this.watch?.names() ?? [];
+        for (let at = slice; at < names.length; at += slices) {
+          const name = names[at];
+          if (name) this.queue.add(keyOf(name), "routine");
+        }
+        slice = (slice + 1) % slices;
+      },
+      (this.options.operator.resyncSeconds * 1000) / slices,
+    );
+  }
+
+  private async work(key: string, attempt: number): Promise<Outcome> {
+    const report = await this.reconciler?.reconcile(nameOf(key), attempt);
+    if (!report) return { done: true };
+    this.metrics.reconciled(report);
+    this.options.onReport?.(report);
+    return outcomeOf(report);
+  }
+
+  private interrupted(kind: string, error: Error): void {
+    this.metrics.watchInterrupted(kind);
+    this.notice(`watch of ${kind}: ${error.message}`);
+  }
+
+  private notice(text: string): void {
+    this.options.onNotice?.(text);
+  }
+}
+
+/** When the object of a report is due again. */
+function outcomeOf({ result, skipped, failure, againAfterMs }: ReconcileReport): Outcome {
+  if (failure) {
+    const { permanent, retryAfterSeconds } = failure;
+    return {
+      done: false,
+      permanent,
+      ...(retryAfterSeconds !== undefined && { retryAfterMs: retryAfterSeconds * 1000 }),
+    };
+  }
+  // What was read is older than what is there: the watch may have told us already, or may be about to.
+  if (result === "skipped" && skipped === "changed meanwhile") return { done: true, againAfterMs: 0 };
+  return { done: true, ...(againAfterMs !== undefined && { againAfterMs }) };
+}
+
+function keyOf({ namespace = "", name }: ObjectName): string {
+  return `${namespace}/${name}`;
+}
+
+function nameOf(key: string): ObjectName {
+  const slash = key.indexOf("/");
+  const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
+  return namespace ? { namespace, name } : { name };
+}

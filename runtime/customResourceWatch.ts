@@ -1,0 +1,114 @@
+import type { KubernetesClient } from "./kubernetes/client";
+import type { Condition, KubernetesObject, ObjectName } from "./kubernetes/objects";
+import { Reflector, type ReflectorSink } from "./kubernetes/reflector";
+import type { Resource } from "./kubernetes/resource";
+import { DOMAIN } from "./names";
+import type { Priority } from "./queue";
+
+/** What a {@link CustomResourceWatch} watches and whom it tells. */
+export interface CustomResourceWatchOptions {
+  readonly client: KubernetesClient;
+  readonly resource: Resource;
+  readonly namespaces: "all" | readonly string[];
+  /** An object is to be reconciled: it is new, has a new generation, is being deleted, or was asked for. */
+  readonly onTrigger: (name: ObjectName, priority: Priority) => void;
+  readonly onGone: (name: ObjectName) => void;
+  readonly onInterruption: (error: Error) => void;
+}
+
+/** What is remembered of an object, to tell a change that matters from one that does not. */
+interface Seen extends ObjectName {
+  readonly uid: string;
+  /** What must differ for a reconcile: never the status, so that our own writes trigger nothing. */
+  readonly trigger: string;
+}
+
+/** Watches the custom resources of one kind and says when one is to be reconciled. */
+export class CustomResourceWatch {
+  private readonly seen = new Map<string, Seen>();
+  private readonly reflectors: Reflector[];
+
+  constructor(private readonly options: CustomResourceWatchOptions) {
+    const { client, resource, namespaces, onInterruption } = options;
+    this.reflectors = (namespaces === "all" || !resource.namespaced ? [undefined] : namespaces).map(
+      (namespace) =>
+        new Reflector({
+          client,
+          resource,
+          onInterruption,
+          sink: this.sink(namespace),
+          ...(namespace !== undefined && { namespace }),
+        }),
+    );
+  }
+
+  /** Resolves when all that is there has been listed. */
+  async start(): Promise<void> {
+    await Promise.all(this.reflectors.map((reflector) => reflector.start()));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.reflectors.map((reflector) => reflector.stop()));
+  }
+
+  /** Every object known now. */
+  names(): ObjectName[] {
+    return [...this.seen.values()].map(({ namespace, name }) => ({ namespace, name }));
+  }
+
+  private sink(namespace: string | undefined): ReflectorSink {
+    let listed: Set<string> | undefined;
+    return {
+      listing: () => {
+        listed = new Set();
+      },
+      set: (object) => {
+        listed?.add(keyOf(object.metadata));
+        this.set(object);
+      },
+      listed: () => {
+        const known = listed;
+        listed = undefined;
+        for (const [key, object] of this.seen) {
+          if ((!namespace || object.namespace === namespace) && !known?.has(key)) this.remove(object);
+        }
+      },
+      remove: (object) => this.remove(object.metadata),
+    };
+  }
+
+  private set(object: KubernetesObject): void {
+    const { namespace, name, uid } = object.metadata;
+    const key = keyOf(object.metadata);
+    const before = this.seen.get(key);
+    const trigger = triggerOf(object);
+    this.seen.set(key, { namespace, name, uid, trigger });
+    if (before?.uid === uid && before.trigger === trigger) return;
+    this.options.onTrigger({ namespace, name }, !before && isSettled(object) ? "routine" : "change");
+  }
+
+  private remove({ namespace, name }: ObjectName): void {
+    this.seen.delete(keyOf({ namespace, name }));
+    this.options.onGone({ namespace, name });
+  }
+}
+
+/** A new generation, a deletion, or another annotation of ours: for these the object is reconciled. */
+function triggerOf({ metadata }: KubernetesObject): string {
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) =>
+    key.startsWith(`${DOMAIN}/`),
+  );
+  return JSON.stringify([metadata.generation, metadata.deletionTimestamp, annotations.sort()]);
+}
+
+/** Whether an object's status says that its newest generation was reconciled: its turn comes after the others'. */
+function isSettled(object: KubernetesObject): boolean {
+  const status = object["status"] as { observedGeneration?: number; conditions?: Condition[] } | undefined;
+  if (object.metadata.deletionTimestamp || status?.observedGeneration !== object.metadata.generation)
+    return false;
+  return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
+}
+
+function keyOf({ namespace = "", name }: ObjectName): string {
+  return `${namespace}/${name}`;
+}

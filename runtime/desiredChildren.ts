@@ -1,0 +1,67 @@
+import type { Operator, UpdatePolicy } from "./definition";
+import { ReconcileFailure } from "./failure";
+import { formatName, type KubernetesObject, type Manifest } from "./kubernetes/objects";
+import type { Resource } from "./kubernetes/resource";
+import { ownedManifest } from "./ownership";
+
+/** A child to bring about. */
+export interface DesiredChild {
+  readonly resource: Resource;
+  readonly update: UpdatePolicy;
+  /** What the handler answered, in its namespace and marked as its owner's. */
+  readonly manifest: Manifest;
+  /** The uid of the custom resource that it belongs to. */
+  readonly ownerUid: string;
+}
+
+/**
+ * Checks the answered children against the operator's definition, and marks them as the object's.
+ *
+ * @param resources the declared kinds as the API serves them, in the order of `operator.children`
+ * @throws ReconcileFailure `InvalidAnswer` where a kind is not declared, a namespace is missing or not the
+ *   operator's, a child is answered twice or names another owner
+ */
+export function desiredChildren(
+  answered: readonly Manifest[],
+  object: KubernetesObject,
+  operator: Operator,
+  resources: readonly Resource[],
+): DesiredChild[] {
+  const seen = new Set<string>();
+  return answered.map((child, position) => {
+    const refuse = (problem: string) =>
+      new ReconcileFailure(
+        "InvalidAnswer",
+        `the handler answered wrongly: children[${position}] ${problem}.`,
+      );
+    const declared = operator.children.findIndex(
+      ({ apiVersion, kind }) => apiVersion === child.apiVersion && kind === child.kind,
+    );
+    const resource = resources[declared];
+    const update = operator.children[declared]?.update;
+    if (!resource || !update) {
+      const known = operator.children.map(({ apiVersion, kind }) => `${kind} (${apiVersion})`).join(", ");
+      throw refuse(
+        `is a ${child.kind} (${child.apiVersion}), which operator.ts does not declare under "children": ${known}`,
+      );
+    }
+    const manifest = ownedManifest(child, object, resource, operator.name);
+    const { namespace } = manifest.metadata;
+    if (resource.namespaced && namespace === undefined) {
+      throw refuse(`needs a metadata.namespace, since a ${object.kind} itself has none`);
+    }
+    if (
+      namespace !== undefined &&
+      operator.namespaces !== "all" &&
+      !operator.namespaces.includes(namespace)
+    ) {
+      throw refuse(`is in namespace ${namespace}, which operator.ts does not list under "namespaces"`);
+    }
+    const foreign = child.metadata.ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);
+    if (foreign) throw refuse(`names ${foreign.kind} ${foreign.name} as its owner; Argosy sets the owner`);
+    const name = `${child.kind} (${child.apiVersion}) ${formatName(manifest.metadata)}`;
+    if (seen.has(name)) throw refuse(`is ${name}, which is answered twice`);
+    seen.add(name);
+    return { resource, update, manifest, ownerUid: object.metadata.uid };
+  });
+}

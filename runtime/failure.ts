@@ -1,0 +1,45 @@
+/**
+ * Why a reconcile failed, in the one word that the Ready condition, the Kubernetes Event and the metrics carry.
+ *
+ * - `HandlerError`: the handler said so itself
+ * - `HandlerCrashed`, `HandlerTimedOut`, `HandlerNotStarted`: its process did not answer
+ * - `InvalidAnswer`: the answer breaks the contract
+ * - `ChildConflict`: a child's name is taken by an object that is not ours
+ * - `ChildRefused`: the API server does not accept a child
+ * - `StatusRefused`: the API server does not accept the status
+ * - `ApiError`: anything else that the API server refused
+ * - `InternalError`: a fault in Argosy
+ */
+export type FailureReason =
+  | "HandlerError"
+  | "HandlerCrashed"
+  | "HandlerTimedOut"
+  | "HandlerNotStarted"
+  | "InvalidAnswer"
+  | "ChildConflict"
+  | "ChildRefused"
+  | "StatusRefused"
+  | "ApiError"
+  | "InternalError";
+
+/** A reconcile that failed for a reason that its object's owner should read. */
+export class ReconcileFailure extends Error {
+  /** Trying again is of no use until the object changes: no retry, and the Stalled condition. */
+  readonly permanent: boolean;
+  /** When to try again, in seconds, where the handler said so. */
+  readonly retryAfterSeconds: number | undefined;
+  /** The end of what the handler wrote to standard error meanwhile. */
+  log: string;
+
+  constructor(
+    readonly reason: FailureReason,
+    message: string,
+    options: { permanent?: boolean; retryAfterSeconds?: number; log?: string; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.name = "ReconcileFailure";
+    this.permanent = options.permanent ?? false;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.log = options.log ?? "";
+  }
+}

@@ -1,0 +1,35 @@
+/** How a handler process ended. */
+export interface HandlerExit {
+  /** Exit code; null where a signal ended it or it never began. */
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** Why it could not be started at all. */
+  readonly startError?: Error;
+}
+
+/** Receives what a handler process writes, in order; {@link exited} comes once, last. */
+export interface HandlerProcessListener {
+  /** Bytes of standard output. */
+  output(chunk: Buffer): void;
+  /** Bytes of standard error. */
+  log(chunk: Buffer): void;
+  exited(exit: HandlerExit): void;
+}
+
+/** One living handler process, wherever it runs. */
+export interface HandlerProcess {
+  /** Writes to its standard input. Once it has exited, this does nothing. */
+  write(text: string): void;
+  /** Closes its standard input: by the contract it then ends by itself. */
+  end(): void;
+  /** Kills its whole process group at once. */
+  kill(): void;
+}
+
+/**
+ * Starts handler processes: as child processes on an author's machine, over named pipes to the handler's
+ * container in a pod.
+ */
+export interface HandlerTransport {
+  start(listener: HandlerProcessListener): HandlerProcess;
+}

@@ -1,0 +1,122 @@
+import { type FailureReason, ReconcileFailure } from "./failure";
+import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
+import { LineSplitter, type LineTooLongError } from "./lines";
+import { LONGEST_ANSWER_BYTES } from "./parseAnswer";
+
+/** How much of a run's standard error is kept: its end, where the error is. */
+const KEPT_LOG_BYTES = 8 * 1024;
+
+/** An answer, with what the handler wrote to standard error meanwhile. */
+export interface HandlerReply {
+  readonly line: string;
+  readonly log: string;
+}
+
+interface Question {
+  resolve(reply: HandlerReply): void;
+  reject(failure: ReconcileFailure): void;
+  readonly timer: NodeJS.Timeout;
+  /** The answer, between its arrival and the end of that turn of the event loop. */
+  answer?: string;
+}
+
+/** One living handler process and the conversation with it: one line in, one line out, one at a time. */
+export class HandlerWorker {
+  private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES);
+  private readonly process: HandlerProcess;
+  private question: Question | undefined;
+  private logTail = Buffer.alloc(0);
+  private over = false;
+
+  /** @param onOver called once, when the process exits, hangs or breaks the contract; not after {@link end} */
+  constructor(
+    transport: HandlerTransport,
+    private readonly onOver: (failure: ReconcileFailure) => void,
+  ) {
+    this.process = transport.start({
+      output: (chunk) => this.receive(chunk),
+      log: (chunk) => this.keepLog(chunk),
+      exited: (exit) => this.exited(exit),
+    });
+  }
+
+  /**
+   * Sends a line and waits for the answer.
+   * @param timeoutMs after this long without an answer, the process group is killed
+   * @throws ReconcileFailure where the process crashes, hangs, or answers more than one line
+   */
+  ask(line: string, timeoutMs: number): Promise<HandlerReply> {
+    this.logTail = Buffer.alloc(0);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.fail(
+          "HandlerTimedOut",
+          `the handler gave no answer within ${timeoutMs / 1000} s and was killed`,
+        );
+      }, timeoutMs);
+      this.question = { resolve, reject, timer };
+      this.process.write(`${line}\n`);
+    });
+  }
+
+  /** Lets the process end by itself, as the contract has it; kills it where it has not within `graceMs`. */
+  end(graceMs = 5_000): void {
+    if (this.over) return;
+    this.over = true;
+    this.process.end();
+    setTimeout(() => this.process.kill(), graceMs).unref();
+  }
+
+  private receive(chunk: Buffer): void {
+    if (this.over) return;
+    let lines: string[];
+    try {
+      lines = this.lines.push(chunk);
+    } catch (error) {
+      const limitMiB = (error as LineTooLongError).limitBytes / 1024 / 1024;
+      return this.fail("InvalidAnswer", `the handler's answer is longer than ${limitMiB} MiB`);
+    }
+    const [answer] = lines;
+    const unasked = !this.question || this.question.answer !== undefined;
+    if (unasked || lines.length > 1 || (answer !== undefined && this.lines.unfinishedBytes > 0)) {
+      return this.fail("InvalidAnswer", "the handler wrote more than one line for one request");
+    }
+    if (answer === undefined || !this.question) return;
+    this.question.answer = answer;
+    // The rest of this turn of the event loop brings the log, which has a pipe of its own, and a second line.
+    setImmediate(() => this.settle());
+  }
+
+  private settle(): void {
+    const { question } = this;
+    if (question?.answer === undefined) return;
+    this.question = undefined;
+    clearTimeout(question.timer);
+    question.resolve({ line: question.answer, log: this.logTail.toString("utf8") });
+  }
+
+  private keepLog(chunk: Buffer): void {
+    const joined = Buffer.concat([this.logTail, chunk]);
+    this.logTail = joined.subarray(Math.max(0, joined.length - KEPT_LOG_BYTES));
+  }
+
+  private exited({ code, signal, startError }: HandlerExit): void {
+    if (startError) this.fail("HandlerNotStarted", `the handler could not be started: ${startError.message}`);
+    else
+      this.fail(
+        "HandlerCrashed",
+        `the handler ended with ${signal ? `signal ${signal}` : `exit code ${code}`}`,
+      );
+  }
+
+  private fail(reason: FailureReason, message: string): void {
+    if (this.over) return;
+    this.over = true;
+    this.process.kill();
+    const failure = new ReconcileFailure(reason, message, { log: this.logTail.toString("utf8") });
+    clearTimeout(this.question?.timer);
+    this.question?.reject(failure);
+    this.question = undefined;
+    this.onOver(failure);
+  }
+}

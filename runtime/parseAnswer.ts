@@ -1,0 +1,142 @@
+import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
+import { ReconcileFailure } from "./failure";
+import type { Manifest } from "./kubernetes/objects";
+
+/** The longest line that a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
+export const LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;
+
+const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
+  reconcile: ["children", "status", "requeueAfterSeconds"],
+  finalize: ["finalized", "status", "requeueAfterSeconds"],
+  error: ["message", "retryAfterSeconds", "permanent"],
+};
+
+/** A week: beyond it a wish to be asked again is surely a unit mixed up. */
+const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
+
+/** What may stand in a name that becomes part of a URL path; the API server checks each kind's own rule. */
+const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}]{1,253}$/u;
+
+/**
+ * Reads a handler's line and checks the form of all of it, so that nothing of a broken answer is ever applied.
+ * Whether the kinds are declared and the status fits its schema is checked by those who know them.
+ * @throws ReconcileFailure with reason `InvalidAnswer`, naming the field and what was expected there
+ */
+export function parseAnswer(line: string, event: HandlerEvent): HandlerAnswer {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw invalid(
+      `a line that is not JSON: ${quote(line)}. Print log lines to standard error, not standard output`,
+    );
+  }
+  if (!isObject(value)) throw invalid(`${quote(line)} where a JSON object was expected`);
+  if ("error" in value) return errorAnswer(value);
+  checkKeys(value, KNOWN_KEYS[event], "");
+  return event === "reconcile" ? reconcileAnswer(value) : finalizeAnswer(value);
+}
+
+function errorAnswer(value: Record<string, unknown>): ErrorAnswer {
+  checkKeys(value, ["error"], "");
+  const { error } = value;
+  if (!isObject(error)) throw invalid('"error" must be an object with a "message"');
+  checkKeys(error, KNOWN_KEYS.error, "error.");
+  const { message, permanent } = error;
+  if (typeof message !== "string" || message === "")
+    throw invalid('"error.message" must be a non-empty string');
+  if (permanent !== undefined && typeof permanent !== "boolean") {
+    throw invalid('"error.permanent" must be true or false');
+  }
+  const retryAfterSeconds = seconds(error, "retryAfterSeconds", "error.");
+  return {
+    error: {
+      message,
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      ...(permanent !== undefined && { permanent }),
+    },
+  };
+}
+
+function reconcileAnswer(value: Record<string, unknown>): ReconcileAnswer {
+  const { children } = value;
+  // A missing list must not be read as an empty one: that would delete every child.
+  if (!Array.isArray(children)) throw invalid('"children" must be a list; answer [] to have no children');
+  children.forEach(checkChild);
+  return { children: children as Manifest[], ...common(value) };
+}
+
+function finalizeAnswer(value: Record<string, unknown>): FinalizeAnswer {
+  const { finalized } = value;
+  if (typeof finalized !== "boolean") {
+    throw invalid('"finalized" must be true or false, in answer to the event "finalize"');
+  }
+  return { finalized, ...common(value) };
+}
+
+function common(value: Record<string, unknown>): Pick<ReconcileAnswer, "status" | "requeueAfterSeconds"> {
+  const { status } = value;
+  if (status !== undefined && status !== null && !isObject(status))
+    throw invalid('"status" must be an object');
+  const requeueAfterSeconds = seconds(value, "requeueAfterSeconds", "");
+  return {
+    ...(isObject(status) && { status }),
+    ...(requeueAfterSeconds !== undefined && { requeueAfterSeconds }),
+  };
+}
+
+function checkChild(child: unknown, index: number): void {
+  const path = `children[${index}]`;
+  if (!isObject(child)) throw invalid(`${path} must be an object`);
+  for (const key of ["apiVersion", "kind"]) {
+    if (typeof child[key] !== "string" || child[key] === "") throw invalid(`${path}.${key} must be a string`);
+  }
+  const { metadata } = child;
+  if (!isObject(metadata)) throw invalid(`${path}.metadata must be an object with a name`);
+  checkName(metadata["name"], `${path}.metadata.name`);
+  if (metadata["namespace"] !== undefined) checkName(metadata["namespace"], `${path}.metadata.namespace`);
+  for (const key of ["labels", "annotations"]) checkStringMap(metadata[key], `${path}.metadata.${key}`);
+}
+
+function checkName(name: unknown, path: string): void {
+  if (typeof name !== "string" || !OBJECT_NAME.test(name)) {
+    throw invalid(`${path} must be a Kubernetes name, and is ${quote(JSON.stringify(name) ?? "missing")}`);
+  }
+}
+
+function checkStringMap(map: unknown, path: string): void {
+  if (map === undefined || map === null) return;
+  if (!isObject(map)) throw invalid(`${path} must be an object`);
+  for (const [key, value] of Object.entries(map)) {
+    if (typeof value !== "string")
+      throw invalid(`${path}[${quote(key)}] must be a string; put quotes around it`);
+  }
+}
+
+function checkKeys(value: Record<string, unknown>, known: readonly string[], path: string): void {
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    throw invalid(`an unknown key ${quote(path + unknown)}; the keys here are ${known.join(", ")}`);
+  }
+}
+
+function seconds(value: Record<string, unknown>, key: string, path: string): number | undefined {
+  const given = value[key];
+  if (given === undefined || given === null) return undefined;
+  if (typeof given !== "number" || !(given >= 0 && given <= LONGEST_WAIT_SECONDS)) {
+    throw invalid(`"${path}${key}" must be a number of seconds from 0 to ${LONGEST_WAIT_SECONDS}`);
+  }
+  return given;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function quote(text: string): string {
+  return text.length > 80 ? `"${text.slice(0, 80)}…"` : `"${text}"`;
+}
+
+function invalid(problem: string): ReconcileFailure {
+  return new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`);
+}

@@ -1,0 +1,233 @@
+/** Why an object waits, the most urgent first: it changed itself, a child of it did, or it is only time again. */
+const PRIORITIES = ["change", "child", "routine"] as const;
+
+/** Why an object waits, which is also how soon its turn comes. */
+export type Priority = (typeof PRIORITIES)[number];
+
+/** How a run ended, as the queue's `work` function tells it. */
+export type Outcome =
+  /** Done. With `againAfterMs`, the object is due again by itself. */
+  | { readonly done: true; readonly againAfterMs?: number }
+  /** Failed. Tried again after `retryAfterMs`, or the queue's backoff; never by itself when `permanent`. */
+  | { readonly done: false; readonly retryAfterMs?: number; readonly permanent?: boolean };
+
+/** How a {@link ReconcileQueue} works. */
+export interface ReconcileQueueOptions {
+  /** Handles one key. `attempt` counts from 1 since the key's last success. It must not throw. */
+  readonly work: (key: string, attempt: number) => Promise<Outcome>;
+  /** How many keys are worked on at once. */
+  readonly concurrency: number;
+  /** The backoff after a first failure; it doubles with each further one. @default 500 */
+  readonly firstBackoffMs?: number;
+  /** @default 300000, five minutes */
+  readonly longestBackoffMs?: number;
+  /** For tests. @default Math.random */
+  readonly random?: () => number;
+}
+
+/** What is known of one key that waits, runs, or has failed. */
+interface Entry {
+  state: "idle" | "delayed" | "waiting" | "running";
+  priority: Priority;
+  /** When it began to wait, on the monotonic clock. */
+  waitingSince: number;
+  /** Set while running: it must run again afterwards, with this priority. */
+  again: Priority | undefined;
+  failures: number;
+  timer: NodeJS.Timeout | undefined;
+  /** When {@link timer} fires, on the monotonic clock. */
+  dueAt: number;
+}
+
+/** Of so many turns one goes to whoever waits longest, so that a storm of changes cannot starve the rest. */
+const TURNS_PER_OLDEST = 8;
+
+/**
+ * Keys that wait for their reconcile: each at most once in the queue and never twice at work, so that an object
+ * changed a hundred times while it runs is run once more, with its newest state. Changes go before routine
+ * (resync, retries); failed keys come back with exponential backoff and jitter.
+ */
+export class ReconcileQueue {
+  private readonly entries = new Map<string, Entry>();
+  private readonly lanes: Record<Priority, Set<string>> = {
+    change: new Set(),
+    child: new Set(),
+    routine: new Set(),
+  };
+  private readonly options: Required<ReconcileQueueOptions>;
+  private running = 0;
+  private turns = 0;
+  private open = false;
+  private onIdle: (() => void)[] = [];
+
+  constructor(options: ReconcileQueueOptions) {
+    this.options = { firstBackoffMs: 500, longestBackoffMs: 300_000, random: Math.random, ...options };
+  }
+
+  /** Begins to work, also after {@link pause}. */
+  start(): void {
+    this.open = true;
+    this.next();
+  }
+
+  /** Begins no further run. Resolves when the running ones have ended. What waits goes on waiting. */
+  async pause(): Promise<void> {
+    this.open = false;
+    if (this.running > 0) await new Promise<void>((resolve) => this.onIdle.push(resolve));
+  }
+
+  /** Forgets everything that waits, and stops every timer. */
+  clear(): void {
+    for (const key of [...this.entries.keys()]) this.forget(key);
+  }
+
+  /** Keys that wait for their turn now. */
+  get depth(): number {
+    return PRIORITIES.reduce((sum, priority) => sum + this.lanes[priority].size, 0);
+  }
+
+  /** Keys at work now. */
+  get active(): number {
+    return this.running;
+  }
+
+  /** How long the first key in line has been waiting, in seconds; 0 where none waits. */
+  get oldestSeconds(): number {
+    const oldest = this.oldest();
+    return oldest === undefined ? 0 : (performance.now() - this.entry(oldest).waitingSince) / 1000;
+  }
+
+  /**
+   * Something may have changed: the key gets its turn.
+   * A change ends a backoff, since what failed may have been mended; anything else waits for its end.
+   */
+  add(key: string, priority: Priority = "change"): void {
+    const entry = this.entry(key);
+    if (entry.state === "running") {
+      entry.again = higher(entry.again, priority);
+    } else if (entry.state === "waiting") {
+      if (higher(entry.priority, priority) !== entry.priority) {
+        this.lanes[entry.priority].delete(key);
+        this.enqueue(key, entry, priority);
+      }
+    } else if (priority === "change" || !backingOff(entry)) {
+      this.enqueue(key, entry, priority);
+    }
+  }
+
+  /** As {@link add}, after a delay in which further calls make no difference. */
+  addAfter(key: string, delayMs: number, priority: Priority): void {
+    const entry = this.entry(key);
+    if (entry.state === "running") entry.again = higher(entry.again, priority);
+    else if (entry.state === "waiting") this.add(key, priority);
+    else if (!backingOff(entry) && !(entry.dueAt <= performance.now() + delayMs)) {
+      this.delay(key, entry, delayMs, priority);
+    }
+  }
+
+  /** The object is gone: its key no longer waits, and its failures are forgotten. A running run ends as it does. */
+  forget(key: string): void {
+    const entry = this.entries.get(key);
+    if (!entry) return;
+    clearTimeout(entry.timer);
+    this.lanes[entry.priority].delete(key);
+    entry.again = undefined;
+    entry.failures = 0;
+    if (entry.state !== "running") this.entries.delete(key);
+  }
+
+  private entry(key: string): Entry {
+    let entry = this.entries.get(key);
+    if (!entry) {
+      entry = {
+        state: "idle",
+        priority: "routine",
+        waitingSince: 0,
+        again: undefined,
+        failures: 0,
+        timer: undefined,
+        dueAt: Number.POSITIVE_INFINITY,
+      };
+      this.entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  private enqueue(key: string, entry: Entry, priority: Priority): void {
+    clearTimeout(entry.timer);
+    entry.dueAt = Number.POSITIVE_INFINITY;
+    if (entry.state !== "waiting") entry.waitingSince = performance.now();
+    entry.state = "waiting";
+    entry.priority = priority;
+    this.lanes[priority].add(key);
+    this.next();
+  }
+
+  private delay(key: string, entry: Entry, delayMs: number, priority: Priority): void {
+    clearTimeout(entry.timer);
+    entry.state = "delayed";
+    entry.dueAt = performance.now() + delayMs;
+    entry.timer = setTimeout(() => this.enqueue(key, entry, priority), delayMs);
+  }
+
+  private next(): void {
+    while (this.open && this.running < this.options.concurrency) {
+      const key = this.pick();
+      if (key === undefined) return;
+      void this.run(key, this.entry(key));
+    }
+  }
+
+  private pick(): string | undefined {
+    if (++this.turns % TURNS_PER_OLDEST === 0) return this.oldest();
+    const urgent = PRIORITIES.find((priority) => this.lanes[priority].size > 0);
+    return urgent && this.lanes[urgent].values().next().value;
+  }
+
+  /** The key that waits longest: each lane is in the order of arrival, so its first is its oldest. */
+  private oldest(): string | undefined {
+    const firsts = PRIORITIES.map((priority) => this.lanes[priority].values().next().value);
+    const age = (key: string) => this.entry(key).waitingSince;
+    return firsts.filter((key) => key !== undefined).sort((a, b) => age(a) - age(b))[0];
+  }
+
+  private async run(key: string, entry: Entry): Promise<void> {
+    this.lanes[entry.priority].delete(key);
+    entry.state = "running";
+    entry.again = undefined;
+    this.running++;
+    const outcome = await this.options.work(key, entry.failures + 1);
+    this.running--;
+    this.settle(key, entry, outcome);
+    if (this.running === 0) for (const resolve of this.onIdle.splice(0)) resolve();
+    this.next();
+  }
+
+  private settle(key: string, entry: Entry, outcome: Outcome): void {
+    entry.state = "idle";
+    entry.failures = outcome.done ? 0 : entry.failures + 1;
+    const delayMs = this.delayAfter(entry, outcome);
+    if (entry.again === "change" || (entry.again && outcome.done)) this.enqueue(key, entry, entry.again);
+    else if (delayMs !== undefined) this.delay(key, entry, delayMs, "routine");
+    else if (outcome.done) this.entries.delete(key);
+  }
+
+  /** When a key that has just run is due again by itself; undefined: only when it changes. */
+  private delayAfter(entry: Entry, outcome: Outcome): number | undefined {
+    if (outcome.done) return outcome.againAfterMs;
+    if (outcome.permanent) return undefined;
+    const { firstBackoffMs, longestBackoffMs, random } = this.options;
+    const backoffMs = Math.min(firstBackoffMs * 2 ** (entry.failures - 1), longestBackoffMs);
+    // Half of it fixed, half by chance: objects that failed together do not come back together.
+    return outcome.retryAfterMs ?? backoffMs * (0.5 + random() / 2);
+  }
+}
+
+/** Whether the key waits because it failed: only a change of its object shortens that. */
+function backingOff(entry: Entry): boolean {
+  return entry.state === "delayed" && entry.failures > 0;
+}
+
+function higher(a: Priority | undefined, b: Priority): Priority {
+  return a !== undefined && PRIORITIES.indexOf(a) < PRIORITIES.indexOf(b) ? a : b;
+}

@@ -1,0 +1,91 @@
+import type { Condition, KubernetesObject } from "./kubernetes/objects";
+
+/** The parts of a status that readiness is read from. */
+interface ObservedStatus {
+  observedGeneration?: number;
+  replicas?: number;
+  readyReplicas?: number;
+  updatedReplicas?: number;
+  availableReplicas?: number;
+  desiredNumberScheduled?: number;
+  numberReady?: number;
+  updatedNumberScheduled?: number;
+  succeeded?: number;
+  phase?: string;
+  loadBalancer?: { ingress?: unknown[] };
+  conditions?: Partial<Condition>[];
+}
+
+/**
+ * Why a child is not ready yet, in a few words; undefined where it is. Follows the rules of kstatus for
+ * Kubernetes' own kinds; a kind that reports a Ready condition is taken at its word; any other is ready once it
+ * is there.
+ * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+ */
+export function whyNotReady(child: KubernetesObject): string | undefined {
+  if (child.metadata.deletionTimestamp) return "is being deleted";
+  const status = (child["status"] ?? {}) as ObservedStatus;
+  const { generation } = child.metadata;
+  if (generation !== undefined && (status.observedGeneration ?? generation) < generation)
+    return "is not observed yet";
+  switch (child.kind) {
+    case "Deployment":
+    case "StatefulSet":
+    case "ReplicaSet":
+      return replicas(child, status);
+    case "DaemonSet":
+      return ready(status.numberReady, status.desiredNumberScheduled, status.observedGeneration);
+    case "Job":
+      return job(status);
+    case "PersistentVolumeClaim":
+      return status.phase === "Bound" ? undefined : `is ${status.phase ?? "Pending"}`;
+    case "Pod":
+      return status.phase === "Succeeded"
+        ? undefined
+        : condition(status, "Ready", `is ${status.phase ?? "Pending"}`);
+    case "Service":
+      return service(child, status);
+    default:
+      return condition(status, "Ready", undefined);
+  }
+}
+
+function replicas(child: KubernetesObject, status: ObservedStatus): string | undefined {
+  const spec = child["spec"] as { replicas?: number } | undefined;
+  const wanted = spec?.replicas ?? 1;
+  const failed = status.conditions?.find(
+    ({ type, reason }) => type === "Progressing" && reason === "ProgressDeadlineExceeded",
+  );
+  if (failed) return "makes no progress";
+  if (child.kind !== "ReplicaSet" && (status.updatedReplicas ?? 0) < wanted) {
+    return `has ${status.updatedReplicas ?? 0} of ${wanted} replicas updated`;
+  }
+  if ((status.replicas ?? 0) > wanted) return `has ${(status.replicas ?? 0) - wanted} replicas too many`;
+  return ready(status.readyReplicas, wanted, status.observedGeneration);
+}
+
+function ready(count = 0, wanted = 0, observedGeneration?: number): string | undefined {
+  // Before its controller has seen it, a workload's counts say nothing.
+  if (observedGeneration === undefined) return "is not observed yet";
+  return count < wanted ? `has ${count} of ${wanted} replicas ready` : undefined;
+}
+
+function job(status: ObservedStatus): string | undefined {
+  const ended = status.conditions?.find(
+    ({ type, status: value }) => value === "True" && type !== "Suspended",
+  );
+  if (ended?.type === "Complete" || ended?.type === "SuccessCriteriaMet") return undefined;
+  return ended?.type === "Failed" ? "has failed" : "is running";
+}
+
+function service(child: KubernetesObject, status: ObservedStatus): string | undefined {
+  const spec = child["spec"] as { type?: string } | undefined;
+  const waiting = spec?.type === "LoadBalancer" && !status.loadBalancer?.ingress?.length;
+  return waiting ? "has no load balancer address" : undefined;
+}
+
+function condition(status: ObservedStatus, type: string, otherwise: string | undefined): string | undefined {
+  const found = status.conditions?.find((candidate) => candidate.type === type);
+  if (!found) return otherwise;
+  return found.status === "True" ? undefined : `is not ready${found.reason ? ` (${found.reason})` : ""}`;
+}

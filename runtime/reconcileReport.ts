@@ -1,0 +1,35 @@
+import type { ChildChange } from "./childWriter";
+import type { HandlerEvent } from "./contract";
+import type { ReconcileFailure } from "./failure";
+
+/** How a reconcile ended. */
+export type ReconcileResult =
+  /** Every child is as the handler wants it, and the status says so. */
+  | "succeeded"
+  | "failed"
+  /** Nothing was to be done: the object is gone, or paused, or changed while it was handled. */
+  | "skipped";
+
+/** What one reconcile did: what `npm run dev` prints, and what is recorded as a Workflow in a cluster. */
+export interface ReconcileReport {
+  readonly operator: string;
+  /** The custom resource's kind. */
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  /** Undefined where the object was gone. */
+  readonly uid?: string | undefined;
+  readonly generation?: number | undefined;
+  readonly event: HandlerEvent;
+  readonly attempt: number;
+  readonly result: ReconcileResult;
+  /** Why nothing was done, where `result` is "skipped". */
+  readonly skipped?: "gone" | "paused" | "changed meanwhile" | "not the leader";
+  readonly failure?: ReconcileFailure | undefined;
+  readonly changes: readonly ChildChange[];
+  /** The end of what the handler wrote to standard error. */
+  readonly log: string;
+  readonly durationMs: number;
+  /** When the object is due again by itself, in milliseconds, because the handler asked for it. */
+  readonly againAfterMs?: number | undefined;
+}

@@ -1,0 +1,294 @@
+import { inApplyOrder } from "./applyOrder";
+import type { ChildIndex } from "./childIndex";
+import type { ChildChange, ChildWriter } from "./childWriter";
+import type { Verdict } from "./conditions";
+import { CONTRACT_VERSION, type HandlerAnswer, type HandlerEvent, type ReconcileAnswer } from "./contract";
+import type { Operator } from "./definition";
+import { type DesiredChild, desiredChildren } from "./desiredChildren";
+import type { EventRecorder } from "./eventRecorder";
+import { ReconcileFailure } from "./failure";
+import type { HandlerPool } from "./handlerPool";
+import type { KubernetesClient } from "./kubernetes/client";
+import { ApiError, ApiUnreachableError, isApiError } from "./kubernetes/errors";
+import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
+import type { Resource } from "./kubernetes/resource";
+import { NotLeadingError } from "./leaderElection";
+import { annotated, finalizerOf, OWNER_UID_LABEL, PAUSED_ANNOTATION } from "./names";
+import { canReference } from "./ownership";
+import { parseAnswer } from "./parseAnswer";
+import { whyNotReady } from "./readiness";
+import type { ReconcileReport } from "./reconcileReport";
+import { statusChecker } from "./statusSchema";
+import type { StatusWriter } from "./statusWriter";
+
+/** What a {@link Reconciler} works with. */
+export interface ReconcilerOptions {
+  readonly operator: Operator;
+  /** The custom resource's kind as the API serves it. */
+  readonly resource: Resource;
+  /** The declared children's kinds as the API serves them, in the order of `operator.children`. */
+  readonly childResources: readonly Resource[];
+  readonly client: KubernetesClient;
+  readonly pool: HandlerPool;
+  readonly index: ChildIndex;
+  readonly children: ChildWriter;
+  readonly status: StatusWriter;
+  readonly events: EventRecorder;
+  /** Throws where we are no longer the leader. Called before every write. */
+  readonly fence: () => void;
+}
+
+/** A report in the making. */
+type Draft = { -readonly [Key in keyof ReconcileReport]: ReconcileReport[Key] } & { changes: ChildChange[] };
+
+/** When a handler that has not finished to finalize is asked again, where it does not say. */
+const FINALIZE_AGAIN_MS = 5_000;
+
+/**
+ * Brings one custom resource and its children to what the handler wants. It reads the object anew, asks the
+ * handler, checks the whole answer, and only then writes.
+ */
+export class Reconciler {
+  private readonly checkStatus: (status: unknown) => string | undefined;
+  private readonly finalizer: string;
+
+  constructor(private readonly options: ReconcilerOptions) {
+    this.checkStatus = statusChecker(options.operator.customResource.statusSchema);
+    this.finalizer = finalizerOf(options.operator.name);
+  }
+
+  /** Reconciles one object. Never throws: whatever goes wrong is in the report. */
+  async reconcile(name: ObjectName, attempt: number): Promise<ReconcileReport> {
+    const { operator, resource } = this.options;
+    const startedAt = performance.now();
+    const report: Draft = {
+      operator: operator.name,
+      kind: resource.kind,
+      namespace: name.namespace,
+      name: name.name,
+      event: "reconcile",
+      attempt,
+      result: "succeeded",
+      changes: [],
+      log: "",
+      durationMs: 0,
+    };
+    try {
+      await this.run(name, report);
+    } catch (error) {
+      Object.assign(report, outcomeOf(error));
+    }
+    report.durationMs = performance.now() - startedAt;
+    return report;
+  }
+
+  private async run(name: ObjectName, report: Draft): Promise<void> {
+    const object = await this.options.client.get(this.options.resource, name);
+    if (!object) return skip(report, "gone");
+    report.uid = object.metadata.uid;
+    report.generation = object.metadata.generation;
+    if (annotated(object.metadata, PAUSED_ANNOTATION)) return skip(report, "paused");
+    try {
+      if (object.metadata.deletionTimestamp) await this.finalize(object, report);
+      else await this.bringAbout(object, report);
+    } catch (error) {
+      const failure = toFailure(error);
+      if (!failure) throw error;
+      await this.fail(object, failure, report);
+    }
+  }
+
+  private async bringAbout(object: KubernetesObject, report: Draft): Promise<void> {
+    const observed = await this.observe(object);
+    const answer = await this.ask<ReconcileAnswer>("reconcile", object, observed, report);
+    const { operator, childResources } = this.options;
+    const desired = desiredChildren(answer.children, object, operator, childResources);
+    const current = await this.ensureFinalizer(object, desired);
+    await this.applyAll(desired, report);
+    await this.prune(object, desired, report);
+    const verdict = await this.judge(object);
+    await this.options.status.write(current, verdict, { ...answer.status });
+    if (answer.requeueAfterSeconds !== undefined) report.againAfterMs = answer.requeueAfterSeconds * 1000;
+    this.tell(object, report.changes);
+  }
+
+  /** The object's children as they are, for the handler. */
+  private async observe(object: KubernetesObject): Promise<KubernetesObject[]> {
+    const { index } = this.options;
+    const children = await Promise.all(index.of(object.metadata.uid).map((record) => index.read(record)));
+    return children.filter((child) => child !== undefined);
+  }
+
+  private async ask<Answer extends HandlerAnswer>(
+    event: HandlerEvent,
+    object: KubernetesObject,
+    children: readonly KubernetesObject[],
+    report: Draft,
+  ): Promise<Exclude<Answer, { error: unknown }>> {
+    const { managedFields: _, ...metadata } = object.metadata;
+    report.event = event;
+    const { answer, log } = await this.options.pool.ask(
+      JSON.stringify({
+        apiVersion: CONTRACT_VERSION,
+        id: `${metadata.uid}/${metadata.generation}`,
+        event,
+        object: { ...object, metadata },
+        children,
+        attempt: report.attempt,
+      }),
+      (line) => parseAnswer(line, event),
+    );
+    report.log = log;
+    if ("error" in answer) {
+      const { message, ...when } = answer.error;
+      throw new ReconcileFailure("HandlerError", message, { ...when, log });
+    }
+    const problem = answer.status && this.checkStatus(answer.status);
+    if (problem)
+      throw new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`, { log });
+    return answer as Exclude<Answer, { error: unknown }>;
+  }
+
+  /**
+   * Puts our finalizer on the object where something must be done before it goes: the handler wants to be asked,
+   * or a child is where no owner reference reaches.
+   */
+  private async ensureFinalizer(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+  ): Promise<KubernetesObject> {
+    const elsewhere = desired.some(({ manifest }) => !canReference(object, manifest.metadata.namespace));
+    const { finalizers = [] } = object.metadata;
+    if (!(this.options.operator.finalize || elsewhere) || finalizers.includes(this.finalizer)) return object;
+    return this.patchFinalizers(object, [...finalizers, this.finalizer]);
+  }
+
+  private patchFinalizers(object: KubernetesObject, finalizers: string[]): Promise<KubernetesObject> {
+    this.options.fence();
+    const { uid, resourceVersion } = object.metadata;
+    const patch = { metadata: { uid, resourceVersion, finalizers } };
+    return this.options.client.mergePatch(this.options.resource, object.metadata, patch);
+  }
+
+  private async applyAll(desired: readonly DesiredChild[], report: Draft): Promise<void> {
+    for (const group of inApplyOrder(desired)) {
+      const results = await Promise.allSettled(group.map((child) => this.options.children.apply(child)));
+      // What was done is told even where a sibling failed.
+      for (const result of results)
+        if (result.status === "fulfilled" && result.value) report.changes.push(result.value);
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed) throw failed.reason;
+    }
+  }
+
+  private async prune(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    report: Draft,
+  ): Promise<void> {
+    const { index, children } = this.options;
+    const wanted = new Set(desired.map(({ resource, manifest }) => index.find(resource, manifest.metadata)));
+    const unwanted = index
+      .of(object.metadata.uid)
+      .filter((record) => !wanted.has(record) && !record.deleting);
+    const deleted = await Promise.all(unwanted.map((record) => children.delete(record)));
+    report.changes.push(...deleted.filter((change) => change !== undefined));
+  }
+
+  /** Whether the children, as they are after the apply, are ready. */
+  private async judge(object: KubernetesObject): Promise<Verdict> {
+    const reasons: string[] = [];
+    for (const child of await this.observe(object)) {
+      const why = whyNotReady(child);
+      if (why) reasons.push(`${child.kind} ${child.metadata.name} ${why}`);
+    }
+    return reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") };
+  }
+
+  private async finalize(object: KubernetesObject, report: Draft): Promise<void> {
+    report.event = "finalize";
+    const { finalizers = [] } = object.metadata;
+    if (!finalizers.includes(this.finalizer)) return skip(report, "gone");
+    if (this.options.operator.finalize) {
+      const answer = await this.ask("finalize", object, await this.observe(object), report);
+      if ("finalized" in answer && !answer.finalized) {
+        report.againAfterMs = (answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000;
+        await this.options.status.write(object, { kind: "finalizing" }, answer.status);
+        return;
+      }
+    }
+    await this.deleteChildrenElsewhere(object, report);
+    await this.patchFinalizers(
+      object,
+      finalizers.filter((finalizer) => finalizer !== this.finalizer),
+    );
+  }
+
+  /**
+   * Deletes the children that no owner reference covers. It lists them rather than ask the index: a child that
+   * a former leader made a moment ago may not have come by the watch, and nobody would delete it afterwards.
+   */
+  private async deleteChildrenElsewhere(object: KubernetesObject, report: Draft): Promise<void> {
+    const { client, childResources, index, children, operator } = this.options;
+    const labelSelector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
+    for (const resource of childResources) {
+      const scopes =
+        operator.namespaces === "all" || !resource.namespaced ? [undefined] : operator.namespaces;
+      for (const namespace of scopes) {
+        const selection = {
+          labelSelector,
+          metadataOnly: true,
+          ...(namespace !== undefined && { namespace }),
+        };
+        await client.list(resource, selection, (items) => index.learn(resource, items));
+      }
+    }
+    for (const record of index.of(object.metadata.uid)) {
+      if (canReference(object, record.namespace)) continue;
+      const change = await children.delete(record);
+      if (change) report.changes.push(change);
+    }
+  }
+
+  private async fail(object: KubernetesObject, failure: ReconcileFailure, report: Draft): Promise<void> {
+    report.result = "failed";
+    report.failure = failure;
+    report.log ||= failure.log;
+    this.options.events.record(object, { type: "Warning", reason: failure.reason, note: failure.message });
+    await this.options.status.write(object, { kind: "failed", failure }, undefined);
+  }
+
+  private tell(object: KubernetesObject, changes: readonly ChildChange[]): void {
+    if (changes.length === 0) return;
+    const note = changes.map(({ verb, kind, namespace, name }) => {
+      return `${verb} ${kind} ${namespace === object.metadata.namespace ? name : formatName({ namespace, name })}`;
+    });
+    this.options.events.record(object, { type: "Normal", reason: "Reconciled", note: note.join(", ") });
+  }
+}
+
+function skip(report: Draft, why: NonNullable<ReconcileReport["skipped"]>): void {
+  report.result = "skipped";
+  report.skipped = why;
+}
+
+/** A failure that the object should tell of; undefined for what it cannot or need not tell. */
+function toFailure(error: unknown): ReconcileFailure | undefined {
+  if (error instanceof ReconcileFailure) return error;
+  // 409: the object has changed while it was handled. Its newest state is handled next.
+  if (error instanceof NotLeadingError || error instanceof ApiUnreachableError || isApiError(error, 409))
+    return undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return new ReconcileFailure(error instanceof ApiError ? "ApiError" : "InternalError", message, {
+    cause: error,
+  });
+}
+
+/** What the report says of an error that the object itself does not tell of. */
+function outcomeOf(error: unknown): Partial<ReconcileReport> {
+  if (error instanceof NotLeadingError) return { result: "skipped", skipped: "not the leader" };
+  if (isApiError(error, 409)) return { result: "skipped", skipped: "changed meanwhile", failure: undefined };
+  const message = error instanceof Error ? error.message : String(error);
+  const failure = new ReconcileFailure("ApiError", message, { cause: error });
+  return { result: "failed", failure };
+}

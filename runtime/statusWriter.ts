@@ -1,0 +1,115 @@
+import { isDeepStrictEqual } from "node:util";
+import { conditionsOf, type Verdict } from "./conditions";
+import { ReconcileFailure } from "./failure";
+import type { KubernetesClient } from "./kubernetes/client";
+import { ApiError, isApiError } from "./kubernetes/errors";
+import type { Condition, KubernetesObject, ManagedFieldsEntry, Manifest } from "./kubernetes/objects";
+import type { Resource } from "./kubernetes/resource";
+
+/** What a {@link StatusWriter} works with. */
+export interface StatusWriterOptions {
+  readonly client: KubernetesClient;
+  readonly resource: Resource;
+  readonly fieldManager: string;
+  /** Throws where we are no longer the leader. Called before every write. */
+  readonly fence: () => void;
+}
+
+type Status = Record<string, unknown>;
+
+/**
+ * Writes what a reconcile found into an object's status: the handler's own fields, `observedGeneration` and the
+ * standard conditions, by server-side apply, so that fields of other writers survive and our earlier ones go.
+ */
+export class StatusWriter {
+  constructor(private readonly options: StatusWriterOptions) {}
+
+  /**
+   * Writes the status if it differs from what `object` has.
+   * @param fields the handler's fields; undefined: it gave no answer, and its earlier fields stay
+   * @returns whether anything was written; false also where the object has gone
+   * @throws ApiError 409 where the object has changed since `object` was read: this verdict is about an older one
+   * @throws ReconcileFailure `StatusRefused` where the API server does not accept the fields
+   */
+  async write(object: KubernetesObject, verdict: Verdict, fields: Status | undefined): Promise<boolean> {
+    const current = (object["status"] ?? {}) as Status;
+    const owned = ownedFields(object, this.options.fieldManager);
+    const given = fields ?? pick(current, owned);
+    const status = {
+      ...given,
+      observedGeneration: object.metadata.generation,
+      conditions: this.conditions(object, verdict, given),
+    };
+    if (isWithin(status, current) && owned.every((field) => field in status)) return false;
+    return this.apply(object, status);
+  }
+
+  private conditions(object: KubernetesObject, verdict: Verdict, fields: Status): Condition[] {
+    const previous = conditionsIn(object["status"]);
+    const { generation = 1 } = object.metadata;
+    const ours = conditionsOf(
+      verdict,
+      previous,
+      generation,
+      new Date().toISOString().replace(/\.\d+Z$/, "Z"),
+    );
+    const ourTypes = new Set(ours.map(({ type }) => type));
+    // A handler may keep conditions of its own beside ours.
+    const theirs = conditionsIn(fields).filter(({ type }) => !ourTypes.has(type));
+    return [...ours, ...theirs];
+  }
+
+  private async apply(object: KubernetesObject, status: Status): Promise<boolean> {
+    const { client, resource, fieldManager, fence } = this.options;
+    const { name, namespace, uid, resourceVersion } = object.metadata;
+    const manifest: Manifest = {
+      apiVersion: resource.apiVersion,
+      kind: resource.kind,
+      metadata: { name, uid, resourceVersion, ...(namespace && { namespace }) },
+      status,
+    };
+    fence();
+    try {
+      await client.apply(resource, manifest, { fieldManager, force: true, subresource: "status" });
+      return true;
+    } catch (error) {
+      if (isApiError(error, 404)) return false;
+      if (error instanceof ApiError && (error.code === 422 || error.code === 400 || error.code === 500)) {
+        throw new ReconcileFailure("StatusRefused", `the API server refused the status: ${error.message}`, {
+          cause: error,
+        });
+      }
+      throw error;
+    }
+  }
+}
+
+/** The top-level fields of the status that we have written and still own. */
+function ownedFields(object: KubernetesObject, fieldManager: string): string[] {
+  const ours = (entry: ManagedFieldsEntry) =>
+    entry.manager === fieldManager && entry.operation === "Apply" && entry.subresource === "status";
+  const fields = object.metadata.managedFields?.find(ours)?.fieldsV1?.["f:status"] ?? {};
+  return Object.keys(fields)
+    .filter((key) => key.startsWith("f:"))
+    .map((key) => key.slice(2));
+}
+
+/** Whether every field of `part` is in `whole`, with that very value; conditions by their type. */
+function isWithin(part: Status, whole: Status): boolean {
+  return Object.entries(part).every(([key, value]) => {
+    if (key !== "conditions") return isDeepStrictEqual(value, whole[key]);
+    const there = conditionsIn(whole);
+    return (value as Condition[]).every((one) =>
+      there.some((other) => other.type === one.type && isDeepStrictEqual(one, other)),
+    );
+  });
+}
+
+function pick(status: Status, fields: readonly string[]): Status {
+  return Object.fromEntries(fields.filter((field) => field in status).map((field) => [field, status[field]]));
+}
+
+function conditionsIn(status: unknown): Condition[] {
+  const { conditions } = (status ?? {}) as { conditions?: unknown };
+  return Array.isArray(conditions) ? (conditions as Condition[]) : [];
+}
