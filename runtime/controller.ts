@@ -8,6 +8,7 @@ import type { HandlerTransport } from "./handlerTransport";
 import { KubernetesClient } from "./kubernetes/client";
 import type { ClusterConnection } from "./kubernetes/connection";
 import { discover } from "./kubernetes/discovery";
+import { ApiUnreachableError } from "./kubernetes/errors";
 import type { ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { LeaderElection } from "./leaderElection";
@@ -185,7 +186,8 @@ export class Controller {
   private follow(): void {
     this.notice("not leading any more");
     clearInterval(this.resync);
-    this.pausing = this.queue.pause();
+    // The next term begins with a look at every object: nothing of this one needs to wait for its backoff.
+    this.pausing = this.queue.pause().then(() => this.queue.clear());
   }
 
   /** Every object once per `resyncSeconds`, a few at a time rather than all at once. */
@@ -227,7 +229,10 @@ export class Controller {
 /** When the object of a report is due again. */
 function outcomeOf({ result, skipped, failure, againAfterMs }: ReconcileReport): Outcome {
   if (failure) {
-    const { permanent, retryAfterSeconds } = failure;
+    const { permanent, retryAfterSeconds, cause } = failure;
+    // Not the object's fault: when the API server is back, it must not wait for minutes.
+    if (cause instanceof ApiUnreachableError)
+      return { done: false, retryAfterMs: 1_000 + Math.random() * 2_000 };
     return {
       done: false,
       permanent,

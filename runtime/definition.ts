@@ -87,7 +87,7 @@ export interface OperatorDefinition {
 
 /**
  * Declares an operator. Plain data in, the same data out: it gives the author's editor the types, and the
- * loader (`runtime/operator.ts`) checks it and fills the defaults.
+ * loader (`runtime/loadOperator.ts`) checks it and fills the defaults.
  *
  * @example
  * ```ts
