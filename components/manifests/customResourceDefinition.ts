@@ -1,0 +1,113 @@
+import { isJsonObject, statusSchemaOf } from "../../runtime/customResourceDefinition";
+import type { Operator } from "../../runtime/definition";
+import type { Json, JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+
+/** `metav1.Condition`, with the limits of its kubebuilder markers (apimachinery, meta/v1/types.go). */
+const CONDITION_SCHEMA: JsonObject = {
+  type: "object",
+  required: ["lastTransitionTime", "message", "reason", "status", "type"],
+  properties: {
+    type: {
+      description: "What this condition speaks of: Ready, Reconciling, Stalled.",
+      type: "string",
+      maxLength: 316,
+      pattern:
+        "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+    },
+    status: { description: "Whether it holds.", type: "string", enum: ["True", "False", "Unknown"] },
+    reason: {
+      description: "Why, in one word for programs.",
+      type: "string",
+      minLength: 1,
+      maxLength: 1024,
+      pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+    },
+    message: { description: "Why, in words for people.", type: "string", maxLength: 32768 },
+    lastTransitionTime: { description: "When status last changed.", type: "string", format: "date-time" },
+    observedGeneration: {
+      description: "The metadata.generation that this condition speaks of.",
+      type: "integer",
+      format: "int64",
+      minimum: 0,
+    },
+  },
+};
+
+/** The fields that Argosy writes into every status. */
+const STATUS_PROPERTIES: JsonObject = {
+  observedGeneration: {
+    description: "The metadata.generation that was last reconciled.",
+    type: "integer",
+    format: "int64",
+  },
+  conditions: {
+    description: "How the reconciliation of this object stands.",
+    type: "array",
+    items: CONDITION_SCHEMA,
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+  },
+};
+
+/** Age too: the API server adds it by itself only where a version has no columns at all. */
+const PRINTER_COLUMNS: readonly { name: string; type: string; jsonPath: string }[] = [
+  { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+  { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+];
+
+/**
+ * The CustomResourceDefinition to install: the author's, and in every version what an operator needs: the
+ * status subresource, `status.observedGeneration`, `status.conditions` and the columns Ready, Reason and Age.
+ * What the author has himself stays as he wrote it. Where he gives no schema for status, its unknown fields are
+ * preserved: the API server would drop them in silence.
+ */
+export function buildCustomResourceDefinition({ crd, customResource }: Operator): Manifest {
+  const copy = structuredClone(crd);
+  const spec = objectIn(copy, "spec");
+  const versions = Array.isArray(spec.versions) ? spec.versions : [];
+  return {
+    ...copy,
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { ...objectIn(copy, "metadata"), name: `${customResource.plural}.${customResource.group}` },
+    spec: {
+      ...spec,
+      versions: versions.map((version) => (isJsonObject(version) ? complete(version) : version)),
+    },
+  };
+}
+
+function complete(version: JsonObject): JsonObject {
+  const schema = objectIn(version, "schema");
+  const root = objectIn(schema, "openAPIV3Schema");
+  const properties = { ...objectIn(root, "properties"), status: completeStatus(statusSchemaOf(version)) };
+  return {
+    ...version,
+    subresources: { status: {}, ...objectIn(version, "subresources") },
+    schema: { ...schema, openAPIV3Schema: { ...root, properties } },
+    additionalPrinterColumns: completeColumns(version.additionalPrinterColumns),
+  };
+}
+
+function completeStatus(authors: JsonObject | undefined): JsonObject {
+  const status = authors ?? { "x-kubernetes-preserve-unknown-fields": true };
+  return {
+    type: "object",
+    ...status,
+    properties: { ...structuredClone(STATUS_PROPERTIES), ...objectIn(status, "properties") },
+  };
+}
+
+function completeColumns(authors: Json | undefined): Json[] {
+  const columns = Array.isArray(authors) ? authors : [];
+  // kubectl prints names in capitals: "AGE" and "Age" would be two columns with one heading.
+  const taken = columns.filter(isJsonObject).map(({ name }) => String(name).toLowerCase());
+  return [...columns, ...PRINTER_COLUMNS.filter(({ name }) => !taken.includes(name.toLowerCase()))];
+}
+
+/** The object in a field; an empty one where there is none. */
+function objectIn(parent: JsonObject, field: string): JsonObject {
+  const value = parent[field];
+  return isJsonObject(value) ? value : {};
+}
