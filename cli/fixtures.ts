@@ -1,0 +1,120 @@
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { ChildProcessTransport } from "../runtime/childProcessTransport";
+import { CONTRACT_VERSION, type HandlerEvent } from "../runtime/contract";
+import { isJsonObject } from "../runtime/customResourceDefinition";
+import type { Operator } from "../runtime/definition";
+import { ReconcileFailure } from "../runtime/failure";
+import { HandlerPool } from "../runtime/handlerPool";
+import type { Json, JsonObject } from "../runtime/kubernetes/objects";
+import { Problems } from "../runtime/operatorError";
+import { parseAnswer } from "../runtime/parseAnswer";
+import { readYaml } from "../runtime/readYaml";
+import { anyObject, fields, listOf, oneOf, optional } from "../runtime/shape";
+
+/** An example of what a handler is asked and what it must answer. */
+export interface Fixture {
+  /** The file in the operator's folder, and which of its documents: "fixtures/scale.yaml#2". */
+  readonly name: string;
+  readonly event: HandlerEvent;
+  readonly object: JsonObject;
+  /** The observed children. */
+  readonly children: readonly Json[];
+  /** The whole answer that is expected. */
+  readonly answer: JsonObject;
+}
+
+/** What a handler made of a fixture. */
+export interface FixtureResult {
+  readonly name: string;
+  /** Whether the answer is exactly the expected one. */
+  readonly passed: boolean;
+  readonly expected: JsonObject;
+  /** What the handler answered; undefined where it gave no valid answer. */
+  readonly actual?: unknown;
+  /** Why there is no valid answer, with the end of the handler's standard error. */
+  readonly failure?: string;
+}
+
+/**
+ * Runs an operator's fixtures, one after another, in one living process of its real handler, just as the engine
+ * would run it. After a failure the next fixture gets a fresh process.
+ *
+ * @throws OperatorError where a fixture file cannot be understood
+ */
+export async function runFixtures(operator: Operator): Promise<FixtureResult[]> {
+  const fixtures = readFixtures(operator.folder);
+  const { handler, folder, env, timeoutSeconds } = operator;
+  const transport = new ChildProcessTransport({ command: handler.command, folder, env });
+  const pool = new HandlerPool({ transport, timeoutMs: timeoutSeconds * 1000 });
+  try {
+    const results: FixtureResult[] = [];
+    for (const fixture of fixtures) results.push(await runFixture(fixture, pool));
+    return results;
+  } finally {
+    pool.close();
+  }
+}
+
+/**
+ * Reads the fixtures of an operator: every document of `fixtures/*.yaml`, in the order of the files' names.
+ *
+ * @throws OperatorError where one cannot be understood
+ */
+export function readFixtures(folder: string): Fixture[] {
+  const directory = path.join(folder, "fixtures");
+  if (!existsSync(directory)) return [];
+  const problems = new Problems();
+  const fixtures: Fixture[] = [];
+  for (const name of readdirSync(directory).sort()) {
+    if (!/\.ya?ml$/.test(name)) continue;
+    const file = path.join(directory, name);
+    const report = problems.in(file);
+    const documents = readYaml(file, "Give it back, or leave it out.", report) ?? [];
+    for (const [index, document] of documents.entries()) {
+      const place = documents.length > 1 ? `#${index + 1}` : "";
+      fixtureShape.check(document, place && `documents[${index}]`, report);
+      // Where the shape is another, this is thrown away below.
+      const fixture = document as unknown as Omit<Fixture, "name">;
+      fixtures.push({ ...DEFAULTS, ...fixture, name: `fixtures/${name}${place}` });
+    }
+  }
+  if (problems.found) throw problems.toError();
+  return fixtures;
+}
+
+const DEFAULTS = { event: "reconcile", children: [] } as const;
+
+const fixtureShape = fields(
+  {
+    event: optional(oneOf(["reconcile", "finalize"], 'Leave it out for "reconcile".')),
+    object: anyObject("Give the custom resource."),
+    children: optional(listOf(anyObject("Give an object."), "List the children that are there already.")),
+    answer: anyObject("Give what the handler must answer: children and status, or error."),
+  },
+  "Give object, children and answer.",
+);
+
+async function runFixture(fixture: Fixture, pool: HandlerPool): Promise<FixtureResult> {
+  const { name, event, answer: expected } = fixture;
+  try {
+    const { answer } = await pool.ask(requestLine(fixture), (line) => parseAnswer(line, event));
+    return { name, passed: isDeepStrictEqual(answer, expected), expected, actual: answer };
+  } catch (error) {
+    if (!(error instanceof ReconcileFailure)) throw error;
+    return { name, passed: false, expected, failure: [error.message, error.log].join("\n").trim() };
+  }
+}
+
+function requestLine({ event, object, children }: Fixture): string {
+  const { uid = "fixture", generation = 1 } = isJsonObject(object.metadata) ? object.metadata : {};
+  return JSON.stringify({
+    apiVersion: CONTRACT_VERSION,
+    id: `${uid}/${generation}`,
+    event,
+    object,
+    children,
+    attempt: 1,
+  });
+}

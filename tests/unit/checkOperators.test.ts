@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { checkOperators } from "../../runtime/checkOperators";
+import type { Operator } from "../../runtime/definition";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { loadOperator } from "../../runtime/loadOperator";
+import { displayPath, OperatorError } from "../../runtime/operatorError";
+import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+
+describe("checkOperators", () => {
+  let root: string;
+
+  beforeEach(() => {
+    root = writeFolder({});
+  });
+  afterEach(() => removeFolder(root));
+
+  const operator = (
+    name: string,
+    kind: string,
+    names: JsonObject = {},
+    group = "shop.example.com",
+  ): Operator => {
+    const plural = `${kind.toLowerCase()}s`;
+    const crd = widgetCrd(
+      { group, names: { kind, plural, ...names } },
+      { metadata: { name: `${plural}.${group}` } },
+    );
+    const home = path.join(root, name);
+    addFiles(home, { "crd.yaml": crd, "main.py": "" });
+    return loadOperator(home, { ...widgetDefinition, name: name.replace(/\d/, "") });
+  };
+  const clashes = (...operators: Operator[]): string[] => {
+    try {
+      checkOperators(operators);
+      return [];
+    } catch (error) {
+      assert.ok(error instanceof OperatorError, String(error));
+      return error.problems.map((problem) => problem.replaceAll(`${displayPath(root)}/`, ""));
+    }
+  };
+
+  it("lets different operators be", () => {
+    assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("b", "Pot")), []);
+  });
+
+  it("refuses a name given twice", () => {
+    assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("a2", "Pot")), [
+      'a2/operator.ts: name "a" is also that of a/operator.ts. Give each operator a name of its own.',
+    ]);
+  });
+
+  it("refuses two operators of one CRD", () => {
+    assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("b", "Cup")), [
+      "b/operator.ts: crd defines cups.shop.example.com, as does a/operator.ts. Let one operator own it.",
+    ]);
+  });
+
+  it("lets one kind be in two groups", () => {
+    const other = operator("b", "Cup", { shortNames: ["c"] }, "bar.example.com");
+    assert.deepStrictEqual(clashes(operator("a", "Cup", { shortNames: ["c"] }), other), []);
+  });
+
+  const shared: [string, JsonObject, JsonObject, string][] = [
+    ["a short name", { shortNames: ["c"] }, { shortNames: ["p", "c"] }, "c"],
+    ["a short name that is the other's singular", {}, { shortNames: ["cup"] }, "cup"],
+    ["a singular that is the other's plural", {}, { singular: "cups" }, "cups"],
+    ["a kind", {}, { kind: "Cup", singular: "pot" }, "Cup"],
+    ["a list kind", {}, { listKind: "CupList" }, "CupList"],
+  ];
+  for (const [what, ofOne, ofOther, name] of shared) {
+    it(`refuses ${what} in one group`, () => {
+      const found = clashes(operator("a", "Cup", ofOne), operator("b", "Pot", ofOther));
+      const place = `b/operator.ts: crd uses the name "${name}" in shop.example.com, as does a/operator.ts.`;
+      assert.ok(
+        found.some((problem) => problem.startsWith(place)),
+        found.join("\n"),
+      );
+    });
+  }
+});

@@ -1,0 +1,348 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync } from "node:fs";
+import path from "node:path";
+import type { Operator } from "../../runtime/definition";
+import { loadOperator } from "../../runtime/loadOperator";
+import { displayPath, type OperatorError } from "../../runtime/operatorError";
+import {
+  addFiles,
+  problemsOf,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  writeFolder,
+} from "./operatorFolder";
+
+describe("loadOperator", () => {
+  let root: string;
+  let folder: string;
+
+  beforeEach(() => {
+    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "", "widget/operator.ts": "" });
+    folder = path.join(root, "widget");
+  });
+  afterEach(() => removeFolder(root));
+
+  /** The only problem of the valid definition with these fields changed. */
+  function problemWith(fields: object): string | undefined {
+    const problems = problemsOf(folder, { ...widgetDefinition, ...fields });
+    assert.ok(problems.length <= 1, problems.join("\n"));
+    return problems[0];
+  }
+
+  it("fills in every default", () => {
+    const { crd, ...operator } = loadOperator(folder, widgetDefinition);
+    assert.deepStrictEqual(operator, {
+      name: "widget",
+      folder,
+      handler: widgetDefinition.handler,
+      children: [{ apiVersion: "apps/v1", kind: "Deployment", update: "apply", plural: "deployments" }],
+      execution: "resident",
+      concurrency: 4,
+      timeoutSeconds: 30,
+      resyncSeconds: 600,
+      namespaces: "all",
+      finalize: false,
+      resources: {},
+      env: {},
+      secretEnv: {},
+      record: "changes",
+      rules: [],
+      customResource: {
+        group: "shop.example.com",
+        version: "v1",
+        kind: "Widget",
+        plural: "widgets",
+        namespaced: true,
+      },
+    });
+    assert.deepStrictEqual(crd, widgetCrd());
+  });
+
+  it("keeps what the author gives", () => {
+    const given = {
+      name: "other",
+      children: [{ apiVersion: "x.example.com/v1", kind: "Datum", update: "never", plural: "data" }],
+      execution: "pod",
+      concurrency: 64,
+      timeoutSeconds: 3600,
+      resyncSeconds: 10,
+      namespaces: ["team-a"],
+      finalize: true,
+      resources: { requests: { cpu: "100m" }, limits: { memory: "1.5Gi" } },
+      env: { LOG_LEVEL: "" },
+      secretEnv: { TOKEN: { secret: "api", key: "token.txt" } },
+      record: "failures",
+      rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"], resourceNames: ["one"] }],
+    };
+    const operator = loadOperator(folder, { ...widgetDefinition, ...given });
+    for (const [key, value] of Object.entries(given)) {
+      assert.deepStrictEqual(operator[key as keyof Operator], value, key);
+    }
+  });
+
+  it("takes fields that are undefined for left out", () => {
+    assert.equal(loadOperator(folder, { ...widgetDefinition, concurrency: undefined }).concurrency, 4);
+  });
+
+  it("names file, field and remedy", () => {
+    const file = displayPath(path.join(folder, "operator.ts"));
+    assert.throws(() => loadOperator(folder, { ...widgetDefinition, children: [{ apiVersion: "v1" }] }), {
+      name: "OperatorError",
+      message: `${file}: children[0].kind is missing. Name the kind as the manifest does, for example kind: "Service".`,
+    });
+  });
+
+  it("names operator.js where the definition is in it", () => {
+    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "", "widget/operator.js": "" });
+    folder = path.join(root, "widget");
+    assert.equal(problemsOf(folder, { ...widgetDefinition, crd: 1 }, "operator.js").length, 1);
+  });
+
+  it("collects all problems, those of the CRD included", () => {
+    addFiles(folder, { "crd.yaml": widgetCrd({ scope: "Everywhere" }) });
+    assert.throws(
+      () => loadOperator(folder, { ...widgetDefinition, concurrency: 0, timeoutSeconds: "30", nmae: "x" }),
+      (error: OperatorError) => {
+        const found = error.problems.map((problem) => problem.replace(/^.*\/|\. [A-Z].*$/g, ""));
+        assert.deepStrictEqual(found, [
+          "operator.ts: nmae is not a known field",
+          "operator.ts: concurrency is 0, outside of 1 to 64",
+          'operator.ts: timeoutSeconds must be a whole number, not the text "30"',
+          'crd.yaml: spec.scope is "Everywhere"',
+        ]);
+        return true;
+      },
+    );
+  });
+
+  for (const nothing of [undefined, null, "text", []]) {
+    it(`refuses ${JSON.stringify(nothing)} for a definition`, () => {
+      const expected = "the default export is missing or not an object. Write export default defineOperator(";
+      assert.ok(problemsOf(folder, nothing)[0]?.startsWith(expected));
+    });
+  }
+
+  it("suggests the field that a mistyped one meant", () => {
+    assert.equal(
+      problemWith({ timeoutSecond: 3 }),
+      "timeoutSecond is not a known field. Did you mean timeoutSeconds?",
+    );
+    assert.match(problemWith({ constructor: 3 }) ?? "", /^constructor is not a known field\. /);
+    assert.match(problemWith({ zzz: 1 }) ?? "", /^zzz is not a known field\. Known are: crd, handler, /);
+    const handler = { ...widgetDefinition.handler, comand: [] };
+    assert.equal(
+      problemWith({ handler }),
+      "handler.comand is not a known field. Did you mean handler.command?",
+    );
+  });
+
+  it("misses each field that has no default", () => {
+    const found = problemsOf(folder, {}).map((problem) => problem.split(". ")[0]);
+    assert.deepStrictEqual(found, ["crd is missing", "handler is missing", "children is missing"]);
+  });
+
+  const image = (name: unknown) => ({ handler: { ...widgetDefinition.handler, image: name } });
+  const command = (...words: unknown[]) => ({ handler: { ...widgetDefinition.handler, command: words } });
+  const child = (fields: object) => ({
+    children: [{ apiVersion: "apps/v1", kind: "Deployment", ...fields }],
+  });
+  const rule = (fields: object) => ({
+    rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"], ...fields }],
+  });
+
+  const refused: [string, object, RegExp][] = [
+    ["a number for the CRD", { crd: 3 }, /^crd must be a text, not 3\. Give the path/],
+    ["an empty path for the CRD", { crd: "" }, /^crd is empty\. /],
+    ["a list for the handler", { handler: [] }, /^handler must be an object, not a list\. /],
+    ["an image without tag", image("python"), /^handler.image is "python", without a tag or a digest\. Pin/],
+    ["a port that is no tag", image("localhost:5000/python"), /without a tag or a digest/],
+    ["the tag latest", image("python:latest"), /^handler.image is "python:latest", and .* Pin the image/],
+    ["an image with a space", image("python :3"), /^handler.image is "python :3", which no image is called/],
+    ["an empty command", command(), /^handler.command is empty\. Give program and arguments/],
+    [
+      "a command that is a text",
+      { handler: { image: "a:1", command: "x" } },
+      /must be a list, not the text "x"/,
+    ],
+    ["a number in a command", command("python3", 3), /^handler.command\[1\] must be a text, not 3\. /],
+    [
+      "a missing handler file",
+      command("python3", "mian.py"),
+      /^handler.command\[1\] "mian.py" is missing\. Create/,
+    ],
+    ["a missing program of the folder", command("./run"), /^handler.command\[0\] ".\/run" is missing\. /],
+    [
+      "a file outside of the folder",
+      command("python3", "../x.py"),
+      /is outside of the operator's folder\. Put/,
+    ],
+    ["children that are no list", { children: {} }, /^children must be a list, not an object\. /],
+    [
+      "a child that is no object",
+      { children: ["v1"] },
+      /^children\[0\] must be an object, not the text "v1"/,
+    ],
+    [
+      "an apiVersion without version",
+      child({ apiVersion: "apps" }),
+      /^children\[0\].apiVersion is "apps", not/,
+    ],
+    [
+      "a kind in lower case",
+      child({ kind: "deployment" }),
+      /^children\[0\].kind is "deployment", not a kind\. /,
+    ],
+    [
+      "an unknown update policy",
+      child({ update: "replace" }),
+      /is "replace", not one of "apply", "recreate", "never"/,
+    ],
+    [
+      "a plural in capitals",
+      child({ plural: "Data" }),
+      /^children\[0\].plural is "Data", not the lower-case/,
+    ],
+    [
+      "a kind of Kubernetes' own in a group that has it not",
+      child({ apiVersion: "v1" }),
+      /^children\[0\].apiVersion is "v1", which has no Deployment\. Kubernetes has it in "apps\/…"\./,
+    ],
+    [
+      "a kind twice, if in two versions",
+      { children: [...widgetDefinition.children, { apiVersion: "apps/v1beta1", kind: "Deployment" }] },
+      /^children\[1\] is the same kind as children\[0\]: Deployment\. Keep one/,
+    ],
+    [
+      "the operator's own kind as a child",
+      { children: [{ apiVersion: "shop.example.com/v2", kind: "Widget" }] },
+      /^children\[0\] is Widget, the operator's own kind\. Leave it out/,
+    ],
+    [
+      "a child of cluster scope with a list of namespaces",
+      { children: [{ apiVersion: "v1", kind: "Namespace" }], namespaces: ["a"] },
+      /^children\[0\] is Namespace, which is in no namespace\. Leave it out, or write namespaces: "all"/,
+    ],
+    [
+      "a name in capitals",
+      { name: "Widget" },
+      /^name is "Widget", not a DNS label of at most 40 characters\. Use/,
+    ],
+    ["a name with a dot", { name: "a.b" }, /^name is "a.b", not a DNS label/],
+    ["a name of 41 characters", { name: "a".repeat(41) }, /not a DNS label of at most 40 characters/],
+    ["an unknown execution", { execution: "job" }, /^execution is "job", not one of "resident", "pod"\. /],
+    ["concurrency beyond its range", { concurrency: 65 }, /^concurrency is 65, outside of 1 to 64\. /],
+    ["half a second", { timeoutSeconds: 0.5 }, /^timeoutSeconds must be a whole number, not 0.5\. /],
+    [
+      "a timeout beyond its range",
+      { timeoutSeconds: 3601 },
+      /^timeoutSeconds is 3601, outside of 1 to 3600\. /,
+    ],
+    ["a resync below its range", { resyncSeconds: 9 }, /^resyncSeconds is 9, outside of 10 to 86400\. /],
+    ["an empty list of namespaces", { namespaces: [] }, /^namespaces is empty\. Write "all" or a list/],
+    [
+      "a text for namespaces",
+      { namespaces: "team-a" },
+      /^namespaces must be a list, not the text "team-a"\. Write/,
+    ],
+    [
+      "a namespace in capitals",
+      { namespaces: ["A"] },
+      /^namespaces\[0\] is "A", not the name of a namespace\. /,
+    ],
+    ["a text for finalize", { finalize: "yes" }, /^finalize must be true or false, not the text "yes"\. /],
+    ["null for finalize", { finalize: null }, /^finalize must be true or false, not null\. /],
+    [
+      "a number for a quantity",
+      { resources: { limits: { cpu: 1 } } },
+      /^resources.limits.cpu must be a text, not 1\. /,
+    ],
+    ["a quantity of its own", { resources: { limits: { memory: "1GB" } } }, /is "1GB", not a quantity\. /],
+    ["a number in env", { env: { PORT: 80 } }, /^env.PORT must be a text, not 80\. Quote it/],
+    [
+      "a variable with a dash",
+      { env: { "LOG-LEVEL": "" } },
+      /^env: the name is "LOG-LEVEL", not the name of an/,
+    ],
+    [
+      "half a reference to a Secret",
+      { secretEnv: { A: { secret: "api" } } },
+      /^secretEnv.A.key is missing\. /,
+    ],
+    [
+      "a variable in env and secretEnv",
+      { env: { A: "" }, secretEnv: { A: { secret: "api", key: "a" } } },
+      /^secretEnv.A is in env as well\. Keep one/,
+    ],
+    [
+      "an unknown record",
+      { record: "none" },
+      /^record is "none", not one of "changes", "all", "failures"\. /,
+    ],
+    [
+      "a wildcard group",
+      rule({ apiGroups: ["*"] }),
+      /^rules\[0\].apiGroups\[0\] is "\*", a wildcard\. Name each/,
+    ],
+    [
+      "a wildcard resource",
+      rule({ resources: ["pods/*"] }),
+      /^rules\[0\].resources\[0\] is "pods\/\*", a wildcard/,
+    ],
+    ["a wildcard verb", rule({ verbs: ["*"] }), /^rules\[0\].verbs\[0\] is "\*", a wildcard/],
+    [
+      "the verb escalate",
+      rule({ verbs: ["escalate"] }),
+      /^rules\[0\].verbs\[0\] is "escalate", with which every/,
+    ],
+    ["the verb bind", rule({ verbs: ["get", "bind"] }), /^rules\[0\].verbs\[1\] is "bind", with which every/],
+    ["the verb impersonate", rule({ verbs: ["impersonate"] }), /is "impersonate", with which every/],
+    ["a rule without verbs", rule({ verbs: [] }), /^rules\[0\].verbs is empty\. /],
+  ];
+  for (const [what, fields, expected] of refused) {
+    it(`refuses ${what}`, () => assert.match(problemWith(fields) ?? "nothing was refused", expected));
+  }
+
+  const accepted: [string, object][] = [
+    ["a digest without tag", image(`python@sha256:${"0".repeat(64)}`)],
+    ["a registry's port beside a tag", image("localhost:5000/team/python:3.13")],
+    ["a module of Python's, which is no file", command("python3", "-m", "http.server")],
+    [
+      "options and URLs with dots",
+      command("node20", "--host=a.example", "-v1.b", "https://a.example/b.c", "2.5"),
+    ],
+    ["an absolute path, which is in the image", command("/usr/bin/python3", "main.py", "/etc/app.conf")],
+    ["a name of 40 characters", { name: "a".repeat(40) }],
+    ["no children at all", { children: [] }],
+    [
+      "another group's kind of a known name",
+      { children: [{ apiVersion: "serving.example.com/v1", kind: "Service" }] },
+    ],
+    ["namespaced kinds with a list of namespaces", { namespaces: ["a", "b"] }],
+  ];
+  for (const [what, fields] of accepted) {
+    it(`accepts ${what}`, () => assert.equal(problemWith(fields), undefined));
+  }
+
+  it("refuses a folder whose name cannot be the operator's", () => {
+    root = writeFolder({ "My_Widget/crd.yaml": widgetCrd(), "My_Widget/main.py": "" });
+    folder = path.join(root, "My_Widget");
+    assert.match(
+      problemsOf(folder, widgetDefinition)[0] ?? "",
+      /^name \(of the folder\) is "My_Widget", not a DNS label/,
+    );
+    assert.deepStrictEqual(problemsOf(folder, { ...widgetDefinition, name: "widget" }), []);
+  });
+
+  it("refuses a handler file that is a folder", () => {
+    mkdirSync(path.join(folder, "bin.d"));
+    assert.match(problemWith(command("python3", "bin.d")) ?? "", /"bin.d" is not a file\. Name a file/);
+  });
+
+  it("refuses a handler file that cannot be read", function () {
+    // Root may read everything.
+    if (process.getuid?.() === 0) this.skip();
+    chmodSync(path.join(folder, "main.py"), 0);
+    assert.match(problemWith({}) ?? "", /"main.py" cannot be read\. Name a file/);
+  });
+});

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { loadOperators } from "../../cli/operators";
+import { OperatorError } from "../../runtime/operatorError";
+import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+
+describe("loadOperators", () => {
+  let root: string;
+  const definition = (fields = "") =>
+    `module.exports = { crd: "crd.yaml", handler: { image: "a:1", command: ["sh"] }, children: [], ${fields} };\n`;
+  const problems = (): string[] => {
+    try {
+      loadOperators(root);
+    } catch (error) {
+      assert.ok(error instanceof OperatorError, String(error));
+      return error.problems.map((problem) => problem.slice(problem.indexOf(path.basename(root))));
+    }
+    return [];
+  };
+
+  beforeEach(() => {
+    root = writeFolder({ "a/crd.yaml": widgetCrd(), "a/operator.js": definition(), "notes/readme.md": "" });
+  });
+  afterEach(() => removeFolder(root));
+
+  it("loads each folder that has a definition", () => {
+    assert.deepStrictEqual(
+      loadOperators(root).map(({ name, folder }) => [name, folder]),
+      [["a", path.join(root, "a")]],
+    );
+  });
+
+  it("sees an edit, also of a file that the definition requires", () => {
+    addFiles(root, {
+      "a/operator.js": definition("...require('./more')"),
+      "a/more.js": "exports.concurrency = 2;",
+    });
+    assert.equal(loadOperators(root)[0]?.concurrency, 2);
+    addFiles(root, { "a/more.js": "exports.concurrency = 3;" });
+    assert.equal(loadOperators(root)[0]?.concurrency, 3);
+  });
+
+  it("refuses two of a name", () => {
+    addFiles(root, { "b/crd.yaml": widgetCrd(), "b/operator.js": definition('name: "a"') });
+    assert.equal(problems().length, 2);
+    assert.match(problems()[0] ?? "", /b\/operator.js: name "a" is also that of .*a\/operator.js\. /);
+  });
+
+  it("tells of all operators at once", () => {
+    addFiles(root, { "a/operator.js": definition("concurrency: 0"), "b/operator.js": "syntax error" });
+    const [first, second] = problems();
+    assert.match(first ?? "", /a\/operator.js: concurrency is 0/);
+    assert.match(second ?? "", /b\/operator.js: line 1 cannot be loaded: SyntaxError/);
+  });
+
+  it("names file, line and column of a syntax error in TypeScript", () => {
+    addFiles(root, { "c/operator.ts": 'export default {\n  crd: "crd.yaml"\n  children: [],\n};\n' });
+    assert.match(
+      problems()[0] ?? "",
+      /c\/operator.ts: line 3, column 3 does not compile: ',' expected\. Correct/,
+    );
+  });
+
+  it("names the line that throws, in the file that it is in", () => {
+    addFiles(root, { "a/operator.js": "require('./more');", "a/more.js": "\nthrow new Error('no disk');" });
+    assert.match(problems()[0] ?? "", /a\/more.js: line 2 cannot be loaded: Error: no disk\. Correct/);
+  });
+
+  for (const source of ["export const operator = {};", "export {};", "const a = 1;"]) {
+    it(`misses the default export of ${source}`, () => {
+      addFiles(root, { "c/operator.ts": source });
+      assert.match(
+        problems()[0] ?? "",
+        /c\/operator.ts: the default export is missing or not an object\. Write/,
+      );
+    });
+  }
+
+  it("refuses a folder that is missing or has no operator", () => {
+    assert.throws(() => loadOperators(path.join(root, "none")), {
+      message: /none: the folder is missing\. Give each/,
+    });
+    assert.throws(() => loadOperators(path.join(root, "notes")), {
+      message: /notes: no operator is in this folder\. /,
+    });
+  });
+});

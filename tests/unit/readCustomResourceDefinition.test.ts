@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { loadOperator } from "../../runtime/loadOperator";
+import {
+  addFiles,
+  problemsOf,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  widgetVersion,
+  writeFolder,
+} from "./operatorFolder";
+
+describe("an operator's CRD", () => {
+  let root: string;
+  let folder: string;
+
+  beforeEach(() => {
+    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "", "widget/operator.ts": "" });
+    folder = path.join(root, "widget");
+  });
+  afterEach(() => removeFolder(root));
+
+  const crdProblems = (content: string | JsonObject): string[] => {
+    addFiles(folder, { "crd.yaml": content });
+    return problemsOf(folder, widgetDefinition, "crd.yaml");
+  };
+
+  it("may be missing", () => {
+    const [problem] = problemsOf(folder, { ...widgetDefinition, crd: "other.yaml" }, "other.yaml");
+    assert.match(problem ?? "", /^the file is missing\. Name the CustomResourceDefinition's file/);
+  });
+
+  it("may be unreadable", () => {
+    mkdirSync(path.join(folder, "dir.yaml"));
+    const [problem] = problemsOf(folder, { ...widgetDefinition, crd: "dir.yaml" }, "dir.yaml");
+    assert.match(problem ?? "", /^the file cannot be read: EISDIR/);
+  });
+
+  const status = (schema: JsonObject) => widgetCrd({ versions: [widgetVersion({}, { status: schema })] });
+  const wrong: [string, string | JsonObject, RegExp][] = [
+    ["is not YAML", "kind: [\n  a: b: c\n", /^line 2, column 6 is not YAML: .*\. Correct it there/],
+    ["is empty", "# nothing\n", /^the file has no object in it\. Write a CustomResourceDefinition/],
+    ["is a list", "- a\n", /^the file has no object in it\. /],
+    ["is two documents", "kind: A\n---\nkind: B\n", /^the file has 2 documents\. Keep one/],
+    [
+      "is of another kind",
+      widgetCrd({}, { kind: "Widget" }),
+      /kind "Widget", not a CustomResourceDefinition\. /,
+    ],
+    [
+      "is of an old version",
+      widgetCrd({}, { apiVersion: "apiextensions.k8s.io/v1beta1" }),
+      /^the document is "apiextensions.k8s.io\/v1beta1", kind .* Write apiVersion: apiextensions.k8s.io\/v1/,
+    ],
+    [
+      "is named otherwise",
+      widgetCrd({}, { metadata: { name: "widget" } }),
+      /^metadata.name is "widget"\. It must be .*: name: widgets.shop.example.com\./,
+    ],
+    ["has no name", widgetCrd({}, { metadata: {} }), /^metadata.name is missing\. /],
+    [
+      "names no kind",
+      widgetCrd({ names: { plural: "widgets" } }),
+      /^spec.names.kind is missing\. Name the kind/,
+    ],
+    ["names no plural", widgetCrd({ names: { kind: "Widget" } }), /^spec.names.plural is missing\. /],
+    ["has a number for a group", widgetCrd({ group: 3 }), /^spec.group is 3, not a text\. Give a domain/],
+    ["has no scope", widgetCrd({ scope: "" }), /^spec.scope is "", not a text\. Write scope: Namespaced/],
+    ["has no versions", widgetCrd({ versions: [] }), /^spec.versions is missing or empty\. /],
+    [
+      "has no schema",
+      widgetCrd({ versions: [widgetVersion({ schema: {} })] }),
+      /^spec.versions\[0\].schema.openAPIV3Schema is missing\. Give the schema/,
+    ],
+    [
+      "has no schema in a version that is not stored",
+      widgetCrd({ versions: [widgetVersion(), { name: "v2", served: true, storage: false }] }),
+      /^spec.versions\[1\].schema.openAPIV3Schema is missing\. /,
+    ],
+    [
+      "has a version without name",
+      widgetCrd({ versions: [widgetVersion({ name: "1" })] }),
+      /^spec.versions\[0\].name is "1"\. Name the version/,
+    ],
+    [
+      "stores no version",
+      widgetCrd({ versions: [widgetVersion({ storage: false })] }),
+      /^spec.versions has no version with storage: true\. Write it for exactly one/,
+    ],
+    [
+      "stores two versions",
+      widgetCrd({ versions: [widgetVersion(), widgetVersion({ name: "v2" })] }),
+      /^spec.versions has 2 versions with storage: true\. /,
+    ],
+    [
+      "stores a version that is not served",
+      widgetCrd({ versions: [widgetVersion({ served: false })] }),
+      /^version "v1" is stored, but not served\. /,
+    ],
+    [
+      "has a status that is a text",
+      status({ type: "string" }),
+      /properties.status.type is "string"\. Write type/,
+    ],
+    [
+      "has a status that is a map",
+      status({ type: "object", additionalProperties: { type: "string" } }),
+      /properties.status.additionalProperties leaves no room for conditions\. /,
+    ],
+    [
+      "requires a field of the status",
+      status({ type: "object", required: ["conditions", "nodes"] }),
+      /properties.status.required names nodes\. Leave it out/,
+    ],
+  ];
+  for (const [what, content, expected] of wrong) {
+    it(`is refused where it ${what}`, () => {
+      const problems = crdProblems(content);
+      assert.match(problems[0] ?? "nothing was refused", expected);
+      assert.equal(problems.length, 1, problems.join("\n"));
+    });
+  }
+
+  for (const group of ["k8s.io", "shop.k8s.io", "kubernetes.io", "shop.kubernetes.io"]) {
+    it(`may not be of the group ${group}`, () => {
+      const [problem] = crdProblems(widgetCrd({ group }, { metadata: { name: `widgets.${group}` } }));
+      assert.match(
+        problem ?? "",
+        /^spec.group is ".*", which is kept for Kubernetes' own kinds\. Use a domain/,
+      );
+    });
+  }
+
+  it("may be of a group that only sounds like Kubernetes'", () => {
+    const content = widgetCrd({ group: "shop.x-k8s.io" }, { metadata: { name: "widgets.shop.x-k8s.io" } });
+    assert.deepStrictEqual(crdProblems(content), []);
+  });
+
+  it("must have a domain for a group", () => {
+    const [problem] = crdProblems(widgetCrd({ group: "shop" }, { metadata: { name: "widgets.shop" } }));
+    assert.match(problem ?? "", /^spec.group is "shop", not a domain\. /);
+  });
+
+  it("of cluster scope may not be handled in a list of namespaces", () => {
+    addFiles(folder, { "crd.yaml": widgetCrd({ scope: "Cluster" }) });
+    assert.match(
+      problemsOf(folder, { ...widgetDefinition, namespaces: ["a"] })[0] ?? "",
+      /^namespaces is a list, but the CRD's scope is Cluster\. /,
+    );
+    assert.equal(loadOperator(folder, widgetDefinition).customResource.namespaced, false);
+  });
+
+  it("gives the stored version and the author's schema of its status", () => {
+    const schema = { type: "object", properties: { ready: { type: "boolean" } } };
+    const versions = [widgetVersion({ storage: false }), widgetVersion({ name: "v2" }, { status: schema })];
+    addFiles(folder, { "crd.yaml": widgetCrd({ versions }) });
+    const { customResource } = loadOperator(folder, widgetDefinition);
+    assert.equal(customResource.version, "v2");
+    assert.deepStrictEqual(customResource.statusSchema, schema);
+  });
+});

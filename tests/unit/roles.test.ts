@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { buildRoles } from "../../components/manifests/roles";
+import type { Operator, PolicyRule } from "../../runtime/definition";
+import { BUILT_IN_KINDS, pluralOf } from "../../runtime/kubernetes/kinds";
+import { groupOf, type Manifest } from "../../runtime/kubernetes/objects";
+
+const ACCOUNT = { namespace: "argosy", serviceAccountName: "cache-runner" };
+
+/** An operator of which only what the builder reads is given. */
+function operatorOf(fields: Partial<Operator> = {}): Operator {
+  const customResource = { group: "cache.example.com", version: "v1", kind: "Cache", plural: "caches" };
+  const rules = [{ apiGroups: ["batch"], resources: ["cronjobs"], verbs: ["update"] }];
+  return { name: "cache", namespaces: "all", children: [], customResource, rules, ...fields } as Operator;
+}
+
+const childOf = (apiVersion: string, kind: string) => ({
+  apiVersion,
+  kind,
+  update: "apply" as const,
+  plural: pluralOf(apiVersion, kind),
+});
+const titles = (manifests: Manifest[]) =>
+  manifests.map(({ kind, metadata: { namespace, name } }) => `${kind} ${namespace ?? "-"} ${name}`);
+const rulesOf = (manifests: Manifest[], kind: string): PolicyRule[] =>
+  manifests.filter((manifest) => manifest.kind === kind).flatMap((role) => role.rules as PolicyRule[]);
+
+/** Every right as "group/resource verb", which is what RBAC grants: the product of a rule's lists. */
+const rights = (rules: PolicyRule[]) =>
+  rules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((name) => verbs.map((verb) => `${group}/${name} ${verb}`)),
+    ),
+  );
+
+describe("buildRoles", () => {
+  const children = [
+    childOf("apps/v1", "Deployment"),
+    childOf("v1", "Service"),
+    childOf("apps/v1", "DaemonSet"),
+  ];
+
+  it("gives rights in the whole cluster, and the lease in the runner's namespace alone", () => {
+    assert.deepStrictEqual(titles(buildRoles(operatorOf(), ACCOUNT)), [
+      "ServiceAccount argosy cache-runner",
+      "ClusterRole - cache-runner",
+      "ClusterRoleBinding - cache-runner",
+      "Role argosy cache-runner-lease",
+      "RoleBinding argosy cache-runner-lease",
+    ]);
+  });
+
+  it("gives rights in the listed namespaces alone, the runner's own among them or not", () => {
+    assert.deepStrictEqual(titles(buildRoles(operatorOf({ namespaces: ["argosy", "b"] }), ACCOUNT)), [
+      "ServiceAccount argosy cache-runner",
+      "Role argosy cache-runner",
+      "RoleBinding argosy cache-runner",
+      "Role b cache-runner",
+      "RoleBinding b cache-runner",
+      "Role argosy cache-runner-lease",
+      "RoleBinding argosy cache-runner-lease",
+    ]);
+  });
+
+  it("gives the custom resource, the children by group and the events", () => {
+    const verbs = ["get", "list", "watch", "create", "patch", "delete"];
+    assert.deepStrictEqual(rulesOf(buildRoles(operatorOf({ children }), ACCOUNT), "ClusterRole"), [
+      { apiGroups: ["cache.example.com"], resources: ["caches"], verbs: ["get", "list", "watch", "patch"] },
+      { apiGroups: ["cache.example.com"], resources: ["caches/status"], verbs: ["patch"] },
+      { apiGroups: ["cache.example.com"], resources: ["caches/finalizers"], verbs: ["update"] },
+      { apiGroups: ["apps"], resources: ["deployments", "daemonsets"], verbs },
+      { apiGroups: [""], resources: ["services"], verbs },
+      { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+    ]);
+  });
+
+  it("narrows the lease to its own name, but for its creation", () => {
+    const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
+    assert.deepStrictEqual(rulesOf(buildRoles(operatorOf(), ACCOUNT), "Role"), [
+      { ...lease, verbs: ["create"] },
+      { ...lease, verbs: ["get", "update"], resourceNames: ["argosy-cache"] },
+    ]);
+  });
+
+  it("binds each role to the account, across namespaces", () => {
+    const manifests = buildRoles(operatorOf({ namespaces: ["b"] }), ACCOUNT);
+    const roles = titles(manifests.filter(({ kind }) => kind === "Role"));
+    const bindings = manifests.filter(({ kind }) => kind === "RoleBinding");
+    const bound = bindings.map(({ metadata, roleRef }) => {
+      const { kind, name } = roleRef as { kind: string; name: string };
+      return `${kind} ${metadata.namespace} ${name}`;
+    });
+    assert.deepStrictEqual(bound, roles);
+    for (const { subjects } of bindings) {
+      assert.deepStrictEqual(subjects, [
+        { kind: "ServiceAccount", name: "cache-runner", namespace: "argosy" },
+      ]);
+    }
+  });
+
+  const builtIn = Object.entries(BUILT_IN_KINDS).flatMap(([group, { namespaced = [] }]) =>
+    namespaced.map((kind) => childOf(group === "" ? "v1" : `${group}/v1`, kind)),
+  );
+  const anyOperator = fc.record({
+    children: fc.uniqueArray(fc.constantFrom(...builtIn), {
+      selector: ({ apiVersion, kind }) => `${apiVersion} ${kind}`,
+    }),
+    namespaces: fc.oneof(
+      fc.constant("all" as const),
+      fc.uniqueArray(fc.constantFrom("argosy", "b", "c"), { minLength: 1 }),
+    ),
+  });
+
+  it("gives exactly the declared kinds, and nothing that could gain more", () => {
+    fc.assert(
+      fc.property(anyOperator, (fields) => {
+        const manifests = buildRoles(operatorOf(fields), ACCOUNT);
+        const granted = rights([...rulesOf(manifests, "ClusterRole"), ...rulesOf(manifests, "Role")]);
+        assert.deepStrictEqual(
+          granted.filter((right) => /\*|escalate|bind |bind$|impersonate/.test(right)),
+          [],
+        );
+        const created = granted
+          .filter((right) => right.endsWith(" create"))
+          .map((right) => right.split(" ")[0]);
+        const declared = fields.children.map(({ apiVersion, plural }) => `${groupOf(apiVersion)}/${plural}`);
+        const own = ["events.k8s.io/events", "coordination.k8s.io/leases"];
+        assert.deepStrictEqual(new Set(created), new Set([...declared, ...own]));
+      }),
+    );
+  });
+
+  it("gives each object a name of its own", () => {
+    fc.assert(
+      fc.property(anyOperator, (fields) => {
+        const names = titles(buildRoles(operatorOf(fields), ACCOUNT));
+        assert.equal(new Set(names).size, names.length);
+      }),
+    );
+  });
+});
