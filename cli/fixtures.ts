@@ -2,16 +2,19 @@ import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ChildProcessTransport } from "../runtime/childProcessTransport";
-import { CONTRACT_VERSION, type HandlerEvent } from "../runtime/contract";
+import { CONTRACT_VERSION, type HandlerAnswer, type HandlerEvent } from "../runtime/contract";
 import { isJsonObject } from "../runtime/customResourceDefinition";
 import type { Operator } from "../runtime/definition";
+import { desiredChildren } from "../runtime/desiredChildren";
 import { ReconcileFailure } from "../runtime/failure";
 import { HandlerPool } from "../runtime/handlerPool";
-import type { Json, JsonObject } from "../runtime/kubernetes/objects";
+import { isNamespaced } from "../runtime/kubernetes/kinds";
+import type { Json, JsonObject, Manifest } from "../runtime/kubernetes/objects";
 import { Problems } from "../runtime/operatorError";
 import { parseAnswer } from "../runtime/parseAnswer";
 import { readYaml } from "../runtime/readYaml";
 import { anyObject, fields, listOf, oneOf, optional } from "../runtime/shape";
+import { statusChecker } from "../runtime/statusSchema";
 
 /** An example of what a handler is asked and what it must answer. */
 export interface Fixture {
@@ -50,7 +53,7 @@ export async function runFixtures(operator: Operator): Promise<FixtureResult[]> 
   const pool = new HandlerPool({ transport, timeoutMs: timeoutSeconds * 1000 });
   try {
     const results: FixtureResult[] = [];
-    for (const fixture of fixtures) results.push(await runFixture(fixture, pool));
+    for (const fixture of fixtures) results.push(await runFixture(fixture, operator, pool));
     return results;
   } finally {
     pool.close();
@@ -96,15 +99,32 @@ const fixtureShape = fields(
   "Give object, children and answer.",
 );
 
-async function runFixture(fixture: Fixture, pool: HandlerPool): Promise<FixtureResult> {
+async function runFixture(fixture: Fixture, operator: Operator, pool: HandlerPool): Promise<FixtureResult> {
   const { name, event, answer: expected } = fixture;
   try {
     const { answer } = await pool.ask(requestLine(fixture), (line) => parseAnswer(line, event));
+    checkAgainstDefinition(answer, fixture, operator);
     return { name, passed: isDeepStrictEqual(answer, expected), expected, actual: answer };
   } catch (error) {
     if (!(error instanceof ReconcileFailure)) throw error;
     return { name, passed: false, expected, failure: [error.message, error.log].join("\n").trim() };
   }
+}
+
+/** What the engine checks before it applies anything, as far as no cluster is needed for it. */
+function checkAgainstDefinition(answer: HandlerAnswer, { object }: Fixture, operator: Operator): void {
+  if ("children" in answer) {
+    const { apiVersion, kind, metadata } = object as unknown as Manifest;
+    const owner = { apiVersion, kind, metadata: { uid: "fixture", resourceVersion: "1", ...metadata } };
+    const resources = operator.children.map((child) => ({
+      ...child,
+      namespaced: isNamespaced(child.apiVersion, child.kind) ?? true,
+    }));
+    desiredChildren(answer.children, owner, operator, resources);
+  }
+  const check = statusChecker(operator.customResource.statusSchema);
+  const problem = "status" in answer && answer.status ? check(answer.status) : undefined;
+  if (problem) throw new ReconcileFailure("InvalidAnswer", problem);
 }
 
 function requestLine({ event, object, children }: Fixture): string {

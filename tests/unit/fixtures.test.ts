@@ -62,6 +62,18 @@ describe("runFixtures", () => {
     assert.equal(result?.passed, true);
   });
 
+  it("fails an answer that the engine would refuse, though it is the expected one", async () => {
+    const child = "{ apiVersion: v1, kind: Secret, metadata: { name: a } }";
+    const [result] = await run(
+      handler('{ children: [{ apiVersion: "v1", kind: "Secret", metadata: { name: "a" } }] }'),
+      {
+        "a.yaml": fixture(`answer: { children: [${child}] }`),
+      },
+    );
+    assert.equal(result?.passed, false);
+    assert.match(result?.failure ?? "", /Secret.*does not declare/);
+  });
+
   it("tells of a crash with its standard error, and goes on in a fresh process", async () => {
     const crashing =
       'request.object.metadata.name === "a" ? (console.error("oh no"), process.exit(3)) : { children: [] }';
