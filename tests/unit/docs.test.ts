@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import ts from "typescript";
+import { parseAllDocuments } from "yaml";
+import { parseAnswer } from "../../runtime/parseAnswer";
+
+const root = path.join(__dirname, "..", "..");
+
+/** A fenced code block of a Markdown file. */
+interface Block {
+  /** "docs/handlers.md:12" */
+  readonly place: string;
+  readonly language: string;
+  /** The word after the language, which says what the block is an example of. */
+  readonly role: string;
+  readonly code: string;
+}
+
+const documents = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], {
+  cwd: root,
+  encoding: "utf8",
+})
+  .trim()
+  .split("\n");
+const blocks = documents.flatMap(blocksOf);
+
+function blocksOf(document: string): Block[] {
+  const text = readFileSync(path.join(root, document), "utf8");
+  return [...text.matchAll(/^```(\w+)[ ]?(\w*)\n(.*?)^```$/gms)].map((match) => ({
+    place: `${document}:${text.slice(0, match.index).split("\n").length}`,
+    language: match[1] ?? "",
+    role: match[2] ?? "",
+    code: match[3] ?? "",
+  }));
+}
+
+function blocksFor(...languages: string[]): Block[] {
+  return blocks.filter(({ language }) => languages.includes(language));
+}
+
+describe("the documentation", () => {
+  describe("in TypeScript type-checks", () => {
+    for (const { place, code } of blocksFor("ts")) {
+      it(place, function () {
+        this.timeout(60_000);
+        // As an operator.ts of this program, so that its imports are the ones that its reader writes.
+        const file = path.join(root, "handlers", "documentation", "operator.ts");
+        assert.deepEqual(diagnose(file, code), []);
+      });
+    }
+  });
+
+  describe("has handlers that answer the request that it shows", () => {
+    const request = blocks.find(({ role }) => role === "request");
+    for (const { place, language, code } of blocks.filter(({ role }) => role === "handler")) {
+      it(place, () => {
+        assert.ok(request);
+        const line = runHandler(language, code, `${JSON.stringify(JSON.parse(request.code))}\n`);
+        const answer = parseAnswer(line, "reconcile");
+        assert.ok("children" in answer);
+        assert.deepEqual(answer.children[0]?.metadata, { name: "hello" });
+        assert.deepEqual(answer.children[0]?.["data"], { greeting: "Hello" });
+      });
+    }
+  });
+
+  describe("shows answers that the engine accepts", () => {
+    for (const { place, code } of blocks.filter(({ role }) => role === "answer")) {
+      it(place, () => {
+        assert.doesNotThrow(() => parseAnswer(code, "reconcile"));
+      });
+    }
+  });
+
+  describe("has well-formed YAML", () => {
+    for (const { place, code } of blocksFor("yaml")) {
+      it(place, () => {
+        for (const document of parseAllDocuments(code)) assert.deepEqual(document.errors, []);
+      });
+    }
+  });
+
+  it("names only npm scripts that exist", () => {
+    const { scripts } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    const named = documents.flatMap((document) => {
+      const text = readFileSync(path.join(root, document), "utf8");
+      return [...text.matchAll(/\bnpm (?:run )?([a-z-]+)/g)].map((match) => ({
+        document,
+        script: match[1] ?? "",
+      }));
+    });
+    const npmCommands = ["ci", "install", "audit"];
+    const unknown = named.filter(({ script }) => !(script in scripts) && !npmCommands.includes(script));
+    assert.ok(named.length > 0);
+    assert.deepEqual(unknown, []);
+  });
+
+  it("links only to files that exist", () => {
+    const links = documents.flatMap((document) => {
+      const text = readFileSync(path.join(root, document), "utf8");
+      return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map((match) => ({
+        document,
+        target: match[1] ?? "",
+      }));
+    });
+    const broken = links.filter(
+      ({ document, target }) => !existsSync(path.join(root, path.dirname(document), target)),
+    );
+    assert.deepEqual(broken, []);
+  });
+});
+
+function diagnose(file: string, code: string): string[] {
+  const config = ts.readConfigFile(path.join(root, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root);
+  const host = ts.createCompilerHost(options);
+  const { readFile, fileExists } = host;
+  host.readFile = (name) => (name === file ? code : readFile(name));
+  host.fileExists = (name) => name === file || fileExists(name);
+  const getSourceFile = host.getSourceFile.bind(host);
+  host.getSourceFile = (name, ...rest) =>
+    name === file ? ts.createSourceFile(name, code, ts.ScriptTarget.ES2022) : getSourceFile(name, ...rest);
+  const program = ts.createProgram([file], options, host);
+  const found = ts.getPreEmitDiagnostics(program);
+  return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
+}
+
+function runHandler(language: string, code: string, input: string): string {
+  const [program, extension] = language === "python" ? ["python3", "py"] : [process.execPath, "js"];
+  const folder = mkdtempSync(path.join(tmpdir(), "argosy-docs-"));
+  try {
+    const file = path.join(folder, `main.${extension}`);
+    writeFileSync(file, code);
+    return execFileSync(program, [file], { input, encoding: "utf8" }).trimEnd();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
