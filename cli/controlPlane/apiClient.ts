@@ -1,0 +1,72 @@
+import { readFile } from "node:fs/promises";
+import { Agent, request } from "node:https";
+import { join } from "node:path";
+import { clusterDirectory } from "./configuration";
+
+/** The API server's answer. */
+export interface Answer {
+  /** HTTP status. */
+  readonly status: number;
+  /** Body as text. */
+  readonly text: string;
+}
+
+const timeoutMilliseconds = 5_000;
+
+/** The few calls that starting a control plane takes, with cluster-admin rights. */
+export class ApiClient {
+  private constructor(
+    private readonly server: string,
+    private readonly agent: Agent,
+  ) {}
+
+  /**
+   * @param server "https://127.0.0.1:PORT"
+   * @throws as long as kwokctl has not made the certificates
+   */
+  static async open(server: string, directory: string): Promise<ApiClient> {
+    const folder = join(clusterDirectory(directory), "pki");
+    const [ca, cert, key] = await Promise.all(
+      ["ca.crt", "admin.crt", "admin.key"].map((name) => readFile(join(folder, name))),
+    );
+    return new ApiClient(server, new Agent({ ca, cert, key, keepAlive: true }));
+  }
+
+  /** @throws if nobody answers; an answer that says no is an answer */
+  call(method: "GET" | "POST", path: string, body?: object): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const options = { method, agent: this.agent, headers: { "Content-Type": "application/json" } };
+      const outgoing = request(
+        this.server + path,
+        { ...options, timeout: timeoutMilliseconds },
+        (incoming) => {
+          let text = "";
+          incoming.setEncoding("utf8");
+          incoming.on("data", (part: string) => {
+            text += part;
+          });
+          incoming.on("end", () => resolve({ status: incoming.statusCode ?? 0, text }));
+          incoming.on("error", reject);
+        },
+      );
+      outgoing.on("error", reject);
+      outgoing.on("timeout", () =>
+        outgoing.destroy(new Error(`${this.server}${path} did not answer in time`)),
+      );
+      outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+
+  /** Whether a GET is answered with 200; false also while nobody answers. */
+  async succeeds(path: string): Promise<boolean> {
+    return this.call("GET", path).then(
+      (answer) => answer.status === 200,
+      () => false,
+    );
+  }
+
+  /** Closes the connections that are kept open. */
+  close(): void {
+    this.agent.destroy();
+  }
+}

@@ -1,0 +1,78 @@
+import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiClient } from "./apiClient";
+import {
+  type Component,
+  isRunning,
+  killComponent,
+  logPath,
+  processIdOf,
+  readComponents,
+  startComponent,
+} from "./component";
+
+const pollMilliseconds = 50;
+const startMilliseconds = 60_000;
+const killMilliseconds = 10_000;
+
+/**
+ * Kills the API server of a running control plane and resolves when its port refuses connections.
+ *
+ * @param server "https://127.0.0.1:PORT"
+ * @throws if something still listens there ten seconds later
+ */
+export async function killApiServer(directory: string, server: string): Promise<void> {
+  await killComponent(directory, await apiServerOf(directory));
+  const deadline = Date.now() + killMilliseconds;
+  while (await isListening(server)) {
+    if (Date.now() > deadline) throw new Error(`${server} still listens after its process was killed`);
+    await sleep(pollMilliseconds);
+  }
+}
+
+/**
+ * Starts the API server again, unless it runs, and resolves when it is ready. Controllers and other watchers retry with
+ * a growing delay, as in any cluster: after an outage of many seconds they take up to a minute to notice.
+ *
+ * @throws if it ends or is not ready within a minute: its last words
+ */
+export async function startApiServer(directory: string, server: string): Promise<void> {
+  const component = await apiServerOf(directory);
+  const running = await processIdOf(directory, component);
+  if (running === undefined || !isRunning(running)) await startComponent(directory, component);
+  const client = await ApiClient.open(server, directory);
+  const deadline = Date.now() + startMilliseconds;
+  try {
+    while (!(await client.succeeds("/readyz"))) {
+      const processId = await processIdOf(directory, component);
+      if (processId === undefined || !isRunning(processId) || Date.now() > deadline) {
+        const said = await readFile(logPath(directory, component), "utf8");
+        throw new Error(
+          `the API server did not start again:\n${said.trimEnd().split("\n").slice(-10).join("\n")}`,
+        );
+      }
+      await sleep(pollMilliseconds);
+    }
+  } finally {
+    client.close();
+  }
+}
+
+async function apiServerOf(directory: string): Promise<Component> {
+  const found = (await readComponents(directory)).find((component) => component.name === "kube-apiserver");
+  if (found === undefined) throw new Error(`there is no control plane in ${directory} (any more)`);
+  return found;
+}
+
+function isListening(server: string): Promise<boolean> {
+  const { hostname, port } = new URL(server);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}

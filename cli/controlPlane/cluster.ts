@@ -1,0 +1,159 @@
+import { spawn } from "node:child_process";
+import { mkdir, open, readFile, symlink, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiClient } from "./apiClient";
+import { type Component, isRunning, logPath, processIdOf, readComponents, startComponent } from "./component";
+import { clusterName, kwokctlConfiguration, type Ports } from "./configuration";
+import type { ProgramPaths } from "./programs";
+import { createNode, isNodeReady } from "./simulatedNode";
+
+const pollMilliseconds = 50;
+const startMilliseconds = 120_000;
+const restartsAllowed = 5;
+const linesShown = 5;
+
+/** A program could not bind its port: another process was quicker. Worth another try with other ports. */
+export class PortTakenError extends Error {}
+
+/** Path of the cluster's kubeconfig. */
+export function kubeconfigPath(directory: string): string {
+  return join(directory, "kubeconfig");
+}
+
+/** URL of the API server. */
+export function serverUrl(ports: Ports): string {
+  return `https://127.0.0.1:${ports.apiServer}`;
+}
+
+/**
+ * Starts the cluster in a directory and resolves when its node is Ready and pods can be created.
+ *
+ * @throws {@link PortTakenError}; the signal's reason; what kwokctl or the components said last, if they fail or are
+ * not ready within two minutes
+ */
+export async function startCluster(
+  directory: string,
+  programs: ProgramPaths,
+  ports: Ports,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const kwokctl = await createCluster(directory, programs, ports);
+  const start = new Start(directory, serverUrl(ports));
+  const deadline = Date.now() + startMilliseconds;
+  try {
+    while (!(await start.isReady()) || kwokctl.code === undefined) {
+      signal?.throwIfAborted();
+      if (kwokctl.code !== undefined && kwokctl.code !== 0)
+        throw new Error(`kwokctl ended with code ${kwokctl.code}`);
+      if (Date.now() > deadline) throw new Error(`not ready within ${startMilliseconds / 1000} s`);
+      await sleep(pollMilliseconds);
+    }
+  } catch (error) {
+    if (error instanceof PortTakenError || signal?.aborted || !(error instanceof Error)) throw error;
+    throw new Error(`the control plane did not start: ${error.message}\n${await lastWords(directory)}`);
+  } finally {
+    start.close();
+  }
+}
+
+/** @returns an object whose code is set when kwokctl has ended */
+async function createCluster(
+  directory: string,
+  programs: ProgramPaths,
+  ports: Ports,
+): Promise<{ readonly code: number | undefined }> {
+  // Started by links of our own, so that the watchdog knows them by their paths, as it knows the components.
+  const links = join(directory, "bin");
+  await mkdir(links);
+  for (const name of ["kwokctl", "kubectl"] as const) await symlink(programs[name], join(links, name));
+  const configuration = join(directory, "kwokctl.yaml");
+  await writeFile(configuration, JSON.stringify(kwokctlConfiguration(programs, ports)));
+  const log = await open(kwokctlLogPath(directory), "a");
+  const kwokctlArguments = ["create", "cluster", "--name", clusterName, "--config", configuration];
+  const child = spawn(
+    join(links, "kwokctl"),
+    [...kwokctlArguments, "--kubeconfig", kubeconfigPath(directory)],
+    {
+      cwd: directory,
+      env: kwokctlEnvironment(directory, links),
+      stdio: ["ignore", log.fd, log.fd],
+      detached: true,
+    },
+  );
+  await log.close();
+  const result: { code: number | undefined } = { code: undefined };
+  child.once("error", () => {
+    result.code = 127;
+  });
+  child.once("exit", (code) => {
+    result.code = code ?? 1;
+  });
+  return result;
+}
+
+/** Ours without the settings for kwok that a user may have: they would go before our configuration. */
+function kwokctlEnvironment(directory: string, links: string): NodeJS.ProcessEnv {
+  const entries = Object.entries(process.env).filter(([name]) => !name.startsWith("KWOK_"));
+  const path = [links, process.env.PATH ?? ""].join(delimiter);
+  return { ...Object.fromEntries(entries), PATH: path, KWOK_WORKDIR: directory };
+}
+
+/** How far the start has come. */
+class Start {
+  private client: ApiClient | undefined;
+  private components: Component[] = [];
+  private hasNode = false;
+  private restarts = 0;
+
+  constructor(
+    private readonly directory: string,
+    private readonly server: string,
+  ) {}
+
+  async isReady(): Promise<boolean> {
+    await this.checkComponents();
+    this.client ??= await ApiClient.open(this.server, this.directory).catch(() => undefined);
+    if (this.client === undefined) return false;
+    if (!this.hasNode) {
+      if (!(await this.client.succeeds("/readyz"))) return false;
+      await createNode(this.client);
+      this.hasNode = true;
+    }
+    // Without its service account a namespace takes no pods.
+    const account = "/api/v1/namespaces/default/serviceaccounts/default";
+    return (await isNodeReady(this.client)) && (await this.client.succeeds(account));
+  }
+
+  close(): void {
+    this.client?.close();
+  }
+
+  private async checkComponents(): Promise<void> {
+    if (this.components.length === 0) this.components = await readComponents(this.directory);
+    for (const component of this.components) {
+      const processId = await processIdOf(this.directory, component);
+      if (processId === undefined || isRunning(processId)) continue;
+      const said = await readFile(logPath(this.directory, component), "utf8");
+      if (said.includes("address already in use"))
+        throw new PortTakenError(`${component.name}: its port was taken`);
+      if (this.restarts === restartsAllowed) throw new Error(`${component.name} does not stay up`);
+      // The controller manager gives up when the API server takes longer than ten seconds, on a busy machine.
+      this.restarts += 1;
+      await startComponent(this.directory, component);
+    }
+  }
+}
+
+function kwokctlLogPath(directory: string): string {
+  return join(directory, "kwokctl.log");
+}
+
+async function lastWords(directory: string): Promise<string> {
+  const logs = (await readComponents(directory)).map((component) => logPath(directory, component));
+  const parts = [kwokctlLogPath(directory), ...logs].map(async (path) => {
+    const text = await readFile(path, "utf8").catch(() => "");
+    return [path, ...text.trimEnd().split("\n").slice(-linesShown)].join("\n  ");
+  });
+  return (await Promise.all(parts)).join("\n");
+}

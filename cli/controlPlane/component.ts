@@ -1,0 +1,84 @@
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { open, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { clusterDirectory } from "./configuration";
+
+/** One of the control plane's long-running programs, as kwokctl recorded it. */
+export interface Component {
+  /** "kube-apiserver", "etcd", ... */
+  readonly name: string;
+  /** Path of the program: a link below the control plane's directory. */
+  readonly binary: string;
+  readonly args: readonly string[];
+}
+
+/** The components of the cluster; none as long as kwokctl has not written down all of them. */
+export async function readComponents(directory: string): Promise<Component[]> {
+  const text = await readFile(join(clusterDirectory(directory), "kwok.yaml"), "utf8").catch(() => "");
+  for (const document of parseAllDocuments(text)) {
+    const value: unknown = document.toJS();
+    if (isClusterRecord(value)) return value.components;
+  }
+  return [];
+}
+
+function isClusterRecord(value: unknown): value is { components: Component[] } {
+  return (
+    typeof value === "object" && value !== null && "components" in value && Array.isArray(value.components)
+  );
+}
+
+/** File that takes what a component says. */
+export function logPath(directory: string, component: Component): string {
+  return join(clusterDirectory(directory), "logs", `${basename(component.binary)}.log`);
+}
+
+function processIdPath(directory: string, component: Component): string {
+  return join(clusterDirectory(directory), "pids", `${basename(component.binary)}.pid`);
+}
+
+/** Process id that kwokctl or {@link startComponent} wrote down; undefined before the component's first start. */
+export async function processIdOf(directory: string, component: Component): Promise<number | undefined> {
+  const text = await readFile(processIdPath(directory, component), "utf8").catch(() => "");
+  return Number.parseInt(text, 10) || undefined;
+}
+
+/** Whether a process runs. One that has ended without its parent's notice, which Docker leaves behind, does not. */
+export function isRunning(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+  } catch {
+    return false;
+  }
+  const status = `/proc/${processId}/stat`;
+  return !existsSync(status) || !/\) [ZX] /.test(readFileSync(status, "utf8"));
+}
+
+/** Starts a component as kwokctl did: same arguments, same log (continued), its process id written down. */
+export async function startComponent(directory: string, component: Component): Promise<void> {
+  const log = await open(logPath(directory, component), "a");
+  try {
+    const child = spawn(component.binary, component.args, {
+      cwd: clusterDirectory(directory),
+      detached: true,
+      stdio: ["ignore", log.fd, log.fd],
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", reject);
+    });
+    child.unref();
+    await writeFile(processIdPath(directory, component), String(child.pid));
+  } finally {
+    await log.close();
+  }
+}
+
+/** Kills a component (SIGKILL), if it runs. */
+export async function killComponent(directory: string, component: Component): Promise<void> {
+  const processId = await processIdOf(directory, component);
+  await rm(processIdPath(directory, component), { force: true });
+  if (processId !== undefined && isRunning(processId)) process.kill(processId, "SIGKILL");
+}

@@ -1,0 +1,66 @@
+import { join } from "node:path";
+import type { ProgramPaths } from "./programs";
+
+/** The TCP ports of a control plane, all on 127.0.0.1. */
+export interface Ports {
+  readonly apiServer: number;
+  readonly etcd: number;
+  readonly etcdPeer: number;
+  readonly controllerManager: number;
+  readonly scheduler: number;
+  readonly kwok: number;
+}
+
+/** Names a list of six ports. */
+export function portsFrom(numbers: readonly number[]): Ports {
+  const [apiServer, etcd, etcdPeer, controllerManager, scheduler, kwok] = numbers;
+  return { apiServer, etcd, etcdPeer, controllerManager, scheduler, kwok } as Ports;
+}
+
+/** Name of the cluster. One is enough: every control plane has a working directory of its own. */
+export const clusterName = "argosy";
+
+/** Folder in which kwokctl keeps the cluster: configuration, certificates, logs, process ids, etcd's data. */
+export function clusterDirectory(directory: string): string {
+  return join(directory, "clusters", clusterName);
+}
+
+/**
+ * What kwokctl is told. Leader election is off because its loser would exit, and nobody would start it again, when a
+ * test leaves the API server down for longer than a lease.
+ */
+export function kwokctlConfiguration(programs: ProgramPaths, ports: Ports): object {
+  return {
+    apiVersion: "config.kwok.x-k8s.io/v1alpha1",
+    kind: "KwokctlConfiguration",
+    options: {
+      runtime: "binary",
+      bindAddress: "127.0.0.1",
+      kubeApiserverPort: ports.apiServer,
+      etcdPort: ports.etcd,
+      etcdPeerPort: ports.etcdPeer,
+      kubeControllerManagerPort: ports.controllerManager,
+      kubeSchedulerPort: ports.scheduler,
+      kwokControllerPort: ports.kwok,
+      kubectlBinary: programs.kubectl,
+      etcdBinary: programs.etcd,
+      kubeApiserverBinary: programs["kube-apiserver"],
+      kubeControllerManagerBinary: programs["kube-controller-manager"],
+      kubeSchedulerBinary: programs["kube-scheduler"],
+      kwokControllerBinary: programs.kwok,
+      disableQPSLimits: true,
+    },
+    componentsPatches: [
+      // A control plane lives as long as one command: losing its data with the machine's power does not matter.
+      patch("etcd", { "unsafe-no-fsync": "true" }),
+      // Works without any network but the loopback; nothing reads the endpoints of the service "kubernetes".
+      patch("kube-apiserver", { "advertise-address": "127.0.0.1", "endpoint-reconciler-type": "none" }),
+      patch("kube-controller-manager", { "leader-elect": "false" }),
+      patch("kube-scheduler", { "leader-elect": "false" }),
+    ],
+  };
+}
+
+function patch(name: string, settings: Readonly<Record<string, string>>): object {
+  return { name, extraArgs: Object.entries(settings).map(([key, value]) => ({ key, value })) };
+}

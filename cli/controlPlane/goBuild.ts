@@ -1,0 +1,69 @@
+import { createWriteStream } from "node:fs";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { linkerFlags, moduleFile, moduleName } from "./goModule";
+import { runGuarded } from "./guard";
+import type { Program } from "./programs";
+
+const linesShown = 20;
+
+/** Where {@link buildProgram} works. */
+export interface BuildOptions {
+  /** Where the program goes; nothing is there unless the build succeeds. */
+  readonly target: string;
+  /** Existing folder for temporary files, on the target's file system. A killed compiler leaves some there. */
+  readonly workDirectory: string;
+  /** File that takes all that Go says. */
+  readonly log: string;
+  /** Kills the compiler. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Builds a program with Go from its published module.
+ *
+ * @throws if the build fails: with the last lines of what Go said, and where to read all of it
+ */
+export async function buildProgram(program: Program, options: BuildOptions): Promise<void> {
+  const directory = await mkdtemp(join(options.workDirectory, `${program.name}-`));
+  await mkdir(dirname(options.log), { recursive: true });
+  await rm(options.log, { force: true });
+  const go = async (...goArguments: string[]): Promise<void> => {
+    const code = await runGuarded("go", goArguments, {
+      directory,
+      environment: {
+        ...process.env,
+        GOTOOLCHAIN: "local",
+        GOWORK: "off",
+        CGO_ENABLED: "0",
+        GOTMPDIR: directory,
+      },
+      output: createWriteStream(options.log, { flags: "a" }),
+      signal: options.signal,
+    });
+    if (code !== 0) throw await buildError(program, options.log, code);
+  };
+
+  const { module, version } = program.release;
+  const moduleFilePath = join(directory, "go.mod");
+  await writeFile(moduleFilePath, `module ${moduleName}\n`);
+  await go("list", "-mod=mod", "-m", "-f", "{{.GoMod}}", `${module}@${version}`);
+  const released = /^\S.*\.mod$/m.exec(await readFile(options.log, "utf8"))?.[0];
+  if (released === undefined) throw await buildError(program, options.log, 0);
+  await writeFile(moduleFilePath, moduleFile(program.release, await readFile(released, "utf8")));
+
+  const built = join(directory, program.name);
+  const flags = ["-mod=mod", "-trimpath", "-ldflags", linkerFlags(program.release), "-o", built];
+  await go("build", ...flags, program.goPackage);
+  await mkdir(dirname(options.target), { recursive: true });
+  await rename(built, options.target);
+  await rm(directory, { recursive: true });
+}
+
+async function buildError(program: Program, log: string, code: number): Promise<Error> {
+  const lines = (await readFile(log, "utf8")).trimEnd().split("\n").slice(-linesShown);
+  return new Error(
+    `building ${program.name} ${program.release.version} failed (go ended with code ${code}). ` +
+      `All it said is in ${log}, at its end:\n${lines.map((line) => `  ${line}`).join("\n")}`,
+  );
+}

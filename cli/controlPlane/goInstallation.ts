@@ -1,0 +1,28 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { minimumGoVersion } from "./versions";
+
+/** Whether this machine has a Go that can build the programs. */
+export type GoInstallation =
+  | { readonly usable: true; readonly version: string }
+  | { readonly usable: false; readonly why: string };
+
+/** Looks for a Go that is new enough. Never lets it download another toolchain, which could hang. */
+export async function findGo(): Promise<GoInstallation> {
+  const environment = { ...process.env, GOTOOLCHAIN: "local" };
+  try {
+    const { stdout } = await promisify(execFile)("go", ["env", "GOVERSION"], { env: environment });
+    const version = stdout.trim().replace(/^go/, "");
+    if (isAtLeast(version, minimumGoVersion)) return { usable: true, version };
+    return { usable: false, why: `Go ${version} is too old, ${minimumGoVersion} is needed` };
+  } catch {
+    return { usable: false, why: "there is no go command" };
+  }
+}
+
+/** Whether a Go version such as "1.26.8" or "1.26rc1" is that of `minimum` ("1.26") or a later one. */
+export function isAtLeast(version: string, minimum: string): boolean {
+  const [major = 0, minor = 0] = version.split(/[^0-9]+/).map(Number);
+  const [minimumMajor = 0, minimumMinor = 0] = minimum.split(".").map(Number);
+  return major > minimumMajor || (major === minimumMajor && minor >= minimumMinor);
+}

@@ -1,0 +1,89 @@
+import { mkdtemp, realpath } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { killApiServer, startApiServer } from "./apiServer";
+import { kubeconfigPath, PortTakenError, serverUrl, startCluster } from "./cluster";
+import { type Ports, portsFrom } from "./configuration";
+import { freePorts } from "./ports";
+import type { ProgramPaths } from "./programs";
+import { formatElapsed, type Report, reportWhile } from "./progress";
+import { providePrograms } from "./provide";
+import { Watchdog } from "./watchdog";
+
+/** A running Kubernetes control plane of this process: real, but for its node, whose pods are simulated. */
+export interface ControlPlane {
+  /** Path of a kubeconfig with cluster-admin rights. */
+  readonly kubeconfig: string;
+  /** This control plane's own directory: logs, certificates, etcd data. Removed by stop(). */
+  readonly directory: string;
+  /** "https://127.0.0.1:PORT" */
+  readonly server: string;
+  /** Kills the API server process (SIGKILL), as a crash would; etcd and the rest live on. For fault tests. */
+  killApiServer(): Promise<void>;
+  /** Starts the API server again with the same arguments and resolves when /readyz answers. */
+  startApiServer(): Promise<void>;
+  /** Stops every process and removes the directory. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** What {@link startControlPlane} may be told. */
+export interface ControlPlaneOptions {
+  /** Called with one line of progress at a time (no newline), e.g. "building kube-apiserver v1.34.1 from source (3 of 6, 2m10s)". */
+  readonly onProgress?: (line: string) => void;
+  /** Aborts the start. A control plane that has started is not affected. */
+  readonly signal?: AbortSignal;
+}
+
+const attempts = 5;
+
+/**
+ * Starts a control plane with one simulated node, Ready. Programs that are not on this machine yet are downloaded or
+ * built first, once. The control plane ends with this process, however that ends, if stop() did not end it before.
+ *
+ * @throws if the programs can be neither downloaded nor built; if they do not start; the signal's reason
+ */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { signal } = options;
+  const report: Report = options.onProgress ?? (() => undefined);
+  const programs = await providePrograms({ report, signal });
+  const startedAt = Date.now();
+  const line = (elapsed: string): string => `starting the control plane (${elapsed})`;
+  const controlPlane = await reportWhile(report, line, () => start(programs, report, signal), startedAt);
+  const kubectl = `${programs.kubectl} --kubeconfig ${controlPlane.kubeconfig}`;
+  report(`control plane ready (${formatElapsed(Date.now() - startedAt)}): ${kubectl}`);
+  return controlPlane;
+}
+
+async function start(
+  programs: ProgramPaths,
+  report: Report,
+  signal: AbortSignal | undefined,
+): Promise<ControlPlane> {
+  for (let attempt = 1; ; attempt += 1) {
+    signal?.throwIfAborted();
+    const ports = portsFrom(await freePorts(6));
+    // Without symbolic links (macOS has one in this path), and short: etcd's socket paths must not be long.
+    const directory = await realpath(await mkdtemp(join(tmpdir(), "argosy-cluster-")));
+    const watchdog = new Watchdog(directory);
+    try {
+      await startCluster(directory, programs, ports, signal);
+      return controlPlaneIn(directory, ports, watchdog);
+    } catch (error) {
+      await watchdog.stop();
+      if (!(error instanceof PortTakenError) || attempt === attempts) throw error;
+      report(`${error.message}; trying again with other ports`);
+    }
+  }
+}
+
+function controlPlaneIn(directory: string, ports: Ports, watchdog: Watchdog): ControlPlane {
+  const server = serverUrl(ports);
+  return {
+    kubeconfig: kubeconfigPath(directory),
+    directory,
+    server,
+    killApiServer: () => killApiServer(directory, server),
+    startApiServer: () => startApiServer(directory, server),
+    stop: () => watchdog.stop(),
+  };
+}

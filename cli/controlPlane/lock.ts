@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import { link, mkdir, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
+import { hostname } from "node:os";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Report, reportWhile } from "./progress";
+
+const heartbeatMilliseconds = 2_000;
+const pollMilliseconds = 250;
+
+/** A lock whose owner has not touched it for this long has no living owner, whatever its process id says. */
+const staleMilliseconds = 30_000;
+
+interface Owner {
+  readonly processId: number;
+  readonly host: string;
+  readonly token: string;
+}
+
+/**
+ * Runs a step while holding a lock file, so that of several processes only one runs it at a time; the others wait.
+ * The lock of a process that is gone (its id is unknown on this host, or its heartbeat has stopped) is taken over.
+ *
+ * @param report told every 15 s whom we wait for
+ * @throws the signal's reason, if it aborts while waiting; what the step throws
+ */
+export async function withLock<T>(
+  path: string,
+  report: Report,
+  step: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const owner: Owner = { processId: process.pid, host: hostname(), token: randomUUID() };
+  await mkdir(dirname(path), { recursive: true });
+  if (!(await tryLock(path, owner))) {
+    const line = await waitingLine(path);
+    await reportWhile(report, line, async () => {
+      while (!(await tryLock(path, owner))) {
+        signal?.throwIfAborted();
+        await sleep(pollMilliseconds);
+      }
+    });
+  }
+  const heartbeat = setInterval(() => {
+    const now = new Date();
+    // A lock that is gone was taken over while this process was suspended; what it guards bears that.
+    utimes(path, now, now).catch(() => clearInterval(heartbeat));
+  }, heartbeatMilliseconds);
+  try {
+    return await step();
+  } finally {
+    clearInterval(heartbeat);
+    if ((await readOwner(path))?.token === owner.token) await rm(path, { force: true });
+  }
+}
+
+async function waitingLine(path: string): Promise<(elapsed: string) => string> {
+  const owner = await readOwner(path);
+  const who = owner === undefined ? "another process" : `process ${owner.processId}`;
+  return (elapsed) => `waiting for ${who}, which provides the control plane's programs (${elapsed})`;
+}
+
+async function tryLock(path: string, owner: Owner): Promise<boolean> {
+  try {
+    const file = await open(path, "wx");
+    await file.writeFile(JSON.stringify(owner));
+    await file.close();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  const found = await readOwner(path);
+  if (await isStale(path, found)) await removeLockOf(path, found, owner.token);
+  return false;
+}
+
+async function isStale(path: string, owner: Owner | undefined): Promise<boolean> {
+  if (owner !== undefined && owner.host === hostname() && !isRunning(owner.processId)) return true;
+  const status = await stat(path).catch(() => undefined);
+  return status !== undefined && Date.now() - status.mtimeMs > staleMilliseconds;
+}
+
+/** Removes the lock, unless another process has meanwhile done so and taken it: then it is put back. */
+async function removeLockOf(path: string, stale: Owner | undefined, token: string): Promise<void> {
+  const aside = `${path}.${token}`;
+  await rename(path, aside).catch(() => undefined);
+  const taken = await readOwner(aside);
+  if (taken !== undefined && taken.token !== stale?.token) await link(aside, path).catch(() => undefined);
+  await rm(aside, { force: true });
+}
+
+async function readOwner(path: string): Promise<Owner | undefined> {
+  try {
+    return JSON.parse(await readFile(path, "utf8")) as Owner;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,34 @@
+/** Receives one line of progress at a time, without a newline. */
+export type Report = (line: string) => void;
+
+/** How often a long step says that it is still going on, in milliseconds. */
+export const reportEveryMilliseconds = 15_000;
+
+/** A span of time for people: "8s", "2m10s". */
+export function formatElapsed(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000);
+  const minutes = Math.floor(seconds / 60);
+  return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
+}
+
+/**
+ * Runs a long step and reports `describe(elapsed)` at once and every 15 s until the step ends, whichever way.
+ *
+ * @param describe makes the line from the time elapsed since `startedAt`, for people
+ * @param startedAt when the clock began, in milliseconds since the epoch; default: now
+ */
+export async function reportWhile<T>(
+  report: Report,
+  describe: (elapsed: string) => string,
+  step: () => Promise<T>,
+  startedAt = Date.now(),
+): Promise<T> {
+  const tell = (): void => report(describe(formatElapsed(Date.now() - startedAt)));
+  tell();
+  const timer = setInterval(tell, reportEveryMilliseconds);
+  try {
+    return await step();
+  } finally {
+    clearInterval(timer);
+  }
+}

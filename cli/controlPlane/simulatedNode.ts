@@ -1,0 +1,41 @@
+import type { ApiClient } from "./apiClient";
+
+const name = "node-0";
+
+/** Room for the children of a few thousand custom resources; nothing runs, so it costs nothing. */
+const capacity = { cpu: "1000", memory: "4Ti", pods: "10000" };
+
+const node = {
+  apiVersion: "v1",
+  kind: "Node",
+  metadata: {
+    name,
+    annotations: { "kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0" },
+    labels: {
+      "kubernetes.io/arch": "amd64",
+      "kubernetes.io/hostname": name,
+      "kubernetes.io/os": "linux",
+      "kubernetes.io/role": "agent",
+      "node-role.kubernetes.io/agent": "",
+      type: "kwok",
+    },
+  },
+  spec: { podCIDR: "10.0.0.0/16", podCIDRs: ["10.0.0.0/16"] },
+  status: { allocatable: capacity, capacity, nodeInfo: { architecture: "amd64", operatingSystem: "linux" } },
+};
+
+/** Creates the one node, for kwok to simulate: what `kwokctl scale node --replicas 1` does, without its start-up time. */
+export async function createNode(client: ApiClient): Promise<void> {
+  const answer = await client.call("POST", "/api/v1/nodes", node);
+  if (answer.status !== 201 && answer.status !== 409) throw new Error(`the node was refused: ${answer.text}`);
+}
+
+/** Whether kwok has made the node Ready; false also while nobody answers. */
+export async function isNodeReady(client: ApiClient): Promise<boolean> {
+  const answer = await client.call("GET", `/api/v1/nodes/${name}`).catch(() => undefined);
+  if (answer?.status !== 200) return false;
+  const { status } = JSON.parse(answer.text) as {
+    status?: { conditions?: { type: string; status: string }[] };
+  };
+  return status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") ?? false;
+}

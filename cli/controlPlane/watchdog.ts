@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { Socket } from "node:net";
+import { join } from "node:path";
+
+const script = join(__dirname, "watchdog.sh");
+
+/**
+ * Sees to it that a directory, and every process whose program was started by a path below it, is gone when this
+ * process is: after stop(), and otherwise however this process ends, SIGKILL included.
+ */
+export class Watchdog {
+  private readonly child: ChildProcess;
+  private stopping: Promise<void> | undefined;
+
+  /** @param directory an absolute path without symbolic links, by which the processes will be started */
+  constructor(private readonly directory: string) {
+    // Its standard input is the whole mechanism: the other end closes with this process. Its own session keeps
+    // Ctrl-C in the terminal away from it.
+    this.child = spawn("sh", [script, directory], {
+      stdio: ["pipe", "ignore", "ignore"],
+      detached: true,
+      cwd: "/",
+    });
+    this.child.on("error", () => undefined); // stop() and the exit handler do without it
+    this.child.unref();
+    // A process that has nothing else to do must be able to end.
+    if (this.child.stdin instanceof Socket) this.child.stdin.unref();
+    process.once("exit", this.stopAtExit);
+  }
+
+  /**
+   * Ends the processes and removes the directory. Idempotent.
+   *
+   * @throws if the directory cannot be removed
+   */
+  stop(): Promise<void> {
+    this.stopping ??= this.stopOnce();
+    return this.stopping;
+  }
+
+  private async stopOnce(): Promise<void> {
+    if (this.child.pid !== undefined && this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.ref();
+      const exited = once(this.child, "exit");
+      this.child.stdin?.end();
+      await exited;
+    }
+    process.removeListener("exit", this.stopAtExit);
+    // Somebody may have killed the watchdog.
+    if (existsSync(this.directory)) this.stopAtExit();
+    if (existsSync(this.directory))
+      throw new Error(`the control plane's ${this.directory} could not be removed`);
+  }
+
+  /** Done by the watchdog a moment later anyway: whoever looks right after our end shall find nothing. */
+  private readonly stopAtExit = (): void => {
+    spawnSync("sh", [script, this.directory], { stdio: "ignore", cwd: "/", timeout: 10_000 });
+  };
+}

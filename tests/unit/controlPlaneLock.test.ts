@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { withLock } from "../../cli/controlPlane/lock";
+
+/** The id of a process that has ended. */
+function deadProcessId(): number {
+  return spawnSync("true").pid;
+}
+
+describe("the lock around building programs", () => {
+  let directory: string;
+  let path: string;
+  let lines: string[];
+  const report = (line: string): void => void lines.push(line);
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "lock-"));
+    path = join(directory, "below", "lock");
+    lines = [];
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  it("lets one in at a time and tells the others whom they wait for", async () => {
+    const events: string[] = [];
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let entered = (): void => undefined;
+    const inside = new Promise<void>((resolve) => {
+      entered = resolve;
+    });
+    const first = withLock(path, report, async () => {
+      entered();
+      await held;
+      events.push("first leaves");
+    });
+    await inside;
+    const second = withLock(
+      path,
+      (line) => {
+        lines.push(line);
+        release();
+      },
+      async () => void events.push("second enters"),
+    );
+    await Promise.all([first, second]);
+    assert.deepEqual(events, ["first leaves", "second enters"]);
+    assert.match(lines[0] ?? "", new RegExp(`waiting for process ${process.pid}`));
+    assert.ok(!existsSync(path));
+  });
+
+  it("is given back when the step fails", async () => {
+    const failing = withLock(path, report, async () => {
+      throw new Error("no");
+    });
+    await assert.rejects(failing, /no/);
+    assert.equal(await withLock(path, report, async () => "in"), "in");
+    assert.deepEqual(lines, []);
+  });
+
+  it("is taken over from a process that is gone", async () => {
+    await withLock(path, report, async () => undefined);
+    await writeFile(path, JSON.stringify({ processId: deadProcessId(), host: hostname(), token: "old" }));
+    assert.equal(await withLock(path, report, async () => "in"), "in");
+  });
+
+  it("is taken over when its heartbeat has stopped, though its process id is in use", async () => {
+    await withLock(path, report, async () => undefined);
+    await writeFile(path, JSON.stringify({ processId: process.pid, host: hostname(), token: "old" }));
+    const minuteAgo = new Date(Date.now() - 60_000);
+    await utimes(path, minuteAgo, minuteAgo);
+    assert.equal(await withLock(path, report, async () => "in"), "in");
+  });
+
+  it("is respected on another host, whose process ids mean nothing here", async () => {
+    await withLock(path, report, async () => undefined);
+    await writeFile(path, JSON.stringify({ processId: deadProcessId(), host: "elsewhere", token: "other" }));
+    const abort = new AbortController();
+    const waiting = withLock(
+      path,
+      () => abort.abort(new Error("enough")),
+      async () => "in",
+      abort.signal,
+    );
+    await assert.rejects(waiting, /enough/);
+    assert.ok(existsSync(path));
+  });
+});

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { assetOf } from "../../cli/controlPlane/assets";
+import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
+import { isAtLeast } from "../../cli/controlPlane/goInstallation";
+import { linkerFlags, moduleFile } from "../../cli/controlPlane/goModule";
+import { type ProgramName, programNames, programs } from "../../cli/controlPlane/programs";
+
+function program(name: ProgramName) {
+  const found = programs.find((each) => each.name === name);
+  assert.ok(found);
+  return found;
+}
+
+describe("the control plane's programs", () => {
+  describe("cache", () => {
+    it("follows ARGOSY_CACHE, then XDG_CACHE_HOME, then the platform", () => {
+      const both = { ARGOSY_CACHE: "/own", XDG_CACHE_HOME: "/xdg" };
+      assert.equal(cacheDirectory(both, "linux", "/home/me"), "/own");
+      assert.equal(cacheDirectory({ XDG_CACHE_HOME: "/xdg" }, "darwin", "/home/me"), "/xdg/argosy");
+      assert.equal(cacheDirectory({}, "linux", "/home/me"), "/home/me/.cache/argosy");
+      assert.equal(cacheDirectory({}, "darwin", "/Users/me"), "/Users/me/Library/Caches/argosy");
+    });
+
+    it("has a place of its own for every program, named by its version", () => {
+      const paths = programPaths("/cache");
+      assert.equal(new Set(Object.values(paths)).size, programNames.length);
+      for (const { name, release } of programs)
+        assert.ok(paths[name].includes(`${release.name}-${release.version}`));
+    });
+  });
+
+  describe("downloads", () => {
+    it("come from each project's own releases on Linux", () => {
+      assert.equal(
+        assetOf(program("kwokctl"), "linux", "arm64")?.url,
+        "https://github.com/kubernetes-sigs/kwok/releases/download/v0.8.0/kwokctl-linux-arm64",
+      );
+      assert.equal(
+        assetOf(program("kube-apiserver"), "linux", "x64")?.url,
+        "https://dl.k8s.io/release/v1.34.1/bin/linux/amd64/kube-apiserver",
+      );
+      assert.deepEqual(assetOf(program("etcd"), "linux", "x64"), {
+        url: "https://github.com/etcd-io/etcd/releases/download/v3.6.6/etcd-v3.6.6-linux-amd64.tar.gz",
+        member: "etcd-v3.6.6-linux-amd64/etcd",
+      });
+    });
+
+    it("take kwok's builds of Kubernetes on macOS, where only kubectl is official", () => {
+      assert.equal(
+        assetOf(program("kubectl"), "darwin", "arm64")?.url,
+        "https://dl.k8s.io/release/v1.34.1/bin/darwin/arm64/kubectl",
+      );
+      assert.equal(
+        assetOf(program("kube-scheduler"), "darwin", "arm64")?.url,
+        "https://github.com/kwok-ci/k8s/releases/download/v1.34.1-kwok.0-darwin-arm64/kube-scheduler",
+      );
+    });
+
+    it("do not exist for other platforms", () => {
+      assert.equal(assetOf(program("kwok"), "win32", "x64"), undefined);
+      assert.equal(assetOf(program("kwok"), "linux", "riscv64"), undefined);
+    });
+  });
+
+  describe("builds", () => {
+    it("require the release and repeat its staging replaces, and no other, as published modules", () => {
+      const released = [
+        "module k8s.io/kubernetes",
+        "go 1.24.0",
+        "replace (",
+        "\tk8s.io/api => ./staging/src/k8s.io/api",
+        "\texample.org/fork => example.org/other v1.2.3",
+        ")",
+        "replace k8s.io/client-go => ./staging/src/k8s.io/client-go",
+      ].join("\n");
+      assert.deepEqual(moduleFile(program("kubectl").release, released).trimEnd().split("\n").slice(1), [
+        "go 1.24.0",
+        "require k8s.io/kubernetes v1.34.1",
+        "replace k8s.io/api => k8s.io/api v0.34.1",
+        "replace k8s.io/client-go => k8s.io/client-go v0.34.1",
+      ]);
+    });
+
+    it("tell Kubernetes its version, which kubectl and the API server print", () => {
+      const flags = linkerFlags(program("kubectl").release);
+      assert.ok(flags.includes("version.gitVersion=v1.34.1"));
+      assert.ok(flags.includes("version.gitMinor=34"));
+      assert.ok(!linkerFlags(program("etcd").release).includes("version"));
+    });
+
+    it("ask for a Go that is new enough, release candidates and minor versions of two digits included", () => {
+      assert.ok(isAtLeast("1.26", "1.26"));
+      assert.ok(isAtLeast("1.26rc1", "1.26"));
+      assert.ok(isAtLeast("2.0.1", "1.26"));
+      assert.ok(!isAtLeast("1.25.9", "1.26"));
+      assert.ok(!isAtLeast("1.3", "1.26"));
+      assert.ok(!isAtLeast("devel", "1.26"));
+    });
+  });
+});

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { programPaths } from "../../cli/controlPlane/cache";
+import { isRunning } from "../../cli/controlPlane/component";
+import { programNames, programs } from "../../cli/controlPlane/programs";
+import { providePrograms } from "../../cli/controlPlane/provide";
+
+const offline = async (): Promise<boolean> => false;
+const go = async () => ({ usable: true, version: "1.26.0" }) as const;
+const originalPath = process.env.PATH;
+
+describe("providing the control plane's programs", () => {
+  let directory: string;
+  let cache: string;
+  let lines: string[];
+  const report = (line: string): void => void lines.push(line);
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "provide-"));
+    cache = join(directory, "cache");
+    lines = [];
+  });
+  afterEach(async () => {
+    process.env.PATH = originalPath;
+    await rm(directory, { recursive: true });
+  });
+
+  /** Puts a `go` of ours first in PATH: "list" answers, "build" runs the script with $target set. */
+  async function fakeGo(build: string): Promise<void> {
+    const released = join(directory, "released.mod");
+    await writeFile(released, "module released\ngo 1.24.0\n");
+    const script = [
+      "#!/bin/sh",
+      `if [ "$1" = list ]; then echo ${released}; exit; fi`,
+      `echo build >>${directory}/builds`,
+      'while [ "$1" != -o ]; do shift; done; target=$2',
+      build,
+    ];
+    const bin = join(directory, "bin");
+    await mkdir(bin);
+    await writeFile(join(bin, "go"), `${script.join("\n")}\n`);
+    await chmod(join(bin, "go"), 0o755);
+    process.env.PATH = [bin, originalPath].join(delimiter);
+  }
+
+  async function putInCache(names: readonly string[]): Promise<void> {
+    for (const [name, path] of Object.entries(programPaths(cache))) {
+      if (!names.includes(name)) continue;
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, "", { mode: 0o755 });
+    }
+  }
+
+  it("asks neither the network nor Go when all are there", async () => {
+    await putInCache(programNames);
+    const never = (): never => assert.fail("asked");
+    const paths = await providePrograms({ report, cache, online: never, go: never });
+    assert.deepEqual(paths, programPaths(cache));
+    assert.deepEqual(lines, []);
+  });
+
+  it("names the remedy when there is neither", async () => {
+    const without = async () => ({ usable: false, why: "there is no go command" }) as const;
+    const providing = providePrograms({ report, cache, online: offline, go: without });
+    await assert.rejects(providing, /no go command.*install Go 1\.26/);
+    assert.ok(!existsSync(join(cache, "lock")));
+  });
+
+  it("builds what is missing, each once, though two ask at the same time", async () => {
+    await fakeGo('echo program >"$target"; chmod +x "$target"');
+    await putInCache(["etcd", "kubectl"]);
+    const options = { report, cache, online: offline, go };
+    const [paths] = await Promise.all([providePrograms(options), providePrograms(options)]);
+    assert.equal(await readFile(paths.kwokctl, "utf8"), "program\n");
+    const builds = (await readFile(join(directory, "builds"), "utf8")).trimEnd().split("\n");
+    assert.equal(builds.length, programs.length - 2);
+    assert.ok(lines.includes("building kwok v0.8.0 from source (2 of 5, 0s)"), lines.join("\n"));
+    assert.ok(!existsSync(join(cache, "work")));
+  });
+
+  it("shows the compiler's last words when a build fails, and leaves no half program", async () => {
+    await fakeGo('echo half >"$target"; for i in $(seq 100); do echo "line $i" >&2; done; exit 2');
+    const providing = providePrograms({ report, cache, online: offline, go });
+    const error = await providing.then(
+      () => assert.fail("built"),
+      (reason: Error) => reason,
+    );
+    assert.match(error.message, /kwokctl v0\.8\.0 failed \(go ended with code 2\)/);
+    assert.match(error.message, /line 81\n.*line 100$/s);
+    assert.ok(!error.message.includes("line 80"));
+    const log = /in (\S+\.log),/.exec(error.message)?.[1];
+    assert.match(await readFile(log ?? "", "utf8"), /line 1\n/);
+    assert.ok(!existsSync(programPaths(cache).kwokctl));
+  });
+
+  it("kills the compiler and all it started on abort, and can build later", async () => {
+    await fakeGo(
+      `sleep 1000 & echo $! >${directory}/started.part; mv ${directory}/started.part ${directory}/started; wait`,
+    );
+    const abort = new AbortController();
+    const providing = providePrograms({ report, cache, online: offline, go, signal: abort.signal });
+    const outcome = assert.rejects(providing, /enough/);
+    while (!existsSync(join(directory, "started"))) await new Promise((resolve) => setTimeout(resolve, 20));
+    abort.abort(new Error("enough"));
+    await outcome;
+    const started = Number(await readFile(join(directory, "started"), "utf8"));
+    while (isRunning(started)) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.ok(!existsSync(programPaths(cache).kwokctl));
+
+    await rm(join(directory, "bin"), { recursive: true });
+    await fakeGo('echo program >"$target"; chmod +x "$target"');
+    await providePrograms({ report, cache, online: offline, go });
+    assert.deepEqual(
+      readdirSync(cache).filter((name) => name === "lock" || name === "work"),
+      [],
+    );
+  });
+});
