@@ -56,7 +56,7 @@ export async function runFixtures(operator: Operator): Promise<FixtureResult[]> 
     for (const fixture of fixtures) results.push(await runFixture(fixture, operator, pool));
     return results;
   } finally {
-    pool.close();
+    await pool.close();
   }
 }
 

@@ -52,18 +52,19 @@ export class ChildProcessTransport implements HandlerTransport {
       killGroup(child.pid);
       listener.exited(exit);
     });
-    child.stdout.on("data", (chunk: Buffer) => listener.output(chunk));
-    child.stderr.on("data", (chunk: Buffer) => listener.log(chunk));
-    // A process that has gone while we wrote is reported by its exit.
-    child.stdin.on("error", () => {});
     child.on("error", (startError) => exited({ code: null, signal: null, startError }));
+    // Without a free file descriptor there are no pipes, whatever the types say; the error above tells of it.
+    child.stdout?.on("data", (chunk: Buffer) => listener.output(chunk));
+    child.stderr?.on("data", (chunk: Buffer) => listener.log(chunk));
+    // A process that has gone while we wrote is reported by its exit.
+    child.stdin?.on("error", () => {});
     child.on("exit", (code, signal) => setTimeout(() => exited({ code, signal }), DRAIN_MS).unref());
     child.on("close", (code, signal) => exited({ code, signal }));
     return {
       write: (text) => {
-        if (child.stdin.writable) child.stdin.write(text);
+        if (child.stdin?.writable) child.stdin.write(text);
       },
-      end: () => child.stdin.end(),
+      end: () => child.stdin?.end(),
       kill: () => killGroup(child.pid),
     };
   }

@@ -128,7 +128,10 @@ export class ChildWriter {
     return !found.metadata.managedFields?.some((entry) => entry.manager === this.options.fieldManager);
   }
 
-  /** Deletes and creates anew what cannot be changed, once the API server has said that it would accept the new one. */
+  /**
+   * Deletes and creates anew what cannot be changed, once the API server has said that it would accept the new one.
+   * A child that lingers, by a finalizer of somebody else's, is created when it has gone.
+   */
   private async recreate(child: DesiredChild, uid: string, refused: ApiError): Promise<ChildVerb> {
     const { client, index, fence } = this.options;
     const { resource, manifest } = child;
@@ -144,8 +147,14 @@ export class ChildWriter {
       await client.delete(resource, manifest.metadata, { uid });
       return { object: undefined };
     });
-    await this.send(child, { resourceVersion: MUST_NOT_EXIST });
-    return "recreated";
+    try {
+      await this.send(child, { resourceVersion: MUST_NOT_EXIST });
+      return "recreated";
+    } catch (error) {
+      const there = isApiError(error, 409) && (await client.get(resource, manifest.metadata));
+      if (there && there.metadata.uid === uid) return "deleted";
+      throw error;
+    }
   }
 }
 
@@ -181,7 +190,10 @@ function nameOf({ manifest }: DesiredChild): string {
 /** The API server's "no" to a child as a failure that its author can act on; undefined for any other error. */
 function refusal(error: unknown, child: DesiredChild): ReconcileFailure | undefined {
   if (!(error instanceof ApiError) || ![400, 403, 404, 409, 422, 500].includes(error.code)) return undefined;
-  const immutable = error.code === 422 && /immutable|may not change|are forbidden/.test(error.message);
+  const immutable =
+    child.update === "apply" &&
+    error.code === 422 &&
+    /immutable|may not change|are forbidden/.test(error.message);
   const remedy = immutable
     ? ` Declare update: "recreate" or "never" for ${child.resource.kind} in operator.ts.`
     : "";

@@ -80,10 +80,12 @@ function state(type: string, status: Condition["status"], reason: string, messag
   return { type, status, reason, message };
 }
 
-/** Takes out what a terminal would act on, and cuts what is too long to be read. */
+/** Takes out what a terminal would act on and what is no character, and cuts what is too long to be read. */
 export function clean(text: string, longest = LONGEST_MESSAGE): string {
   // An escape sequence first, then any control character but the newline.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
   const plain = text.replace(/\u001b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])/g, "").replace(/[^\P{Cc}\n]/gu, "");
-  return plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
+  const cut = plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
+  // Half of a character, cut in two here or by the handler, would not come back from the API server as it was.
+  return cut.replace(/\p{Cs}/gu, "");
 }

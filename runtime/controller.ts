@@ -36,6 +36,9 @@ export interface ControllerOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
+/** A handler that asks to be asked again at once must not make a busy loop. */
+const SHORTEST_WAIT_MS = 1_000;
+
 /** Changes of a child within this time make one reconcile: a Deployment that comes up changes many times. */
 const CHILD_COALESCING_MS = 50;
 
@@ -55,6 +58,9 @@ export class Controller {
   private index: ChildIndex | undefined;
   private reconciler: Reconciler | undefined;
   private resync: NodeJS.Timeout | undefined;
+  /** Whether the election has told that we lead, and not yet that we do not. */
+  private inTerm = false;
+  private stopping = false;
   /** The runs of a term as leader that has ended: the next term begins when they have. */
   private pausing: Promise<void> = Promise.resolve();
 
@@ -129,12 +135,13 @@ export class Controller {
 
   /** Ends gracefully: no new work, running work to its end, its Events written, the lease given up. */
   async stop(): Promise<void> {
+    this.stopping = true;
     clearInterval(this.resync);
     await this.watch?.stop();
     await this.queue.pause();
     this.queue.clear();
     await this.index?.stop();
-    this.pool.close();
+    await this.pool.close();
     await this.events.flush();
     await this.election.stop();
     this.client.close();
@@ -174,8 +181,9 @@ export class Controller {
   }
 
   private async lead(): Promise<void> {
+    this.inTerm = true;
     await this.pausing;
-    if (!this.election.isLeading) return;
+    if (!this.inTerm || this.stopping) return;
     this.notice("leading");
     // Whatever happened before our term is found by looking at every object once.
     for (const name of this.watch?.names() ?? []) this.queue.add(keyOf(name), "routine");
@@ -184,6 +192,7 @@ export class Controller {
   }
 
   private follow(): void {
+    this.inTerm = false;
     this.notice("not leading any more");
     clearInterval(this.resync);
     // The next term begins with a look at every object: nothing of this one needs to wait for its backoff.
@@ -212,7 +221,12 @@ export class Controller {
     const report = await this.reconciler?.reconcile(nameOf(key), attempt);
     if (!report) return { done: true };
     this.metrics.reconciled(report);
-    this.options.onReport?.(report);
+    try {
+      this.options.onReport?.(report);
+    } catch (error) {
+      // A fault of whoever listens must not cost the queue a place.
+      this.notice(`report of ${key}: ${(error as Error).message}`);
+    }
     return outcomeOf(report);
   }
 
@@ -236,12 +250,19 @@ function outcomeOf({ result, skipped, failure, againAfterMs }: ReconcileReport):
     return {
       done: false,
       permanent,
-      ...(retryAfterSeconds !== undefined && { retryAfterMs: retryAfterSeconds * 1000 }),
+      ...(retryAfterSeconds !== undefined && {
+        retryAfterMs: Math.max(SHORTEST_WAIT_MS, retryAfterSeconds * 1000),
+      }),
     };
   }
+  // After a pause of this process its lease is renewed, if nobody has taken it: then the object's turn comes again.
+  if (skipped === "not the leader") return { done: true, againAfterMs: SHORTEST_WAIT_MS };
   // What was read is older than what is there: the watch may have told us already, or may be about to.
   if (result === "skipped" && skipped === "changed meanwhile") return { done: true, againAfterMs: 0 };
-  return { done: true, ...(againAfterMs !== undefined && { againAfterMs }) };
+  return {
+    done: true,
+    ...(againAfterMs !== undefined && { againAfterMs: Math.max(SHORTEST_WAIT_MS, againAfterMs) }),
+  };
 }
 
 function keyOf({ namespace = "", name }: ObjectName): string {

@@ -62,7 +62,8 @@ export class EventRecorder {
   record(object: KubernetesObject, event: ObjectEvent): void {
     if (this.backlog >= LONGEST_BACKLOG)
       return this.options.onDrop(new Error("too many events wait to be written"));
-    if (!this.takeToken(object.metadata.uid)) return;
+    if (!this.takeToken(object.metadata.uid))
+      return this.options.onDrop(new Error("too many events of one object"));
     this.backlog++;
     // One after another: events must not compete with the reconciles for the API server.
     this.tail = this.tail
@@ -93,7 +94,7 @@ export class EventRecorder {
         if (!isApiError(error, 404)) throw error;
       }
     }
-    const name = `${object.metadata.name.slice(0, 200)}.${fingerprint([key, now])
+    const name = `${object.metadata.name.slice(0, 200).replace(/[^a-z0-9]+$/, "")}.${fingerprint([key, now])
       .toLowerCase()
       .replace(/[^a-z0-9]/g, "")}`;
     await this.options.client.create(EVENTS, {

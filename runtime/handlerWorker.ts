@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { type FailureReason, ReconcileFailure } from "./failure";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
 import { LineSplitter, type LineTooLongError } from "./lines";
@@ -5,6 +6,11 @@ import { LONGEST_ANSWER_BYTES } from "./parseAnswer";
 
 /** How much of a run's standard error is kept: its end, where the error is. */
 const KEPT_LOG_BYTES = 8 * 1024;
+/**
+ * How long a process must have said nothing after its answer before it is asked again: a second line that comes
+ * later than the first would otherwise be taken for the answer to the next question, about another object.
+ */
+const QUIET_MS = 5;
 
 /** An answer, with what the handler wrote to standard error meanwhile. */
 export interface HandlerReply {
@@ -26,7 +32,12 @@ export class HandlerWorker {
   private readonly process: HandlerProcess;
   private question: Question | undefined;
   private logTail = Buffer.alloc(0);
+  private answeredAt = Number.NEGATIVE_INFINITY;
   private over = false;
+  private markGone: () => void = () => {};
+  private readonly gone = new Promise<void>((resolve) => {
+    this.markGone = resolve;
+  });
 
   /** @param onOver called once, when the process exits, hangs or breaks the contract; not after {@link end} */
   constructor(
@@ -38,6 +49,21 @@ export class HandlerWorker {
       log: (chunk) => this.keepLog(chunk),
       exited: (exit) => this.exited(exit),
     });
+  }
+
+  /** Whether it was given up or ended: it cannot be asked any more. */
+  get isOver(): boolean {
+    return this.over;
+  }
+
+  /** Whether it has been quiet for long enough since its last answer. */
+  get isQuiet(): boolean {
+    return performance.now() - this.answeredAt >= QUIET_MS;
+  }
+
+  /** Resolves when it has been quiet for long enough, or is over. */
+  async quiet(): Promise<void> {
+    while (!this.over && !this.isQuiet) await pause(QUIET_MS);
   }
 
   /**
@@ -59,12 +85,19 @@ export class HandlerWorker {
     });
   }
 
-  /** Lets the process end by itself, as the contract has it; kills it where it has not within `graceMs`. */
-  end(graceMs = 5_000): void {
-    if (this.over) return;
-    this.over = true;
-    this.process.end();
-    setTimeout(() => this.process.kill(), graceMs).unref();
+  /**
+   * Lets the process end by itself, as the contract has it, and kills it where it has not within `graceMs`. What it
+   * is being asked fails. Resolves when the process has gone, also one that was given up before.
+   */
+  end(graceMs = 5_000): Promise<void> {
+    if (!this.over) {
+      this.over = true;
+      this.process.end();
+      const timer = setTimeout(() => this.process.kill(), graceMs);
+      void this.gone.then(() => clearTimeout(timer));
+      this.refuse(new ReconcileFailure("HandlerCrashed", "the handler was ended before it answered"));
+    }
+    return this.gone;
   }
 
   private receive(chunk: Buffer): void {
@@ -91,6 +124,7 @@ export class HandlerWorker {
     const { question } = this;
     if (question?.answer === undefined) return;
     this.question = undefined;
+    this.answeredAt = performance.now();
     clearTimeout(question.timer);
     question.resolve({ line: question.answer, log: this.logTail.toString("utf8") });
   }
@@ -101,6 +135,9 @@ export class HandlerWorker {
   }
 
   private exited({ code, signal, startError }: HandlerExit): void {
+    this.markGone();
+    // One that answers one line and ends has answered, however soon its end is noticed.
+    if (code === 0) this.settle();
     if (startError) this.fail("HandlerNotStarted", `the handler could not be started: ${startError.message}`);
     else
       this.fail(
@@ -114,9 +151,13 @@ export class HandlerWorker {
     this.over = true;
     this.process.kill();
     const failure = new ReconcileFailure(reason, message, { log: this.logTail.toString("utf8") });
+    this.refuse(failure);
+    this.onOver(failure);
+  }
+
+  private refuse(failure: ReconcileFailure): void {
     clearTimeout(this.question?.timer);
     this.question?.reject(failure);
     this.question = undefined;
-    this.onOver(failure);
   }
 }

@@ -52,7 +52,9 @@ export function ownedManifest(
   delete metadata.ownerReferences;
   const namespace = resource.namespaced ? (answered.namespace ?? object.metadata.namespace) : undefined;
   if (namespace !== undefined) metadata.namespace = namespace;
-  metadata.labels = { ...metadata.labels, [OPERATOR_LABEL]: operator };
+  // Marks that the handler copied from another child would name a second owner.
+  metadata.labels = { ...without(metadata.labels, OWNER_UID_LABEL), [OPERATOR_LABEL]: operator };
+  if (metadata.annotations) metadata.annotations = without(metadata.annotations, OWNER_ANNOTATION);
   if (canReference(object, namespace)) {
     const { apiVersion, kind } = object;
     const { name, uid } = object.metadata;
@@ -74,7 +76,7 @@ export function ownedManifest(
  */
 export function ownerOf(
   object: KubernetesObject,
-  kind: Pick<Resource, "apiVersion" | "kind">,
+  kind: Pick<Resource, "apiVersion" | "kind" | "namespaced">,
   manager: string,
 ) {
   const { metadata } = object;
@@ -85,7 +87,9 @@ export function ownerOf(
       candidate.kind === kind.kind &&
       group(candidate.apiVersion) === group(kind.apiVersion),
   );
-  if (reference) return owner(reference.uid, metadata.namespace, reference.name);
+  // An owner without a namespace may own what is in one.
+  if (reference)
+    return owner(reference.uid, kind.namespaced ? metadata.namespace : undefined, reference.name);
   const uid = metadata.labels?.[OWNER_UID_LABEL];
   const [namespace, name] = metadata.annotations?.[OWNER_ANNOTATION]?.split("/") ?? [];
   return uid && name && applyEntry(object, manager) ? owner(uid, namespace, name) : undefined;
@@ -119,4 +123,9 @@ export function conflictWith(found: KubernetesObject, uid: string, manager: stri
 
 function owner(uid: string, namespace: string | undefined, name: string): Owner {
   return namespace ? { uid, namespace, name } : { uid, name };
+}
+
+function without(map: Record<string, string> | undefined, key: string): Record<string, string> {
+  const { [key]: _, ...rest } = map ?? {};
+  return rest;
 }

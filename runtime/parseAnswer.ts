@@ -6,8 +6,8 @@ import type { Manifest } from "./kubernetes/objects";
 export const LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
-  reconcile: ["children", "status", "requeueAfterSeconds"],
-  finalize: ["finalized", "status", "requeueAfterSeconds"],
+  reconcile: ["children", "status", "requeueAfterSeconds", "id"],
+  finalize: ["finalized", "status", "requeueAfterSeconds", "id"],
   error: ["message", "retryAfterSeconds", "permanent"],
 };
 
@@ -15,14 +15,16 @@ const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
 const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
 
 /** What may stand in a name that becomes part of a URL path; the API server checks each kind's own rule. */
-const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}]{1,253}$/u;
+const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
 
 /**
  * Reads a handler's line and checks the form of all of it, so that nothing of a broken answer is ever applied.
  * Whether the kinds are declared and the status fits its schema is checked by those who know them.
+ *
+ * @param id the request's id, which an answer may echo to be told from a late answer to another request
  * @throws ReconcileFailure with reason `InvalidAnswer`, naming the field and what was expected there
  */
-export function parseAnswer(line: string, event: HandlerEvent): HandlerAnswer {
+export function parseAnswer(line: string, event: HandlerEvent, id?: string): HandlerAnswer {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -32,13 +34,18 @@ export function parseAnswer(line: string, event: HandlerEvent): HandlerAnswer {
     );
   }
   if (!isObject(value)) throw invalid(`${quote(line)} where a JSON object was expected`);
+  if (id !== undefined && value["id"] !== undefined && value["id"] !== id) {
+    throw invalid(
+      `"id" is ${quote(String(value["id"]))}, and the request's is "${id}": it answers another request`,
+    );
+  }
   if ("error" in value) return errorAnswer(value);
   checkKeys(value, KNOWN_KEYS[event], "");
   return event === "reconcile" ? reconcileAnswer(value) : finalizeAnswer(value);
 }
 
 function errorAnswer(value: Record<string, unknown>): ErrorAnswer {
-  checkKeys(value, ["error"], "");
+  checkKeys(value, ["error", "id"], "");
   const { error } = value;
   if (!isObject(error)) throw invalid('"error" must be an object with a "message"');
   checkKeys(error, KNOWN_KEYS.error, "error.");
@@ -78,6 +85,7 @@ function common(value: Record<string, unknown>): Pick<ReconcileAnswer, "status" 
   const { status } = value;
   if (status !== undefined && status !== null && !isObject(status))
     throw invalid('"status" must be an object');
+  if (isObject(status)) checkObjects(status["conditions"], '"status.conditions"');
   const requeueAfterSeconds = seconds(value, "requeueAfterSeconds", "");
   return {
     ...(isObject(status) && { status }),
@@ -94,14 +102,22 @@ function checkChild(child: unknown, index: number): void {
   const { metadata } = child;
   if (!isObject(metadata)) throw invalid(`${path}.metadata must be an object with a name`);
   checkName(metadata["name"], `${path}.metadata.name`);
-  if (metadata["namespace"] !== undefined) checkName(metadata["namespace"], `${path}.metadata.namespace`);
+  if (metadata["namespace"] != null) checkName(metadata["namespace"], `${path}.metadata.namespace`);
   for (const key of ["labels", "annotations"]) checkStringMap(metadata[key], `${path}.metadata.${key}`);
+  checkObjects(metadata["ownerReferences"], `${path}.metadata.ownerReferences`);
 }
 
 function checkName(name: unknown, path: string): void {
   if (typeof name !== "string" || !OBJECT_NAME.test(name)) {
-    throw invalid(`${path} must be a Kubernetes name, and is ${quote(JSON.stringify(name) ?? "missing")}`);
+    throw invalid(
+      `${path} must be a Kubernetes name, and is ${name === undefined ? "missing" : quote(JSON.stringify(name))}`,
+    );
   }
+}
+
+function checkObjects(list: unknown, path: string): void {
+  if (list === undefined || list === null) return;
+  if (!Array.isArray(list) || !list.every(isObject)) throw invalid(`${path} must be a list of objects`);
 }
 
 function checkStringMap(map: unknown, path: string): void {

@@ -207,7 +207,9 @@ export class ReconcileQueue {
     entry.state = "idle";
     entry.failures = outcome.done ? 0 : entry.failures + 1;
     const delayMs = this.delayAfter(entry, outcome);
-    if (entry.again === "change" || (entry.again && outcome.done)) this.enqueue(key, entry, entry.again);
+    // What failed and is tried again anyway waits for the end of its backoff, unless the object itself changed.
+    const backsOff = !outcome.done && delayMs !== undefined;
+    if (entry.again && (entry.again === "change" || !backsOff)) this.enqueue(key, entry, entry.again);
     else if (delayMs !== undefined) this.delay(key, entry, delayMs, "routine");
     else if (outcome.done) this.entries.delete(key);
   }

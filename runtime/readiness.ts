@@ -1,4 +1,4 @@
-import type { Condition, KubernetesObject } from "./kubernetes/objects";
+import { type Condition, groupOf, type KubernetesObject } from "./kubernetes/objects";
 
 /** The parts of a status that readiness is read from. */
 interface ObservedStatus {
@@ -16,6 +16,9 @@ interface ObservedStatus {
   conditions?: Partial<Condition>[];
 }
 
+/** The groups of the kinds whose own rules are known here: another group's Service or Job is another thing. */
+const OWN_GROUPS = ["", "apps", "batch"];
+
 /**
  * Why a child is not ready yet, in a few words; undefined where it is. Follows the rules of kstatus for
  * Kubernetes' own kinds; a kind that reports a Ready condition is taken at its word; any other is ready once it
@@ -24,17 +27,19 @@ interface ObservedStatus {
  */
 export function whyNotReady(child: KubernetesObject): string | undefined {
   if (child.metadata.deletionTimestamp) return "is being deleted";
-  const status = (child["status"] ?? {}) as ObservedStatus;
+  const { conditions, ...counts } = (child["status"] ?? {}) as ObservedStatus;
+  // A kind may have something else of that name.
+  const status: ObservedStatus = { ...counts, ...(Array.isArray(conditions) && { conditions }) };
   const { generation } = child.metadata;
   if (generation !== undefined && (status.observedGeneration ?? generation) < generation)
     return "is not observed yet";
-  switch (child.kind) {
+  switch (OWN_GROUPS.includes(groupOf(child.apiVersion)) ? child.kind : undefined) {
     case "Deployment":
     case "StatefulSet":
     case "ReplicaSet":
       return replicas(child, status);
     case "DaemonSet":
-      return ready(status.numberReady, status.desiredNumberScheduled, status.observedGeneration);
+      return daemons(status);
     case "Job":
       return job(status);
     case "PersistentVolumeClaim":
@@ -64,6 +69,13 @@ function replicas(child: KubernetesObject, status: ObservedStatus): string | und
   return ready(status.readyReplicas, wanted, status.observedGeneration);
 }
 
+function daemons(status: ObservedStatus): string | undefined {
+  const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled: updated = 0 } = status;
+  return updated < wanted
+    ? `has ${updated} of ${wanted} replicas updated`
+    : ready(status.numberReady, wanted, status.observedGeneration);
+}
+
 function ready(count = 0, wanted = 0, observedGeneration?: number): string | undefined {
   // Before its controller has seen it, a workload's counts say nothing.
   if (observedGeneration === undefined) return "is not observed yet";
@@ -71,11 +83,11 @@ function ready(count = 0, wanted = 0, observedGeneration?: number): string | und
 }
 
 function job(status: ObservedStatus): string | undefined {
-  const ended = status.conditions?.find(
-    ({ type, status: value }) => value === "True" && type !== "Suspended",
-  );
-  if (ended?.type === "Complete" || ended?.type === "SuccessCriteriaMet") return undefined;
-  return ended?.type === "Failed" ? "has failed" : "is running";
+  // Kubernetes 1.31 and later add FailureTarget before Failed, and keep both.
+  const is = (...types: string[]) =>
+    status.conditions?.some(({ type = "", status: value }) => value === "True" && types.includes(type));
+  if (is("Failed", "FailureTarget")) return "has failed";
+  return is("Complete", "SuccessCriteriaMet") ? undefined : "is running";
 }
 
 function service(child: KubernetesObject, status: ObservedStatus): string | undefined {

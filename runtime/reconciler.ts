@@ -2,7 +2,13 @@ import { inApplyOrder } from "./applyOrder";
 import type { ChildIndex } from "./childIndex";
 import type { ChildChange, ChildWriter } from "./childWriter";
 import type { Verdict } from "./conditions";
-import { CONTRACT_VERSION, type HandlerAnswer, type HandlerEvent, type ReconcileAnswer } from "./contract";
+import {
+  CONTRACT_VERSION,
+  type HandlerAnswer,
+  type HandlerEvent,
+  type HandlerRequest,
+  type ReconcileAnswer,
+} from "./contract";
 import type { Operator } from "./definition";
 import { type DesiredChild, desiredChildren } from "./desiredChildren";
 import type { EventRecorder } from "./eventRecorder";
@@ -127,16 +133,16 @@ export class Reconciler {
   ): Promise<Exclude<Answer, { error: unknown }>> {
     const { managedFields: _, ...metadata } = object.metadata;
     report.event = event;
-    const { answer, log } = await this.options.pool.ask(
-      JSON.stringify({
-        apiVersion: CONTRACT_VERSION,
-        id: `${metadata.uid}/${metadata.generation}`,
-        event,
-        object: { ...object, metadata },
-        children,
-        attempt: report.attempt,
-      }),
-      (line) => parseAnswer(line, event),
+    const request: HandlerRequest = {
+      apiVersion: CONTRACT_VERSION,
+      id: `${metadata.uid}/${metadata.generation}`,
+      event,
+      object: { ...object, metadata },
+      children,
+      attempt: report.attempt,
+    };
+    const { answer, log } = await this.options.pool.ask(JSON.stringify(request), (line) =>
+      parseAnswer(line, event, request.id),
     );
     report.log = log;
     if ("error" in answer) {
@@ -163,11 +169,15 @@ export class Reconciler {
     return this.patchFinalizers(object, [...finalizers, this.finalizer]);
   }
 
-  private patchFinalizers(object: KubernetesObject, finalizers: string[]): Promise<KubernetesObject> {
+  private async patchFinalizers(object: KubernetesObject, finalizers: string[]): Promise<KubernetesObject> {
     this.options.fence();
     const { uid, resourceVersion } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, finalizers } };
-    return this.options.client.mergePatch(this.options.resource, object.metadata, patch);
+    try {
+      return await this.options.client.mergePatch(this.options.resource, object.metadata, patch);
+    } catch (error) {
+      throw isApiError(error, 404) ? new ObjectGoneError() : error;
+    }
   }
 
   private async applyAll(desired: readonly DesiredChild[], report: Draft): Promise<void> {
@@ -272,12 +282,16 @@ function skip(report: Draft, why: NonNullable<ReconcileReport["skipped"]>): void
   report.skipped = why;
 }
 
+/** The object was deleted while it was handled. */
+class ObjectGoneError extends Error {}
+
 /** A failure that the object should tell of; undefined for what it cannot or need not tell. */
 function toFailure(error: unknown): ReconcileFailure | undefined {
   if (error instanceof ReconcileFailure) return error;
   // 409: the object has changed while it was handled. Its newest state is handled next.
   if (error instanceof NotLeadingError || error instanceof ApiUnreachableError || isApiError(error, 409))
     return undefined;
+  if (error instanceof ObjectGoneError) return undefined;
   const message = error instanceof Error ? error.message : String(error);
   return new ReconcileFailure(error instanceof ApiError ? "ApiError" : "InternalError", message, {
     cause: error,
@@ -287,6 +301,7 @@ function toFailure(error: unknown): ReconcileFailure | undefined {
 /** What the report says of an error that the object itself does not tell of. */
 function outcomeOf(error: unknown): Partial<ReconcileReport> {
   if (error instanceof NotLeadingError) return { result: "skipped", skipped: "not the leader" };
+  if (error instanceof ObjectGoneError) return { result: "skipped", skipped: "gone" };
   if (isApiError(error, 409)) return { result: "skipped", skipped: "changed meanwhile", failure: undefined };
   const message = error instanceof Error ? error.message : String(error);
   const failure = new ReconcileFailure("ApiError", message, { cause: error });

@@ -3,7 +3,13 @@ import { conditionsOf, type Verdict } from "./conditions";
 import { ReconcileFailure } from "./failure";
 import type { KubernetesClient } from "./kubernetes/client";
 import { ApiError, isApiError } from "./kubernetes/errors";
-import type { Condition, KubernetesObject, ManagedFieldsEntry, Manifest } from "./kubernetes/objects";
+import type {
+  Condition,
+  JsonObject,
+  KubernetesObject,
+  ManagedFieldsEntry,
+  Manifest,
+} from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 
 /** What a {@link StatusWriter} works with. */
@@ -33,14 +39,17 @@ export class StatusWriter {
    */
   async write(object: KubernetesObject, verdict: Verdict, fields: Status | undefined): Promise<boolean> {
     const current = (object["status"] ?? {}) as Status;
-    const owned = ownedFields(object, this.options.fieldManager);
-    const given = fields ?? pick(current, owned);
+    const entry = ownedStatus(object, this.options.fieldManager);
+    const owned = fieldsIn(entry);
+    const given = fields ?? { ...pick(current, owned), conditions: ownedConditions(current, entry) };
     const status = {
       ...given,
       observedGeneration: object.metadata.generation,
       conditions: this.conditions(object, verdict, given),
     };
-    if (isWithin(status, current) && owned.every((field) => field in status)) return false;
+    const isLeft = ({ type }: Condition) => !status.conditions.some((condition) => condition.type === type);
+    const isLess = !owned.every((field) => field in status) || ownedConditions(current, entry).some(isLeft);
+    if (isWithin(status, current) && !isLess) return false;
     return this.apply(object, status);
   }
 
@@ -84,14 +93,27 @@ export class StatusWriter {
   }
 }
 
-/** The top-level fields of the status that we have written and still own. */
-function ownedFields(object: KubernetesObject, fieldManager: string): string[] {
+/** The fields of the status that we have written and still own, as `managedFields` has them. */
+function ownedStatus(object: KubernetesObject, fieldManager: string): JsonObject {
   const ours = (entry: ManagedFieldsEntry) =>
     entry.manager === fieldManager && entry.operation === "Apply" && entry.subresource === "status";
-  const fields = object.metadata.managedFields?.find(ours)?.fieldsV1?.["f:status"] ?? {};
-  return Object.keys(fields)
+  return (object.metadata.managedFields?.find(ours)?.fieldsV1?.["f:status"] ?? {}) as JsonObject;
+}
+
+/** The names of the fields of a `managedFields` entry. */
+function fieldsIn(entry: JsonObject): string[] {
+  return Object.keys(entry)
     .filter((key) => key.startsWith("f:"))
     .map((key) => key.slice(2));
+}
+
+/** The conditions that we have written: to write another's would make it ours as well. */
+function ownedConditions(status: Status, entry: JsonObject): Condition[] {
+  if (!entry["f:conditions"]) return [];
+  const keys = Object.keys(entry["f:conditions"]).filter((key) => key.startsWith("k:"));
+  // A list that the author's schema does not key by type is owned as a whole.
+  const isOurs = ({ type }: Condition) => keys.length === 0 || keys.includes(`k:${JSON.stringify({ type })}`);
+  return conditionsIn(status).filter(isOurs);
 }
 
 /** Whether every field of `part` is in `whole`, with that very value; conditions by their type. */

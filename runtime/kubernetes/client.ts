@@ -8,7 +8,8 @@ import { HttpTransport, type RequestReport } from "./transport";
 /** A page of a list. */
 interface ObjectList {
   metadata: { resourceVersion: string; continue?: string };
-  items: KubernetesObject[];
+  /** null where a metadata-only list is empty. */
+  items: KubernetesObject[] | null;
 }
 
 /** What a list or a watch covers. */
@@ -92,7 +93,8 @@ export class KubernetesClient {
         ...(signal && { signal }),
       });
       // The items of a list carry neither apiVersion nor kind, those of a watch do.
-      onPage(body.items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })));
+      const items = body.items ?? [];
+      onPage(items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })));
       continueToken = body.metadata.continue ?? "";
       if (!continueToken) return body.metadata.resourceVersion;
     }
@@ -179,7 +181,7 @@ export class KubernetesClient {
     }
   }
 
-  /** Closes idle connections. Running requests end as they would. */
+  /** Closes every connection. A request that still runs fails. */
   close(): void {
     this.transport.close();
   }

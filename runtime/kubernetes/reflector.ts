@@ -30,6 +30,11 @@ type WatchEvent =
   | { type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; object: KubernetesObject }
   | { type: "ERROR"; object: ApiStatus };
 
+/**
+ * Codes after which only a new list helps: the version is too old (410), or newer than any that there is (504, "Too
+ * large resource version"), as after a restore of etcd.
+ */
+const RELIST_CODES = [410, 504];
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 10_000;
 
@@ -77,7 +82,7 @@ export class Reflector {
           throw new Error("the watch ended as soon as it began");
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof ApiError && error.code === 410) this.resourceVersion = undefined;
+        if (error instanceof ApiError && RELIST_CODES.includes(error.code)) this.resourceVersion = undefined;
         this.options.onInterruption?.(error as Error);
         await pause(this.retryMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
         this.retryMs = Math.min(this.retryMs * 2, LONGEST_RETRY_MS);

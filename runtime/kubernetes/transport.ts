@@ -35,19 +35,27 @@ const MOST_RETRIES = 4;
 /** HTTP to one API server over Node's `https`: kept-alive connections, credentials, typed errors. */
 export class HttpTransport {
   private readonly agent: Agent;
+  /** For streams, which hold a connection each: however many there are, they take no request's place. */
+  private readonly streamAgent: Agent;
   private readonly target: RequestOptions;
+  /** What comes before every path, where the API server is behind a proxy: "/k8s/clusters/c-1". */
+  private readonly basePath: string;
 
   constructor(
     private readonly connection: ClusterConnection,
     private readonly onRequest: (report: RequestReport) => void = () => {},
   ) {
     const url = new URL(connection.server);
-    // An upper bound keeps a burst from opening a connection per object; watches hold one each besides.
+    if (url.protocol !== "https:") {
+      throw new Error(`the API server's address is ${connection.server}; only https:// is supported`);
+    }
+    this.basePath = url.pathname.replace(/\/$/, "");
+    // An upper bound keeps a burst from opening a connection per object.
     this.agent = new Agent({ keepAlive: true, maxSockets: 128, scheduling: "lifo" });
+    this.streamAgent = new Agent();
     this.target = {
       host: url.hostname.replace(/^\[|\]$/g, ""),
       port: url.port || 443,
-      agent: this.agent,
       ...(connection.certificateAuthority && { ca: connection.certificateAuthority }),
       ...(connection.certificate && { cert: connection.certificate }),
       ...(connection.privateKey && { key: connection.privateKey }),
@@ -77,27 +85,28 @@ export class HttpTransport {
    * nothing comes for two minutes, or on the request's signal.
    */
   async open(request: ApiRequest): Promise<IncomingMessage> {
-    const response = await this.exchange(request, WATCH_SILENCE_MS);
+    const response = await this.exchange(request, WATCH_SILENCE_MS, this.streamAgent);
     if (response.statusCode !== 200) throw toApiError(response, await readAll(response), request);
     return response;
   }
 
-  /** Closes idle connections. */
+  /** Closes every connection. A request that still runs fails. */
   close(): void {
     this.agent.destroy();
+    this.streamAgent.destroy();
   }
 
   private async sendOnce<T>(request: ApiRequest): Promise<{ code: number; body: T }> {
     const startedAt = performance.now();
     let code = 0;
     try {
-      const response = await this.exchange(request, ANSWER_TIMEOUT_MS);
+      const response = await this.exchange(request, ANSWER_TIMEOUT_MS, this.agent);
       const text = await readAll(response).catch((error: Error) => {
         throw new ApiUnreachableError(describe(request), error);
       });
       code = response.statusCode ?? 0;
       if (code < 200 || code > 299) throw toApiError(response, text, request);
-      return { code, body: JSON.parse(text) as T };
+      return { code, body: decode<T>(text, request) };
     } finally {
       this.onRequest({
         method: request.method,
@@ -107,15 +116,16 @@ export class HttpTransport {
     }
   }
 
-  private async exchange(request: ApiRequest, silenceMs: number): Promise<IncomingMessage> {
+  private async exchange(request: ApiRequest, silenceMs: number, agent: Agent): Promise<IncomingMessage> {
     const token = await this.connection.token?.();
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     return new Promise((resolve, reject) => {
       const outgoing = httpsRequest(
         {
           ...this.target,
+          agent,
           method: request.method,
-          path: request.path,
+          path: this.basePath + request.path,
           ...(request.signal && { signal: request.signal }),
           headers: {
             accept: request.accept ?? "application/json",
@@ -159,11 +169,20 @@ function retryAfterMs(error: unknown, request: ApiRequest, attempt: number): num
   return seconds === undefined ? undefined : Math.min(seconds, 10) * 1000;
 }
 
+/** What answers with success and no JSON is not the API server, but a proxy or a login page before it. */
+function decode<T>(text: string, request: ApiRequest): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    throw new ApiUnreachableError(describe(request), error as Error);
+  }
+}
+
 function toApiError(response: IncomingMessage, text: string, request: ApiRequest): ApiError {
   const code = response.statusCode ?? 0;
   let status: ApiStatus;
   try {
-    status = JSON.parse(text) as ApiStatus;
+    status = (JSON.parse(text) ?? {}) as ApiStatus;
   } catch {
     status = { message: text.trim().slice(0, 500) || `HTTP ${code}` };
   }

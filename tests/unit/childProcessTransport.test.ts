@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { ChildProcessTransport } from "../../runtime/childProcessTransport";
+import type { HandlerExit, HandlerProcess, HandlerTransport } from "../../runtime/handlerTransport";
+import { eventually } from "./support/eventually";
+import { ECHO, isAlive, shellHandler } from "./support/handlers";
+
+/** A process that was started, and all that it has told. */
+class Listened {
+  output = "";
+  log = "";
+  readonly exits: HandlerExit[] = [];
+  readonly process: HandlerProcess;
+
+  constructor(transport: HandlerTransport) {
+    this.process = transport.start({
+      output: (chunk) => {
+        this.output += chunk;
+      },
+      log: (chunk) => {
+        this.log += chunk;
+      },
+      exited: (exit) => this.exits.push(exit),
+    });
+  }
+
+  async exit(): Promise<HandlerExit | undefined> {
+    await eventually("the process has ended", () => this.exits.length > 0);
+    return this.exits[0];
+  }
+}
+
+describe("ChildProcessTransport", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), "argosy-handler-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it("carries lines in and out, and ends the process by the end of its input", async () => {
+    const handler = new Listened(shellHandler(ECHO));
+    handler.process.write("one\n");
+    handler.process.write("größer 🚢\n");
+    handler.process.end();
+    assert.deepStrictEqual(await handler.exit(), { code: 0, signal: null });
+    assert.equal(handler.output, "one\ngrößer 🚢\n");
+  });
+
+  it("tells the exit code, after all that was written", async () => {
+    const handler = new Listened(shellHandler("echo out; echo err >&2; exit 7"));
+    assert.deepStrictEqual(await handler.exit(), { code: 7, signal: null });
+    assert.deepStrictEqual([handler.output, handler.log], ["out\n", "err\n"]);
+  });
+
+  it("tells the signal", async () => {
+    const handler = new Listened(shellHandler("kill -TERM $$"));
+    assert.deepStrictEqual(await handler.exit(), { code: null, signal: "SIGTERM" });
+  });
+
+  it("tells that there is no such command", async () => {
+    const transport = new ChildProcessTransport({ command: ["argosy-no-such-command"], folder, env: {} });
+    const exit = await new Listened(transport).exit();
+    assert.match(exit?.startError?.message ?? "", /ENOENT/);
+  });
+
+  it("tells the exit once, although a grandchild holds the pipes open, and kills that grandchild", async () => {
+    const handler = new Listened(shellHandler("sleep 60 & echo $!; exit 3"));
+    assert.deepStrictEqual(await handler.exit(), { code: 3, signal: null });
+    const grandchild = Number(handler.output);
+    assert.ok(grandchild > 0);
+    await eventually("the grandchild is dead", () => !isAlive(grandchild));
+    assert.equal(handler.exits.length, 1);
+  });
+
+  it("kills the whole process group", async () => {
+    const file = path.join(folder, "written");
+    const handler = new Listened(
+      shellHandler('(sleep 0.5; echo late > "$FILE") & echo $!; sleep 60', { FILE: file }),
+    );
+    await eventually("the grandchild runs", () => handler.output.includes("\n"));
+    handler.process.kill();
+    assert.deepStrictEqual(await handler.exit(), { code: null, signal: "SIGKILL" });
+    await eventually("the grandchild is dead", () => !isAlive(Number(handler.output)));
+    assert.throws(() => readFileSync(file), /ENOENT/);
+  });
+
+  it("takes no harm from a write to a process that reads nothing any more", async () => {
+    const handler = new Listened(shellHandler("exec <&-; sleep 0.05; exit 4"));
+    const long = `${"x".repeat(1024 * 1024)}\n`;
+    handler.process.write(long);
+    assert.deepStrictEqual(await handler.exit(), { code: 4, signal: null });
+    handler.process.write(long);
+    handler.process.end();
+    handler.process.kill();
+  });
+
+  it("runs in the operator's folder", async () => {
+    const handler = new Listened(new ChildProcessTransport({ command: ["pwd", "-P"], folder, env: {} }));
+    await handler.exit();
+    assert.equal(path.basename(handler.output.trim()), path.basename(folder));
+  });
+
+  it("gives the handler the operator's variables, and of ours only what finds an interpreter", async () => {
+    const before = { ...process.env };
+    Object.assign(process.env, { KUBECONFIG: "/secret", AWS_SECRET_ACCESS_KEY: "secret", HOME: "/home/me" });
+    try {
+      const handler = new Listened(
+        new ChildProcessTransport({ command: ["env"], folder, env: { LEVEL: "debug", HOME: "/tmp" } }),
+      );
+      await handler.exit();
+      const seen = Object.fromEntries(handler.output.split("\n").map((line) => line.split("=", 2)));
+      assert.equal(seen.PATH, process.env.PATH);
+      assert.deepStrictEqual([seen.LEVEL, seen.HOME], ["debug", "/tmp"]);
+      const allowed = [
+        "PATH",
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "TMPDIR",
+        "TZ",
+        "PYENV_ROOT",
+        "PYENV_VERSION",
+        "LEVEL",
+        "",
+      ];
+      assert.deepStrictEqual(
+        Object.keys(seen).filter((name) => !allowed.includes(name)),
+        [],
+      );
+    } finally {
+      for (const name of ["KUBECONFIG", "AWS_SECRET_ACCESS_KEY", "HOME"]) delete process.env[name];
+      Object.assign(process.env, before);
+    }
+  });
+});

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { discover, UnknownKindError } from "../../runtime/kubernetes/discovery";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { resourcePath } from "../../runtime/kubernetes/resource";
+import { errorOf } from "./support/failures";
+import { CLUSTER_ROLES, CONFIG_MAPS, configMap, MANAGER, WIDGETS, widget } from "./support/objects";
+import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";
+
+describe("KubernetesClient", () => {
+  let api: TestApiServer;
+  let client: KubernetesClient;
+  before(async () => {
+    api = await TestApiServer.start();
+    client = api.client();
+  });
+  beforeEach(() => {
+    api.calls.length = 0;
+    api.answer = (_, response) => json(response, widget());
+  });
+  after(async () => {
+    client.close();
+    await api.stop();
+  });
+
+  /** The one request that was made, as "GET /path?query". */
+  function request(): string {
+    assert.equal(api.calls.length, 1);
+    const [{ method, path, query }] = api.calls as [ApiCall];
+    return `${method} ${path}${query.size > 0 ? `?${query}` : ""}`;
+  }
+
+  it("gets an object", async () => {
+    assert.deepStrictEqual(await client.get(WIDGETS, { namespace: "shop", name: "widget" }), widget());
+    assert.equal(request(), "GET /apis/shop.example.com/v1/namespaces/shop/widgets/widget");
+  });
+
+  it("gives nothing for an object that is not there, and an error for any other refusal", async () => {
+    api.answer = (_, response) => refuse(response, 404, { reason: "NotFound" });
+    assert.equal(await client.get(CONFIG_MAPS, { namespace: "shop", name: "a" }), undefined);
+    api.answer = (_, response) => refuse(response, 403, { reason: "Forbidden" });
+    const error = await errorOf(ApiError, () => client.get(CONFIG_MAPS, { namespace: "shop", name: "a" }));
+    assert.equal(error.reason, "Forbidden");
+  });
+
+  it("lists page by page, and gives the version from which a watch goes on", async () => {
+    api.answer = ({ query }, response) =>
+      query.has("continue")
+        ? json(response, { metadata: { resourceVersion: "9" }, items: [widget({ name: "b" })] })
+        : json(response, {
+            metadata: { resourceVersion: "9", continue: "next" },
+            items: [widget({ name: "a" })],
+          });
+    const pages: string[][] = [];
+    const onPage = (items: KubernetesObject[]) => void pages.push(items.map(({ metadata }) => metadata.name));
+    assert.equal(await client.list(WIDGETS, { labelSelector: "a=b" }, onPage), "9");
+    assert.deepStrictEqual(pages, [["a"], ["b"]]);
+    assert.deepStrictEqual(
+      api.calls.map(({ query }) => query.get("labelSelector")),
+      ["a=b", "a=b"],
+    );
+  });
+
+  it("applies on the server, strictly, as its field manager", async () => {
+    api.answer = (_, response) => json(response, widget(), 201);
+    const manifest = configMap({ namespace: "shop" });
+    assert.equal(
+      (await client.apply(CONFIG_MAPS, manifest, { fieldManager: MANAGER, force: true })).created,
+      true,
+    );
+    const query = "fieldManager=argosy%2Fshop&force=true&fieldValidation=Strict";
+    assert.equal(request(), `PATCH /api/v1/namespaces/shop/configmaps/settings?${query}`);
+    assert.equal(api.calls[0]?.headers["content-type"], "application/apply-patch+yaml");
+    assert.deepStrictEqual(api.calls[0]?.body, manifest);
+  });
+
+  it("tells an object that was there from a new one, and does not force unless told to", async () => {
+    const manifest = configMap({ namespace: "shop" });
+    const { created } = await client.apply(CONFIG_MAPS, manifest, {
+      fieldManager: "me",
+      subresource: "status",
+    });
+    assert.equal(created, false);
+    const path = "/api/v1/namespaces/shop/configmaps/settings/status";
+    assert.equal(request(), `PATCH ${path}?fieldManager=me&force=false&fieldValidation=Strict`);
+  });
+
+  it("creates, replaces and merges", async () => {
+    await client.create(CLUSTER_ROLES, configMap(), { dryRun: true });
+    await client.replace(CONFIG_MAPS, configMap({ namespace: "shop" }));
+    await client.mergePatch(CONFIG_MAPS, { namespace: "shop", name: "settings" }, { data: null });
+    assert.deepStrictEqual(
+      api.calls.map(({ method, path, headers }) => [method, path, headers["content-type"]]),
+      [
+        ["POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "application/json"],
+        ["PUT", "/api/v1/namespaces/shop/configmaps/settings", "application/json"],
+        ["PATCH", "/api/v1/namespaces/shop/configmaps/settings", "application/merge-patch+json"],
+      ],
+    );
+    assert.equal(api.calls[0]?.query.get("dryRun"), "All");
+  });
+
+  it("deletes one very object", async () => {
+    assert.equal(await client.delete(CONFIG_MAPS, { namespace: "shop", name: "a" }, { uid: "a-uid" }), true);
+    assert.equal(request(), "DELETE /api/v1/namespaces/shop/configmaps/a");
+    const preconditions = { uid: "a-uid" };
+    assert.deepStrictEqual(api.calls[0]?.body, { propagationPolicy: "Background", preconditions });
+  });
+
+  for (const code of [404, 409]) {
+    it(`tells that there was nothing to delete on ${code}`, async () => {
+      api.answer = (_, response) => refuse(response, code);
+      assert.equal(await client.delete(CONFIG_MAPS, { name: "a" }, { uid: "a-uid" }), false);
+    });
+  }
+
+  describe("discover", () => {
+    const resources = [
+      { name: "deployments/scale", kind: "Deployment", namespaced: true },
+      { name: "deployments", kind: "Deployment", namespaced: true },
+    ];
+
+    it("finds how the API server serves a kind", async () => {
+      api.answer = (_, response) => json(response, { resources });
+      const found = await discover(client, "apps/v1", "Deployment");
+      assert.deepStrictEqual(found, {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        plural: "deployments",
+        namespaced: true,
+      });
+      assert.equal(request(), "GET /apis/apps/v1");
+      await errorOf(UnknownKindError, () => discover(client, "v1", "Pod"));
+      assert.equal(api.calls[1]?.path, "/api/v1");
+    });
+
+    it("tells a group that is not there from an API server that refuses", async () => {
+      api.answer = (_, response) => refuse(response, 404);
+      const error = await errorOf(UnknownKindError, () => discover(client, "a.example/v1", "Thing"));
+      assert.match(error.message, /serves no kind Thing in a\.example\/v1/);
+      api.answer = (_, response) => refuse(response, 403);
+      await errorOf(ApiError, () => discover(client, "a.example/v1", "Thing"));
+    });
+  });
+});
+
+describe("resourcePath", () => {
+  it("reaches no other path, whatever the name is", () => {
+    const word = fc.string({ minLength: 1, unit: "grapheme" });
+    fc.assert(
+      fc.property(word, word, (namespace, name) => {
+        const parts = resourcePath(CONFIG_MAPS, { namespace, name }, "status").split("/");
+        assert.equal(parts.length, 8);
+        assert.deepStrictEqual(
+          [parts[4], parts[6]].map((part) => decodeURIComponent(part ?? "")),
+          [namespace, name],
+        );
+      }),
+    );
+  });
+
+  it("has no namespace for a kind without", () => {
+    const path = resourcePath(CLUSTER_ROLES, { namespace: "shop", name: "a" });
+    assert.equal(path, "/apis/rbac.authorization.k8s.io/v1/clusterroles/a");
+  });
+});
+
+describe("objects", () => {
+  it("names an object with its namespace, where it has one", () => {
+    assert.equal(formatName({ namespace: "shop", name: "a" }), "shop/a");
+    assert.equal(formatName({ name: "a" }), "a");
+  });
+
+  it("finds the group of an apiVersion", () => {
+    assert.deepStrictEqual(["v1", "apps/v1"].map(groupOf), ["", "apps"]);
+  });
+});

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import type { Operator } from "../../runtime/definition";
+import { desiredChildren } from "../../runtime/desiredChildren";
+import { ReconcileFailure } from "../../runtime/failure";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { CLUSTER_ROLES, CONFIG_MAPS, configMap, globalWidget, operator, widget } from "./support/objects";
+
+describe("desiredChildren", () => {
+  const clusterRole: Manifest = { ...configMap(), apiVersion: CLUSTER_ROLES.apiVersion, kind: "ClusterRole" };
+
+  function desire(answered: Manifest[], object: KubernetesObject = widget(), more: Partial<Operator> = {}) {
+    return desiredChildren(answered, object, operator(more), [CONFIG_MAPS, CLUSTER_ROLES]);
+  }
+
+  /** Why children are refused, which must be told as the handler's mistake. */
+  function refusal(...given: Parameters<typeof desire>): string {
+    try {
+      desire(...given);
+    } catch (error) {
+      assert.ok(error instanceof ReconcileFailure, String(error));
+      assert.equal(error.reason, "InvalidAnswer");
+      return error.message;
+    }
+    assert.fail("it was not refused");
+  }
+
+  it("gives each child its kind as the API serves it, its policy and its owner", () => {
+    const [first, second] = desire([clusterRole, configMap()]);
+    assert.deepStrictEqual([first?.resource, first?.update], [CLUSTER_ROLES, "never"]);
+    assert.deepStrictEqual([second?.resource, second?.update], [CONFIG_MAPS, "apply"]);
+    assert.deepStrictEqual([first?.ownerUid, second?.ownerUid], ["widget-uid", "widget-uid"]);
+    assert.equal(second?.manifest.metadata.ownerReferences?.[0]?.uid, "widget-uid");
+  });
+
+  it("refuses a kind that is not declared, and tells which are", () => {
+    const secret = { ...configMap(), kind: "Secret" };
+    assert.match(
+      refusal([configMap(), secret]),
+      /children\[1\] is a Secret \(v1\), .*does not declare.*ConfigMap/,
+    );
+  });
+
+  it("takes the same kind of another version for another kind", () => {
+    assert.match(refusal([{ ...configMap(), apiVersion: "v2" }]), /ConfigMap \(v2\)/);
+  });
+
+  it("refuses a child without a namespace where the object itself has none", () => {
+    assert.match(refusal([configMap()], globalWidget()), /needs a metadata\.namespace/);
+    assert.equal(desire([configMap({ namespace: "shop" }), clusterRole], globalWidget()).length, 2);
+  });
+
+  it("refuses a namespace that is not the operator's", () => {
+    const namespaces = ["shop", "warehouse"];
+    const elsewhere = configMap({ namespace: "elsewhere" });
+    assert.match(
+      refusal([elsewhere], widget(), { namespaces }),
+      /is in namespace elsewhere, .*does not list/,
+    );
+    const inside = [configMap({ namespace: "warehouse" }), configMap(), clusterRole];
+    assert.equal(desire(inside, widget(), { namespaces }).length, 3);
+  });
+
+  it("refuses a child that is answered twice, however its namespace is written", () => {
+    assert.match(refusal([configMap(), configMap()]), /children\[1\] is ConfigMap .*shop\/settings.* twice/);
+    assert.match(refusal([configMap(), configMap({ namespace: "shop" })]), /twice/);
+    assert.match(
+      refusal([clusterRole, { ...clusterRole, metadata: { name: "settings", namespace: "x" } }]),
+      /twice/,
+    );
+    const different = [
+      configMap(),
+      configMap({ namespace: "elsewhere" }),
+      configMap({ name: "b" }),
+      clusterRole,
+    ];
+    assert.equal(desire(different).length, 4);
+  });
+
+  it("refuses a child that names another owner, and takes one that names its own", () => {
+    const reference = {
+      apiVersion: "shop.example.com/v1",
+      kind: "Widget",
+      name: "widget",
+      uid: "widget-uid",
+    };
+    assert.equal(desire([configMap({ ownerReferences: [reference] })]).length, 1);
+    const foreign = { ...reference, name: "another", uid: "another-uid" };
+    assert.match(
+      refusal([configMap({ ownerReferences: [reference, foreign] })]),
+      /names Widget another as its owner/,
+    );
+  });
+});

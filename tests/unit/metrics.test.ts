@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/failure";
+import { Metrics } from "../../runtime/metrics";
+import type { ReconcileReport } from "../../runtime/reconcileReport";
+
+describe("Metrics", () => {
+  const report: ReconcileReport = {
+    operator: "shop",
+    kind: "Widget",
+    name: "widget",
+    event: "reconcile",
+    attempt: 1,
+    result: "succeeded",
+    changes: [],
+    log: "",
+    durationMs: 20,
+  };
+
+  /** The samples that Prometheus reads, without the label that each of them carries. */
+  async function samples(metrics: Metrics): Promise<string[]> {
+    const lines = (await metrics.registry.metrics())
+      .split("\n")
+      .filter((line) => line && !line.startsWith("#"));
+    assert.ok(lines.every((line) => line.startsWith("argosy_") && line.includes('operator="shop"')));
+    return lines.map((line) => line.replace(/,?operator="shop"/, "").replace("{}", ""));
+  }
+
+  function make(depth: () => number = () => 0): Metrics {
+    return new Metrics("shop", {
+      queueDepth: depth,
+      queueOldestSeconds: () => 1.5,
+      active: () => 2,
+      handlerProcesses: () => 3,
+      children: () => 4,
+      isLeader: () => true,
+    });
+  }
+
+  it("reads its gauges when they are asked for", async () => {
+    let depth = 5;
+    const metrics = make(() => depth);
+    assert.ok((await samples(metrics)).includes("argosy_queue_depth 5"));
+    depth = 6;
+    const lines = await samples(metrics);
+    for (const line of [
+      "argosy_queue_depth 6",
+      "argosy_queue_oldest_seconds 1.5",
+      "argosy_reconciles_active 2",
+      "argosy_handler_processes 3",
+      "argosy_children 4",
+      "argosy_leader 1",
+    ]) {
+      assert.ok(lines.includes(line), line);
+    }
+  });
+
+  it("counts reconciles, failures, changes and time", async () => {
+    const metrics = make();
+    metrics.reconciled({ ...report, changes: [{ verb: "created", kind: "ConfigMap", name: "settings" }] });
+    const failure = new ReconcileFailure("HandlerCrashed", "x");
+    metrics.reconciled({ ...report, result: "failed", failure });
+    const lines = await samples(metrics);
+    for (const line of [
+      'argosy_reconciles_total{result="succeeded"} 1',
+      'argosy_reconciles_total{result="failed"} 1',
+      'argosy_reconcile_failures_total{reason="HandlerCrashed"} 1',
+      'argosy_child_changes_total{verb="created",kind="ConfigMap"} 1',
+      "argosy_reconcile_duration_seconds_count 2",
+      "argosy_reconcile_duration_seconds_sum 0.04",
+    ]) {
+      assert.ok(lines.includes(line), `${line} is not among\n${lines.join("\n")}`);
+    }
+  });
+
+  it("counts what goes wrong around the reconciles", async () => {
+    const metrics = make();
+    metrics.handlerFailed("HandlerTimedOut");
+    metrics.requested({ method: "GET", code: 0, durationSeconds: 1 });
+    metrics.watchInterrupted("ConfigMap");
+    metrics.eventDropped();
+    const lines = await samples(metrics);
+    for (const line of [
+      'argosy_handler_process_failures_total{reason="HandlerTimedOut"} 1',
+      'argosy_api_requests_total{method="GET",code="0"} 1',
+      'argosy_watch_interruptions_total{kind="ConfigMap"} 1',
+      "argosy_events_dropped_total 1",
+    ]) {
+      assert.ok(lines.includes(line), `${line} is not among\n${lines.join("\n")}`);
+    }
+  });
+
+  it("keeps the metrics of two operators apart", async () => {
+    const other = make();
+    make().eventDropped();
+    assert.ok((await samples(other)).includes("argosy_events_dropped_total 0"));
+  });
+});

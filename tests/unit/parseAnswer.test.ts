@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { HandlerAnswer, HandlerEvent } from "../../runtime/contract";
+import { ReconcileFailure } from "../../runtime/failure";
+import { parseAnswer } from "../../runtime/parseAnswer";
+
+/** The answer that a line is read as; undefined where it is refused as the contract has it. */
+function read(line: string, event: HandlerEvent): HandlerAnswer | undefined {
+  try {
+    return parseAnswer(line, event);
+  } catch (error) {
+    assert.ok(error instanceof ReconcileFailure, String(error));
+    assert.equal(error.reason, "InvalidAnswer");
+    assert.ok(error.message.length < 1000, "the message is too long to be read");
+    assert.equal(error.permanent, false);
+    return undefined;
+  }
+}
+
+/** What is wrong with an answer. */
+function problemOf(answer: unknown, event: HandlerEvent = "reconcile"): string {
+  try {
+    parseAnswer(typeof answer === "string" ? answer : JSON.stringify(answer), event);
+  } catch (error) {
+    if (error instanceof ReconcileFailure) return error.message;
+    throw error;
+  }
+  assert.fail(`accepted: ${JSON.stringify(answer)}`);
+}
+
+/** A valid answer with one child, changed by a test. */
+function withChild(child: object): object {
+  return { children: [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings" }, ...child }] };
+}
+
+const events = fc.constantFrom<HandlerEvent>("reconcile", "finalize");
+const object = fc.dictionary(fc.string(), fc.jsonValue());
+const words = fc.dictionary(fc.string(), fc.string());
+const name = fc.stringMatching(/^[a-z0-9]([-a-z0-9.]{0,30}[a-z0-9])?$/);
+const waits = fc.option(fc.integer({ min: 0, max: 604_800 }), { nil: undefined });
+const child = fc
+  .tuple(
+    object,
+    fc.record({ apiVersion: fc.constant("v1"), kind: fc.constant("ConfigMap") }),
+    fc.record({ name, namespace: name, labels: words, annotations: words }, { requiredKeys: ["name"] }),
+  )
+  .map(([content, identity, metadata]) => ({ ...content, ...identity, metadata }));
+const answers = {
+  reconcile: fc.record(
+    { children: fc.array(child), status: object, requeueAfterSeconds: waits },
+    { requiredKeys: ["children"] },
+  ),
+  finalize: fc.record(
+    { finalized: fc.boolean(), status: object, requeueAfterSeconds: waits },
+    { requiredKeys: ["finalized"] },
+  ),
+  error: fc.record({
+    error: fc.record(
+      { message: fc.string({ minLength: 1 }), retryAfterSeconds: waits, permanent: fc.boolean() },
+      { requiredKeys: ["message"] },
+    ),
+  }),
+};
+
+describe("parseAnswer", () => {
+  it("refuses an answer that echoes another request's id, and takes one that echoes none", () => {
+    const line = (id?: string) => JSON.stringify({ children: [], id });
+    assert.throws(() => parseAnswer(line("a/1"), "reconcile", "b/7"), /"a\/1".*answers another request/);
+    assert.deepStrictEqual(parseAnswer(line("b/7"), "reconcile", "b/7"), { children: [] });
+    assert.deepStrictEqual(parseAnswer(line(), "reconcile", "b/7"), { children: [] });
+  });
+
+  it("takes any line for an answer or for an invalid one, and never breaks", () => {
+    fc.assert(fc.property(fc.string({ unit: "binary" }), events, (line, event) => void read(line, event)));
+    fc.assert(fc.property(fc.json(), events, (line, event) => void read(line, event)));
+  });
+
+  it("takes any object that looks like an answer for one or for an invalid one, and never breaks", () => {
+    const metadata = fc.record({
+      name: fc.oneof(name, fc.jsonValue()),
+      namespace: fc.jsonValue(),
+      labels: fc.jsonValue(),
+      ownerReferences: fc.jsonValue(),
+    });
+    const anyChild = fc.record({
+      apiVersion: fc.constant("v1"),
+      kind: fc.jsonValue(),
+      metadata: fc.oneof(metadata, fc.jsonValue()),
+    });
+    const shape = fc.record(
+      {
+        children: fc.array(anyChild),
+        status: fc.jsonValue(),
+        finalized: fc.jsonValue(),
+        error: fc.jsonValue(),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(fc.property(shape, events, (value, event) => void read(JSON.stringify(value), event)));
+  });
+
+  for (const event of ["reconcile", "finalize"] as const) {
+    it(`gives every valid answer to "${event}" back as it was`, () => {
+      fc.assert(
+        fc.property(fc.oneof(answers[event], answers.error), (answer) => {
+          const sent = JSON.stringify(answer);
+          assert.equal(JSON.stringify(sorted(read(sent, event))), JSON.stringify(sorted(JSON.parse(sent))));
+        }),
+      );
+    });
+  }
+
+  it("never lets a name through that could reach another path", () => {
+    const part = fc.string({ maxLength: 5 });
+    const bad = fc.oneof(
+      fc.constantFrom(
+        "",
+        ".",
+        "..",
+        "a/b",
+        "../pods",
+        "%2e%2e",
+        "a%2fb",
+        "a\nb",
+        "\u0000",
+        "a\u0085",
+        "\ud800",
+      ),
+      fc.tuple(part, fc.constantFrom("/", "%", "\n", "\u001b"), part).map((parts) => parts.join("")),
+    );
+    fc.assert(
+      fc.property(bad, fc.constantFrom("name", "namespace"), (value, field) => {
+        const metadata = { name: "fine", [field]: value };
+        assert.match(
+          problemOf(withChild({ metadata })),
+          new RegExp(`children\\[0\\]\\.metadata\\.${field} `),
+        );
+      }),
+    );
+  });
+
+  it("refuses a name that is too long for any object", () => {
+    assert.match(problemOf(withChild({ metadata: { name: "a".repeat(254) } })), /metadata\.name/);
+  });
+
+  it("does not read an answer without children as one that wants none", () => {
+    assert.match(problemOf({ status: {} }), /"children" must be a list/);
+    assert.match(problemOf({ children: null }), /"children" must be a list/);
+  });
+
+  it("drops a status and a wait that are null", () => {
+    const answer = parseAnswer('{"children":[],"status":null,"requeueAfterSeconds":null}', "reconcile");
+    assert.deepStrictEqual(answer, { children: [] });
+  });
+
+  const refused: [string, unknown, RegExp, HandlerEvent?][] = [
+    ["a line that is not JSON, and tells where logs belong", "hello", /not JSON: "hello".*standard error/],
+    ["an empty line", "", /not JSON/],
+    ["a list", [], /a JSON object was expected/],
+    ["null", null, /a JSON object was expected/],
+    ["an unknown key", { children: [], childs: [] }, /unknown key "childs"; the keys here are children/],
+    ["a status that is a text", { children: [], status: "ok" }, /"status" must be an object/],
+    ["a child that is a text", { children: ["x"] }, /children\[0\] must be an object/],
+    ["a child without a kind", withChild({ kind: undefined }), /children\[0\]\.kind must be a string/],
+    ["an empty apiVersion", withChild({ apiVersion: "" }), /children\[0\]\.apiVersion must be a string/],
+    [
+      "a child without metadata",
+      withChild({ metadata: undefined }),
+      /metadata must be an object with a name/,
+    ],
+    ["a child without a name", withChild({ metadata: {} }), /metadata\.name .* missing/],
+    [
+      "a label that is a number",
+      withChild({ metadata: { name: "a", labels: { port: 1 } } }),
+      /labels\["port"\] must be a string; put quotes around it/,
+    ],
+    [
+      "owner references that are not a list of objects",
+      withChild({ metadata: { name: "a", ownerReferences: [null] } }),
+      /metadata\.ownerReferences must be a list of objects/,
+    ],
+    [
+      "conditions that are not a list of objects",
+      { children: [], status: { conditions: [null] } },
+      /"status\.conditions" must be a list of objects/,
+    ],
+    ["a wait below zero", { children: [], requeueAfterSeconds: -1 }, /from 0 to 604800/],
+    ["a wait in milliseconds", { children: [], requeueAfterSeconds: 3_600_000 }, /from 0 to 604800/],
+    ["a wait that is a text", { children: [], requeueAfterSeconds: "30" }, /number of seconds/],
+    ["an error without a message", { error: {} }, /"error\.message" must be a non-empty string/],
+    ["an error that is a text", { error: "broken" }, /"error" must be an object/],
+    ["an error beside children", { error: { message: "x" }, children: [] }, /unknown key "children"/],
+    ["a permanent that is a text", { error: { message: "x", permanent: "no" } }, /true or false/],
+    ["children in answer to finalize", { children: [] }, /unknown key "children"/, "finalize"],
+    ["no word on whether it is finalized", {}, /"finalized" must be true or false/, "finalize"],
+    ["finalized in answer to reconcile", { finalized: true }, /unknown key "finalized"/],
+  ];
+  for (const [what, answer, problem, event] of refused) {
+    it(`refuses ${what}`, () => assert.match(problemOf(answer, event), problem));
+  }
+
+  it("quotes no more of a line than can be read", () => {
+    assert.ok(problemOf("x".repeat(1_000_000)).length < 300);
+  });
+});
+
+/** The same value with the keys of every object in order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.map(([key, inner]) => [key, sorted(inner)]);
+}

@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { whyNotReady } from "../../runtime/readiness";
+import { observed } from "./support/objects";
+
+/** What the API server puts into `apiVersion` of the kinds in these tests. */
+const API_VERSIONS: Record<string, string> = {
+  Deployment: "apps/v1",
+  StatefulSet: "apps/v1",
+  ReplicaSet: "apps/v1",
+  DaemonSet: "apps/v1",
+  Job: "batch/v1",
+};
+
+function why(
+  kind: string,
+  status: object | undefined,
+  spec: object = {},
+  apiVersion?: string,
+): string | undefined {
+  const content = { apiVersion: apiVersion ?? API_VERSIONS[kind] ?? "v1", spec, ...(status && { status }) };
+  return whyNotReady(observed(kind, content, { generation: 2 }));
+}
+
+const UP = { observedGeneration: 2, replicas: 2, readyReplicas: 2, updatedReplicas: 2 };
+const TWO = { replicas: 2 };
+const DAEMONS = {
+  observedGeneration: 2,
+  desiredNumberScheduled: 2,
+  numberReady: 2,
+  updatedNumberScheduled: 2,
+};
+const condition = (type: string, status = "True", reason = "") => ({ type, status, reason });
+
+describe("whyNotReady", () => {
+  const table: [string, string, object | undefined, object, string | undefined][] = [
+    ["a Deployment that is up", "Deployment", UP, TWO, undefined],
+    [
+      "a Deployment without replicas wanted",
+      "Deployment",
+      { observedGeneration: 2 },
+      { replicas: 0 },
+      undefined,
+    ],
+    ["a Deployment that nobody has seen", "Deployment", undefined, TWO, "has 0 of 2 replicas updated"],
+    [
+      "a Deployment without replicas that nobody has seen",
+      "Deployment",
+      {},
+      { replicas: 0 },
+      "is not observed yet",
+    ],
+    [
+      "a Deployment seen in an older form",
+      "Deployment",
+      { ...UP, observedGeneration: 1 },
+      TWO,
+      "is not observed yet",
+    ],
+    [
+      "a Deployment in a roll-out",
+      "Deployment",
+      { ...UP, updatedReplicas: 1 },
+      TWO,
+      "has 1 of 2 replicas updated",
+    ],
+    [
+      "a Deployment with old replicas left",
+      "Deployment",
+      { ...UP, replicas: 3 },
+      TWO,
+      "has 1 replicas too many",
+    ],
+    ["a Deployment that starts", "Deployment", { ...UP, readyReplicas: 1 }, TWO, "has 1 of 2 replicas ready"],
+    [
+      "a Deployment of one replica by default",
+      "Deployment",
+      { observedGeneration: 2 },
+      {},
+      "has 0 of 1 replicas updated",
+    ],
+    [
+      "a Deployment past its deadline",
+      "Deployment",
+      {
+        ...UP,
+        readyReplicas: 0,
+        conditions: [condition("Progressing", "False", "ProgressDeadlineExceeded")],
+      },
+      TWO,
+      "makes no progress",
+    ],
+    ["a StatefulSet that is up", "StatefulSet", UP, TWO, undefined],
+    [
+      "a StatefulSet in a roll-out",
+      "StatefulSet",
+      { ...UP, updatedReplicas: 0 },
+      TWO,
+      "has 0 of 2 replicas updated",
+    ],
+    [
+      "a ReplicaSet that is up",
+      "ReplicaSet",
+      { observedGeneration: 2, replicas: 2, readyReplicas: 2 },
+      TWO,
+      undefined,
+    ],
+    ["a DaemonSet that is up", "DaemonSet", DAEMONS, {}, undefined],
+    ["a DaemonSet on no node", "DaemonSet", { observedGeneration: 2 }, {}, undefined],
+    ["a DaemonSet that starts", "DaemonSet", { ...DAEMONS, numberReady: 1 }, {}, "has 1 of 2 replicas ready"],
+    [
+      "a DaemonSet in a roll-out",
+      "DaemonSet",
+      { ...DAEMONS, updatedNumberScheduled: 1 },
+      {},
+      "has 1 of 2 replicas updated",
+    ],
+    ["a DaemonSet that nobody has seen", "DaemonSet", {}, {}, "is not observed yet"],
+    ["a Job that runs", "Job", { active: 1 }, {}, "is running"],
+    ["a Job that is suspended", "Job", { conditions: [condition("Suspended")] }, {}, "is running"],
+    ["a Job that is complete", "Job", { conditions: [condition("Complete")] }, {}, undefined],
+    [
+      "a Job that is complete, from Kubernetes 1.31 on",
+      "Job",
+      { conditions: [condition("SuccessCriteriaMet"), condition("Complete")] },
+      {},
+      undefined,
+    ],
+    ["a Job that has failed", "Job", { conditions: [condition("Failed")] }, {}, "has failed"],
+    [
+      "a Job that has failed, from Kubernetes 1.31 on",
+      "Job",
+      { conditions: [condition("FailureTarget"), condition("Failed")] },
+      {},
+      "has failed",
+    ],
+    ["a claim that is bound", "PersistentVolumeClaim", { phase: "Bound" }, {}, undefined],
+    ["a claim that is not bound", "PersistentVolumeClaim", undefined, {}, "is Pending"],
+    ["a Pod that is ready", "Pod", { phase: "Running", conditions: [condition("Ready")] }, {}, undefined],
+    [
+      "a Pod that is done",
+      "Pod",
+      { phase: "Succeeded", conditions: [condition("Ready", "False")] },
+      {},
+      undefined,
+    ],
+    ["a Pod without a node", "Pod", undefined, {}, "is Pending"],
+    [
+      "a Pod that is not ready",
+      "Pod",
+      { phase: "Running", conditions: [condition("Ready", "False", "ContainersNotReady")] },
+      {},
+      "is not ready (ContainersNotReady)",
+    ],
+    ["a Service", "Service", { loadBalancer: {} }, { type: "ClusterIP" }, undefined],
+    [
+      "a Service that waits for its load balancer",
+      "Service",
+      { loadBalancer: {} },
+      { type: "LoadBalancer" },
+      "has no load balancer address",
+    ],
+    [
+      "a Service with its load balancer",
+      "Service",
+      { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } },
+      { type: "LoadBalancer" },
+      undefined,
+    ],
+    ["a ConfigMap, which has no status", "ConfigMap", undefined, {}, undefined],
+    ["a kind that says it is ready", "Widget", { conditions: [condition("Ready")] }, {}, undefined],
+    [
+      "a kind that says it is not",
+      "Widget",
+      { conditions: [condition("Ready", "Unknown")] },
+      {},
+      "is not ready",
+    ],
+    ["a kind with conditions of another form", "Widget", { conditions: { Ready: "True" } }, {}, undefined],
+    [
+      "a kind that has not seen its newest form",
+      "Widget",
+      { observedGeneration: 1 },
+      {},
+      "is not observed yet",
+    ],
+  ];
+  for (const [what, kind, status, spec, expected] of table) {
+    it(`says of ${what}: ${expected ?? "ready"}`, () => assert.equal(why(kind, status, spec), expected));
+  }
+
+  it("takes another group's kind of the same name at its own word", () => {
+    const waiting = { conditions: [condition("Ready", "False", "RevisionMissing")] };
+    assert.equal(why("Service", waiting, {}, "serving.knative.dev/v1"), "is not ready (RevisionMissing)");
+    assert.equal(why("Job", { state: "done" }, {}, "batch.volcano.sh/v1alpha1"), undefined);
+  });
+
+  it("takes nothing for ready that is being deleted", () => {
+    const going = observed("ConfigMap", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" });
+    assert.equal(whyNotReady(going), "is being deleted");
+  });
+});

@@ -1,0 +1,294 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { Reflector } from "../../runtime/kubernetes/reflector";
+import { eventually } from "./support/eventually";
+import { CONFIG_MAPS } from "./support/objects";
+import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
+
+/** A ConfigMap of that name and version, as a list or a watch gives it. */
+function item(name: string, resourceVersion: string, data = ""): KubernetesObject {
+  const metadata = { name, namespace: "shop", uid: `${name}-uid`, resourceVersion };
+  return { apiVersion: "v1", kind: "ConfigMap", metadata, data: { data } };
+}
+
+describe("Reflector", () => {
+  let api: TestApiServer;
+  let client: KubernetesClient;
+  let reflector: Reflector | undefined;
+  /** What the sink was told, in order: "listing", "set a@1", "listed", "remove a@1". */
+  let told: string[];
+  let interruptions: Error[];
+  /** The pages of the next lists; an empty one where none is left. */
+  let pages: { items: KubernetesObject[]; resourceVersion: string; more?: string }[];
+  /** The watches that were opened, and are answered by the test. */
+  let watches: { call: ApiCall; response: ServerResponse }[];
+  /** How a watch is answered as soon as it is opened. */
+  let onWatch: (call: ApiCall, response: ServerResponse) => void;
+
+  beforeEach(async () => {
+    [told, interruptions, pages, watches] = [[], [], [], []];
+    onWatch = () => {};
+    api = await TestApiServer.start((call, response) => {
+      if (call.query.get("watch") === "true") {
+        watches.push({ call, response });
+        response.writeHead(200).flushHeaders();
+        return onWatch(call, response);
+      }
+      const { items, resourceVersion, more } = pages.shift() ?? { items: [], resourceVersion: "99" };
+      json(response, { metadata: { resourceVersion, ...(more && { continue: more }) }, items });
+    });
+    client = api.client();
+  });
+  afterEach(async () => {
+    await reflector?.stop();
+    client.close();
+    await api.stop();
+  });
+
+  async function start(options: { metadataOnly?: boolean; namespace?: string } = {}): Promise<void> {
+    const name = ({ metadata }: KubernetesObject) => `${metadata.name}@${metadata.resourceVersion}`;
+    reflector = new Reflector({
+      client,
+      resource: CONFIG_MAPS,
+      sink: {
+        listing: () => void told.push("listing"),
+        set: (object) => void told.push(`set ${name(object)}`),
+        listed: () => void told.push("listed"),
+        remove: (object) => void told.push(`remove ${name(object)}`),
+      },
+      onInterruption: (error) => interruptions.push(error),
+      ...options,
+    });
+    await reflector.start();
+  }
+
+  /** The watch that was opened as the `count`th. */
+  async function watch(count = 1): Promise<{ call: ApiCall; response: ServerResponse }> {
+    await eventually(`watch ${count} is opened`, () => watches.length >= count);
+    const opened = watches[count - 1];
+    assert.ok(opened);
+    return opened;
+  }
+
+  function lists(): ApiCall[] {
+    return api.calls.filter(({ query }) => !query.has("watch"));
+  }
+
+  it("lists all pages, then watches from there, with bookmarks", async () => {
+    pages = [
+      { items: [item("a", "1")], resourceVersion: "5", more: "next" },
+      { items: [item("b", "2")], resourceVersion: "5" },
+    ];
+    await start();
+    assert.deepStrictEqual(told, ["listing", "set a@1", "set b@2", "listed"]);
+    assert.deepStrictEqual(
+      lists().map(({ query }) => query.get("continue")),
+      [null, "next"],
+    );
+    const { call, response } = await watch();
+    assert.equal(call.path, "/api/v1/configmaps");
+    assert.equal(call.query.get("resourceVersion"), "5");
+    assert.equal(call.query.get("allowWatchBookmarks"), "true");
+    assert.ok(Number(call.query.get("timeoutSeconds")) >= 240);
+    sendEvent(response, "ADDED", item("c", "6"));
+    sendEvent(response, "MODIFIED", item("a", "7"));
+    sendEvent(response, "BOOKMARK", item("", "8"));
+    sendEvent(response, "DELETED", item("b", "9"));
+    await eventually("every event has come", () => told.length === 7);
+    assert.deepStrictEqual(told.slice(4), ["set c@6", "set a@7", "remove b@9"]);
+  });
+
+  it("gives the items of a list the kind that they do not carry themselves", async () => {
+    const { apiVersion: _, kind: __, ...bare } = item("a", "1");
+    pages = [{ items: [bare as KubernetesObject], resourceVersion: "1" }];
+    const seen: KubernetesObject[] = [];
+    const sink = {
+      listing() {},
+      listed() {},
+      remove() {},
+      set: (object: KubernetesObject) => seen.push(object),
+    };
+    reflector = new Reflector({ client, resource: CONFIG_MAPS, sink });
+    await reflector.start();
+    assert.deepStrictEqual([seen[0]?.apiVersion, seen[0]?.kind], ["v1", "ConfigMap"]);
+  });
+
+  it("asks for the metadata alone, and for one namespace, where it should", async () => {
+    await start({ metadataOnly: true, namespace: "shop" });
+    const { call } = await watch();
+    assert.equal(call.path, "/api/v1/namespaces/shop/configmaps");
+    assert.match(call.headers.accept ?? "", /as=PartialObjectMetadata;/);
+    assert.match(lists()[0]?.headers.accept ?? "", /as=PartialObjectMetadataList;/);
+  });
+
+  it("reads an event that is cut in the middle of a character", async () => {
+    await start();
+    const { response } = await watch();
+    const bytes = Buffer.from(`${JSON.stringify({ type: "ADDED", object: item("größe-🚢", "100") })}\n`);
+    for (const byte of bytes) {
+      response.write(Buffer.from([byte]));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await eventually("the event has come", () => told.includes("set größe-🚢@100"));
+    assert.deepStrictEqual(interruptions, []);
+  });
+
+  it("goes on from the last event when the server ends the watch", async () => {
+    await start();
+    const first = await watch();
+    sendEvent(first.response, "ADDED", item("a", "101"));
+    await pause(250);
+    first.response.end();
+    const second = await watch(2);
+    assert.equal(second.call.query.get("resourceVersion"), "101");
+    assert.equal(lists().length, 1);
+    assert.deepStrictEqual(interruptions, []);
+  });
+
+  it("goes on from the last bookmark when the connection is cut", async () => {
+    await start();
+    const first = await watch();
+    sendEvent(first.response, "BOOKMARK", item("", "150"));
+    first.response.write('{"type":"ADDED","obj');
+    await pause(50);
+    api.cut();
+    const second = await watch(2);
+    assert.equal(second.call.query.get("resourceVersion"), "150");
+    assert.equal(lists().length, 1);
+    assert.equal(interruptions.length, 1);
+    sendEvent(second.response, "ADDED", item("a", "151"));
+    await eventually("the event has come", () => told.includes("set a@151"));
+  });
+
+  const forgotten: [string, (response: ServerResponse) => void][] = [
+    ["the status of a watch", (response) => refuse(response, 410, { reason: "Expired" })],
+    [
+      "an ERROR event",
+      (response) => {
+        sendEvent(response, "ERROR", { kind: "Status", code: 410, reason: "Expired", message: "too old" });
+        response.end();
+      },
+    ],
+  ];
+  it("lists anew when the server knows no version as new as ours, as after a restore of etcd", async () => {
+    pages = [
+      { items: [item("a", "70")], resourceVersion: "70" },
+      { items: [item("a", "7")], resourceVersion: "9" },
+    ];
+    const refused = (response: ServerResponse) => refuse(response, 504, { reason: "Timeout" });
+    api.answer = replacingFirstWatch(api.answer, refused);
+    await start();
+    assert.equal((await watch(1)).call.query.get("resourceVersion"), "9");
+  });
+
+  for (const [where, answer] of forgotten) {
+    it(`lists anew when the server has forgotten the version: 410 as ${where}`, async () => {
+      pages = [
+        { items: [item("a", "1"), item("b", "2")], resourceVersion: "2" },
+        { items: [item("b", "7")], resourceVersion: "9" },
+      ];
+      api.answer = replacingFirstWatch(api.answer, answer);
+      await start();
+      const next = await watch(1);
+      assert.equal(next.call.query.get("resourceVersion"), "9");
+      // What was listed before and is not listed now is gone: that is what "listing" and "listed" tell the sink.
+      assert.deepStrictEqual(told, [
+        "listing",
+        "set a@1",
+        "set b@2",
+        "listed",
+        "listing",
+        "set b@7",
+        "listed",
+      ]);
+      const [error] = interruptions;
+      assert.ok(error instanceof ApiError);
+      assert.deepStrictEqual([error.code, error.reason], [410, "Expired"]);
+    });
+  }
+
+  it("begins a list again whose next page has expired", async () => {
+    pages = [{ items: [item("a", "1")], resourceVersion: "5", more: "expired" }];
+    const { answer } = api;
+    api.answer = (call, response) =>
+      call.query.get("continue") === "expired" ? refuse(response, 410) : answer(call, response);
+    await start();
+    assert.deepStrictEqual(told, ["listing", "set a@1", "listing", "listed"]);
+  });
+
+  it("goes on from where it was after an ERROR event of another kind", async () => {
+    onWatch = (_, response) => {
+      if (watches.length > 1) return;
+      sendEvent(response, "ADDED", item("a", "120"));
+      sendEvent(response, "ERROR", { kind: "Status", code: 500, message: "etcd is away" });
+    };
+    await start();
+    const second = await watch(2);
+    assert.equal(second.call.query.get("resourceVersion"), "120");
+    assert.equal(interruptions[0]?.message, "etcd is away");
+    assert.equal(lists().length, 1);
+  });
+
+  it("does not become a busy loop where every watch ends at once", async () => {
+    onWatch = (_, response) => void response.end();
+    await start();
+    await pause(700);
+    assert.ok(watches.length <= 6, `${watches.length} watches`);
+    assert.match(interruptions[0]?.message ?? "", /ended as soon as it began/);
+  });
+
+  it("tries until there is a list, and is not started before", async () => {
+    const { answer } = api;
+    api.answer = (call, response) =>
+      api.calls.length === 1 ? refuse(response, 500, { message: "not yet" }) : answer(call, response);
+    await start();
+    assert.deepStrictEqual(told, ["listing", "listing", "listed"]);
+    assert.equal(interruptions[0]?.message, "not yet");
+  });
+
+  it("survives a line that is not JSON", async () => {
+    onWatch = (_, response) => {
+      if (watches.length === 1) response.write("<html>\n");
+    };
+    await start();
+    const second = await watch(2);
+    sendEvent(second.response, "ADDED", item("a", "101"));
+    await eventually("the event has come", () => told.includes("set a@101"));
+  });
+
+  it("tells the sink nothing after it was stopped, and closes its connection", async () => {
+    await start();
+    const { response } = await watch();
+    await reflector?.stop();
+    const before = told.length;
+    sendEvent(response, "ADDED", item("a", "101"));
+    await eventually("the watch is closed", () => response.destroyed || response.closed);
+    assert.equal(told.length, before);
+    assert.deepStrictEqual(interruptions, []);
+  });
+
+  it("does not start where it is stopped before the first list", async () => {
+    api.answer = () => {};
+    const starting = assert.rejects(start(), /stopped before the first list was complete/);
+    await eventually("the list is asked for", () => api.calls.length === 1);
+    await reflector?.stop();
+    await starting;
+  });
+});
+
+/** Answers the first watch in another way, and all the rest as before. */
+function replacingFirstWatch(
+  rest: TestApiServer["answer"],
+  first: (response: ServerResponse) => void,
+): TestApiServer["answer"] {
+  let replaced = false;
+  return (call, response) => {
+    if (replaced || !call.query.has("watch")) return rest(call, response);
+    replaced = true;
+    first(response);
+  };
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { statusChecker } from "../../runtime/statusSchema";
+
+/** What is wrong with a status; the schema is given by its properties. */
+function problem(status: JsonObject, properties: JsonObject, more: JsonObject = {}): string | undefined {
+  return statusChecker({ type: "object", properties, ...more })(status);
+}
+
+const REPLICAS = { replicas: { type: "integer", minimum: 0 } };
+
+describe("statusChecker", () => {
+  it("takes any status where the author gave no schema", () => {
+    assert.equal(statusChecker(undefined)({ anything: [1, null] }), undefined);
+  });
+
+  it("takes what the schema knows, and names what it does not", () => {
+    assert.equal(problem({ replicas: 1 }, REPLICAS), undefined);
+    assert.equal(problem({}, REPLICAS), undefined);
+    assert.equal(problem({ replica: 1 }, REPLICAS), "status.replica is not in the CRD's schema");
+    assert.equal(problem({ replicas: "1" }, REPLICAS), "status.replicas must be integer");
+    assert.equal(problem({ replicas: -1 }, REPLICAS), "status.replicas must be >= 0");
+  });
+
+  it("looks into objects, lists and maps", () => {
+    const inner = { type: "object", properties: REPLICAS };
+    const properties = {
+      one: inner,
+      many: { type: "array", items: inner },
+      named: { type: "object", additionalProperties: inner },
+    };
+    const good = { replicas: 1 };
+    assert.equal(problem({ one: good, many: [good, good], named: { a: good } }, properties), undefined);
+    const bad = { replicas: 1, ready: 1 };
+    assert.equal(problem({ one: bad }, properties), "status.one.ready is not in the CRD's schema");
+    assert.equal(
+      problem({ many: [good, bad] }, properties),
+      "status.many.1.ready is not in the CRD's schema",
+    );
+    assert.equal(
+      problem({ named: { a: bad } }, properties),
+      "status.named.a.ready is not in the CRD's schema",
+    );
+  });
+
+  it("takes any field where unknown ones are preserved, and still checks those it knows", () => {
+    const open = { "x-kubernetes-preserve-unknown-fields": true };
+    assert.equal(problem({ any: 1 }, REPLICAS, open), undefined);
+    assert.equal(problem({ replicas: "1" }, REPLICAS, open), "status.replicas must be integer");
+    assert.equal(problem({ any: { thing: [1] } }, { any: open }), undefined);
+  });
+
+  it("takes a number or a text for int-or-string", () => {
+    const port = { port: { "x-kubernetes-int-or-string": true } };
+    assert.equal(problem({ port: 80 }, port), undefined);
+    assert.equal(problem({ port: "http" }, port), undefined);
+    assert.match(problem({ port: true }, port) ?? "", /status\.port must be/);
+  });
+
+  it("takes null only where the schema is nullable", () => {
+    const nullable = { at: { type: "string", nullable: true } };
+    assert.equal(problem({ at: null }, nullable), undefined);
+    assert.equal(
+      problem({ at: null }, { at: { nullable: true, "x-kubernetes-preserve-unknown-fields": true } }),
+      undefined,
+    );
+    assert.equal(problem({ at: null }, { at: { type: "string" } }), "status.at must be string");
+  });
+
+  it("takes only what an enum names", () => {
+    const phase = { phase: { type: "string", enum: ["Up", "Down"] } };
+    assert.equal(problem({ phase: "Up" }, phase), undefined);
+    assert.match(problem({ phase: "Away" }, phase) ?? "", /status\.phase must be equal to one of/);
+  });
+
+  it("leaves Argosy's own fields alone, whatever the schema says of them", () => {
+    const status = { observedGeneration: "x", conditions: [{ type: "Mine" }], replicas: 1 };
+    assert.equal(problem(status, REPLICAS), undefined);
+    assert.equal(problem({ replicas: 1 }, REPLICAS, { required: ["conditions"] }), undefined);
+    assert.match(problem({}, REPLICAS, { required: ["conditions", "replicas"] }) ?? "", /'replicas'/);
+  });
+
+  it("tells every problem that it finds first, in one sentence", () => {
+    assert.equal(problem({ replicas: "x", y: 1 }, REPLICAS)?.split("; ").length, 1);
+  });
+
+  it("takes every keyword as a CRD has it, where it differs from JSON Schema's", () => {
+    const exclusive = {
+      type: "integer",
+      minimum: 0,
+      exclusiveMinimum: true,
+      maximum: 9,
+      exclusiveMaximum: false,
+    };
+    assert.equal(problem({ n: 9 }, { n: exclusive }), undefined);
+    assert.match(problem({ n: 0 }, { n: exclusive }) ?? "", /status\.n must be > 0/);
+    // RE2 knows more than JavaScript, and the API server checks it anyway.
+    assert.equal(problem({ at: "x" }, { at: { type: "string", pattern: "(?i)^\\Ax\\-y\\z" } }), undefined);
+    assert.equal(problem({ at: "x" }, { at: { type: "string", format: "date-time" } }), undefined);
+  });
+
+  it("checks what allOf, anyOf, oneOf and not restrict, without closing the fields there", () => {
+    const replicas = { type: "integer" };
+    const more = { anyOf: [{ properties: { replicas: { minimum: 0, exclusiveMinimum: true } } }] };
+    assert.equal(problem({ replicas: 1, ready: 2 }, { replicas, ready: replicas }, more), undefined);
+    assert.match(problem({ replicas: 0 }, { replicas }, more) ?? "", /status\.replicas must be > 0/);
+  });
+
+  it("does not take a field for a keyword that bears its name", () => {
+    const properties = {
+      properties: { type: "string" },
+      pattern: { type: "string" },
+      items: { type: "integer" },
+    };
+    assert.equal(problem({ properties: "a", pattern: "b", items: 1 }, properties), undefined);
+    assert.match(problem({ items: "b" }, properties) ?? "", /status\.items must be integer/);
+  });
+});

@@ -1,0 +1,121 @@
+import type { Operator } from "../../../runtime/definition";
+import type { KubernetesObject, Manifest, ObjectMeta } from "../../../runtime/kubernetes/objects";
+import type { Resource } from "../../../runtime/kubernetes/resource";
+import { fieldManagerOf } from "../../../runtime/names";
+
+/** The name of the operator in these tests. */
+export const OPERATOR = "shop";
+/** Its field manager. */
+export const MANAGER = fieldManagerOf(OPERATOR);
+
+/** Its custom resource's kind. */
+export const WIDGETS: Resource = {
+  apiVersion: "shop.example.com/v1",
+  kind: "Widget",
+  plural: "widgets",
+  namespaced: true,
+};
+/** A custom resource's kind without namespaces. */
+export const GLOBAL_WIDGETS: Resource = { ...WIDGETS, namespaced: false };
+/** A kind of children within namespaces. */
+export const CONFIG_MAPS: Resource = {
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  namespaced: true,
+};
+/** A kind of children without namespaces. */
+export const CLUSTER_ROLES: Resource = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRole",
+  plural: "clusterroles",
+  namespaced: false,
+};
+
+/** A custom resource "widget" with uid "widget-uid", in namespace "shop" unless told otherwise. */
+export function widget(metadata: Partial<ObjectMeta> = {}, content: object = {}): KubernetesObject {
+  return {
+    ...content,
+    apiVersion: WIDGETS.apiVersion,
+    kind: WIDGETS.kind,
+    metadata: {
+      name: "widget",
+      namespace: "shop",
+      uid: "widget-uid",
+      resourceVersion: "7",
+      generation: 3,
+      ...metadata,
+    },
+  };
+}
+
+/** A custom resource of {@link GLOBAL_WIDGETS}. */
+export function globalWidget(): KubernetesObject {
+  const { namespace: _, ...metadata } = widget().metadata;
+  return { ...widget(), metadata };
+}
+
+/** A ConfigMap as a handler answers it. */
+export function configMap(metadata: Partial<ObjectMeta> = {}, content: object = {}): Manifest {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings", ...metadata }, ...content };
+}
+
+/** An object as the API server gives it, of any kind. */
+export function observed(
+  kind: string,
+  content: object = {},
+  metadata: Partial<ObjectMeta> = {},
+): KubernetesObject {
+  return {
+    apiVersion: "v1",
+    kind,
+    ...content,
+    metadata: { name: "child", namespace: "shop", uid: "child-uid", resourceVersion: "1", ...metadata },
+  };
+}
+
+/** What the API server makes of a manifest that `manager` applies. */
+export function applied(manifest: Manifest, manager: string): KubernetesObject {
+  return {
+    ...manifest,
+    metadata: {
+      ...manifest.metadata,
+      uid: "child-uid",
+      resourceVersion: "1",
+      managedFields: [{ manager, operation: "Apply", fieldsV1: { "f:metadata": {} } }],
+    },
+  };
+}
+
+/** An operator with every default, of {@link WIDGETS} with ConfigMaps and ClusterRoles as children. */
+export function operator(more: Partial<Operator> = {}): Operator {
+  return {
+    name: OPERATOR,
+    folder: "/nowhere",
+    handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
+    children: [
+      { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },
+      { apiVersion: CLUSTER_ROLES.apiVersion, kind: "ClusterRole", update: "never", plural: "clusterroles" },
+    ],
+    customResource: {
+      group: "shop.example.com",
+      version: "v1",
+      kind: "Widget",
+      plural: "widgets",
+      namespaced: true,
+    },
+    crd: {},
+    execution: "resident",
+    concurrency: 4,
+    timeoutSeconds: 30,
+    resyncSeconds: 600,
+    namespaces: "all",
+    finalize: false,
+    resources: {},
+    env: {},
+    secretEnv: {},
+    record: "changes",
+    rules: [],
+    ...more,
+  };
+}

@@ -1,0 +1,312 @@
+import assert from "node:assert/strict";
+import { setMaxListeners } from "node:events";
+import { ClientRequest } from "node:http";
+import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { type ApiRequest, HttpTransport, type RequestReport } from "../../runtime/kubernetes/transport";
+import { makeIdentity } from "./support/certificate";
+import { eventually } from "./support/eventually";
+import { errorOf } from "./support/failures";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
+
+const PODS: ApiRequest = { method: "GET", path: "/api/v1/pods" };
+
+describe("HttpTransport", () => {
+  let api: TestApiServer;
+  let transport: HttpTransport;
+  let reports: RequestReport[];
+
+  beforeEach(async () => {
+    api = await TestApiServer.start();
+    reports = [];
+    transport = connect();
+  });
+  afterEach(async () => {
+    transport.close();
+    await api.stop();
+  });
+
+  function connect(more: Partial<ClusterConnection> = {}): HttpTransport {
+    return new HttpTransport(api.connection(more), (report) => reports.push(report));
+  }
+
+  /** Uses another connection for the rest of the test. */
+  function reconnect(more: Partial<ClusterConnection>): void {
+    transport.close();
+    transport = connect(more);
+  }
+
+  it("sends method, path, headers and body, and decodes the answer", async () => {
+    api.answer = (_, response) => json(response, { größe: "🚢" }, 201);
+    const answer = await transport.send({
+      method: "PATCH",
+      path: "/api/v1/pods?limit=1",
+      body: { name: "größer" },
+      contentType: "application/merge-patch+json",
+      accept: "application/json;as=Table",
+    });
+    assert.deepStrictEqual(answer, { code: 201, body: { größe: "🚢" } });
+    const [call] = api.calls;
+    assert.deepStrictEqual(
+      [call?.method, call?.path, call?.query.get("limit")],
+      ["PATCH", "/api/v1/pods", "1"],
+    );
+    assert.deepStrictEqual(call?.body, { name: "größer" });
+    assert.equal(call?.headers["content-type"], "application/merge-patch+json");
+    assert.equal(call?.headers.accept, "application/json;as=Table");
+    assert.equal(call?.headers.authorization, undefined);
+  });
+
+  it("keeps a path that the server's address has", async () => {
+    const { server } = api.connection();
+    reconnect({ server: `${server}/k8s/clusters/c-1/` });
+    await transport.send(PODS);
+    assert.equal(api.calls[0]?.path, "/k8s/clusters/c-1/api/v1/pods");
+  });
+
+  it("uses one connection again and again", async () => {
+    for (let turn = 0; turn < 5; turn++) await transport.send(PODS);
+    assert.deepStrictEqual(
+      api.calls.map(({ connection }) => connection),
+      [1, 1, 1, 1, 1],
+    );
+  });
+
+  it("puts an answer together that is cut in the middle of a character", async () => {
+    const body = Buffer.from(JSON.stringify({ name: "größe 🚢" }));
+    api.answer = async (_, response) => {
+      response.writeHead(200);
+      for (const byte of body) {
+        response.write(Buffer.from([byte]));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      response.end();
+    };
+    assert.deepStrictEqual((await transport.send(PODS)).body, { name: "größe 🚢" });
+  });
+
+  it("asks for the bearer token before every request", async () => {
+    const tokens = ["first", "second"];
+    reconnect({ token: () => tokens.shift() });
+    for (let turn = 0; turn < 3; turn++) await transport.send(PODS);
+    assert.deepStrictEqual(
+      api.calls.map(({ headers }) => headers.authorization),
+      ["Bearer first", "Bearer second", undefined],
+    );
+  });
+
+  it("shows its client certificate", async () => {
+    const me = makeIdentity("system:me");
+    await api.stop();
+    api = await TestApiServer.start(undefined, me.certificate);
+    reconnect({ certificate: me.certificate, privateKey: me.key });
+    await transport.send(PODS);
+    assert.equal(api.calls[0]?.client, "system:me");
+  });
+
+  it("trusts no server but the one whose authority it was given", async () => {
+    reconnect({ certificateAuthority: makeIdentity("api.test").certificate });
+    const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
+    assert.match((error.cause as NodeJS.ErrnoException).code ?? "", /CERT|SIGNATURE/);
+    assert.equal(api.calls.length, 0);
+    reconnect({ certificateAuthority: makeIdentity("other").certificate, skipVerification: true });
+    await transport.send(PODS);
+  });
+
+  it("checks the server's name, and that name instead which it was given", async () => {
+    reconnect({ serverName: "api.test" });
+    await transport.send(PODS);
+    reconnect({ serverName: "another.test" });
+    const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
+    assert.equal((error.cause as NodeJS.ErrnoException).code, "ERR_TLS_CERT_ALTNAME_INVALID");
+  });
+
+  it("throws a typed error with the reason, the code and the details of the server's refusal", async () => {
+    const details = { name: "web", causes: [{ field: "spec.replicas", reason: "FieldValueInvalid" }] };
+    api.answer = (_, response) =>
+      refuse(response, 422, { reason: "Invalid", message: "spec is bad", details });
+    const error = await errorOf(ApiError, () => transport.send({ ...PODS, path: "/api/v1/pods?limit=1" }));
+    assert.deepStrictEqual([error.code, error.reason, error.message], [422, "Invalid", "spec is bad"]);
+    assert.deepStrictEqual(error.status.details, details);
+    assert.equal(error.request, "GET /api/v1/pods");
+  });
+
+  for (const [body, message] of [
+    ["upstream is away\n", "upstream is away"],
+    ["", "HTTP 502"],
+    ["null", "GET /api/v1/pods: HTTP 502"],
+    ['"busy"', "GET /api/v1/pods: HTTP 502"],
+    ["x".repeat(2_000), "x".repeat(500)],
+  ]) {
+    it(`makes a typed error of a refusal that is no Status: ${JSON.stringify(body?.slice(0, 20))}`, async () => {
+      api.answer = (_, response) => void response.writeHead(502).end(body);
+      const error = await errorOf(ApiError, () => transport.send(PODS));
+      assert.deepStrictEqual([error.code, error.reason, error.message], [502, "Unknown", message]);
+    });
+  }
+
+  it("tells apart that no answer came", async () => {
+    await api.stop();
+    const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
+    assert.equal((error.cause as NodeJS.ErrnoException).code, "ECONNREFUSED");
+    assert.match(error.message, /^GET \/api\/v1\/pods: .*ECONNREFUSED/);
+    api = await TestApiServer.start();
+  });
+
+  it("tells apart that an answer broke off", async () => {
+    api.answer = (_, response) => {
+      response.writeHead(200, { "content-length": "100" }).write("{");
+      setImmediate(() => api.cut());
+    };
+    await errorOf(ApiUnreachableError, () => transport.send(PODS));
+  });
+
+  it("takes an answer that is not JSON for none", async () => {
+    api.answer = (_, response) => void response.writeHead(200).end("<html>Please log in</html>");
+    const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
+    assert.match(error.message, /^GET \/api\/v1\/pods: .*JSON/);
+  });
+
+  it("gives up a server that does not answer", async () => {
+    api.answer = () => {};
+    const error = await withShortTimeouts(() => errorOf(ApiUnreachableError, () => transport.send(PODS)));
+    assert.match(error.message, /no answer within 65 s/);
+  });
+
+  it("ends a request on its signal", async () => {
+    api.answer = () => {};
+    const stop = new AbortController();
+    const ended = assert.rejects(transport.send({ ...PODS, signal: stop.signal }));
+    await eventually("the request has come", () => api.calls.length === 1);
+    stop.abort();
+    await ended;
+    await eventually("the connection is closed", () => api.openConnections === 0);
+  });
+
+  for (const code of [429, 503]) {
+    it(`repeats a request that is answered with ${code} and Retry-After`, async () => {
+      api.answer = (_, response) => {
+        if (api.calls.length < 3) json(response, { kind: "Status" }, code, { "retry-after": "0" });
+        else json(response, { there: true });
+      };
+      assert.deepStrictEqual((await transport.send({ ...PODS, method: "POST" })).body, { there: true });
+      assert.equal(api.calls.length, 3);
+    });
+  }
+
+  it("waits as long as Retry-After says", async () => {
+    api.answer = (_, response) => {
+      if (api.calls.length === 1) json(response, { kind: "Status" }, 429, { "retry-after": "1" });
+      else json(response, {});
+    };
+    const before = performance.now();
+    await transport.send(PODS);
+    assert.ok(performance.now() - before >= 990);
+  });
+
+  it("does not repeat for ever, and not without Retry-After", async () => {
+    api.answer = (_, response) => json(response, { kind: "Status" }, 429, { "retry-after": "0" });
+    assert.equal((await errorOf(ApiError, () => transport.send(PODS))).code, 429);
+    assert.equal(api.calls.length, 5);
+    api.answer = (_, response) => refuse(response, 503);
+    assert.equal((await errorOf(ApiError, () => transport.send(PODS))).code, 503);
+    assert.equal(api.calls.length, 6);
+  });
+
+  describe("on a kept-alive connection that the server has closed meanwhile", () => {
+    beforeEach(() => {
+      api.answer = (call, response) => {
+        if (call.connection === 1 && api.calls.length === 2) api.cut();
+        else json(response, {});
+      };
+    });
+
+    for (const method of ["GET", "PUT", "PATCH", "DELETE"] as const) {
+      it(`sends a ${method} again`, async () => {
+        await transport.send(PODS);
+        await transport.send({ ...PODS, method });
+        assert.deepStrictEqual(
+          api.calls.map(({ connection }) => connection),
+          [1, 1, 2],
+        );
+      });
+    }
+
+    it("does not create twice", async () => {
+      await transport.send(PODS);
+      await errorOf(ApiUnreachableError, () => transport.send({ ...PODS, method: "POST", body: {} }));
+      assert.equal(api.calls.length, 2);
+    });
+  });
+
+  it("does not repeat a request that broke on a new connection", async () => {
+    api.answer = () => api.cut();
+    await errorOf(ApiUnreachableError, () => transport.send(PODS));
+    assert.equal(api.calls.length, 1);
+  });
+
+  describe("as a stream", () => {
+    it("gives what comes when it comes", async () => {
+      api.answer = (_, response) => void response.write("one\n");
+      const stream = await transport.open(PODS);
+      const [first] = await stream.take(1).toArray();
+      assert.equal(String(first), "one\n");
+    });
+
+    it("throws a typed error where the server refuses it", async () => {
+      api.answer = (_, response) => refuse(response, 410, { reason: "Expired" });
+      const error = await errorOf(ApiError, () => transport.open(PODS));
+      assert.deepStrictEqual([error.code, error.reason], [410, "Expired"]);
+    });
+
+    it("ends one that is silent", async () => {
+      api.answer = (_, response) => void response.write("one\n");
+      await withShortTimeouts(async () => {
+        const stream = await transport.open(PODS);
+        await assert.rejects(stream.toArray());
+      });
+      await eventually("the connection is closed", () => api.openConnections === 0);
+    });
+
+    it("leaves room for requests, however many are open", async () => {
+      api.answer = ({ query }, response) => {
+        if (query.has("watch")) response.write("\n");
+        else json(response, {});
+      };
+      const stop = new AbortController();
+      setMaxListeners(0, stop.signal);
+      const watch: ApiRequest = { ...PODS, path: "/api/v1/pods?watch=true", signal: stop.signal };
+      const streams = await Promise.all(Array.from({ length: 130 }, () => transport.open(watch)));
+      await transport.send({ ...PODS, signal: AbortSignal.timeout(2_000) });
+      for (const stream of streams) stream.on("error", () => {});
+      stop.abort();
+    }).timeout(20_000);
+  });
+
+  it("reports every request, with code 0 where no answer came", async () => {
+    api.answer = (_, response) => json(response, {}, 201);
+    await transport.send({ ...PODS, method: "POST" });
+    api.answer = (_, response) => refuse(response, 404);
+    await errorOf(ApiError, () => transport.send(PODS));
+    api.answer = () => api.cut();
+    await errorOf(ApiUnreachableError, () => transport.send({ ...PODS, method: "POST" }));
+    assert.deepStrictEqual(
+      reports.map(({ method, code }) => `${method} ${code}`),
+      ["POST 201", "GET 404", "POST 0"],
+    );
+    assert.ok(reports.every(({ durationSeconds }) => durationSeconds > 0 && durationSeconds < 60));
+  });
+});
+
+/** Lets every time limit of a request that is sent by `action` come a thousand times sooner. */
+async function withShortTimeouts<T>(action: () => Promise<T>): Promise<T> {
+  const { setTimeout: original } = ClientRequest.prototype;
+  ClientRequest.prototype.setTimeout = function (ms, callback) {
+    return original.call(this, ms / 1000, callback);
+  };
+  try {
+    return await action();
+  } finally {
+    ClientRequest.prototype.setTimeout = original;
+  }
+}
