@@ -3,6 +3,7 @@ import type { KubernetesClient } from "./kubernetes/client";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { Reflector, type ReflectorSink } from "./kubernetes/reflector";
 import type { Resource } from "./kubernetes/resource";
+import { isNewer } from "./kubernetes/resourceVersion";
 import { applyEntry, type Owner, ownerOf } from "./ownership";
 
 /** What the index holds of one child: little, since there may be many thousands. */
@@ -12,7 +13,7 @@ export interface ChildRecord extends ObjectName {
   readonly owner: Owner;
   /** The version of the object that this record speaks of. */
   resourceVersion: string;
-  /** Fingerprint of the fields that we own of it: it moves when somebody else takes one over. */
+  /** Fingerprint of the fields that we own of it, and since when: it moves when somebody else takes one over. */
   ownedFields: string;
   /** Whether it is being deleted already. */
   deleting: boolean;
@@ -31,8 +32,11 @@ export interface ChildIndexOptions {
   /** The declared kinds. */
   readonly kinds: readonly Resource[];
   readonly namespaces: "all" | readonly string[];
-  /** A child of `owner` was changed or deleted by somebody else. */
-  readonly onChange: (owner: Owner) => void;
+  /**
+   * A child of `owner` was changed or deleted by somebody else.
+   * @param undone whether that took something away that we have applied, rather than only report a status
+   */
+  readonly onChange: (owner: Owner, undone: boolean) => void;
   readonly onInterruption: (resource: Resource, error: Error) => void;
 }
 
@@ -120,6 +124,8 @@ export class ChildIndex {
     const key = childKey(resource, name);
     const held: (() => void)[] = [];
     this.writing.set(key, held);
+    // Until the answer says so, nobody knows what is applied: a write whose answer is lost may have been done.
+    //X delete this.byKey.get(key)?.applied;
     try {
       const result = await write();
       if (!result.object) this.drop(key);
@@ -175,6 +181,7 @@ export class ChildIndex {
   private changed(resource: Resource, object: KubernetesObject, first: boolean): void {
     const key = childKey(resource, object.metadata);
     const known = this.byKey.get(key);
+    const ownedBefore = known?.ownedFields;
     if (
       known?.uid === object.metadata.uid &&
       !isNewer(object.metadata.resourceVersion, known.resourceVersion)
@@ -183,15 +190,15 @@ export class ChildIndex {
     const record = this.put(resource, object);
     // The first list finds what was there before us: start-up reconciles every object anyway.
     if (first) return;
-    if (known && known.owner.uid !== record?.owner.uid) this.options.onChange(known.owner);
-    if (record) this.options.onChange(record.owner);
+    if (known && known.owner.uid !== record?.owner.uid) this.options.onChange(known.owner, true);
+    if (record) this.options.onChange(record.owner, record.ownedFields !== ownedBefore);
   }
 
   private gone(key: string, uid: string): void {
     const record = this.byKey.get(key);
     if (record?.uid !== uid) return;
     this.drop(key);
-    this.options.onChange(record.owner);
+    this.options.onChange(record.owner, true);
   }
 
   private put(resource: Resource, object: KubernetesObject): ChildRecord | undefined {
@@ -213,7 +220,9 @@ export class ChildIndex {
       deleting: false,
     };
     record.resourceVersion = metadata.resourceVersion;
-    record.ownedFields = fingerprint(applyEntry(object, fieldManager)?.fieldsV1);
+    const entry = applyEntry(object, fieldManager);
+    // The time too: another leader of this operator, or a late write of a former one, applies the same fields.
+    record.ownedFields = fingerprint([entry?.fieldsV1]);
     record.deleting = metadata.deletionTimestamp !== undefined;
     this.byKey.set(key, record);
     const siblings = this.byOwner.get(owner.uid) ?? new Set();
@@ -238,14 +247,6 @@ function childKey(resource: Resource, name: ObjectName): string {
 
 function sameKind(a: Resource, b: Resource): boolean {
   return a.apiVersion === b.apiVersion && a.kind === b.kind;
-}
-
-/**
- * Whether one resourceVersion is later than another of the same resource: they are decimal integers that grow
- * (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5504-comparable-resource-version).
- */
-export function isNewer(a: string, b: string): boolean {
-  return a.length === b.length ? a > b : a.length > b.length;
 }
 
 function whole(object: KubernetesObject): { resourceVersion: string; json: string } {

@@ -39,8 +39,10 @@ export interface ControllerOptions {
 /** A handler that asks to be asked again at once must not make a busy loop. */
 const SHORTEST_WAIT_MS = 1_000;
 
-/** Changes of a child within this time make one reconcile: a Deployment that comes up changes many times. */
-const CHILD_COALESCING_MS = 50;
+/** What somebody undid is mended at once, or nearly: a deletion of several children makes one reconcile. */
+const UNDONE_COALESCING_MS = 20;
+/** Reports of a child within this time make one reconcile: a Deployment that comes up writes its status many times. */
+const REPORT_COALESCING_MS = 250;
 
 /**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads.
@@ -158,10 +160,11 @@ export class Controller {
       fieldManager,
       kinds: childResources,
       namespaces: operator.namespaces,
-      onChange: (owner) => this.queue.addAfter(keyOf(owner), CHILD_COALESCING_MS, "child"),
+      onChange: (owner, undone) =>
+        this.queue.addAfter(keyOf(owner), undone ? UNDONE_COALESCING_MS : REPORT_COALESCING_MS, "child"),
       onInterruption: ({ kind }, error) => this.interrupted(kind, error),
     });
-    this.watch = new CustomResourceWatch({
+    const watch = new CustomResourceWatch({
       client,
       resource,
       namespaces: operator.namespaces,
@@ -172,12 +175,25 @@ export class Controller {
     const children = new ChildWriter({ client, index, fieldManager, fence });
     const status = new StatusWriter({ client, resource, fieldManager, fence });
     this.index = index;
+    this.watch = watch;
     this.reconciler = new Reconciler({
-      ...{ operator, resource, childResources, client, pool, index, children, status, events, fence },
+      ...{
+        operator,
+        resource,
+        childResources,
+        client,
+        pool,
+        index,
+        children,
+        status,
+        events,
+        fence,
+        objects: watch,
+      },
     });
     // The children first: an object must not be reconciled while its children are unknown.
     await index.start();
-    await this.watch.start();
+    await watch.start();
   }
 
   private async lead(): Promise<void> {

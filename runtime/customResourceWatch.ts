@@ -2,6 +2,7 @@ import type { KubernetesClient } from "./kubernetes/client";
 import type { Condition, KubernetesObject, ObjectName } from "./kubernetes/objects";
 import { Reflector, type ReflectorSink } from "./kubernetes/reflector";
 import type { Resource } from "./kubernetes/resource";
+import { isNewer } from "./kubernetes/resourceVersion";
 import { DOMAIN } from "./names";
 import type { Priority } from "./queue";
 
@@ -16,14 +17,16 @@ export interface CustomResourceWatchOptions {
   readonly onInterruption: (error: Error) => void;
 }
 
-/** What is remembered of an object, to tell a change that matters from one that does not. */
+/** What is remembered of an object. */
 interface Seen extends ObjectName {
   readonly uid: string;
   /** What must differ for a reconcile: never the status, so that our own writes trigger nothing. */
   readonly trigger: string;
+  /** The newest that is known of it, as JSON; undefined where that is known to be too old. */
+  newest: { readonly resourceVersion: string; readonly json: string } | undefined;
 }
 
-/** Watches the custom resources of one kind and says when one is to be reconciled. */
+/** Watches the custom resources of one kind, says when one is to be reconciled, and knows how each is now. */
 export class CustomResourceWatch {
   private readonly seen = new Map<string, Seen>();
   private readonly reflectors: Reflector[];
@@ -49,6 +52,25 @@ export class CustomResourceWatch {
 
   async stop(): Promise<void> {
     await Promise.all(this.reflectors.map((reflector) => reflector.stop()));
+  }
+
+  /** The object as it is now: as the watch or our own last write has it, or read from the API server. */
+  async read(name: ObjectName): Promise<KubernetesObject | undefined> {
+    const newest = this.seen.get(keyOf(name))?.newest;
+    if (newest) return JSON.parse(newest.json) as KubernetesObject;
+    return this.options.client.get(this.options.resource, name);
+  }
+
+  /** Takes in what the API server answered to a write of ours, before the watch brings it. */
+  learn(object: KubernetesObject): void {
+    const seen = this.seen.get(keyOf(object.metadata));
+    if (seen?.uid === object.metadata.uid) seen.newest = newer(seen.newest, object);
+  }
+
+  /** What is known of the object has turned out to be too old: until the watch has caught up, it is read anew. */
+  invalidate(name: ObjectName): void {
+    const seen = this.seen.get(keyOf(name));
+    if (seen) seen.newest = undefined;
   }
 
   /** Every object known now. */
@@ -82,8 +104,15 @@ export class CustomResourceWatch {
     const key = keyOf(object.metadata);
     const before = this.seen.get(key);
     const trigger = triggerOf(object);
-    this.seen.set(key, { namespace, name, uid, trigger });
-    if (before?.uid === uid && before.trigger === trigger) return;
+    const same = before?.uid === uid;
+    this.seen.set(key, {
+      namespace,
+      name,
+      uid,
+      trigger,
+      newest: newer(same ? before.newest : undefined, object),
+    });
+    if (same && before.trigger === trigger) return;
     this.options.onTrigger({ namespace, name }, !before && isSettled(object) ? "routine" : "change");
   }
 
@@ -107,6 +136,13 @@ function isSettled(object: KubernetesObject): boolean {
   if (object.metadata.deletionTimestamp || status?.observedGeneration !== object.metadata.generation)
     return false;
   return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
+}
+
+/** The newer one of what is known and an object that was seen. */
+function newer(known: Seen["newest"], object: KubernetesObject): NonNullable<Seen["newest"]> {
+  const { resourceVersion } = object.metadata;
+  if (known && !isNewer(resourceVersion, known.resourceVersion)) return known;
+  return { resourceVersion, json: JSON.stringify(object) };
 }
 
 function keyOf({ namespace = "", name }: ObjectName): string {

@@ -1,6 +1,6 @@
 import { ReconcileFailure } from "./failure";
 import type { HandlerTransport } from "./handlerTransport";
-import { HandlerWorker } from "./handlerWorker";
+import { HandlerWorker, QUIET_MS } from "./handlerWorker";
 
 /** How a {@link HandlerPool} keeps its processes. */
 export interface HandlerPoolOptions {
@@ -15,10 +15,23 @@ export interface HandlerPoolOptions {
 
 /** How long a process may take to end by itself when the pool is closed: somebody waits for it. */
 const CLOSING_GRACE_MS = 2_000;
+/**
+ * One more process is started for who has waited this long for each that there is: a handler that answers in a
+ * millisecond needs one or two of them however many objects are in work, and one that takes seconds soon has enough.
+ */
+const PATIENCE_MS = 100;
+
+/** Somebody who waits for a process. */
+interface Waiter {
+  /** Since when, on the monotonic clock. */
+  readonly since: number;
+  /** Gives it a process; undefined where the pool was closed. */
+  give(worker: HandlerWorker | undefined): void;
+}
 
 /**
- * Living handler processes, started when they are needed and ended when they are not. As many run as are asked
- * at once, which the queue's concurrency bounds.
+ * Living handler processes, started when they are needed and ended when they are not. There are never more than
+ * are asked at once, which the queue's concurrency bounds.
  */
 export class HandlerPool {
   /** Every process that has not gone yet. */
@@ -28,6 +41,8 @@ export class HandlerPool {
   private readonly idle = new Map<HandlerWorker, NodeJS.Timeout>();
   /** Busy processes of an older handler: ended once they have answered. */
   private readonly outdated = new WeakSet<HandlerWorker>();
+  private readonly waiters: Waiter[] = [];
+  private nextLook: NodeJS.Timeout | undefined;
   private closed = false;
 
   constructor(private readonly options: HandlerPoolOptions) {}
@@ -38,16 +53,14 @@ export class HandlerPool {
   }
 
   /**
-   * Asks an idle process, or a new one.
+   * Asks a process that is free, or a new one.
    * @param read reads the answer; where it throws, the process is not used again: its next line may be the late
    *   answer to this request
    * @throws ReconcileFailure where the process does not answer with one line, or `read` refuses that line
    */
   async ask<Answer>(line: string, read: (line: string) => Answer): Promise<{ answer: Answer; log: string }> {
-    const idle = await this.takeIdle();
-    if (this.closed) throw new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
-    const worker = idle ?? this.startWorker();
-    this.busy.add(worker);
+    const worker = await this.acquire();
+    if (!worker) throw new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
     try {
       const { line: reply, log } = await worker.ask(line, this.options.timeoutMs);
       try {
@@ -61,6 +74,7 @@ export class HandlerPool {
       }
     } finally {
       this.busy.delete(worker);
+      this.serve();
     }
   }
 
@@ -73,36 +87,58 @@ export class HandlerPool {
   /** Ends every process and resolves when all have gone. To be called when nothing is asked any more. */
   async close(): Promise<void> {
     this.closed = true;
+    clearTimeout(this.nextLook);
     for (const timer of this.idle.values()) clearTimeout(timer);
     this.idle.clear();
+    for (const { give } of this.waiters.splice(0)) give(undefined);
     await Promise.all(
       [...this.alive].map((worker) => worker.end(this.busy.has(worker) ? 0 : CLOSING_GRACE_MS)),
     );
   }
 
+  private acquire(): Promise<HandlerWorker | undefined> {
+    if (this.closed) return Promise.resolve(undefined);
+    return new Promise((give) => {
+      this.waiters.push({ since: performance.now(), give });
+      this.serve();
+    });
+  }
+
+  /** Gives processes to those who wait, as far as there are any or may be, and looks again when there may be more. */
+  private serve(): void {
+    clearTimeout(this.nextLook);
+    for (let [waiter] = this.waiters; waiter; [waiter] = this.waiters) {
+      const waitMs = this.msUntilStart(waiter);
+      const worker = this.takeIdle() ?? (waitMs <= 0 ? this.startWorker() : undefined);
+      if (!worker) {
+        this.nextLook = setTimeout(() => this.serve(), waitMs);
+        return;
+      }
+      this.busy.add(worker);
+      this.waiters.shift();
+      waiter.give(worker);
+    }
+  }
+
+  private takeIdle(): HandlerWorker | undefined {
+    const worker = [...this.idle.keys()].findLast(({ isQuiet }) => isQuiet);
+    if (worker) this.takeFromIdle(worker);
+    return worker;
+  }
+
+  /** How long to wait before one more process is started: an idle one is about to be quiet, or patience to end. */
+  private msUntilStart({ since }: Waiter): number {
+    return this.idle.size > 0 ? QUIET_MS : since + PATIENCE_MS * this.size - performance.now();
+  }
+
   private startWorker(): HandlerWorker {
     const worker: HandlerWorker = new HandlerWorker(this.options.transport, (failure) => {
-      clearTimeout(this.idle.get(worker));
-      this.idle.delete(worker);
+      this.takeFromIdle(worker);
       this.options.onFailure?.(failure);
       this.endSoon(worker, 0);
     });
     this.alive.add(worker);
     return worker;
-  }
-
-  /** The process that was used last, of those that are quiet; one that is given up meanwhile is not taken. */
-  private async takeIdle(): Promise<HandlerWorker | undefined> {
-    const idle = [...this.idle.keys()];
-    const worker = idle.findLast(({ isQuiet }) => isQuiet) ?? idle[0];
-    if (!worker) return undefined;
-    clearTimeout(this.idle.get(worker));
-    this.idle.delete(worker);
-    this.busy.add(worker);
-    await worker.quiet();
-    if (!worker.isOver) return worker;
-    this.busy.delete(worker);
-    return this.takeIdle();
   }
 
   private keep(worker: HandlerWorker): void {
@@ -115,9 +151,13 @@ export class HandlerPool {
   }
 
   private endIdle(worker: HandlerWorker): void {
+    this.takeFromIdle(worker);
+    this.endSoon(worker);
+  }
+
+  private takeFromIdle(worker: HandlerWorker): void {
     clearTimeout(this.idle.get(worker));
     this.idle.delete(worker);
-    this.endSoon(worker);
   }
 
   private endSoon(worker: HandlerWorker, graceMs?: number): void {

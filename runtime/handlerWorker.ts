@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { type FailureReason, ReconcileFailure } from "./failure";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
 import { LineSplitter, type LineTooLongError } from "./lines";
@@ -10,7 +9,7 @@ const KEPT_LOG_BYTES = 8 * 1024;
  * How long a process must have said nothing after its answer before it is asked again: a second line that comes
  * later than the first would otherwise be taken for the answer to the next question, about another object.
  */
-const QUIET_MS = 5;
+export const QUIET_MS = 5;
 
 /** An answer, with what the handler wrote to standard error meanwhile. */
 export interface HandlerReply {
@@ -59,11 +58,6 @@ export class HandlerWorker {
   /** Whether it has been quiet for long enough since its last answer. */
   get isQuiet(): boolean {
     return performance.now() - this.answeredAt >= QUIET_MS;
-  }
-
-  /** Resolves when it has been quiet for long enough, or is over. */
-  async quiet(): Promise<void> {
-    while (!this.over && !this.isQuiet) await pause(QUIET_MS);
   }
 
   /**

@@ -57,7 +57,8 @@ export class LeaderElection {
   private leading = false;
   private mayWriteUntil = 0;
   private lease: KubernetesObject | undefined;
-  private leaseSeenAt = 0;
+  /** When it was last seen to have changed, on the monotonic clock. */
+  private leaseSeenAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly options: LeaderElectionOptions) {
     this.leaseMs = (options.leaseSeconds ?? 15) * 1000;
@@ -110,7 +111,8 @@ export class LeaderElection {
       // Somebody else was quicker, or the lease was deleted: look again.
       if (!isApiError(error, 409) && !isApiError(error, 404)) throw error;
       await this.look();
-      if (this.leading && this.spec().holderIdentity !== this.options.identity) this.lose();
+      // Deleted by hand, it is made anew in the next round: others wait as long as it would have held.
+      if (this.leading && this.lease && this.spec().holderIdentity !== this.options.identity) this.lose();
       return;
     }
     this.mayWriteUntil = beganAt + (this.leaseMs * 2) / 3;
@@ -134,7 +136,9 @@ export class LeaderElection {
 
   private isFree(): boolean {
     const { holderIdentity, leaseDurationSeconds } = this.spec();
-    if (!this.lease || !holderIdentity) return true;
+    // One that has vanished may still be trusted by who held it.
+    if (!this.lease) return performance.now() - this.leaseSeenAt >= this.leaseMs;
+    if (!holderIdentity) return true;
     // Our own, from before we lost or gave it up: nobody else has taken it since.
     if (holderIdentity === this.options.identity) return true;
     return performance.now() - this.leaseSeenAt >= (leaseDurationSeconds ?? 15) * 1000;

@@ -51,7 +51,7 @@ function fillDefaults(
   return {
     handler: definition.handler,
     execution: definition.execution ?? "resident",
-    concurrency: definition.concurrency ?? 4,
+    concurrency: definition.concurrency ?? 16,
     timeoutSeconds: definition.timeoutSeconds ?? 30,
     resyncSeconds: definition.resyncSeconds ?? 600,
     namespaces: definition.namespaces ?? "all",

@@ -9,6 +9,7 @@ import {
   type HandlerRequest,
   type ReconcileAnswer,
 } from "./contract";
+import type { CustomResourceWatch } from "./customResourceWatch";
 import type { Operator } from "./definition";
 import { type DesiredChild, desiredChildren } from "./desiredChildren";
 import type { EventRecorder } from "./eventRecorder";
@@ -40,6 +41,8 @@ export interface ReconcilerOptions {
   readonly children: ChildWriter;
   readonly status: StatusWriter;
   readonly events: EventRecorder;
+  /** The custom resources as they are now. */
+  readonly objects: Pick<CustomResourceWatch, "read" | "learn" | "invalidate">;
   /** Throws where we are no longer the leader. Called before every write. */
   readonly fence: () => void;
 }
@@ -51,7 +54,7 @@ type Draft = { -readonly [Key in keyof ReconcileReport]: ReconcileReport[Key] } 
 const FINALIZE_AGAIN_MS = 5_000;
 
 /**
- * Brings one custom resource and its children to what the handler wants. It reads the object anew, asks the
+ * Brings one custom resource and its children to what the handler wants. It takes the newest object, asks the
  * handler, checks the whole answer, and only then writes.
  */
 export class Reconciler {
@@ -82,6 +85,7 @@ export class Reconciler {
     try {
       await this.run(name, report);
     } catch (error) {
+      if (isApiError(error, 409)) this.options.objects.invalidate(name);
       Object.assign(report, outcomeOf(error));
     }
     report.durationMs = performance.now() - startedAt;
@@ -89,7 +93,7 @@ export class Reconciler {
   }
 
   private async run(name: ObjectName, report: Draft): Promise<void> {
-    const object = await this.options.client.get(this.options.resource, name);
+    const object = await this.options.objects.read(name);
     if (!object) return skip(report, "gone");
     report.uid = object.metadata.uid;
     report.generation = object.metadata.generation;
@@ -113,7 +117,7 @@ export class Reconciler {
     await this.applyAll(desired, report);
     await this.prune(object, desired, report);
     const verdict = await this.judge(object);
-    await this.options.status.write(current, verdict, { ...answer.status });
+    await this.writeStatus(current, verdict, { ...answer.status });
     if (answer.requeueAfterSeconds !== undefined) report.againAfterMs = answer.requeueAfterSeconds * 1000;
     this.tell(object, report.changes);
   }
@@ -174,7 +178,9 @@ export class Reconciler {
     const { uid, resourceVersion } = object.metadata;
     const patch = { metadata: { uid, resourceVersion, finalizers } };
     try {
-      return await this.options.client.mergePatch(this.options.resource, object.metadata, patch);
+      const patched = await this.options.client.mergePatch(this.options.resource, object.metadata, patch);
+      this.options.objects.learn(patched);
+      return patched;
     } catch (error) {
       throw isApiError(error, 404) ? new ObjectGoneError() : error;
     }
@@ -223,7 +229,7 @@ export class Reconciler {
       const answer = await this.ask("finalize", object, await this.observe(object), report);
       if ("finalized" in answer && !answer.finalized) {
         report.againAfterMs = (answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000;
-        await this.options.status.write(object, { kind: "finalizing" }, answer.status);
+        await this.writeStatus(object, { kind: "finalizing" }, answer.status);
         return;
       }
     }
@@ -261,11 +267,22 @@ export class Reconciler {
   }
 
   private async fail(object: KubernetesObject, failure: ReconcileFailure, report: Draft): Promise<void> {
+    // What became of a run after our term, its successor tells.
+    this.options.fence();
     report.result = "failed";
     report.failure = failure;
     report.log ||= failure.log;
     this.options.events.record(object, { type: "Warning", reason: failure.reason, note: failure.message });
-    await this.options.status.write(object, { kind: "failed", failure }, undefined);
+    await this.writeStatus(object, { kind: "failed", failure }, undefined);
+  }
+
+  private async writeStatus(
+    object: KubernetesObject,
+    verdict: Verdict,
+    fields: Record<string, unknown> | undefined,
+  ): Promise<void> {
+    const written = await this.options.status.write(object, verdict, fields);
+    if (written) this.options.objects.learn(written);
   }
 
   private tell(object: KubernetesObject, changes: readonly ChildChange[]): void {

@@ -33,11 +33,15 @@ export class StatusWriter {
   /**
    * Writes the status if it differs from what `object` has.
    * @param fields the handler's fields; undefined: it gave no answer, and its earlier fields stay
-   * @returns whether anything was written; false also where the object has gone
+   * @returns the object with its new status; undefined where nothing was to be written, or the object has gone
    * @throws ApiError 409 where the object has changed since `object` was read: this verdict is about an older one
    * @throws ReconcileFailure `StatusRefused` where the API server does not accept the fields
    */
-  async write(object: KubernetesObject, verdict: Verdict, fields: Status | undefined): Promise<boolean> {
+  async write(
+    object: KubernetesObject,
+    verdict: Verdict,
+    fields: Status | undefined,
+  ): Promise<KubernetesObject | undefined> {
     const current = (object["status"] ?? {}) as Status;
     const entry = ownedStatus(object, this.options.fieldManager);
     const owned = fieldsIn(entry);
@@ -49,7 +53,7 @@ export class StatusWriter {
     };
     const isLeft = ({ type }: Condition) => !status.conditions.some((condition) => condition.type === type);
     const isLess = !owned.every((field) => field in status) || ownedConditions(current, entry).some(isLeft);
-    if (isWithin(status, current) && !isLess) return false;
+    if (isWithin(status, current) && !isLess) return undefined;
     return this.apply(object, status);
   }
 
@@ -68,7 +72,7 @@ export class StatusWriter {
     return [...ours, ...theirs];
   }
 
-  private async apply(object: KubernetesObject, status: Status): Promise<boolean> {
+  private async apply(object: KubernetesObject, status: Status): Promise<KubernetesObject | undefined> {
     const { client, resource, fieldManager, fence } = this.options;
     const { name, namespace, uid, resourceVersion } = object.metadata;
     const manifest: Manifest = {
@@ -79,10 +83,14 @@ export class StatusWriter {
     };
     fence();
     try {
-      await client.apply(resource, manifest, { fieldManager, force: true, subresource: "status" });
-      return true;
+      const written = await client.apply(resource, manifest, {
+        fieldManager,
+        force: true,
+        subresource: "status",
+      });
+      return written.object;
     } catch (error) {
-      if (isApiError(error, 404)) return false;
+      if (isApiError(error, 404)) return undefined;
       if (error instanceof ApiError && (error.code === 422 || error.code === 400 || error.code === 500)) {
         throw new ReconcileFailure("StatusRefused", `the API server refused the status: ${error.message}`, {
           cause: error,

@@ -45,8 +45,19 @@ describe("HandlerPool", () => {
     assert.equal(pool.size, 1);
   });
 
-  it("asks as many processes as there are questions at once, and gives each its own answer", async () => {
-    start('while read -r line; do sleep 0.05; echo "$$ $line"; done');
+  it("needs few processes for many questions that are answered quickly", async () => {
+    start(WHO);
+    const questions = Array.from({ length: 40 }, (_, number) => String(number));
+    const answers = await Promise.all(questions.map(ask));
+    assert.deepStrictEqual(
+      answers.map(({ rest }) => rest),
+      questions,
+    );
+    assert.ok(pool.size < 10, `${pool.size} processes`);
+  });
+
+  it("starts as many processes as there are questions that take long, and gives each its own answer", async () => {
+    start('while read -r line; do sleep 1; echo "$$ $line"; done');
     const answers = await Promise.all(["a", "b", "c", "d"].map(ask));
     assert.deepStrictEqual(
       answers.map(({ rest }) => rest),
@@ -65,13 +76,13 @@ describe("HandlerPool", () => {
   });
 
   it("uses the process again that was used last, so that the others may end", async () => {
-    start('while read -r line; do sleep 0.05; echo "$$ $line"; done', { idleMs: 1_000 });
-    await Promise.all([ask(), ask()]);
+    start('while read -r line; do sleep "$line"; echo "$$ $line"; done', { idleMs: 1_000 });
+    await Promise.all([ask("0.4"), ask("0.4")]);
     await pause(50);
-    const { pid } = await ask();
+    const { pid } = await ask("0");
     for (let turn = 0; turn < 3; turn++) {
       await pause(50);
-      assert.equal((await ask()).pid, pid);
+      assert.equal((await ask("0")).pid, pid);
     }
     assert.equal(pool.size, 2);
   });

@@ -38,7 +38,7 @@ describe("loadOperator", () => {
       handler: widgetDefinition.handler,
       children: [{ apiVersion: "apps/v1", kind: "Deployment", update: "apply", plural: "deployments" }],
       execution: "resident",
-      concurrency: 4,
+      concurrency: 16,
       timeoutSeconds: 30,
       resyncSeconds: 600,
       namespaces: "all",
@@ -82,7 +82,7 @@ describe("loadOperator", () => {
   });
 
   it("takes fields that are undefined for left out", () => {
-    assert.equal(loadOperator(folder, { ...widgetDefinition, concurrency: undefined }).concurrency, 4);
+    assert.equal(loadOperator(folder, { ...widgetDefinition, concurrency: undefined }).concurrency, 16);
   });
 
   it("names file, field and remedy", () => {

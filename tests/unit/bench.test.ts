@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { firstDifference } from "../../bench/equalWork";
+import {
+  alternatingOrder,
+  type Figures,
+  median,
+  medianFigures,
+  percentile,
+  type RunFigures,
+  ratios,
+} from "../../bench/figures";
+import { parsePs, parseStatus, sumTree } from "../../bench/memory";
+import { formatJson, formatTable } from "../../bench/report";
+import { Sightings } from "../../bench/sightings";
+
+const figures = (value: number): Figures => ({
+  p50Ms: value,
+  p99Ms: value,
+  burstP99Ms: value,
+  perSecond: value,
+  idleMiB: value,
+  loadedMiB: value,
+});
+const work = { objects: 200, burst: 1000, rounds: 2 };
+
+describe("benchmark: figures", () => {
+  const oneToHundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+
+  it("takes the nearest rank as the percentile", () => {
+    assert.equal(percentile(oneToHundred, 50), 50);
+    assert.equal(percentile(oneToHundred, 99), 99);
+    assert.equal(percentile(oneToHundred, 100), 100);
+    assert.equal(percentile(oneToHundred, 0), 1);
+    assert.equal(percentile([7], 99), 7);
+    assert.equal(percentile([3, 1, 2], 50), 2);
+  });
+
+  it("has no percentile or median of nothing", () => {
+    assert.throws(() => percentile([], 50), RangeError);
+    assert.throws(() => median([]), RangeError);
+  });
+
+  it("takes the mean of the two in the middle as the median of an even number", () => {
+    assert.equal(median([4, 1, 3]), 3);
+    assert.equal(median([4, 1, 3, 2]), 2.5);
+  });
+
+  it("takes each figure's median over the rounds by itself", () => {
+    const rounds = [figures(1), { ...figures(3), idleMiB: 0 }, figures(2)];
+    assert.deepEqual(medianFigures(rounds), { ...figures(2), idleMiB: 1 });
+  });
+
+  it("divides our figures by theirs", () => {
+    assert.deepEqual(ratios(figures(3), { ...figures(6), perSecond: 1 }), { ...figures(0.5), perSecond: 3 });
+  });
+
+  it("turns the order around in every second round", () => {
+    assert.deepEqual(alternatingOrder(["a", "b", "c"], 3), [
+      ["a", "b", "c"],
+      ["c", "b", "a"],
+      ["a", "b", "c"],
+    ]);
+  });
+});
+
+describe("benchmark: report", () => {
+  const runs: RunFigures[] = [
+    { name: "argosy", ...figures(10.123), perSecond: 1234.5 },
+    { name: "kopf", ...figures(20.246) },
+  ];
+
+  it("prints a line for each operator and the ratio to each peer, in aligned columns", () => {
+    const lines = formatTable(runs, work, "2 x test").split("\n");
+    assert.deepEqual(lines.slice(0, 6), [
+      "                          p50 ms  p99 ms  burst p99 ms  changes/s  idle MiB  loaded MiB",
+      "argosy                      10.1    10.1          10.1       1235      10.1        10.1",
+      "kopf                        20.2    20.2          20.2       20.2      20.2        20.2",
+      "",
+      "argosy's figure / peer's",
+      "kopf                        0.50    0.50          0.50      60.98      0.50        0.50",
+    ]);
+  });
+
+  it("says what was measured, and how memory was", () => {
+    const table = formatTable(runs, work, "2 x test");
+    assert.match(table, /200 Memcacheds one by one/);
+    assert.match(table, /resident set .* summed over the operator's process tree/);
+    assert.match(table, /Medians of 2 rounds .* 2 x test$/);
+  });
+
+  it("leaves the ratios out where Argosy or every peer did not run", () => {
+    for (const run of runs) assert.doesNotMatch(formatTable([run], work, ""), /peer's/);
+  });
+
+  it("prints JSON with the figures rounded to two places", () => {
+    assert.deepEqual(JSON.parse(formatJson(runs.slice(1), work, "2 x test")), {
+      runs: [{ name: "kopf", ...figures(20.25) }],
+      rounds: 2,
+      machine: "2 x test",
+    });
+  });
+});
+
+describe("benchmark: memory", () => {
+  it("reads /proc/<pid>/status", () => {
+    const text = "Name:\tnode\nPid:\t12\nPPid:\t1\nTracerPid:\t0\nVmHWM:\t  90000 kB\nVmRSS:\t  51200 kB\n";
+    assert.deepEqual(parseStatus(text), { pid: 12, parent: 1, residentKiB: 51200 });
+  });
+
+  it("counts a process without memory of its own as 0", () => {
+    assert.deepEqual(parseStatus("Pid:\t3\nPPid:\t2\n"), { pid: 3, parent: 2, residentKiB: 0 });
+  });
+
+  it("reads ps", () => {
+    assert.deepEqual(parsePs("    1     0   1024\n   12     1  51200\n"), [
+      { pid: 1, parent: 0, residentKiB: 1024 },
+      { pid: 12, parent: 1, residentKiB: 51200 },
+    ]);
+  });
+
+  it("sums over a process, its children and theirs, and nobody else", () => {
+    const processes = [
+      { pid: 10, parent: 1, residentKiB: 1 },
+      { pid: 11, parent: 10, residentKiB: 2 },
+      { pid: 12, parent: 11, residentKiB: 4 },
+      { pid: 13, parent: 10, residentKiB: 8 },
+      { pid: 20, parent: 1, residentKiB: 16 },
+    ];
+    assert.equal(sumTree(processes, 10), 15);
+    assert.equal(sumTree(processes, 99), 0);
+  });
+});
+
+describe("benchmark: sightings", () => {
+  const object = (name: string) => ({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, uid: name, resourceVersion: "1" },
+  });
+
+  it("tells when an object was first seen, whether it is asked before or after", async () => {
+    const sightings = new Sightings();
+    const asked = sightings.of("one");
+    sightings.set(object("one"));
+    const seenAt = await asked;
+    sightings.set(object("one"));
+    assert.equal(await sightings.of("one"), seenAt);
+    sightings.remove();
+    assert.equal(await sightings.of("one"), seenAt);
+  });
+
+  it("fails those who wait, and who ask later for what was not seen", async () => {
+    const sightings = new Sightings();
+    sightings.set(object("one"));
+    const waiting = sightings.of("two");
+    sightings.fail(new Error("too late"));
+    await assert.rejects(waiting, /too late/);
+    await assert.rejects(sightings.of("three"), /too late/);
+    await assert.doesNotReject(sightings.of("one"));
+  });
+});
+
+describe("benchmark: equal work", () => {
+  it("names the first line in which two operators' children differ", () => {
+    assert.equal(firstDifference("a\n  b\nc", "a\n  x\ny"), '"b", "x"');
+    assert.equal(firstDifference("a\nb", "a"), '"b", ""');
+  });
+});

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+
+const bootstrap = path.join(__dirname, "..", "..", "cli", "bootstrap.mjs");
+const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/ts-node": { version: "1.0.0" } } });
+
+/** Stands in for npm: notes that it was called, and installs a ts-node that does nothing. */
+const NPM = `#!/bin/sh
+echo "$@" >> npm-calls
+[ -e npm-fails ] && exit 7
+mkdir -p node_modules/ts-node/register
+echo > node_modules/ts-node/register/transpile-only.js
+`;
+
+describe("cli: bootstrap", () => {
+  let root: string;
+
+  beforeEach(() => {
+    root = writeFolder({
+      "package-lock.json": LOCK,
+      "bin/npm": NPM,
+      // Both are JavaScript, since ts-node does nothing here.
+      "cli/start.ts": 'exports.main = async (args) => console.log("started", ...args);',
+      "cli/dev.ts":
+        "exports.main = async (args) => { throw Object.assign(new Error(args[0]), args[1] && { exitCode: +args[1] }); };",
+    });
+    chmodSync(path.join(root, "bin/npm"), 0o755);
+    copyFileSync(bootstrap, path.join(root, "cli/bootstrap.mjs"));
+  });
+  afterEach(() => removeFolder(root));
+
+  function run(...args: string[]) {
+    const env = { ...process.env, PATH: `${path.join(root, "bin")}${path.delimiter}${process.env.PATH}` };
+    return spawnSync(process.execPath, ["cli/bootstrap.mjs", ...args], { cwd: root, env, encoding: "utf8" });
+  }
+  const npmCalls = () => {
+    const file = path.join(root, "npm-calls");
+    return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").length : 0;
+  };
+
+  it("installs what is missing, says so, and runs the command with its arguments", () => {
+    const { stdout, stderr, status } = run("start", "--context", "x");
+    assert.deepEqual([status, stdout], [0, "started --context x\n"]);
+    assert.match(stderr, /^installing the dependencies with npm ci \(0 s\)$/m);
+    assert.match(stderr, /^dependencies installed \(\d+ s\)$/m);
+  });
+
+  it("installs once, and again when the lock file has changed", () => {
+    run("start");
+    run("start");
+    assert.equal(npmCalls(), 1);
+    addFiles(root, { "package-lock.json": `${LOCK}\n` });
+    run("start");
+    assert.equal(npmCalls(), 2);
+  });
+
+  it("takes what npm itself has installed, where it is what the lock file says", () => {
+    mkdirSync(path.join(root, "node_modules/ts-node/register"), { recursive: true });
+    addFiles(root, {
+      "node_modules/ts-node/register/transpile-only.js": "",
+      "node_modules/.package-lock.json": LOCK,
+    });
+    assert.equal(run("start").stdout, "started\n");
+    assert.equal(npmCalls(), 0);
+  });
+
+  it("installs where npm has installed something else", () => {
+    addFiles(root, { "node_modules/.package-lock.json": LOCK.replace("1.0.0", "0.9.0") });
+    run("start");
+    assert.equal(npmCalls(), 1);
+  });
+
+  it("does not take a failed installation for one", () => {
+    addFiles(root, { "npm-fails": "" });
+    const { stderr, status } = run("start");
+    assert.equal(status, 1);
+    assert.match(stderr, /^npm ci .* ended with exit code 7$/m);
+    run("start");
+    assert.equal(npmCalls(), 2);
+  });
+
+  it("prints a foreseen error without a stack, with its exit code, and any other with its stack", () => {
+    run("start");
+    const foreseen = run("dev", "no such context", "3");
+    assert.deepEqual([foreseen.status, foreseen.stderr], [3, "no such context\n"]);
+    const unforeseen = run("dev", "a fault");
+    assert.equal(unforeseen.status, 1);
+    assert.match(unforeseen.stderr, /Error: a fault\n +at /);
+  });
+
+  it("knows its commands", () => {
+    const { status, stderr } = run("strat");
+    assert.equal(status, 2);
+    assert.match(stderr, /usage: .*start\|dev\|test\|bench\|coverage/);
+  });
+});

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { isIgnored } from "../../cli/dev/folderWatch";
+import { mochaArguments } from "../../cli/mochaArguments";
+import { formatReconcile } from "../../cli/reconcileLine";
+import { formatDuration, indent, lastLines } from "../../cli/terminal/format";
+import { styleFor } from "../../cli/terminal/style";
+import { ReconcileFailure } from "../../runtime/failure";
+import type { ReconcileReport } from "../../runtime/reconcileReport";
+
+const plain = styleFor({ isTTY: false });
+const at = new Date(2026, 0, 31, 12, 3, 4);
+
+const report: ReconcileReport = {
+  operator: "memcached",
+  kind: "Memcached",
+  namespace: "shop",
+  name: "sessions",
+  uid: "u",
+  generation: 3,
+  event: "reconcile",
+  attempt: 1,
+  result: "succeeded",
+  changes: [],
+  log: "",
+  durationMs: 12.4,
+};
+
+describe("cli: a reconcile in a line", () => {
+  const line = (changed: Partial<ReconcileReport>) => formatReconcile({ ...report, ...changed }, plain, at);
+
+  it("names time, operator, object, generation and duration", () => {
+    assert.equal(line({}), "12:03:04  memcached  shop/sessions  gen 3  nothing to change  12 ms");
+  });
+
+  it("names what changed, a child elsewhere with its namespace", () => {
+    const changes = [
+      { verb: "created", kind: "Deployment", namespace: "shop", name: "sessions" },
+      { verb: "deleted", kind: "Service", namespace: "other", name: "old" },
+    ] as const;
+    assert.match(
+      line({ changes }) ?? "",
+      /created Deployment sessions, deleted Service other\/old {2}12 ms$/,
+    );
+  });
+
+  it("tells of a failure with the end of the handler's log below it", () => {
+    const failure = new ReconcileFailure("HandlerCrashed", "exit code 1");
+    const log = [...Array(30).keys()].map((number) => `line ${number}`).join("\n");
+    const lines = (line({ result: "failed", failure, attempt: 2, log }) ?? "").split("\n");
+    assert.match(lines[0] ?? "", /HandlerCrashed \(attempt 2\): exit code 1/);
+    assert.equal(lines.at(-1), "          line 29");
+    assert.equal(lines.includes("          line 1"), false);
+  });
+
+  it("is one line whatever the handler says, and harmless for a terminal", () => {
+    const failure = new ReconcileFailure("HandlerError", "\u001b[2Jone\ntwo\u0007");
+    assert.match(line({ result: "failed", failure }) ?? "", /HandlerError: one two {2}12 ms$/);
+    assert.equal(line({ log: "\u001b[31mtext\u0007" })?.split("\n")[1], "          text");
+  });
+
+  it("says nothing of what was skipped, but that an object is paused", () => {
+    assert.equal(line({ result: "skipped", skipped: "gone" }), undefined);
+    assert.match(line({ result: "skipped", skipped: "paused" }) ?? "", /paused/);
+  });
+
+  it("says that it finalizes", () => {
+    assert.match(line({ event: "finalize" }) ?? "", /finalize: {2}nothing to change/);
+  });
+});
+
+describe("cli: text for a terminal", () => {
+  it("has durations that people can read", () => {
+    assert.deepEqual([0.4, 999, 1_250, 59_900, 125_000].map(formatDuration), [
+      "0 ms",
+      "999 ms",
+      "1.3 s",
+      "59.9 s",
+      "2 min 5 s",
+    ]);
+  });
+
+  it("is coloured on a terminal only, and never with NO_COLOR", () => {
+    assert.equal(styleFor({ isTTY: true }, {}).red("x"), "\u001b[31mx\u001b[39m");
+    assert.equal(styleFor({ isTTY: true }, { NO_COLOR: "1" }).red("x"), "x");
+    assert.equal(styleFor({ isTTY: false }, {}).red("x"), "x");
+  });
+
+  it("is cut and indented by lines", () => {
+    assert.equal(lastLines("a\nb\nc\n", 2), "b\nc");
+    assert.equal(indent("a\nb\n", "> "), "> a\n> b");
+  });
+});
+
+describe("cli: arguments for mocha", () => {
+  const configuration = {
+    require: ["ts-node/register"],
+    spec: ["tests/**"],
+    "forbid-only": true,
+    timeout: 5,
+  };
+
+  it("are the user's own beside the configuration", () => {
+    assert.deepEqual(
+      mochaArguments(["--grep", "queue"], configuration, () => false),
+      ["--grep", "queue"],
+    );
+  });
+
+  it("take the place of the configured test files where they name some", () => {
+    assert.deepEqual(
+      mochaArguments(["a.test.ts"], configuration, (argument) => argument === "a.test.ts"),
+      ["--no-config", "--require", "ts-node/register", "--forbid-only", "--timeout", "5", "a.test.ts"],
+    );
+  });
+});
+
+describe("cli: the files that dev follows", () => {
+  for (const file of ["m/.main.py.swp", "m/main.py~", "m/4913", "m/__pycache__/x.pyc", "m/fixtures/a.yaml"]) {
+    it(`are not ${file}`, () => assert.equal(isIgnored(file), true));
+  }
+  for (const file of ["m/main.py", "m/operator.ts", "m/crd.yaml", "m/templates/a.json"]) {
+    it(`are ${file}`, () => assert.equal(isIgnored(file), false));
+  }
+});

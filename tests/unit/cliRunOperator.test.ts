@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { CommanderError } from "commander";
+import { Counter, Registry } from "prom-client";
+import { asCommandError, CommandError } from "../../cli/commandError";
+import { handlerEnvironment } from "../../cli/handlerEnvironment";
+import { LocalTransport } from "../../cli/localTransport";
+import { startMetricsServer } from "../../cli/metricsServer";
+import { loadOperator } from "../../runtime/loadOperator";
+import { OperatorError } from "../../runtime/operatorError";
+import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+
+describe("cli: a handler's environment", () => {
+  let folder: string;
+  before(() => {
+    folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
+  });
+  after(() => removeFolder(folder));
+
+  const definition = {
+    ...widgetDefinition,
+    name: "widget",
+    env: { REGION: "north" },
+    secretEnv: { TOKEN: { secret: "shop", key: "token" } },
+  };
+
+  it("has the definition's variables, and for a Secret's the author's own of that name", () => {
+    const operator = loadOperator(folder, definition);
+    assert.deepEqual(handlerEnvironment(operator, { TOKEN: "t", OTHER: "o" }), {
+      REGION: "north",
+      TOKEN: "t",
+    });
+  });
+
+  it("is refused where one is not set, by the variable's name", () => {
+    const operator = loadOperator(folder, definition);
+    assert.throws(() => handlerEnvironment(operator, {}), {
+      name: "OperatorError",
+      message: /secretEnv\.TOKEN comes from key token of Secret shop.*Export TOKEN/,
+    });
+  });
+});
+
+describe("cli: what a handler writes while nobody asks", () => {
+  it("is told, and what it writes during a request is left to the report", async () => {
+    const stray: string[] = [];
+    const command = [
+      "sh",
+      "-c",
+      'read line; echo during >&2; sleep 0.1; echo "{}"; sleep 0.1; echo after >&2',
+    ];
+    const transport = new LocalTransport({ command, folder: "/", env: {} }, (text) => stray.push(text));
+    const logged: string[] = [];
+    await new Promise<void>((resolve) => {
+      const handler = transport.start({
+        output: () => {},
+        log: (chunk) => void logged.push(chunk.toString()),
+        exited: () => resolve(),
+      });
+      handler.write("{}\n");
+    });
+    assert.deepEqual(logged, ["during\n", "after\n"]);
+    assert.deepEqual(stray, ["after\n"]);
+  });
+});
+
+describe("cli: the metrics server", () => {
+  const registry = (operator: string) => {
+    const created = new Registry();
+    created.setDefaultLabels({ operator });
+    new Counter({ name: "runs_total", help: "Runs", registers: [created] }).inc(2);
+    return created;
+  };
+
+  it("serves every engine's metrics as one text", async () => {
+    const registries = [registry("one"), registry("two")];
+    const server = await startMetricsServer(0, () => registries);
+    try {
+      const text = await (await fetch(server.url)).text();
+      assert.equal(text.match(/# HELP runs_total/g)?.length, 1);
+      assert.match(text, /^runs_total\{operator="one"\} 2$/m);
+      assert.match(text, /^runs_total\{operator="two"\} 2$/m);
+      assert.equal((await fetch(server.url.replace("metrics", "other"))).status, 404);
+    } finally {
+      server.close();
+    }
+  });
+
+  it("says that its port is taken", async () => {
+    const server = await startMetricsServer(0, () => []);
+    try {
+      const port = Number(new URL(server.url).port);
+      await assert.rejects(
+        startMetricsServer(port, () => []),
+        CommandError,
+      );
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe("cli: how a command ends", () => {
+  it("knows the errors that the user can put right, and their exit codes", () => {
+    const operator = asCommandError(new OperatorError(["crd is missing."]));
+    assert.ok(operator instanceof CommandError);
+    assert.deepEqual([operator.message, operator.exitCode], ["crd is missing.", 1]);
+    const usage = asCommandError(new CommanderError(1, "commander.unknownOption", "unknown"));
+    assert.ok(usage instanceof CommandError);
+    // Commander has printed it.
+    assert.deepEqual([usage.message, usage.exitCode], ["", 2]);
+    const help = asCommandError(new CommanderError(0, "commander.helpDisplayed", "help"));
+    assert.ok(help instanceof CommandError && help.exitCode === 0);
+    const fault = new TypeError("x is undefined");
+    assert.equal(asCommandError(fault), fault);
+  });
+});
