@@ -1,5 +1,5 @@
 import type { RequestOptions } from "node:https";
-import { KubeConfig } from "@kubernetes/client-node";
+import type { KubeConfig } from "@kubernetes/client-node";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 
 /** A kubeconfig, or one of its contexts, that cannot be used. */
@@ -19,6 +19,8 @@ export class KubeconfigError extends Error {
  * @throws KubeconfigError where there is no such context
  */
 export async function connectionFromKubeconfig(path?: string, context?: string): Promise<ClusterConnection> {
+  // Only here: loading it takes a second, which nobody who has no cluster should wait for.
+  const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   if (path) config.loadFromFile(path);
   else config.loadFromDefault();

@@ -1,7 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
-import { join } from "node:path";
-import { clusterDirectory } from "./configuration";
+import { readConnection } from "./connection";
 
 /** The API server's answer. */
 export interface Answer {
@@ -13,7 +11,10 @@ export interface Answer {
 
 const timeoutMilliseconds = 5_000;
 
-/** The few calls that starting a control plane takes, with cluster-admin rights. */
+/**
+ * The few calls that starting a control plane takes, with cluster-admin rights. Unlike the engine's client it takes
+ * answers that are not JSON, and soon gives up on a server that does not answer: another program may have the port.
+ */
 export class ApiClient {
   private constructor(
     private readonly server: string,
@@ -25,10 +26,11 @@ export class ApiClient {
    * @throws as long as kwokctl has not made the certificates
    */
   static async open(server: string, directory: string): Promise<ApiClient> {
-    const folder = join(clusterDirectory(directory), "pki");
-    const [ca, cert, key] = await Promise.all(
-      ["ca.crt", "admin.crt", "admin.key"].map((name) => readFile(join(folder, name))),
-    );
+    const {
+      certificateAuthority: ca,
+      certificate: cert,
+      privateKey: key,
+    } = await readConnection(server, directory);
     return new ApiClient(server, new Agent({ ca, cert, key, keepAlive: true }));
   }
 

@@ -1,9 +1,11 @@
 import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { killApiServer, startApiServer } from "./apiServer";
 import { kubeconfigPath, PortTakenError, serverUrl, startCluster } from "./cluster";
 import { type Ports, portsFrom } from "./configuration";
+import { readConnection } from "./connection";
 import { freePorts } from "./ports";
 import type { ProgramPaths } from "./programs";
 import { formatElapsed, type Report, reportWhile } from "./progress";
@@ -18,6 +20,8 @@ export interface ControlPlane {
   readonly directory: string;
   /** "https://127.0.0.1:PORT" */
   readonly server: string;
+  /** The same rights as {@link kubeconfig}, for a client in this process. */
+  readonly connection: ClusterConnection;
   /** Kills the API server process (SIGKILL), as a crash would; etcd and the rest live on. For fault tests. */
   killApiServer(): Promise<void>;
   /** Starts the API server again with the same arguments and resolves when /readyz answers. */
@@ -67,7 +71,7 @@ async function start(
     const watchdog = new Watchdog(directory);
     try {
       await startCluster(directory, programs, ports, signal);
-      return controlPlaneIn(directory, ports, watchdog);
+      return await controlPlaneIn(directory, ports, watchdog);
     } catch (error) {
       await watchdog.stop();
       if (!(error instanceof PortTakenError) || attempt === attempts) throw error;
@@ -76,12 +80,13 @@ async function start(
   }
 }
 
-function controlPlaneIn(directory: string, ports: Ports, watchdog: Watchdog): ControlPlane {
+async function controlPlaneIn(directory: string, ports: Ports, watchdog: Watchdog): Promise<ControlPlane> {
   const server = serverUrl(ports);
   return {
     kubeconfig: kubeconfigPath(directory),
     directory,
     server,
+    connection: await readConnection(server, directory),
     killApiServer: () => killApiServer(directory, server),
     startApiServer: () => startApiServer(directory, server),
     stop: () => watchdog.stop(),

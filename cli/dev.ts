@@ -1,0 +1,145 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Command, InvalidArgumentError } from "commander";
+import type { Operator } from "../runtime/definition";
+import { runCommand } from "./command";
+import { CommandError } from "./commandError";
+import { cacheDirectory, programPaths } from "./controlPlane/cache";
+import { writeExample } from "./dev/example";
+import { FolderWatch } from "./dev/folderWatch";
+import { Workshop } from "./dev/workshop";
+import { renewGarbageCollector } from "./garbageCollector";
+import { startMetricsServer } from "./metricsServer";
+import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
+import { formatLog, formatReconcile } from "./reconcileLine";
+import { runOperator } from "./runOperator";
+import { styleFor } from "./terminal/style";
+import { PROJECT_FOLDER } from "./tools";
+
+interface Options extends ClusterOptions {
+  readonly handlers: string;
+  readonly metricsPort: number;
+}
+
+const style = styleFor(process.stdout);
+
+/** `npm run dev`: runs the operators of a folder, and takes every edit in. */
+export function main(args: readonly string[]): Promise<void> {
+  const program = new Command("npm run dev --")
+    .description(
+      "Runs the operators of handlers/ on a Kubernetes control plane of their own until Ctrl-C: a line for each " +
+        "reconcile, and every edit of a handler or a definition is taken in as it is saved.",
+    )
+    .option("--context <name>", "run on a cluster of yours: a context of the kubeconfig")
+    .option(
+      "--kubeconfig <path>",
+      "the kubeconfig of that cluster (default: $KUBECONFIG, else ~/.kube/config)",
+    )
+    .option("--handlers <folder>", "the folder of the operators", path.join(PROJECT_FOLDER, "handlers"))
+    .option(
+      "--metrics-port <port>",
+      "where metrics are served on this machine; 0 takes a free port",
+      port,
+      0,
+    );
+  return runCommand<Options>(program, args, dev);
+}
+
+async function dev(options: Options, signal: AbortSignal): Promise<number> {
+  const folder = await realpath(options.handlers).catch(() => {
+    throw new CommandError(`there is no folder ${options.handlers}`);
+  });
+  const cluster = await openCluster(options, (line) => print(style.dim(line)), signal);
+  try {
+    return await work(folder, cluster, options.metricsPort, signal);
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** Runs the operators of the folder until the signal aborts. */
+async function work(
+  folder: string,
+  cluster: Cluster,
+  metricsPort: number,
+  signal: AbortSignal,
+): Promise<never> {
+  const scratch = await mkdtemp(path.join(tmpdir(), "argosy-dev-"));
+  const workshop = new Workshop({
+    folder,
+    run: (operator) => run(operator, cluster, signal),
+    onNotice: print,
+    onError: (error) => print(style.red(error.message)),
+  });
+  const watch = new FolderWatch(folder, (files) => void workshop.edited(files));
+  const registries = () => workshop.controllers.map(({ metrics }) => metrics.registry);
+  try {
+    await workshop.open();
+    await renewGarbageCollector(cluster);
+    const metrics = await startMetricsServer(metricsPort, registries);
+    await printInstructions(cluster, workshop.operators, metrics.url, scratch);
+    return await aborted(signal).finally(() => metrics.close());
+  } finally {
+    if (signal.aborted) print("stopping: running reconciles go on to their end (Ctrl-C again ends them)");
+    watch.close();
+    await workshop.close();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function run(operator: Operator, { connection }: Cluster, signal: AbortSignal) {
+  return runOperator({
+    operator,
+    connection,
+    signal,
+    onReport: (report) => {
+      const line = formatReconcile(report, style);
+      if (line !== undefined) print(line);
+    },
+    onNotice: (notice) => print(style.dim(`${operator.name}: ${notice}`)),
+    onHandlerLog: (text) => print(formatLog(text, style)),
+  });
+}
+
+/** What to type in another terminal. */
+async function printInstructions(
+  { controlPlane }: Cluster,
+  operators: readonly Operator[],
+  metricsUrl: string,
+  scratch: string,
+): Promise<void> {
+  print(`\n${style.bold("In another terminal:")}`);
+  if (controlPlane) {
+    print(`  export KUBECONFIG=${controlPlane.kubeconfig}`);
+    print(`  alias kubectl=${programPaths(cacheDirectory()).kubectl}`);
+  }
+  for (const operator of operators) {
+    const example = await writeExample(operator, scratch);
+    if (example) print(`  kubectl apply -f ${example}`);
+  }
+  print(`  curl ${metricsUrl}`);
+  print(style.dim("Ctrl-C ends it.\n"));
+}
+
+/** Throws the signal's reason when it aborts. */
+function aborted(signal: AbortSignal): Promise<never> {
+  // A promise alone keeps no process alive.
+  const timer = setInterval(() => {}, 60_000);
+  return new Promise<never>((_resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+  }).finally(() => clearInterval(timer));
+}
+
+function port(text: string): number {
+  const number = Number(text);
+  if (!/^\d+$/.test(text) || number > 65_535)
+    throw new InvalidArgumentError("It must be a port, 0 to 65535.");
+  return number;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,26 @@
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { stringify } from "yaml";
+import type { Operator } from "../../runtime/definition";
+import { isRecord } from "../../runtime/shape";
+import { readFixtures } from "../fixtures";
+
+/**
+ * Writes an object to try the operator with, out of its first fixture that the handler does not refuse.
+ *
+ * @returns the file; undefined where there is no such fixture
+ */
+export async function writeExample(operator: Operator, folder: string): Promise<string | undefined> {
+  const fixture = readFixtures(operator.folder).find(
+    ({ event, answer }) => event === "reconcile" && !("error" in answer),
+  );
+  if (!fixture) return undefined;
+  const { apiVersion, kind, metadata, spec } = fixture.object;
+  const { name, labels, annotations } = isRecord(metadata) ? metadata : {};
+  // The fixture's namespace is made up.
+  const namespace = operator.namespaces === "all" ? undefined : operator.namespaces[0];
+  const object = { apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec };
+  const file = path.join(folder, `${operator.name}.yaml`);
+  await writeFile(file, stringify(JSON.parse(JSON.stringify(object))));
+  return file;
+}

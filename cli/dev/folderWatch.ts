@@ -1,0 +1,90 @@
+import { type FSWatcher, readdirSync, watch } from "node:fs";
+import path from "node:path";
+
+/** What editors, interpreters and file systems leave behind, and what only tests read. */
+const IGNORED = [
+  /^\./,
+  /~$/,
+  /\.(swp|swx|tmp|pyc)$/,
+  /^#.*#$/,
+  /^4913$/,
+  /^(__pycache__|node_modules|fixtures)$/,
+];
+
+/** Whether a change of this file, relative to the watched folder, says nothing about an operator. */
+export function isIgnored(file: string): boolean {
+  return file.split(path.sep).some((part) => IGNORED.some((pattern) => pattern.test(part)));
+}
+
+/** A save is several events within a few milliseconds; a copied folder is many files. */
+const QUIET_MS = 150;
+
+/** Watches a folder with all that is in it; tells of changed files once it has been quiet for a moment. */
+export class FolderWatch {
+  /** One for each folder: Node's own recursive watch polls files on Linux, every five seconds. */
+  private readonly watchers = new Map<string, FSWatcher>();
+  private readonly changed = new Set<string>();
+  private timer: NodeJS.Timeout | undefined;
+
+  /** @param onChange receives the changed files' absolute paths */
+  constructor(
+    private readonly root: string,
+    private readonly onChange: (files: readonly string[]) => void,
+  ) {
+    this.follow(root);
+  }
+
+  /** Ends the watch. */
+  close(): void {
+    clearTimeout(this.timer);
+    for (const watcher of this.watchers.values()) watcher.close();
+    this.watchers.clear();
+  }
+
+  private follow(folder: string): void {
+    if (this.watchers.has(folder)) return;
+    try {
+      const watcher = watch(folder, (_event, name) => this.note(folder, name));
+      watcher.on("error", () => this.leave(folder));
+      this.watchers.set(folder, watcher);
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        const inner = path.join(folder, entry.name);
+        if (entry.isDirectory() && !isIgnored(path.relative(this.root, inner))) this.follow(inner);
+      }
+    } catch {
+      // It has gone again already.
+      this.leave(folder);
+    }
+  }
+
+  private leave(folder: string): void {
+    this.watchers.get(folder)?.close();
+    this.watchers.delete(folder);
+  }
+
+  private note(folder: string, name: string | null): void {
+    const file = path.join(folder, name ?? "");
+    if (isIgnored(path.relative(this.root, file))) return;
+    this.changed.add(file);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.tell(), QUIET_MS);
+  }
+
+  private tell(): void {
+    const files = [...this.changed];
+    this.changed.clear();
+    // A watch stays with a folder that was moved away: a new one of the same name needs its own.
+    for (const file of files) if (this.watchers.has(file)) this.leave(file);
+    for (const folder of files) this.followFolder(folder);
+    this.onChange(files);
+  }
+
+  private followFolder(file: string): void {
+    try {
+      readdirSync(file);
+    } catch {
+      return;
+    }
+    this.follow(file);
+  }
+}

@@ -1,0 +1,27 @@
+import type { Operator } from "../runtime/definition";
+import { definitionFile, Problems } from "../runtime/operatorError";
+
+/**
+ * The environment variables that a handler gets on this machine. What comes from a Secret in a cluster is taken from
+ * the author's own environment, by the same variable's name.
+ *
+ * @throws OperatorError naming the variables that are not there
+ */
+export function handlerEnvironment(
+  operator: Operator,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Record<string, string> {
+  const problems = new Problems();
+  const report = problems.in(definitionFile(operator.folder));
+  const result: Record<string, string> = { ...operator.env };
+  for (const [name, { secret, key }] of Object.entries(operator.secretEnv)) {
+    const value = environment[name];
+    if (value !== undefined) result[name] = value;
+    else {
+      const complaint = `comes from key ${key} of Secret ${secret} in a cluster, and is not set here`;
+      report(`secretEnv.${name}`, complaint, `Export ${name} in this shell.`);
+    }
+  }
+  if (problems.found) throw problems.toError();
+  return result;
+}

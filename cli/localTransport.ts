@@ -1,0 +1,56 @@
+import { type ChildProcessOptions, ChildProcessTransport } from "../runtime/childProcessTransport";
+import type { HandlerProcess, HandlerProcessListener, HandlerTransport } from "../runtime/handlerTransport";
+
+/** Handler processes alive, of every transport here. */
+const alive = new Set<HandlerProcess>();
+
+process.once("exit", () => {
+  for (const handler of alive) handler.kill();
+});
+
+/**
+ * Handlers as child processes that do not outlive this one, however it exits. What one writes to standard error while
+ * nobody has asked it anything is in no report: it is told here.
+ */
+export class LocalTransport implements HandlerTransport {
+  private readonly transport: ChildProcessTransport;
+
+  /** @param onStrayLog receives what was written between two requests */
+  constructor(
+    options: ChildProcessOptions,
+    private readonly onStrayLog: (text: string) => void = () => {},
+  ) {
+    this.transport = new ChildProcessTransport(options);
+  }
+
+  start(listener: HandlerProcessListener): HandlerProcess {
+    let asked = false;
+    const inner = this.transport.start({
+      output: (chunk) => {
+        listener.output(chunk);
+        if (!chunk.includes("\n")) return;
+        // The engine too takes what comes in this turn of the event loop for a part of the run.
+        setImmediate(() => {
+          asked = false;
+        });
+      },
+      log: (chunk) => {
+        listener.log(chunk);
+        if (!asked) this.onStrayLog(chunk.toString("utf8"));
+      },
+      exited: (exit) => {
+        alive.delete(inner);
+        listener.exited(exit);
+      },
+    });
+    alive.add(inner);
+    return {
+      write: (text) => {
+        asked = true;
+        inner.write(text);
+      },
+      end: () => inner.end(),
+      kill: () => inner.kill(),
+    };
+  }
+}

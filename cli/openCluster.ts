@@ -1,0 +1,52 @@
+import type { ClusterConnection } from "../runtime/kubernetes/connection";
+import { CommandError } from "./commandError";
+import { type ControlPlane, startControlPlane } from "./controlPlane";
+import { connectionFromKubeconfig, KubeconfigError } from "./kubeconfig";
+
+/** Which cluster, as the command line says it. */
+export interface ClusterOptions {
+  /** A context of the kubeconfig. */
+  readonly context?: string;
+  /** A kubeconfig's path. */
+  readonly kubeconfig?: string;
+}
+
+/** A cluster to work on: the embedded control plane, or one of the user's. */
+export interface Cluster {
+  readonly connection: ClusterConnection;
+  /** Whether it is a cluster of the user's: what we make there must be removed. */
+  readonly isUsers: boolean;
+  /** The embedded control plane, where it is that. */
+  readonly controlPlane?: ControlPlane;
+  /** Ends the embedded control plane; does nothing to a cluster of the user's. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the cluster that the options name, or starts an embedded control plane where they name none.
+ *
+ * @param onProgress called with one line at a time
+ * @throws KubeconfigError, CommandError where there is none; the signal's reason
+ */
+export async function openCluster(
+  { context, kubeconfig }: ClusterOptions,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Cluster> {
+  if (context === undefined && kubeconfig === undefined) return startEmbedded(onProgress, signal);
+  const connection = await connectionFromKubeconfig(kubeconfig, context).catch((error: unknown) => {
+    if (error instanceof KubeconfigError || !(error instanceof Error)) throw error;
+    throw new KubeconfigError(`the kubeconfig cannot be used: ${error.message}`);
+  });
+  return { connection, isUsers: true, close: async () => {} };
+}
+
+async function startEmbedded(onProgress: (line: string) => void, signal: AbortSignal): Promise<Cluster> {
+  const controlPlane = await startControlPlane({ onProgress, signal }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(`there is no control plane: ${reason}`, 1, { cause: error });
+  });
+  const { connection } = controlPlane;
+  return { connection, isUsers: false, controlPlane, close: () => controlPlane.stop() };
+}

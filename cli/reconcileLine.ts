@@ -1,0 +1,58 @@
+import { clean } from "../runtime/conditions";
+import { formatName } from "../runtime/kubernetes/objects";
+import type { ReconcileReport } from "../runtime/reconcileReport";
+import { formatDuration, indent, lastLines } from "./terminal/format";
+import type { Style } from "./terminal/style";
+
+/** How much of a run's standard error is shown: its end. */
+const LOG_LINES = 12;
+
+/**
+ * One reconcile in a line, with what its handler wrote to standard error below it; undefined where there is nothing
+ * to say. What others wrote is made harmless for a terminal.
+ */
+export function formatReconcile(report: ReconcileReport, style: Style, now = new Date()): string | undefined {
+  const what = describe(report, style);
+  if (what === undefined) return undefined;
+  const { operator, generation, event } = report;
+  const words = [
+    style.dim(now.toTimeString().slice(0, 8)),
+    operator,
+    style.bold(formatName(report)),
+    ...(generation === undefined ? [] : [style.dim(`gen ${generation}`)]),
+    ...(event === "finalize" ? ["finalize:"] : []),
+    what,
+    style.dim(formatDuration(report.durationMs)),
+  ];
+  const line = words.join("  ");
+  return report.log.trim() ? `${line}\n${formatLog(report.log, style)}` : line;
+}
+
+/** The end of a handler's log, indented. */
+export function formatLog(log: string, style: Style): string {
+  return indent(style.dim(lastLines(clean(log, Number.POSITIVE_INFINITY), LOG_LINES)), "          ");
+}
+
+function describe(report: ReconcileReport, style: Style): string | undefined {
+  const changes = formatChanges(report);
+  switch (report.result) {
+    case "succeeded":
+      return changes ? style.green(changes) : "nothing to change";
+    case "failed": {
+      const { reason, message } = report.failure ?? { reason: "Failed", message: "no reason given" };
+      const attempt = report.attempt > 1 ? ` (attempt ${report.attempt})` : "";
+      const failure = style.red(`${reason}${attempt}: ${clean(message).replaceAll("\n", " ")}`);
+      return changes ? `${style.green(changes)}, then ${failure}` : failure;
+    }
+    case "skipped":
+      return report.skipped === "paused" ? style.yellow("paused") : undefined;
+  }
+}
+
+/** What was changed: "created Deployment sessions, patched Service sessions". */
+function formatChanges({ changes, namespace }: ReconcileReport): string {
+  const names = changes.map(({ verb, kind, ...child }) => {
+    return `${verb} ${kind} ${child.namespace === namespace ? child.name : formatName(child)}`;
+  });
+  return names.join(", ");
+}

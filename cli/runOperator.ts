@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { checkCommand } from "../runtime/commandOnPath";
+import { Controller } from "../runtime/controller";
+import type { Operator } from "../runtime/definition";
+import { KubernetesClient } from "../runtime/kubernetes/client";
+import type { ClusterConnection } from "../runtime/kubernetes/connection";
+import type { ReconcileReport } from "../runtime/reconcileReport";
+import { handlerEnvironment } from "./handlerEnvironment";
+import { installOperator, rolesInForce } from "./installOperator";
+import { LocalTransport } from "./localTransport";
+import { connectionAs } from "./serviceAccountToken";
+
+/** @see runOperator */
+export interface RunOptions {
+  readonly operator: Operator;
+  /** The cluster, with the rights of an administrator. */
+  readonly connection: ClusterConnection;
+  /** Where the runner's service account and its lease are. @default "argosy" */
+  readonly namespace?: string;
+  /** How long a lease holds without renewal, in seconds. @default 15 */
+  readonly leaseSeconds?: number;
+  /** Called after each reconcile. */
+  readonly onReport?: (report: ReconcileReport) => void;
+  /** Called with what no object tells: a lost watch, a lost lease. */
+  readonly onNotice?: (notice: string) => void;
+  /** Called with what the handler writes to standard error while it is asked nothing; the rest is in the reports. */
+  readonly onHandlerLog?: (text: string) => void;
+  /** Aborts the start. */
+  readonly signal?: AbortSignal;
+}
+
+const DEFAULT_NAMESPACE = "argosy";
+
+/**
+ * Runs an operator on this machine against a cluster as it would run there: its CRD and roles are those that
+ * `pulumi up` makes, the engine acts as the runner's service account with nothing but its rights, and the handler is
+ * a child process. Resolves when the engine watches. To be ended by the controller's `stop()`; what was installed
+ * stays.
+ *
+ * @throws OperatorError, before anything is installed, where the handler's program or a variable of its environment is
+ *   not on this machine; CommandError, ApiError where the cluster does not take what is to be installed
+ */
+export async function runOperator(options: RunOptions): Promise<Controller> {
+  const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog } = options;
+  checkCommand(operator);
+  const env = handlerEnvironment(operator);
+  const account = { namespace, serviceAccountName: `${operator.name}-runner` };
+  const runner = connectionAs({ namespace, name: account.serviceAccountName }, connection);
+  await withClient(connection, (client) => installOperator({ client, operator, account, signal }));
+  await withClient(runner, (client) => rolesInForce(client, { operator, account, signal }));
+  signal?.throwIfAborted();
+  const { onReport, onNotice, leaseSeconds } = options;
+  const { folder, handler } = operator;
+  const controller = new Controller({
+    operator,
+    namespace,
+    connection: runner,
+    transport: new LocalTransport({ command: handler.command, folder, env }, onHandlerLog),
+    identity: `${hostname()}-${randomUUID()}`,
+    ...(leaseSeconds !== undefined && { leaseSeconds }),
+    ...(onReport && { onReport }),
+    ...(onNotice && { onNotice }),
+  });
+  await startController(controller, signal);
+  return controller;
+}
+
+/** A controller that waits for an API server which does not answer would do so for ever: an abort stops it. */
+async function startController(controller: Controller, signal: AbortSignal | undefined): Promise<void> {
+  const stop = () => void controller.stop();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    await controller.start();
+  } catch (error) {
+    await controller.stop();
+    signal?.throwIfAborted();
+    throw error;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+async function withClient(
+  connection: ClusterConnection,
+  action: (client: KubernetesClient) => Promise<void>,
+): Promise<void> {
+  const client = new KubernetesClient(connection);
+  try {
+    await action(client);
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,95 @@
+import type { Operator } from "../../runtime/definition";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { builtIn } from "../builtIn";
+import { CommandError } from "../commandError";
+import { FIELD_MANAGER } from "../installOperator";
+import { until } from "../until";
+
+const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+const NAMESPACE = builtIn("v1", "Namespace");
+/** Pods may take their time to end. */
+const DEADLINE_MS = 120_000;
+
+/** The scene as a guest in a cluster of the user's: it comes only where it disturbs nobody, and leaves nothing. */
+export class Guest {
+  private constructor(
+    private readonly client: KubernetesClient,
+    private readonly operator: Operator,
+    private readonly namespace: string,
+    private readonly bringsDefinition: boolean,
+  ) {}
+
+  /**
+   * Looks whether the scene may be played in this cluster.
+   *
+   * @throws CommandError where the CRD there is not of our making, or has objects: the scene would change what somebody uses
+   */
+  static async enter(client: KubernetesClient, operator: Operator, namespace: string): Promise<Guest> {
+    const name = `${operator.customResource.plural}.${operator.customResource.group}`;
+    const definition = await client.get(CRD, { name });
+    if (definition) {
+      const isOurs = definition.metadata.managedFields?.some(
+        ({ manager, operation }) => manager === FIELD_MANAGER && operation === "Apply",
+      );
+      if (!isOurs) {
+        throw new CommandError(
+          `the cluster has a CustomResourceDefinition ${name} that is not from here: the scene would change it. Use another cluster.`,
+        );
+      }
+      const objects = await listAll(client, resourceOf(operator));
+      const [first] = objects;
+      if (first) {
+        throw new CommandError(
+          `the cluster has ${objects.length} objects of ${name}, such as ${formatName(first.metadata)}: the scene would handle them. Use another cluster.`,
+        );
+      }
+    }
+    return new Guest(client, operator, namespace, definition === undefined);
+  }
+
+  /** Removes all that the scene has made, also what its handler would have had to finalize. The engine must have stopped. */
+  async leave(): Promise<void> {
+    const { client, operator, namespace } = this;
+    const resource = resourceOf(operator);
+    for (const { metadata } of await listAll(client, resource, namespace)) {
+      await client.delete(resource, metadata);
+      await withoutGone(client.mergePatch(resource, metadata, { metadata: { finalizers: [] } }));
+    }
+    await this.deleteUntilGone(NAMESPACE, namespace);
+    const { plural, group } = operator.customResource;
+    if (this.bringsDefinition) await this.deleteUntilGone(CRD, `${plural}.${group}`);
+  }
+
+  private async deleteUntilGone(resource: Resource, name: string): Promise<void> {
+    await this.client.delete(resource, { name });
+    const isGone = async () => !(await this.client.get(resource, { name })) || undefined;
+    await until(isGone, { what: `${resource.kind} ${name} is removed`, deadlineMs: DEADLINE_MS });
+  }
+}
+
+function resourceOf({ customResource: { group, version, kind, plural, namespaced } }: Operator): Resource {
+  return { apiVersion: `${group}/${version}`, kind, plural, namespaced };
+}
+
+/** Every object of a kind; none where the kind is not served. */
+async function listAll(
+  client: KubernetesClient,
+  resource: Resource,
+  namespace?: string,
+): Promise<KubernetesObject[]> {
+  const objects: KubernetesObject[] = [];
+  const selection = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
+  await withoutGone(client.list(resource, selection, (items) => objects.push(...items)));
+  return objects;
+}
+
+async function withoutGone(request: Promise<unknown>): Promise<void> {
+  try {
+    await request;
+  } catch (error) {
+    if (!isApiError(error, 404)) throw error;
+  }
+}

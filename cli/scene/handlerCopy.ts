@@ -1,0 +1,58 @@
+import { cp, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+/** Where the author's edits go, and what he finds there. */
+const ENTRANCE = "def reconcile(request):\n";
+
+/** In the copy the handler has something to do before its object goes, so that there is a finalizer to be seen. */
+const FINALIZE = `    if request["event"] == "finalize":
+        return {"finalized": True}
+`;
+
+/** Mistakes as an author makes them, for objects of these names only. */
+const MISTAKES = `    if request["object"]["metadata"]["name"] == "crashing":
+        raise RuntimeError("a mistake in the handler")
+    if request["object"]["metadata"]["name"] == "hanging":
+        import time
+        time.sleep(3600)
+`;
+
+/** A copy of handlers/memcached in a temporary folder, for the scene to edit as its author would. */
+export class HandlerCopy {
+  private constructor(
+    /** The folder of the copy. */
+    readonly folder: string,
+    private readonly original: string,
+  ) {}
+
+  /** @throws Error where the handler does not look as the edits need it */
+  static async of(handlerFolder: string): Promise<HandlerCopy> {
+    const folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-scene-")));
+    await cp(handlerFolder, folder, { recursive: true });
+    const copy = new HandlerCopy(folder, await readFile(path.join(handlerFolder, "main.py"), "utf8"));
+    await copy.mend();
+    return copy;
+  }
+
+  /** Puts mistakes in: from now on it crashes for the object "crashing" and hangs for "hanging". */
+  spoil(): Promise<void> {
+    return this.write(FINALIZE + MISTAKES);
+  }
+
+  /** Takes the mistakes out. */
+  mend(): Promise<void> {
+    return this.write(FINALIZE);
+  }
+
+  /** Removes the folder. */
+  async remove(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  private async write(lines: string): Promise<void> {
+    const edited = this.original.replace(ENTRANCE, ENTRANCE + lines);
+    if (edited === this.original) throw new Error(`handlers/memcached/main.py has no "${ENTRANCE.trim()}"`);
+    await writeFile(path.join(this.folder, "main.py"), edited);
+  }
+}

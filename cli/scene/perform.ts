@@ -1,0 +1,121 @@
+import { randomBytes } from "node:crypto";
+import path from "node:path";
+import type { Operator } from "../../runtime/definition";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import { formatName } from "../../runtime/kubernetes/objects";
+import type { ReconcileReport } from "../../runtime/reconcileReport";
+import { renewGarbageCollector } from "../garbageCollector";
+import type { Cluster } from "../openCluster";
+import { formatReconcile } from "../reconcileLine";
+import { runOperator } from "../runOperator";
+import { styleFor } from "../terminal/style";
+import { Guest } from "./guest";
+import { HandlerCopy } from "./handlerCopy";
+import { type Audience, playScene, type StepResult } from "./scene";
+import { readyOf, Stage } from "./stage";
+import { steps } from "./steps";
+
+/** What a performance gives. */
+export interface Performance {
+  readonly results: readonly StepResult[];
+  /** Where a step did not hold: what the cluster, the engine and the handler said last. */
+  readonly diagnosis: readonly string[];
+}
+
+/** Is also told what else goes on. */
+export interface SceneAudience extends Audience {
+  notice(line: string): void;
+}
+
+/** Short, since the hanging handler is what the scene waits for longest; long enough for Python to start. */
+const TIMEOUT_SECONDS = 2;
+/** In a real cluster an image may have to be pulled first. */
+const DEADLINE_MS = { users: 180_000, embedded: 30_000 };
+const REPORTS_SHOWN = 8;
+
+/**
+ * Plays the scene with the real engine and a copy of Memcached's handler, in a namespace of its own, and removes
+ * what it made in a cluster of the user's, however it ends.
+ *
+ * @throws CommandError where the cluster has what the scene would change; the signal's reason
+ */
+export async function perform(
+  cluster: Cluster,
+  memcached: Operator,
+  audience: SceneAudience,
+  signal: AbortSignal,
+): Promise<Performance> {
+  const namespace = `argosy-scene-${randomBytes(3).toString("hex")}`;
+  const handler = await HandlerCopy.of(memcached.folder);
+  const client = new KubernetesClient(cluster.connection);
+  const operator: Operator = {
+    ...memcached,
+    folder: handler.folder,
+    namespaces: [namespace],
+    finalize: true,
+    timeoutSeconds: TIMEOUT_SECONDS,
+  };
+  try {
+    const guest = cluster.isUsers ? await Guest.enter(client, operator, namespace) : undefined;
+    try {
+      return await playIn({ cluster, client, operator, namespace, handler, audience, signal });
+    } finally {
+      if (guest) audience.notice(`removing namespace ${namespace} and what else the scene has made`);
+      await guest?.leave();
+    }
+  } finally {
+    client.close();
+    await handler.remove();
+  }
+}
+
+async function playIn(scene: {
+  readonly cluster: Cluster;
+  readonly client: KubernetesClient;
+  readonly operator: Operator;
+  readonly namespace: string;
+  readonly handler: HandlerCopy;
+  readonly audience: SceneAudience;
+  readonly signal: AbortSignal;
+}): Promise<Performance> {
+  const { cluster, operator, namespace, audience, signal } = scene;
+  const reports: ReconcileReport[] = [];
+  const controller = await runOperator({
+    operator,
+    connection: cluster.connection,
+    namespace,
+    onReport: (report) => reports.push(report),
+    onNotice: (notice) => audience.notice(`engine: ${notice}`),
+    signal,
+  });
+  try {
+    const deadlineMs = cluster.isUsers ? DEADLINE_MS.users : DEADLINE_MS.embedded;
+    const stage = new Stage({ ...scene, controller, reports, deadlineMs });
+    await Promise.all([renewGarbageCollector(cluster), stage.rehearse()]);
+    const results = await playScene(steps, stage, audience, signal);
+    const held = results.every((result) => result.held);
+    return { results, diagnosis: held ? [] : await diagnose(stage, reports) };
+  } finally {
+    await controller.stop();
+  }
+}
+
+async function diagnose(stage: Stage, reports: readonly ReconcileReport[]): Promise<string[]> {
+  const objects = await stage.memcacheds().catch(() => []);
+  const plain = styleFor({ isTTY: false });
+  return [
+    ...objects.map((object) => {
+      const { status = "none", reason = "", message = "" } = readyOf(object) ?? {};
+      return `Memcached ${object.metadata.name}: Ready ${status} ${reason} ${message}`.trimEnd();
+    }),
+    "the last reconciles:",
+    ...reports
+      .slice(-REPORTS_SHOWN)
+      .map((report) => formatReconcile(report, plain) ?? `skipped ${formatName(report)}: ${report.skipped}`),
+  ];
+}
+
+/** Where Memcached's definition is, below the folder of all operators. */
+export function isMemcached({ folder }: Operator): boolean {
+  return path.basename(folder) === "memcached";
+}

@@ -1,0 +1,58 @@
+import type { ReconcileReport } from "../../../runtime/reconcileReport";
+import type { Step } from "../scene";
+import { expect, readyOf, type Stage } from "../stage";
+import { BYSTANDER, CRASHING, HANGING } from "./names";
+
+/** A handler with mistakes in it, and what they do to the rest: nothing. */
+export const mistakeSteps: readonly Step<Stage>[] = [
+  {
+    title: "a handler that crashes is told with its last words, and tried again",
+    async play(stage) {
+      await stage.handler.spoil();
+      stage.renewHandler();
+      await stage.createMemcached(CRASHING, 1);
+      await stage.untilFailed(CRASHING, "HandlerCrashed");
+      const { attempt, failure, log } = await stage.untilRetried(CRASHING, "HandlerCrashed");
+      const lastLine = log.trimEnd().split("\n").at(-1) ?? "";
+      expect(lastLine.startsWith("RuntimeError"), "the handler's RuntimeError", lastLine || "no log");
+      return `attempt ${attempt}: ${failure?.message} (${lastLine})`;
+    },
+  },
+  {
+    title: "others are not held up by it, nor by one that hangs",
+    async play(stage) {
+      await stage.createMemcached(HANGING, 1);
+      await stage.createMemcached(BYSTANDER, 1);
+      await stage.untilReady(BYSTANDER, 1);
+      for (const name of [CRASHING, HANGING]) {
+        const object = await stage.memcached(name);
+        const status = object && readyOf(object)?.status;
+        expect(status !== "True", `${name} not Ready yet`, "Ready True");
+      }
+      return `${BYSTANDER} is Ready, ${CRASHING} and ${HANGING} are not`;
+    },
+  },
+  {
+    title: "a handler that hangs is killed, and tried again",
+    async play(stage) {
+      await stage.untilFailed(HANGING, "HandlerTimedOut");
+      const { attempt, failure } = await stage.untilRetried(HANGING, "HandlerTimedOut");
+      return `attempt ${attempt}: ${failure?.message}`;
+    },
+  },
+  {
+    title: "the handler mended, both succeed",
+    async play(stage) {
+      await stage.handler.mend();
+      stage.renewHandler();
+      const attempts: string[] = [];
+      for (const name of [CRASHING, HANGING]) {
+        await stage.untilReady(name, 1);
+        const isSuccess = ({ result }: ReconcileReport) => result === "succeeded";
+        const { attempt } = await stage.untilReported(name, "success", isSuccess);
+        attempts.push(`${name} at attempt ${attempt}`);
+      }
+      return attempts.join(", ");
+    },
+  },
+];

@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import path from "node:path";
+import { formatDuration } from "./terminal/format";
+
+/** The project's folder. */
+export const PROJECT_FOLDER = path.resolve(__dirname, "..");
+
+/** A development tool out of node_modules. */
+export interface Tool {
+  /** What it does, for people: "type check". */
+  readonly title: string;
+  /** Its JavaScript entry, below node_modules. */
+  readonly entry: string;
+  readonly args: readonly string[];
+}
+
+/** How a tool ended. */
+export interface ToolResult {
+  readonly exitCode: number;
+  /** Whether it told us, as tests/reporter.ts does, that it has come to its end. */
+  readonly finished: boolean;
+}
+
+/** Runs a check; standard error tells what runs, how it ended and how long it took. Gives its exit code. */
+export async function runCheck(tool: Tool): Promise<number> {
+  const startedAt = performance.now();
+  const { exitCode } = await runTool(tool);
+  const outcome = exitCode === 0 ? "passed" : "failed";
+  process.stderr.write(`${tool.title} ${outcome} (${formatDuration(performance.now() - startedAt)})\n`);
+  return exitCode;
+}
+
+/** Runs a tool with this very Node, its output on ours. */
+export function runTool(tool: Tool): Promise<ToolResult> {
+  process.stderr.write(`${tool.title}\n`);
+  return runNode([path.join(PROJECT_FOLDER, "node_modules", tool.entry), ...tool.args]);
+}
+
+/** Ctrl-C reaches the tool by the terminal; we only see to it that we end after it. */
+function runNode(args: readonly string[]): Promise<ToolResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, {
+      cwd: PROJECT_FOLDER,
+      stdio: ["inherit", "inherit", "inherit", "ipc"],
+    });
+    const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
+    process.on("SIGINT", pass).on("SIGTERM", pass);
+    let finished = false;
+    child.once("message", () => {
+      finished = true;
+    });
+    child.once("error", reject);
+    child.once("close", (code, signal) => {
+      process.off("SIGINT", pass).off("SIGTERM", pass);
+      resolve({ exitCode: code ?? (signal === "SIGINT" ? 130 : 1), finished });
+    });
+  });
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { CommandProcess, processesNaming } from "./cliProcess";
+
+const memcached = path.join(__dirname, "..", "..", "handlers", "memcached");
+
+describe("npm run dev", function () {
+  this.timeout(180_000);
+  let folder: string;
+  let handlers: string;
+  let dev: CommandProcess;
+
+  before(async () => {
+    folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-dev-test-")));
+    handlers = path.join(folder, "handlers");
+    await cp(memcached, path.join(handlers, "memcached"), { recursive: true });
+    // Out of the project's folder there is nothing to import from.
+    await edit("memcached/operator.ts", (text) =>
+      text.replace(/^import.*$/m, "").replace("defineOperator(", "("),
+    );
+    dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
+    await dev.printed(/Ctrl-C ends it/);
+  });
+  after(async () => {
+    dev?.kill();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function edit(file: string, change: (text: string) => string): Promise<void> {
+    const place = path.join(handlers, file);
+    const before = await readFile(place, "utf8");
+    const after = change(before);
+    assert.notEqual(after, before);
+    await writeFile(place, after);
+  }
+
+  it("prints commands that work: an example object, and metrics", async () => {
+    const kubeconfig = await dev.printed(/(?<=export KUBECONFIG=)\S+/);
+    const kubectl = await dev.printed(/(?<=alias kubectl=)\S+/);
+    const example = await dev.printed(/(?<=kubectl apply -f )\S+/);
+    await promisify(execFile)(kubectl, ["--kubeconfig", kubeconfig, "apply", "-f", example]);
+    await dev.printed(/default\/sessions {2}gen 1 {2}created Deployment sessions, created Service sessions/);
+    const metrics = await (await fetch(await dev.printed(/(?<=curl )\S+/))).text();
+    assert.match(metrics, /argosy_reconciles_total\{result="succeeded",operator="memcached"\}/);
+  });
+
+  it("takes an edit of the handler in", async () => {
+    await edit("memcached/main.py", (text) => text.replace("memcached:1.6.39", "memcached:1.6.40"));
+    await dev.printed(/handler reloaded[\s\S]*patched Deployment sessions/);
+  });
+
+  it("prints what is wrong with a definition, and keeps the last good one running", async () => {
+    await edit("memcached/operator.ts", (text) => text.replace("children:", "childen:"));
+    await dev.printed(/operator\.ts: childen is not a known field\. Did you mean children\?/);
+    await edit("memcached/main.py", (text) => text.replace("memcached:1.6.40", "memcached:1.6.41"));
+    await dev.printed(/childen is not a known field[\s\S]*patched Deployment sessions/);
+  });
+
+  it("replaces an operator whose definition has become another one", async () => {
+    await edit("memcached/operator.ts", (text) => text.replace("childen:", "concurrency: 2, children:"));
+    await dev.printed(/memcached: stopped: its definition has changed\nmemcached: running/);
+  });
+
+  it("starts a new operator, and stops a removed one", async () => {
+    const example = path.join(__dirname, "..", "..", "examples", "manifest-template");
+    const own = path.join(handlers, "website");
+    await cp(example, own, {
+      recursive: true,
+      filter: (source) => !source.endsWith("operator.ts"),
+    });
+    const definition = await readFile(path.join(example, "operator.ts"), "utf8");
+    const standalone = definition.replace(/^import.*$/m, "").replace("defineOperator(", "(");
+    await writeFile(path.join(own, "operator.ts"), standalone);
+    await dev.printed(/website: running/);
+    await rm(own, { recursive: true });
+    await dev.printed(/website: removed/);
+  });
+
+  it("ends on Ctrl-C, and leaves nothing", async () => {
+    dev.interrupt();
+    assert.equal(await dev.ended(), 130, dev.stderr);
+    assert.deepEqual(await processesNaming(folder), []);
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.startsWith("argosy")),
+      [],
+    );
+  });
+});

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { builtIn } from "../../cli/builtIn";
+import { type ControlPlane, startControlPlane } from "../../cli/controlPlane";
+import { connectionFromKubeconfig } from "../../cli/kubeconfig";
+import { steps } from "../../cli/scene/steps";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import { CommandProcess, processesNaming } from "./cliProcess";
+
+const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+const NAMESPACE = builtIn("v1", "Namespace");
+
+describe("npm start", function () {
+  this.timeout(180_000);
+  let folder: string;
+  let command: CommandProcess | undefined;
+
+  beforeEach(async () => {
+    folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-start-")));
+  });
+  afterEach(async () => {
+    command?.kill();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  function start(...args: string[]): CommandProcess {
+    command = new CommandProcess("npm", ["start", "--silent", "--", ...args], folder);
+    return command;
+  }
+
+  async function assertNothingIsLeft(): Promise<void> {
+    assert.deepEqual(await processesNaming(folder), []);
+    // What Node itself keeps there is none of ours.
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.startsWith("argosy")),
+      [],
+    );
+  }
+
+  it("plays the scene, every step of which holds, and leaves nothing", async () => {
+    const scene = start();
+    assert.equal(await scene.ended(), 0, scene.stdout + scene.stderr);
+    const held = scene.stdout.split("\n").filter((line) => /^✔ +\d+ ms {2}/.test(line));
+    assert.equal(held.length, steps.length);
+    assert.match(scene.stdout, new RegExp(`^${steps.length} steps held, in .* s$`, "m"));
+    await assertNothingIsLeft();
+  });
+
+  it("ends on Ctrl-C in the middle, and leaves nothing", async () => {
+    const scene = start();
+    await scene.printed(/a handler that crashes/);
+    scene.interrupt();
+    assert.equal(await scene.ended(), 130, scene.stderr);
+    await assertNothingIsLeft();
+  });
+
+  describe("on a cluster of the user's", () => {
+    let controlPlane: ControlPlane;
+    let client: KubernetesClient;
+
+    before(async () => {
+      controlPlane = await startControlPlane();
+      client = new KubernetesClient(await connectionFromKubeconfig(controlPlane.kubeconfig));
+    });
+    after(async () => {
+      client?.close();
+      await controlPlane?.stop();
+    });
+
+    const scenesNamespaces = async () => {
+      const names: string[] = [];
+      await client.list(NAMESPACE, {}, (items) => names.push(...items.map(({ metadata }) => metadata.name)));
+      return names.filter((name) => name.startsWith("argosy"));
+    };
+
+    it("removes what it has made, also after Ctrl-C", async () => {
+      const scene = start("--kubeconfig", controlPlane.kubeconfig);
+      await scene.printed(/others are not held up/);
+      assert.equal((await scenesNamespaces()).length, 1);
+      scene.interrupt();
+      assert.equal(await scene.ended(), 130, scene.stderr);
+      assert.deepEqual(await scenesNamespaces(), []);
+      assert.equal(await client.get(CRD, { name: "memcacheds.cache.example.com" }), undefined);
+      await assertNothingIsLeft();
+    });
+
+    it("does not touch a CRD that is somebody else's", async () => {
+      await client.create(CRD, {
+        apiVersion: CRD.apiVersion,
+        kind: CRD.kind,
+        metadata: { name: "memcacheds.cache.example.com" },
+        spec: {
+          group: "cache.example.com",
+          scope: "Namespaced",
+          names: { kind: "Memcached", plural: "memcacheds" },
+          versions: [
+            { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } },
+          ],
+        },
+      });
+      const scene = start("--kubeconfig", controlPlane.kubeconfig);
+      assert.equal(await scene.ended(), 1);
+      assert.match(scene.stderr, /memcacheds\.cache\.example\.com that is not from here/);
+      assert.deepEqual(await scenesNamespaces(), []);
+    });
+  });
+});
