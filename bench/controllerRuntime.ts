@@ -1,0 +1,34 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { runCommand, tellWhile } from "./command";
+import { startOperator } from "./operatorProcess";
+import type { Peer } from "./peer";
+
+const FOLDER = join(__dirname, "peers", "controller-runtime");
+
+/** The peer on controller-runtime, the Go library of Kubebuilder and the Operator SDK, as it is out of the box. */
+export function createControllerRuntimePeer(): Peer {
+  return createPeer("controller-runtime", ["--workers=1"]);
+}
+
+/** The same operator with as many reconciles at once as Argosy's default, and client limits that no work here reaches. */
+export function createRaisedControllerRuntimePeer(): Peer {
+  return createPeer("controller-runtime-raised", ["--workers=16", "--qps=1000", "--burst=2000"]);
+}
+
+function createPeer(name: "controller-runtime" | "controller-runtime-raised", args: readonly string[]): Peer {
+  let program = "";
+  return {
+    name,
+    async prepare({ cache, progress, signal }) {
+      program = join(cache, "memcached-controller-runtime");
+      const options = { folder: FOLDER, signal, env: { GOTOOLCHAIN: "local", GOWORK: "off" } };
+      const build = () =>
+        runCommand("go", ["build", "-trimpath", "-ldflags", "-s -w", "-o", program, "."], options);
+      // Go's own cache sees what has changed; only the first build takes long.
+      if (existsSync(program)) await build();
+      else await tellWhile(progress, "controller-runtime: building its operator with Go, once", build);
+    },
+    start: async (start) => startOperator({ ...start, program, args, readyText: "Starting workers" }),
+  };
+}

@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+import { ChildProcessTransport } from "../../../runtime/childProcessTransport";
+import { Controller } from "../../../runtime/controller";
+import type { Operator } from "../../../runtime/definition";
+import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
+
+/** What the benchmark writes down for its Argosy process, as JSON. */
+export interface Settings {
+  readonly operator: Operator;
+  readonly connection: ClusterConnection;
+  /** The namespace of the Lease. */
+  readonly namespace: string;
+}
+
+// The engine as one process out of one bundle, as in its runner: no TypeScript compiler, no Pulumi in memory.
+const { operator, connection, namespace } = JSON.parse(
+  readFileSync(process.argv[2] ?? "", "utf8"),
+) as Settings;
+const { folder, handler, env } = operator;
+const controller = new Controller({
+  operator,
+  connection,
+  namespace,
+  transport: new ChildProcessTransport({ command: handler.command, folder, env }),
+  identity: `benchmark-${process.pid}`,
+  onNotice: (notice) => console.log(notice),
+  onReport: ({ name, failure }) => {
+    if (failure) console.log(`${name}: ${failure.message}`);
+  },
+});
+process.once("SIGTERM", () => void controller.stop());
+void controller.start();

@@ -1,0 +1,81 @@
+import { cpus, totalmem } from "node:os";
+import { type Figures, figureNames, type RunFigures, ratios } from "./figures";
+import { memoryMethod } from "./memory";
+
+/** The work that every operator did. */
+export interface Work {
+  /** Objects created one by one. */
+  readonly objects: number;
+  /** Objects created all at once. */
+  readonly burst: number;
+  readonly rounds: number;
+}
+
+const headings: Readonly<Record<keyof Figures, string>> = {
+  p50Ms: "p50 ms",
+  p99Ms: "p99 ms",
+  burstP99Ms: "burst p99 ms",
+  perSecond: "changes/s",
+  idleMiB: "idle MiB",
+  loadedMiB: "loaded MiB",
+};
+
+/** The machine, in a line: figures of two machines are not comparable. */
+export function describeMachine(): string {
+  const processors = cpus();
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
+  const model = processors[0]?.model.trim() || "unknown processor";
+  return `${processors.length} x ${model}, ${memory}, ${process.platform} ${process.arch}, Node ${process.version}`;
+}
+
+/** The table, with Argosy's figures divided by each peer's below it. */
+export function formatTable(runs: readonly RunFigures[], work: Work, machine: string): string {
+  const argosy = runs.find(({ name }) => name === "argosy");
+  const peers = argosy ? runs.filter((run) => run !== argosy) : [];
+  const rows = [
+    ["", ...figureNames.map((name) => headings[name])],
+    ...runs.map((run) => [run.name, ...figureNames.map((name) => formatFigure(run[name]))]),
+  ];
+  if (argosy && peers.length > 0) {
+    rows.push([], ["argosy's figure / peer's"]);
+    for (const peer of peers) {
+      const ratio = ratios(argosy, peer);
+      rows.push([peer.name, ...figureNames.map((name) => ratio[name].toFixed(2))]);
+    }
+  }
+  return [...alignColumns(rows), "", ...explain(work, machine)].join("\n");
+}
+
+/** The figures for programs: one line of JSON. */
+export function formatJson(runs: readonly RunFigures[], work: Work, machine: string): string {
+  const rounded = runs.map((run) => ({
+    name: run.name,
+    ...Object.fromEntries(figureNames.map((name) => [name, Math.round(run[name] * 100) / 100])),
+  }));
+  return JSON.stringify({ runs: rounded, rounds: work.rounds, machine });
+}
+
+function explain({ objects, burst, rounds }: Work, machine: string): string[] {
+  return [
+    `p50, p99: from just before the create call to the Deployment, ${objects} Memcacheds one by one.`,
+    `burst p99, changes/s: ${burst} Memcacheds created at once.`,
+    `memory: ${memoryMethod}; idle before the first object, loaded with the ${burst}.`,
+    `Medians of ${rounds} ${rounds === 1 ? "round" : "rounds"} on one API server, one operator at a time. ${machine}`,
+  ];
+}
+
+/** Three significant digits, or all digits before the point. */
+function formatFigure(value: number): string {
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(value, 0.01))));
+  return value.toFixed(digits);
+}
+
+function alignColumns(rows: readonly (readonly string[])[]): string[] {
+  const width = (column: number): number => Math.max(...rows.map((row) => (row[column] ?? "").length));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (column === 0 ? cell.padEnd(width(column)) : cell.padStart(width(column) + 2)))
+      .join("")
+      .trimEnd(),
+  );
+}

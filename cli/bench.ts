@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { BenchmarkError, runBenchmark } from "../bench/benchmark";
+import { type RunName, runNames } from "../bench/peer";
+import { createPeers } from "../bench/peers";
+import { describeMachine, formatJson, formatTable } from "../bench/report";
+import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
+import { runCommand } from "./command";
+import { CommandError } from "./commandError";
+import { startControlPlane } from "./controlPlane";
+import { cacheDirectory } from "./controlPlane/cache";
+import { loadOperators } from "./operators";
+import { PROJECT_FOLDER } from "./tools";
+
+interface Options {
+  readonly objects: number;
+  readonly burst: number;
+  readonly rounds: number;
+  readonly peers: readonly RunName[];
+  readonly json?: true;
+}
+
+/** `npm run bench`: the same work by Argosy and by its peers, as a table. */
+export function main(args: readonly string[]): Promise<void> {
+  const program = new Command("npm run bench --")
+    .description(
+      "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: " +
+        "latency, rate and memory, as a table. Standard error tells how far it is.",
+    )
+    .option("--objects <n>", "Memcacheds created one by one", positiveInteger, 200)
+    .option("--burst <n>", "Memcacheds created at once", positiveInteger, 1000)
+    .option("--rounds <n>", "rounds; the figures are their medians", positiveInteger, 2)
+    .addOption(
+      new Option("--peers <names>", "only these operators, separated by commas")
+        .argParser(runNameList)
+        .default(runNames, "all"),
+    )
+    .option("--json", "print JSON instead of the table");
+  return runCommand<Options>(program, args, bench);
+}
+
+async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Promise<number> {
+  const memcached = loadOperators(join(PROJECT_FOLDER, "handlers")).find(({ name }) => name === "memcached");
+  if (!memcached) throw new CommandError("handlers/memcached is missing: the work is its custom resource.");
+  try {
+    const runs = await runBenchmark({
+      peers: createPeers(memcached).filter(({ name }) => peers.includes(name)),
+      work,
+      crd: buildCustomResourceDefinition(memcached),
+      cache: join(cacheDirectory(), "bench"),
+      startControlPlane: () => startControlPlane({ onProgress: progress, signal }),
+      progress,
+      signal,
+    });
+    const format = json ? formatJson : formatTable;
+    process.stdout.write(`${format(runs, work, describeMachine())}\n`);
+    return 0;
+  } catch (error) {
+    if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
+    throw error;
+  }
+}
+
+function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+function positiveInteger(text: string): number {
+  if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError("It must be a whole number above 0.");
+  return Number(text);
+}
+
+function runNameList(text: string): RunName[] {
+  const names = text.split(",");
+  const isRunName = (name: string): name is RunName => (runNames as readonly string[]).includes(name);
+  if (!names.every(isRunName)) throw new InvalidArgumentError(`The operators are ${runNames.join(", ")}.`);
+  return names;
+}
