@@ -125,7 +125,7 @@ export class ChildIndex {
     const held: (() => void)[] = [];
     this.writing.set(key, held);
     // Until the answer says so, nobody knows what is applied: a write whose answer is lost may have been done.
-    //X delete this.byKey.get(key)?.applied;
+    delete this.byKey.get(key)?.applied;
     try {
       const result = await write();
       if (!result.object) this.drop(key);
@@ -222,7 +222,7 @@ export class ChildIndex {
     record.resourceVersion = metadata.resourceVersion;
     const entry = applyEntry(object, fieldManager);
     // The time too: another leader of this operator, or a late write of a former one, applies the same fields.
-    record.ownedFields = fingerprint([entry?.fieldsV1]);
+    record.ownedFields = fingerprint([entry?.fieldsV1, entry?.time]);
     record.deleting = metadata.deletionTimestamp !== undefined;
     this.byKey.set(key, record);
     const siblings = this.byOwner.get(owner.uid) ?? new Set();
