@@ -123,6 +123,8 @@ export class ChildWriter {
       throw new ReconcileFailure(
         "ChildConflict",
         `${nameOf(child)} is not ours: ${conflict}. Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`,
+        // Of a custom resource that was deleted and created anew: the garbage collector is about to remove it.
+        belongsToFormer(found, child) ? { retryAfterSeconds: 1 } : {},
       );
     }
     return !found.metadata.managedFields?.some((entry) => entry.manager === this.options.fieldManager);
@@ -185,6 +187,13 @@ function describe(
 
 function nameOf({ manifest }: DesiredChild): string {
   return `${manifest.kind} ${formatName(manifest.metadata)}`;
+}
+
+/** Whether an object belongs to another custom resource of the same kind and name as the child's. */
+function belongsToFormer(found: KubernetesObject, { manifest }: DesiredChild): boolean {
+  const [ours] = manifest.metadata.ownerReferences ?? [];
+  const theirs = found.metadata.ownerReferences?.find(({ controller }) => controller);
+  return ours !== undefined && theirs?.kind === ours.kind && theirs.name === ours.name;
 }
 
 /** The API server's "no" to a child as a failure that its author can act on; undefined for any other error. */

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { always, eventually } from "./support/eventually";
+import { clusterRole, configMap, inNamespace, namespace, priorityClass } from "./support/manifests";
+import { answering, conditionOf, useOperator } from "./support/useOperator";
+
+describe("the engine, when an object is deleted", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "finalize-test",
+    finalize: true,
+    children: [{ apiVersion: "v1", kind: "ConfigMap" }],
+  });
+  const finalizer = "argosy.dev/finalize-test";
+  const finalizersOf = async (name: string) =>
+    (await bench.api.get(bench.operator.object(name, {}, bench.namespace))).metadata.finalizers;
+
+  it("has its finalizer there before the first child", async () => {
+    const object = await bench.applyObject("before", answering({ ...configMap("before"), nonsense: 1 }));
+    await bench.failed(object, "ChildRefused");
+    assert.deepEqual(await finalizersOf("before"), [finalizer]);
+  });
+
+  it("leaves the finalizers of others alone", async () => {
+    const object = await bench.applied("shared", answering());
+    await bench.api.patch(object, { metadata: { finalizers: ["example.com/other", finalizer] } });
+    await bench.api.delete(object);
+    await eventually(async () => assert.deepEqual(await finalizersOf("shared"), ["example.com/other"]));
+    const calls = bench.operator.calls("shared").length;
+    await always(() => assert.equal(bench.operator.calls("shared").length, calls), { forMs: 500 });
+    await bench.api.patch(object, { metadata: { finalizers: [] } });
+    await eventually(() => bench.api.assertGone(object));
+  });
+
+  it("asks the handler to finalize until it has finalized, at the time that the handler names", async () => {
+    const child = inNamespace(configMap("asked"), bench.namespace);
+    const notYet = { answer: { finalized: false, requeueAfterSeconds: 1, status: { step: "cleaning" } } };
+    const object = await bench.applied("asked", { ...answering(configMap("asked")), finalize: notYet });
+    await bench.api.delete(object);
+    const asked = () => bench.operator.calls("asked").filter(({ event }) => event === "finalize");
+    await eventually(() => assert.ok(asked().length >= 2));
+    assert.equal(asked()[0]?.children[0]?.metadata.name, "asked", "is given the observed children");
+    const now = await bench.api.get(object);
+    assert.equal(conditionOf(now, "Ready").reason, "Finalizing");
+    assert.equal((now["status"] as { step?: string }).step, "cleaning");
+    await bench.api.get(child);
+
+    bench.operator.plan("asked", { finalize: { answer: { finalized: true } } });
+    await eventually(() => bench.api.assertGone(object));
+    // The garbage collector's work: our owner reference says whose it is.
+    await eventually(() => bench.api.assertGone(child));
+  });
+
+  it("tries again where the handler fails to finalize, and the object says so", async () => {
+    const object = await bench.applied("fails", { ...answering(), finalize: { exitCode: 3 } });
+    await bench.api.delete(object);
+    const { message } = await bench.failed(object, "HandlerCrashed");
+    assert.match(message, /exit code 3/);
+    bench.operator.plan("fails", { finalize: { answer: { finalized: true } } });
+    await eventually(() => bench.api.assertGone(object));
+  });
+
+  it("does nothing while the object is paused", async () => {
+    const object = await bench.applied("paused", answering());
+    await bench.api.annotate(object, { "argosy.dev/paused": "true" });
+    await eventually(() => assert.equal(bench.engine.reportsOf("paused").at(-1)?.skipped, "paused"));
+    await bench.api.delete(object);
+    await always(() => bench.api.get(object));
+    assert.ok(bench.operator.calls("paused").every(({ event }) => event === "reconcile"));
+    await bench.api.annotate(object, { "argosy.dev/paused": null });
+    await eventually(() => bench.api.assertGone(object));
+  });
+
+  it("takes an object that is deleted while it is handled for what it is", async () => {
+    const object = await bench.applyObject("vanishes", { ...answering(configMap("vanishes")), delayMs: 700 });
+    await eventually(() => assert.equal(bench.operator.calls("vanishes").length, 1));
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    await always(() => bench.api.assertGone(inNamespace(configMap("vanishes"), bench.namespace)));
+    assert.deepEqual(bench.failuresOf("vanishes"), []);
+  });
+
+  it("finalizes in foreground deletion too", async () => {
+    const object = await bench.applied("foreground", answering(configMap("foreground")));
+    await bench.api.delete(object, "Foreground");
+    await eventually(() => bench.api.assertGone(object));
+    assert.equal(bench.operator.calls("foreground").at(-1)?.event, "finalize");
+    await bench.api.assertGone(inNamespace(configMap("foreground"), bench.namespace));
+  });
+});
+
+describe("the engine, when an object with children elsewhere is deleted", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "elsewhere-test",
+    children: [
+      { apiVersion: "v1", kind: "ConfigMap" },
+      { apiVersion: "v1", kind: "Namespace" },
+      { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
+      { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass" },
+    ],
+  });
+  const finalizer = "argosy.dev/elsewhere-test";
+
+  it("deletes what no owner reference covers, then drops our finalizer", async () => {
+    const elsewhere = await bench.api.newNamespace("elsewhere");
+    const name = bench.namespace;
+    const children = [
+      inNamespace(configMap("far"), elsewhere),
+      clusterRole(name),
+      priorityClass(name, 7),
+      namespace(`${name}-own`),
+    ];
+    const near = configMap("near");
+    const object = await bench.applied("leaves", answering(near, ...children));
+    assert.deepEqual(object.metadata.finalizers, [finalizer]);
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    for (const child of children) {
+      const left = await bench.api.find(child);
+      // A namespace takes its time, once it is deleted.
+      assert.ok(!left || left.metadata.deletionTimestamp, `${child.kind} is left`);
+    }
+    await eventually(() => bench.api.assertGone(inNamespace(near, bench.namespace)));
+    assert.ok(bench.operator.calls("leaves").every(({ event }) => event === "reconcile"));
+  });
+
+  it("has its finalizer there before the first of them", async () => {
+    const role = { ...clusterRole(`${bench.namespace}-before`), rules: "nonsense" };
+    const object = await bench.applyObject("before", answering(role));
+    await bench.failed(object, "ChildRefused");
+    assert.deepEqual((await bench.api.get(object)).metadata.finalizers, [finalizer]);
+  });
+
+  it("needs no finalizer, and sets none, where every child can have an owner reference", async () => {
+    const object = await bench.applied("near", answering(configMap("near")));
+    assert.deepEqual(object.metadata.finalizers ?? [], []);
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(inNamespace(configMap("near"), bench.namespace)));
+  });
+
+  it("sets no finalizer, and makes no child, where the object is deleted while it is handled", async () => {
+    const role = clusterRole(`${bench.namespace}-vanishes`);
+    const object = await bench.applyObject("vanishes", { ...answering(role), delayMs: 700 });
+    await eventually(() => assert.equal(bench.operator.calls("vanishes").length, 1));
+    await bench.api.delete(object);
+    await always(() => bench.api.assertGone(role), { forMs: 1_500 });
+    await bench.api.assertGone(object);
+    assert.deepEqual(bench.failuresOf("vanishes"), []);
+  });
+
+  it("deletes nothing of others that is only labelled as the object's", async () => {
+    const name = `${bench.namespace}-spoofed`;
+    const object = await bench.applied("spoofed", answering(clusterRole(`${name}-own`)));
+    const labels = {
+      "argosy.dev/operator": "elsewhere-test",
+      "argosy.dev/owner-uid": object.metadata.uid,
+    };
+    const annotations = { "argosy.dev/owner": `${bench.namespace}/spoofed` };
+    const spoofed = await bench.api.create({ ...clusterRole(name), metadata: { name, labels, annotations } });
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    assert.deepEqual(await bench.api.get(spoofed), spoofed);
+    await bench.api.assertGone(clusterRole(`${name}-own`));
+  });
+});

@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { always, eventually } from "./support/eventually";
+import { clusterRole, configMap, inNamespace } from "./support/manifests";
+import { answering, useOperator } from "./support/useOperator";
+
+describe("the engine owns children", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "ownership-test",
+    children: [
+      { apiVersion: "v1", kind: "ConfigMap" },
+      { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
+    ],
+  });
+  const here = (name: string) => inNamespace(configMap(name), bench.namespace);
+  const assertUntouched = async (before: KubernetesObject) =>
+    assert.deepEqual(await bench.api.get(before), before);
+
+  it("by a controller owner reference with the object's uid", async () => {
+    const object = await bench.applied("referenced", answering(configMap("referenced")));
+    const { apiVersion, kind, metadata } = object;
+    const child = await bench.api.get(here("referenced"));
+    assert.deepEqual(child.metadata.ownerReferences, [
+      {
+        apiVersion,
+        kind,
+        name: "referenced",
+        uid: metadata.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]);
+    assert.equal(child.metadata.labels?.["argosy.dev/operator"], "ownership-test");
+    assert.deepEqual(object.metadata.finalizers ?? [], [], "needs no finalizer");
+  });
+
+  it("by a label with the object's uid where Kubernetes allows no reference", async () => {
+    const elsewhere = await bench.api.newNamespace("elsewhere");
+    const role = clusterRole(`${bench.namespace}-labelled`);
+    const far = inNamespace(configMap("labelled"), elsewhere);
+    const { metadata } = await bench.applied("labelled", answering(role, far));
+    for (const child of [role, far]) {
+      const { labels, annotations, ownerReferences } = (await bench.api.get(child)).metadata;
+      assert.equal(labels?.["argosy.dev/owner-uid"], metadata.uid);
+      assert.equal(annotations?.["argosy.dev/owner"], `${bench.namespace}/labelled`);
+      assert.equal(ownerReferences, undefined);
+    }
+    await bench.api.delete(far);
+    await eventually(() => bench.api.get(far));
+    await bench.api.delete(role);
+    await eventually(() => bench.api.get(role));
+  });
+
+  it("and refuses an object of that name that is not ours, which stays untouched, as do its siblings", async () => {
+    const foreign = await bench.api.create(inNamespace(configMap("taken", { theirs: "1" }), bench.namespace));
+    const object = await bench.applyObject("taken", answering(configMap("taken", { ours: "1" })));
+    const { message } = await bench.failed(object, "ChildConflict");
+    assert.match(message, /ConfigMap .*taken is not ours/);
+    assert.match(message, /argosy.dev\/adopt=true/);
+    await assertUntouched(foreign);
+    await bench.api.delete(object);
+    await always(() => assertUntouched(foreign));
+  });
+
+  it("and refuses one with the same content too", async () => {
+    const foreign = await bench.api.create(inNamespace(configMap("same", { a: "1" }), bench.namespace));
+    const object = await bench.applyObject("same", answering(configMap("same", { a: "1" })));
+    await bench.failed(object, "ChildConflict");
+    await assertUntouched(foreign);
+  });
+
+  it("and refuses one elsewhere that is not ours", async () => {
+    const elsewhere = await bench.api.newNamespace("elsewhere");
+    const foreign = await bench.api.create(inNamespace(configMap("far", { theirs: "1" }), elsewhere));
+    const object = await bench.applyObject("far", answering(inNamespace(configMap("far"), elsewhere)));
+    await bench.failed(object, "ChildConflict");
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    await assertUntouched(foreign);
+  });
+
+  it("and adopts it where it is annotated argosy.dev/adopt", async () => {
+    const foreign = await bench.api.create(
+      inNamespace(configMap("offered", { theirs: "1" }), bench.namespace),
+    );
+    const object = await bench.applyObject("adopts", answering(configMap("offered", { ours: "1" })));
+    await bench.failed(object, "ChildConflict");
+    await bench.api.annotate(foreign, { "argosy.dev/adopt": "true" });
+    await bench.reconcileAgain(object);
+    const { metadata } = await bench.ready(object);
+    const adopted = await bench.api.get(foreign);
+    assert.equal(adopted.metadata.uid, foreign.metadata.uid);
+    assert.deepEqual(adopted["data"], { ours: "1", theirs: "1" });
+    assert.equal(adopted.metadata.ownerReferences?.[0]?.uid, metadata.uid);
+    assert.equal(bench.engine.reportsOf("adopts").at(-1)?.changes[0]?.verb, "adopted");
+  });
+
+  it("and refuses a child that is owned by another custom resource, annotated for adoption or not", async () => {
+    await bench.applied("first", answering(configMap("wanted", { of: "first" })));
+    const object = await bench.applyObject("second", answering(configMap("wanted", { of: "second" })));
+    const { message } = await bench.failed(object, "ChildConflict");
+    assert.match(message, /it belongs to OwnershipTest first/);
+    await bench.api.annotate(here("wanted"), { "argosy.dev/adopt": "true" });
+    await bench.reconcileAgain(object);
+    await bench.failed(object, "ChildConflict");
+    assert.deepEqual((await bench.api.get(here("wanted")))["data"], { of: "first" });
+  });
+
+  it("and refuses a child elsewhere that is owned by another custom resource", async () => {
+    const role = clusterRole(`${bench.namespace}-wanted`);
+    const first = await bench.applied("far-first", answering(role));
+    const object = await bench.applyObject("far-second", answering(role));
+    const { message } = await bench.failed(object, "ChildConflict");
+    assert.match(message, /it belongs to .*\/far-first/);
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    const { labels } = (await bench.api.get(role)).metadata;
+    assert.equal(labels?.["argosy.dev/owner-uid"], first.metadata.uid);
+  });
+
+  it("and takes back its own child whose owner reference was taken away", async () => {
+    const { metadata } = await bench.applied("stripped", answering(configMap("stripped")));
+    await bench.api.patch(here("stripped"), { metadata: { ownerReferences: [] } });
+    await eventually(async () => {
+      const { ownerReferences } = (await bench.api.get(here("stripped"))).metadata;
+      assert.equal(ownerReferences?.[0]?.uid, metadata.uid);
+    });
+  });
+
+  it("and never prunes what is not ours", async () => {
+    const object = await bench.applied("prunes", answering(configMap("prunes")));
+    const { uid } = object.metadata;
+    const { apiVersion, kind } = object;
+    const reference = { apiVersion, kind, name: "prunes", uid };
+    const labels = { "argosy.dev/operator": "ownership-test", "argosy.dev/owner-uid": uid };
+    const annotations = { "argosy.dev/owner": `${bench.namespace}/prunes` };
+    const bystanders = await Promise.all(
+      [
+        configMap("bystander"),
+        configMap("spoofed-operator", {}, { labels: { "argosy.dev/operator": "ownership-test" } }),
+        configMap("spoofed-owner", {}, { labels, annotations }),
+        configMap("dependent", {}, { ownerReferences: [reference] }),
+      ].map((manifest) => bench.api.create(inNamespace(manifest, bench.namespace))),
+    );
+    await bench.reconcileAgain(object);
+    await bench.applied("prunes", answering());
+    await bench.api.assertGone(here("prunes"));
+    for (const bystander of bystanders) await assertUntouched(bystander);
+    assert.ok(bench.operator.calls("prunes").every(({ children }) => children.length <= 1));
+  });
+
+  it("and gives a recreated object children of its own once those of the old one have gone", async () => {
+    const object = await bench.applied("phoenix", answering(configMap("phoenix", { life: "1" })));
+    await bench.api.delete(object);
+    const again = await bench.applied("phoenix", answering(configMap("phoenix", { life: "2" })));
+    assert.notEqual(again.metadata.uid, object.metadata.uid);
+    const child = await bench.api.get(here("phoenix"));
+    assert.equal(child.metadata.ownerReferences?.[0]?.uid, again.metadata.uid);
+    assert.deepEqual(child["data"], { life: "2" });
+  });
+});

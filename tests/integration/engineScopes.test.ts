@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { always, eventually } from "./support/eventually";
+import { clusterRole, configMap, inNamespace } from "./support/manifests";
+import { answering, useOperator } from "./support/useOperator";
+
+describe("the engine of an operator with a list of namespaces", function () {
+  this.timeout(60_000);
+  const namespaces = ["scope-test-one", "scope-test-two"];
+  const bench = useOperator({ name: "scope-test", namespaces });
+
+  it("needs no right outside of them, and handles the objects of each", async () => {
+    for (const namespace of namespaces) {
+      const object = await bench.applyObject("inside", answering(configMap("inside")), namespace);
+      await bench.ready(object);
+      const child = inNamespace(configMap("inside"), namespace);
+      await bench.api.delete(child);
+      await eventually(() => bench.api.get(child));
+    }
+    const bindings = await bench.api.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
+    assert.deepEqual(
+      bindings.filter(({ metadata }) => metadata.name.includes("scope-test")),
+      [],
+    );
+  });
+
+  it("leaves objects elsewhere alone", async () => {
+    const object = await bench.applyObject("outside", answering(configMap("outside")));
+    await always(async () => assert.equal((await bench.api.get(object))["status"], undefined));
+    assert.deepEqual(bench.operator.calls("outside"), []);
+  });
+
+  it("makes children in each of them, and cleans up", async () => {
+    const [one = "", two = ""] = namespaces;
+    const far = inNamespace(configMap("far"), two);
+    const object = await bench.ready(await bench.applyObject("far", answering(far), one));
+    await bench.api.get(far);
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    await bench.api.assertGone(far);
+  });
+
+  it("refuses a child in any other", async () => {
+    const [one] = namespaces;
+    const far = inNamespace(configMap("further"), "default");
+    const object = await bench.applyObject("further", answering(far), one);
+    const { message } = await bench.failed(object, "InvalidAnswer");
+    assert.match(message, /namespace default, which operator.ts does not list/);
+  });
+});
+
+describe("the engine of an operator whose custom resource is cluster-scoped", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "global-test",
+    scope: "Cluster",
+    children: [
+      { apiVersion: "v1", kind: "ConfigMap" },
+      { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
+    ],
+  });
+  const applyGlobal = (name: string, ...children: object[]) =>
+    bench.api.apply(bench.operator.object(name, answering(...children)));
+
+  it("owns children with and without a namespace by reference, heals them, and prunes them", async () => {
+    const children = [inNamespace(configMap("global"), bench.namespace), clusterRole(bench.namespace)];
+    const object = await bench.ready(await applyGlobal("owner", ...children));
+    assert.deepEqual(object.metadata.finalizers ?? [], []);
+    for (const child of children) {
+      const { uid, ownerReferences } = (await bench.api.get(child)).metadata;
+      assert.equal(ownerReferences?.[0]?.uid, object.metadata.uid);
+      await bench.api.delete(child);
+      await eventually(async () => assert.notEqual((await bench.api.get(child)).metadata.uid, uid));
+    }
+    await bench.ready(await applyGlobal("owner"));
+    for (const child of children) await bench.api.assertGone(child);
+  });
+
+  it("leaves its children to the garbage collector when it is deleted", async () => {
+    const children = [
+      inNamespace(configMap("cascade"), bench.namespace),
+      clusterRole(`${bench.namespace}-c`),
+    ];
+    const object = await bench.ready(await applyGlobal("cascade", ...children));
+    await bench.api.delete(object);
+    for (const child of children) await eventually(() => bench.api.assertGone(child), { timeoutMs: 50_000 });
+  });
+
+  it("refuses a child that needs a namespace and has none", async () => {
+    const object = await applyGlobal("homeless", configMap("homeless"));
+    const { message } = await bench.failed(object, "InvalidAnswer");
+    assert.match(message, /needs a metadata.namespace/);
+  });
+
+  it("writes its Events", async () => {
+    const object = await bench.ready(
+      await applyGlobal("told", inNamespace(configMap("told"), bench.namespace)),
+    );
+    await eventually(async () => {
+      const events = await bench.api.list("events.k8s.io/v1", "Event", "default");
+      const about = events.filter(
+        (event) => (event["regarding"] as { uid?: string }).uid === object.metadata.uid,
+      );
+      assert.equal(about.length, 1);
+    });
+  });
+});

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import type { Condition, KubernetesObject } from "../../runtime/kubernetes/objects";
+import { always, eventually } from "./support/eventually";
+import { configMap, deployment, inNamespace } from "./support/manifests";
+import type { ObjectPlan } from "./support/testOperator";
+import { answering, conditionOf, statusOf, useOperator } from "./support/useOperator";
+
+/** A condition of the handler's, or of a foreign controller's. */
+function condition(type: string, message = "so it is"): Condition {
+  const lastTransitionTime = "2024-01-01T00:00:00Z";
+  return { type, status: "True", reason: "Because", message, lastTransitionTime };
+}
+
+function saying(status: object, ...children: object[]): ObjectPlan {
+  return { answer: { ...answering(...children).answer, status: { ...status } } };
+}
+
+describe("the engine patches the status", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "status-test",
+    children: [
+      { apiVersion: "v1", kind: "ConfigMap" },
+      { apiVersion: "apps/v1", kind: "Deployment" },
+    ],
+  });
+  const versionOf = async (object: KubernetesObject) =>
+    (await bench.api.get(object)).metadata.resourceVersion;
+
+  it("with observedGeneration, the conditions and the handler's fields", async () => {
+    const object = await bench.applied("whole", saying({ colour: "red", parts: { wheels: 4 } }));
+    const { observedGeneration, conditions, ...fields } = statusOf(object);
+    assert.equal(observedGeneration, object.metadata.generation);
+    assert.deepEqual(
+      (conditions as Condition[]).map(({ type, status }) => [type, status]),
+      [
+        ["Ready", "True"],
+        ["Reconciling", "False"],
+        ["Stalled", "False"],
+      ],
+    );
+    assert.deepEqual(fields, { colour: "red", parts: { wheels: 4 } });
+  });
+
+  it("only if it changed: over many reconciles the object stays as it is", async () => {
+    const child = inNamespace(configMap("still"), bench.namespace);
+    const status = { parts: { a: [1, { b: 2 }] } };
+    const object = await bench.applied("still", saying(status, configMap("still", { ours: "1" })));
+    const before = await versionOf(object);
+    const reports = () => bench.engine.reportsOf("still").length;
+    const patches = () => bench.engine.metric("argosy_api_requests_total", { method: "PATCH" });
+    await bench.idle();
+    const patched = await patches();
+    for (const by of ["one", "two", "three"]) {
+      const seen = reports();
+      await bench.api.patch(child, { data: { by } });
+      await eventually(() => assert.ok(reports() > seen));
+    }
+    await bench.idle();
+    assert.equal(await versionOf(object), before);
+    assert.equal(await patches(), patched);
+  });
+
+  it("and its own writes trigger nothing", async () => {
+    let step = 0;
+    const next = () => saying({ step: String(step++) });
+    const object = await bench.applied("quiet", next());
+    const calls = bench.operator.calls("quiet").length;
+    await always(() => assert.equal(bench.operator.calls("quiet").length, calls));
+    await bench.applied("quiet", next());
+    await always(() => assert.equal(bench.operator.calls("quiet").length, calls + 1));
+    assert.equal(statusOf(await bench.api.get(object))["step"], "1");
+  });
+
+  it("and a condition's lastTransitionTime moves only with its status", async () => {
+    const object = await bench.applied("steady", saying({ step: 1 }));
+    const { lastTransitionTime } = conditionOf(object, "Ready");
+    // The times are of whole seconds.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const later = await bench.applied("steady", saying({ step: 2 }));
+    assert.equal(conditionOf(later, "Ready").lastTransitionTime, lastTransitionTime);
+    await bench.applyObject("steady", { exitCode: 1 });
+    const failed = await bench.failed(object, "HandlerCrashed");
+    assert.notEqual(failed.lastTransitionTime, lastTransitionTime);
+  });
+
+  it("and fields that the handler no longer answers disappear", async () => {
+    const given = { goes: 1, parts: { stays: 1, goes: 1 }, conditions: [condition("Goes")] };
+    await bench.applied("shrinks", saying(given));
+    const object = await bench.applied("shrinks", saying({ parts: { stays: 1 } }));
+    const { observedGeneration: _, conditions, ...fields } = statusOf(object);
+    assert.deepEqual(fields, { parts: { stays: 1 } });
+    assert.equal((conditions as Condition[]).length, 3);
+    assert.equal(statusOf(await bench.applied("shrinks", { answer: { children: [] } }))["parts"], undefined);
+  });
+
+  it("and a condition of the handler's alone disappears when it is no longer answered", async () => {
+    const object = await bench.applied("single", saying({ conditions: [condition("Goes")] }));
+    bench.operator.plan("single", saying({}));
+    await bench.reconcileAgain(object);
+    assert.equal((statusOf(await bench.api.get(object))["conditions"] as Condition[]).length, 3);
+  });
+
+  it("and leaves fields and conditions of others alone, also when a reconcile fails", async () => {
+    const object = await bench.applied("foreign", saying({ ours: 1 }));
+    const theirs = (message: string) => ({ theirs: 1, conditions: [{ ...condition("Theirs", message) }] });
+    await bench.api.applyStatus(object, theirs("first"));
+    await bench.applied("foreign", saying({ ours: 2 }));
+    await bench.applyObject("foreign", { exitCode: 1 });
+    await bench.failed(object, "HandlerCrashed");
+    // Without force: this is refused where a field has become ours.
+    await bench.api.applyStatus(object, theirs("second"), { force: false });
+    const failed = await bench.api.get(object);
+    assert.equal(conditionOf(failed, "Theirs").message, "second");
+    assert.equal(statusOf(failed)["ours"], 2, "the last answer's fields stay while none comes");
+    const { theirs: kept } = statusOf(await bench.applied("foreign", saying({ ours: 3 })));
+    assert.equal(kept, 1);
+  });
+
+  it("and does not take over a condition that was there before the first reconcile", async () => {
+    const manifest = bench.operator.object("late", { exitCode: 1 }, bench.namespace);
+    const annotations = { "argosy.dev/paused": "true" };
+    const object = await bench.api.apply({ ...manifest, metadata: { ...manifest.metadata, annotations } });
+    await bench.api.applyStatus(object, { conditions: [{ ...condition("Theirs", "first") }] });
+    await bench.api.annotate(object, { "argosy.dev/paused": null });
+    await bench.failed(object, "HandlerCrashed");
+    const theirs = { conditions: [{ ...condition("Theirs", "second") }] };
+    await bench.api.applyStatus(object, theirs, { force: false });
+  });
+
+  it("and heals what somebody else has written over ours", async () => {
+    const object = await bench.applied("healed", saying({ ours: "right" }));
+    await bench.api.applyStatus(object, { ours: "wrong" });
+    await bench.reconcileAgain(object);
+    assert.equal(statusOf(await bench.api.get(object))["ours"], "right");
+  });
+
+  it("and says what is not ready yet, until every child is", async () => {
+    const hopeless = deployment("waits", { replicas: 1, paused: true });
+    const object = await bench.applyObject("waits", answering(hopeless));
+    const { message } = await bench.failed(object, "ChildrenNotReady");
+    assert.match(message, /Deployment waits has 0 of 1 replicas/);
+    assert.equal(conditionOf(await bench.api.get(object), "Reconciling").status, "True");
+    await bench.applied("waits", answering(deployment("waits", { replicas: 1, paused: false })));
+  });
+});
+
+describe("the engine checks the status against the schema that the author gave", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "schema-test",
+    statusSchema: { type: "object", properties: { size: { type: "integer" } } },
+  });
+
+  it("and takes what fits", async () => {
+    assert.equal(statusOf(await bench.applied("fits", saying({ size: 3 })))["size"], 3);
+  });
+
+  it("and refuses the whole answer where a field is unknown: the API server would drop it in silence", async () => {
+    const answer = saying({ size: 3, colour: "red" }, configMap("unwanted"));
+    const object = await bench.applyObject("unknown", answer);
+    const { message } = await bench.failed(object, "InvalidAnswer");
+    assert.match(message, /status.colour is not in the CRD's schema/);
+    assert.equal(statusOf(await bench.api.get(object))["size"], undefined);
+    await bench.api.assertGone(inNamespace(configMap("unwanted"), bench.namespace));
+  });
+
+  it("and refuses a value of another type", async () => {
+    const object = await bench.applyObject("mistyped", saying({ size: "three" }));
+    const { message } = await bench.failed(object, "InvalidAnswer");
+    assert.match(message, /status.size must be integer/);
+  });
+});

@@ -1,0 +1,26 @@
+import { ChildProcessTransport } from "../../../runtime/childProcessTransport";
+import { Controller } from "../../../runtime/controller";
+import type { ControllerProcessInput, ControllerProcessOutput } from "./controllerProcess";
+
+const tell = (output: ControllerProcessOutput) => void process.send?.(output);
+
+process.on("unhandledRejection", (reason) => tell({ fault: String(reason) }));
+process.on("uncaughtException", (error) => tell({ fault: String(error) }));
+// Whoever started us has gone.
+process.on("disconnect", () => process.exit());
+process.once("message", (input: ControllerProcessInput) => {
+  const { operator, connection, token, namespace, identity, leaseSeconds } = input;
+  const { handler, folder, env } = operator;
+  const controller = new Controller({
+    operator,
+    connection: { ...connection, token: () => token },
+    transport: new ChildProcessTransport({ command: handler.command, folder, env }),
+    namespace,
+    identity,
+    leaseSeconds,
+    onReport: ({ name, generation, result, skipped }) =>
+      tell({ report: { name, generation, result, ...(skipped && { skipped }) } }),
+    onNotice: (notice) => tell({ notice }),
+  });
+  void controller.start();
+});

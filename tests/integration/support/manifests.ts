@@ -1,0 +1,49 @@
+import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+
+/** Fields of a manifest's metadata beside its name. */
+export type Metadata = Partial<Manifest["metadata"]>;
+
+export function configMap(
+  name: string,
+  data: Record<string, string> = {},
+  metadata: Metadata = {},
+): Manifest {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { ...metadata, name }, data };
+}
+
+/** A Deployment that says nothing of its replicas. */
+export function deployment(name: string, spec: JsonObject = {}, metadata: Metadata = {}): Manifest {
+  const labels = { app: name };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { ...metadata, name },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: podSpec() }, ...spec },
+  };
+}
+
+export function job(name: string, image: string): Manifest {
+  const template = { spec: { ...podSpec(image), restartPolicy: "Never" } };
+  return { apiVersion: "batch/v1", kind: "Job", metadata: { name }, spec: { template } };
+}
+
+export function priorityClass(name: string, value: number): Manifest {
+  return { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value };
+}
+
+export function clusterRole(name: string): Manifest {
+  return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules: [] };
+}
+
+export function namespace(name: string): Manifest {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+}
+
+/** The same manifest in a namespace. */
+export function inNamespace(manifest: Manifest, namespace: string): Manifest {
+  return { ...manifest, metadata: { ...manifest.metadata, namespace } };
+}
+
+function podSpec(image = "example.com/worker:1"): JsonObject {
+  return { containers: [{ name: "main", image }] };
+}

@@ -1,0 +1,320 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError } from "../../../runtime/kubernetes/errors";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { Api, Reference } from "./api";
+import { eventually } from "./eventually";
+import { configMap, inNamespace } from "./manifests";
+import {
+  childrenOf,
+  FAILURES,
+  type PropertySpec,
+  RUNS_FILE,
+  type RunMark,
+  VERSION_FILE,
+} from "./propertyHandler";
+import { TcpProxy } from "./tcpProxy";
+import type { TestController, TestOperator } from "./testOperator";
+import { conditionOf, statusOf } from "./useOperator";
+
+/** What the test believes of one object. */
+interface Model {
+  readonly spec: PropertySpec;
+  /** Of one whose handler fails: what the last good spec has left. */
+  readonly left?: { readonly children: readonly Manifest[]; readonly value: number | undefined };
+}
+
+/** Another field manager's fields on an object, as long as that object lives. */
+interface Mark {
+  readonly uid: string;
+  readonly reference: Reference;
+}
+
+const FOREIGN = "foreign";
+const FOREIGN_CONDITION = "example.com/Foreign";
+const LEASE_SECONDS = 3;
+/** Failed objects come back late, and leases must be over. */
+const QUIET = { timeoutMs: 60_000 };
+const KINDS = ["ConfigMap", "Secret", "Service"];
+
+/** An operator at work, everybody who interferes with it, and what must be there when they are quiet. */
+export class PropertyWorld {
+  private readonly models = new Map<string, Model>();
+  private readonly marks: Mark[] = [];
+  private readonly conditions: Mark[] = [];
+  private bystanders: KubernetesObject[] = [];
+  private main: TestController | undefined;
+  private second: TestController | undefined;
+  private version = 1;
+  private started = 0;
+
+  private constructor(
+    private readonly operator: TestOperator,
+    private readonly proxy: TcpProxy,
+    private readonly namespace: string,
+    /** Where no owner reference reaches. */
+    readonly far: string,
+  ) {}
+
+  /** A world with nothing but bystanders in it, and one controller. */
+  static async begin(operator: TestOperator): Promise<PropertyWorld> {
+    const { api } = operator.cluster;
+    const proxy = await TcpProxy.start(operator.connection);
+    const [here, far] = [await api.newNamespace("property"), await api.newNamespace("property-far")];
+    const world = new PropertyWorld(operator, proxy, here, far);
+    writeFileSync(path.join(operator.operator.folder, VERSION_FILE), "1");
+    writeFileSync(path.join(operator.operator.folder, RUNS_FILE), "");
+    const labels = { app: "o-0", "argosy.dev/operator": operator.operator.name };
+    world.bystanders = await Promise.all(
+      [
+        inNamespace(configMap("bystander", { of: "others" }), here),
+        inNamespace(configMap("o-0-bystander", {}, { labels }), here),
+        inNamespace(configMap("bystander", {}, { labels }), far),
+        inNamespace(configMap("blocked-0", { value: "in the way" }), here),
+      ].map((manifest) => api.create(manifest)),
+    );
+    const blocked = { mode: "good", value: 0, maps: 1, secret: false, service: false, delayMs: 0 } as const;
+    await api.apply(world.manifest("blocked", blocked));
+    world.main = await world.start("main", proxy);
+    return world;
+  }
+
+  /** Creates an object or changes its spec. */
+  async put(name: string, spec: PropertySpec): Promise<void> {
+    const before = this.models.get(name);
+    let left = before?.left;
+    if (spec.mode !== "good" && !left) {
+      // What the failure leaves is known only of an object that has come to rest.
+      if (before) await eventually(() => this.assertRight(name), QUIET);
+      left = { children: this.childrenNow(name), value: before?.spec.value };
+    }
+    await this.api.apply(this.manifest(name, spec));
+    this.models.set(name, spec.mode === "good" || !left ? { spec } : { spec, left });
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.api.delete(this.reference(name));
+    await eventually(() => this.api.assertGone(this.reference(name)), QUIET);
+    this.models.delete(name);
+  }
+
+  /** Changes a field of a child that is the engine's. */
+  async editChild(name: string, pick: number): Promise<void> {
+    const child = this.pickHealed(name, pick);
+    if (!child) return;
+    const change =
+      child.kind === "Service" ? {} : { data: { value: Buffer.from("edited").toString("base64") } };
+    await tolerate(this.api.patch(child, { metadata: { labels: { app: "edited" } }, ...change }));
+  }
+
+  async deleteChild(name: string, pick: number): Promise<void> {
+    const child = this.pickHealed(name, pick);
+    if (child) await tolerate(this.api.delete(child));
+  }
+
+  /** Sets fields of a child that the engine does not set, as another field manager. */
+  async markChild(name: string, pick: number): Promise<void> {
+    const children = this.childrenNow(name);
+    const child = children[pick % children.length];
+    const found = child && (await this.api.find(child));
+    if (!found) return;
+    const { metadata, apiVersion, kind } = found;
+    const kept = { [FOREIGN]: "kept" };
+    const manifest: Manifest = {
+      apiVersion,
+      kind,
+      metadata: { name: metadata.name, uid: metadata.uid, labels: kept, annotations: kept },
+      ...(kind === "ConfigMap" && { data: kept }),
+    };
+    if (metadata.namespace) manifest.metadata.namespace = metadata.namespace;
+    if (await tolerate(this.api.apply(manifest, FOREIGN))) {
+      this.marks.push({ uid: metadata.uid, reference: child });
+    }
+  }
+
+  /** Adds a condition to an object's status, as another field manager. */
+  async addCondition(name: string): Promise<void> {
+    if (!this.models.has(name)) return;
+    const reference = this.reference(name);
+    const condition = {
+      ...{ type: FOREIGN_CONDITION, status: "True", reason: "Foreign", message: "" },
+      lastTransitionTime: "2026-01-01T00:00:00Z",
+    };
+    const written = await this.api.applyStatus(
+      reference,
+      { conditions: [condition] },
+      { manager: FOREIGN, force: false },
+    );
+    this.conditions.push({ uid: written.metadata.uid, reference });
+  }
+
+  /** Changes the handler's files. */
+  renewHandler(): void {
+    this.version += 1;
+    writeFileSync(path.join(this.operator.operator.folder, VERSION_FILE), String(this.version));
+    for (const engine of [this.main, this.second]) engine?.controller.renewHandler();
+  }
+
+  async restart(): Promise<void> {
+    await this.main?.stop();
+    this.main = await this.start("main", this.proxy);
+  }
+
+  /** Starts a second controller, or stops it. */
+  async toggleSecond(): Promise<void> {
+    const { second } = this;
+    this.second = second ? undefined : await this.start("second");
+    await second?.stop();
+  }
+
+  cut(): void {
+    this.proxy.cut();
+  }
+
+  /** Checks all that must hold once everybody is quiet, and that it stays so. */
+  async assertQuiet(): Promise<void> {
+    await eventually(() => this.assertAllRight(), QUIET);
+    await sleep(300);
+    await this.assertAllRight();
+    this.assertNoOverlap();
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([this.main?.stop(), this.second?.stop()]);
+    await this.proxy.stop();
+    const { api, operator } = this;
+    const { apiVersion, kind } = operator.object("any");
+    // None of them may be there for the next world's controllers. What they need a finalizer for goes with it.
+    for (const object of await api.list(apiVersion, kind, this.namespace)) {
+      await api.patch(object, { metadata: { finalizers: [] } });
+      await api.delete(object);
+    }
+  }
+
+  private async assertAllRight(): Promise<void> {
+    for (const name of this.models.keys()) await this.assertRight(name);
+    const { status, reason } = conditionOf(await this.api.get(this.reference("blocked")), "Ready");
+    assert.deepEqual([status, reason], ["False", "ChildConflict"]);
+    for (const bystander of this.bystanders) assert.deepEqual(await this.api.get(bystander), bystander);
+    const ours = new Set([...this.models.keys()].flatMap((name) => this.childrenNow(name)).map(keyOf));
+    for (const child of await this.everyChild()) assert.ok(ours.has(keyOf(child)), `${keyOf(child)} is left`);
+    for (const { uid, reference } of this.marks) {
+      const found = await this.api.find(reference);
+      if (found?.metadata.uid !== uid) continue;
+      assert.equal(found.metadata.labels?.[FOREIGN], "kept", keyOf(found));
+      assert.equal(found.metadata.annotations?.[FOREIGN], "kept", keyOf(found));
+      if (found.kind === "ConfigMap") assert.equal((found["data"] as JsonObject)[FOREIGN], "kept");
+    }
+    for (const { uid, reference } of this.conditions) {
+      const found = await this.api.find(reference);
+      if (found?.metadata.uid === uid) conditionOf(found, FOREIGN_CONDITION);
+    }
+  }
+
+  /** One object, observed at its newest generation, with the children that the handler gives for it. */
+  private async assertRight(name: string): Promise<void> {
+    const model = this.models.get(name);
+    assert.ok(model);
+    const object = await this.api.get(this.reference(name));
+    const status = statusOf(object);
+    assert.equal(status["observedGeneration"], object.metadata.generation, `${name} is not observed`);
+    const ready = conditionOf(object, "Ready");
+    const { mode, value } = model.spec;
+    if (mode === "good") assert.equal(ready.status, "True", `${name}: ${ready.message}`);
+    else assert.equal(ready.reason, FAILURES[mode], `${name}: ${ready.message}`);
+    assert.equal(status["value"], model.left ? model.left.value : value, `the status of ${name}`);
+    for (const wanted of this.childrenNow(name)) {
+      const found = await this.api.get(wanted);
+      assert.deepEqual(essenceOf(found), essenceOf(wanted), keyOf(wanted));
+      const { ownerReferences, labels } = found.metadata;
+      const owner = ownerReferences?.[0]?.uid ?? labels?.["argosy.dev/owner-uid"];
+      assert.equal(owner, object.metadata.uid, `the owner of ${keyOf(wanted)}`);
+    }
+  }
+
+  /** Never two runs of one object at once under one leader. */
+  private assertNoOverlap(): void {
+    const file = path.join(this.operator.operator.folder, RUNS_FILE);
+    const running = new Map<string, RunMark>();
+    for (const line of readFileSync(file, "utf8").trimEnd().split("\n")) {
+      const mark = JSON.parse(line) as RunMark;
+      const key = `${mark.controller} ${mark.name}`;
+      const before = running.get(key);
+      // One that hangs is killed, and can tell nothing of its end.
+      assert.ok(mark.what === "end" || !before || before.mode === "hang", `${key} runs twice at once`);
+      if (mark.what === "end") running.delete(key);
+      else running.set(key, mark);
+    }
+  }
+
+  /** The children that an object has, or will have when all is quiet. */
+  private childrenNow(name: string): readonly Manifest[] {
+    const model = this.models.get(name);
+    if (!model) return [];
+    if (model.left) return model.left.children;
+    return childrenOf(name, model.spec, this.version).map((child) =>
+      child.metadata.namespace ? child : inNamespace(child, this.namespace),
+    );
+  }
+
+  /** A child that the engine heals: while the handler fails it cannot. */
+  private pickHealed(name: string, pick: number): Manifest | undefined {
+    const children = this.models.get(name)?.left ? [] : this.childrenNow(name);
+    return children[pick % children.length];
+  }
+
+  private async everyChild(): Promise<KubernetesObject[]> {
+    const lists = [this.namespace, this.far].flatMap((namespace) =>
+      KINDS.map((kind) => this.api.list("v1", kind, namespace)),
+    );
+    const others = new Set(["kube-root-ca.crt", ...this.bystanders.map(({ metadata }) => metadata.name)]);
+    return (await Promise.all(lists)).flat().filter(({ metadata }) => !others.has(metadata.name));
+  }
+
+  private async start(role: string, proxy?: TcpProxy): Promise<TestController> {
+    this.started += 1;
+    const { connection } = this.operator;
+    return this.operator.start({
+      identity: `${role}-${this.started}`,
+      leaseSeconds: LEASE_SECONDS,
+      connection: proxy?.through(connection) ?? connection,
+    });
+  }
+
+  private manifest(name: string, spec: PropertySpec): Manifest {
+    return { ...this.operator.object(name, {}, this.namespace), spec };
+  }
+
+  private reference(name: string): Reference {
+    const { apiVersion, kind } = this.operator.object(name);
+    return { apiVersion, kind, metadata: { name, namespace: this.namespace } };
+  }
+
+  private get api(): Api {
+    return this.operator.cluster.api;
+  }
+}
+
+/** What others do to a child may come too late for it. */
+async function tolerate<Result>(work: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ApiError && [404, 409, 422].includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+function keyOf({ kind, metadata }: Manifest): string {
+  return `${kind} ${metadata.namespace}/${metadata.name}`;
+}
+
+/** What the handler says of a child, without what the API server and others add. */
+function essenceOf({ metadata, ...content }: Manifest): unknown {
+  const { [FOREIGN]: _, ...data } = (content["data"] ?? {}) as JsonObject;
+  const { ports } = (content["spec"] ?? {}) as { ports?: { port: number }[] };
+  const { app } = metadata.labels ?? {};
+  return { app, data, text: metadata.annotations?.["text"], ports: ports?.map(({ port }) => port) };
+}

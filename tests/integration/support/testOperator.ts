@@ -1,0 +1,231 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { installOperator, rolesInForce } from "../../../cli/installOperator";
+import { connectionAs } from "../../../cli/serviceAccountToken";
+import { ChildProcessTransport } from "../../../runtime/childProcessTransport";
+import type { HandlerRequest } from "../../../runtime/contract";
+import { Controller, type ControllerOptions } from "../../../runtime/controller";
+import type { Operator, OperatorDefinition } from "../../../runtime/definition";
+import { KubernetesClient } from "../../../runtime/kubernetes/client";
+import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
+import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { loadOperator } from "../../../runtime/loadOperator";
+import type { ReconcileReport } from "../../../runtime/reconcileReport";
+import type { TestCluster } from "./cluster";
+
+/** What the planned handler does when it is asked; by default it answers that there are to be no children. */
+export interface Plan {
+  /** "$CONTROLLER" in it becomes the identity of the controller that asks. */
+  readonly answer?: JsonObject;
+  /** A line, or several, to write instead of an answer. */
+  readonly raw?: string;
+  /** The length of a line to write instead of an answer. */
+  readonly bytes?: number;
+  readonly delayMs?: number;
+  /** Never answer. */
+  readonly hang?: boolean;
+  readonly exitCode?: number;
+  /** What to write to standard error first. */
+  readonly log?: string;
+}
+
+/** A plan for either event: the spec of a test operator's objects. */
+export interface ObjectPlan extends Plan {
+  /** What to do when asked to finalize. @default answer that all is finalized */
+  readonly finalize?: Plan;
+}
+
+/** What a {@link TestOperator} is made of. */
+export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "crd" | "handler">> {
+  /** The operator's name; its kind is made of it. Unique in a mocha run. */
+  readonly name: string;
+  /** The source of main.js. @default plannedHandler.js */
+  readonly handler?: string;
+  /** @default "Namespaced" */
+  readonly scope?: "Namespaced" | "Cluster";
+  /** The author's schema of the status. @default none */
+  readonly statusSchema?: JsonObject;
+}
+
+/** How a controller of a test is started. */
+export interface TestControllerOptions extends Pick<ControllerOptions, "leaseSeconds"> {
+  /** @default "one" */
+  readonly identity?: string;
+  /** Another way to the API server. @default the runner's service account, directly */
+  readonly connection?: ClusterConnection;
+}
+
+/** A controller that runs, and what it told. */
+export interface TestController {
+  readonly controller: Controller;
+  readonly reports: readonly ReconcileReport[];
+  readonly notices: readonly string[];
+  /** The reports of one object. */
+  reportsOf(name: string): ReconcileReport[];
+  /** The value of a metric, summed over the series that carry these labels. */
+  metric(name: string, labels?: Record<string, string>): Promise<number>;
+  /** Stops it gracefully. Idempotent. */
+  stop(): Promise<void>;
+}
+
+const GROUP = "engine.example.com";
+const VERSION = "v1";
+
+/**
+ * An operator that a test has made up: a folder with a CRD and a handler, loaded as an author's own and installed
+ * with the CRD and the roles that `pulumi up` would create. Its controllers run with these rights alone.
+ */
+export class TestOperator {
+  private readonly controllers: TestController[] = [];
+
+  private constructor(
+    readonly cluster: TestCluster,
+    readonly operator: Operator,
+    /** The namespace of the service account and the lease. */
+    readonly runnerNamespace: string,
+    /** The runner's service account. */
+    readonly connection: ClusterConnection,
+  ) {}
+
+  /** Writes, loads and installs an operator. */
+  static async install(cluster: TestCluster, options: TestOperatorOptions): Promise<TestOperator> {
+    const { name, handler, scope: _, statusSchema: __, ...definition } = options;
+    const folder = path.join(mkdtempSync(path.join(tmpdir(), "argosy-engine-")), name);
+    mkdirSync(path.join(folder, "plans"), { recursive: true });
+    const source = handler ?? readFileSync(path.join(__dirname, "plannedHandler.js"), "utf8");
+    writeFileSync(path.join(folder, "main.js"), source);
+    writeFileSync(path.join(folder, "crd.yaml"), JSON.stringify(customResourceDefinitionOf(options)));
+    const operator = loadOperator(folder, {
+      crd: "crd.yaml",
+      handler: { image: "node:22-alpine", command: ["node", "main.js"] },
+      children: [{ apiVersion: "v1", kind: "ConfigMap" }],
+      ...definition,
+    });
+    const account = { namespace: `${name}-runner`, serviceAccountName: `${name}-runner` };
+    const connection = connectionAs({ ...account, name: account.serviceAccountName }, cluster.connection);
+    await installOperator({ client: cluster.api.client, operator, account });
+    const client = new KubernetesClient(connection);
+    await rolesInForce(client, { operator, account });
+    client.close();
+    return new TestOperator(cluster, operator, account.namespace, connection);
+  }
+
+  /** A custom resource of this operator's kind. */
+  object(name: string, spec: ObjectPlan = {}, namespace?: string): Manifest {
+    const { group, kind } = this.operator.customResource;
+    const metadata = { name, ...(namespace && { namespace }) };
+    return { apiVersion: `${group}/${VERSION}`, kind, metadata, spec };
+  }
+
+  /** Changes the handler's mind about an object without changing the object. */
+  plan(name: string, plan: ObjectPlan): void {
+    const file = path.join(this.operator.folder, "plans", `${name}.json`);
+    // By a rename, so that the handler never reads half of it.
+    writeFileSync(`${file}.new`, JSON.stringify(plan));
+    renameSync(`${file}.new`, file);
+  }
+
+  /** Lets the object's spec decide again. */
+  unplan(name: string): void {
+    rmSync(path.join(this.operator.folder, "plans", `${name}.json`), { force: true });
+  }
+
+  /** Replaces the handler's source. Processes that run go on with the old one. */
+  rewriteHandler(source: string): void {
+    writeFileSync(path.join(this.operator.folder, "main.js"), source);
+  }
+
+  /** What the handler was asked about an object, in that order. */
+  calls(name: string): HandlerRequest[] {
+    const file = path.join(this.operator.folder, "calls.jsonl");
+    if (!existsSync(file)) return [];
+    return readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => line.endsWith("}"))
+      .map((line) => JSON.parse(line) as HandlerRequest)
+      .filter(({ object }) => object.metadata.name === name);
+  }
+
+  /** Starts a controller of this operator; it watches when this resolves, and may lead a moment later. */
+  async start(options: TestControllerOptions = {}): Promise<TestController> {
+    const { identity = "one", connection = this.connection, leaseSeconds } = options;
+    const { handler, folder, env } = this.operator;
+    const reports: ReconcileReport[] = [];
+    const notices: string[] = [];
+    const controller = new Controller({
+      operator: this.operator,
+      connection,
+      transport: new ChildProcessTransport({
+        command: handler.command,
+        folder,
+        env: { ...env, CONTROLLER: identity },
+      }),
+      namespace: this.runnerNamespace,
+      identity,
+      ...(leaseSeconds !== undefined && { leaseSeconds }),
+      onReport: (report) => void reports.push(report),
+      onNotice: (notice) => void notices.push(notice),
+    });
+    let stopped: Promise<void> | undefined;
+    const running: TestController = {
+      controller,
+      reports,
+      notices,
+      reportsOf: (name) => reports.filter((report) => report.name === name),
+      metric: (name, labels) => readMetric(controller, name, labels),
+      stop: () => {
+        stopped ??= controller.stop();
+        return stopped;
+      },
+    };
+    await controller.start();
+    this.controllers.push(running);
+    return running;
+  }
+
+  /** Stops its controllers and removes its folder. What it has in the cluster stays: the cluster itself goes. */
+  async dispose(): Promise<void> {
+    await Promise.all(this.controllers.map((controller) => controller.stop()));
+    rmSync(path.dirname(this.operator.folder), { recursive: true, force: true });
+  }
+}
+
+async function readMetric(
+  { metrics }: Controller,
+  name: string,
+  labels: Record<string, string> = {},
+): Promise<number> {
+  const metric = await metrics.registry.getSingleMetric(name)?.get();
+  if (!metric) throw new Error(`there is no metric ${name}`);
+  return metric.values
+    .filter((value) =>
+      Object.entries(labels).every(([key, wanted]) => (value.labels as JsonObject)[key] === wanted),
+    )
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
+/** The CustomResourceDefinition of a test operator, as its author writes it. */
+export function customResourceDefinitionOf({ name, scope, statusSchema }: TestOperatorOptions): Manifest {
+  const kind = name
+    .split("-")
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+  const plural = `${kind.toLowerCase()}s`;
+  const properties = {
+    spec: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+    ...(statusSchema && { status: statusSchema }),
+  };
+  const schema = { openAPIV3Schema: { type: "object", properties } };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${GROUP}` },
+    spec: {
+      group: GROUP,
+      scope: scope ?? "Namespaced",
+      names: { kind, plural },
+      versions: [{ name: VERSION, served: true, storage: true, schema }],
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import type { Condition, Json, KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { Api, Reference } from "./api";
+import { announceKind, sharedCluster } from "./cluster";
+import { eventually } from "./eventually";
+import {
+  customResourceDefinitionOf,
+  type ObjectPlan,
+  type TestController,
+  type TestControllerOptions,
+  TestOperator,
+  type TestOperatorOptions,
+} from "./testOperator";
+
+/** What the tests of a suite work with. */
+export class Bench {
+  private parts: { operator: TestOperator; engine: TestController; namespace: string } | undefined;
+
+  /** The API as others than the engine use it. */
+  get api(): Api {
+    return this.now.operator.cluster.api;
+  }
+
+  get operator(): TestOperator {
+    return this.now.operator;
+  }
+
+  /** The controller that runs all the time. */
+  get engine(): TestController {
+    return this.now.engine;
+  }
+
+  /** A namespace of this test alone. */
+  get namespace(): string {
+    return this.now.namespace;
+  }
+
+  /** Creates, or changes, a custom resource in the test's namespace. */
+  async applyObject(
+    name: string,
+    plan: ObjectPlan = {},
+    namespace = this.namespace,
+  ): Promise<KubernetesObject> {
+    return this.api.apply(this.operator.object(name, plan, namespace));
+  }
+
+  /** Creates a custom resource, or changes it, and waits until it is ready at that generation. */
+  async applied(name: string, plan: ObjectPlan = {}): Promise<KubernetesObject> {
+    return this.ready(await this.applyObject(name, plan));
+  }
+
+  /** Waits until an object is ready at its newest generation. */
+  async ready(object: Reference): Promise<KubernetesObject> {
+    return this.withCondition(object, "Ready", "True");
+  }
+
+  /** Waits until an object, at its newest generation, is not ready for this reason. */
+  async failed(object: Reference, reason: string): Promise<Condition> {
+    const failed = await this.withCondition(object, "Ready", "False", reason);
+    return conditionOf(failed, "Ready");
+  }
+
+  /** The messages of an object's failed reconciles. */
+  failuresOf(name: string): string[] {
+    return this.engine.reportsOf(name).flatMap(({ failure }) => failure?.message ?? []);
+  }
+
+  /** Waits until the engine works on nothing: what it did last has been counted and told. */
+  async idle(): Promise<void> {
+    const { engine } = this;
+    await eventually(async () => {
+      assert.equal(await engine.metric("argosy_queue_depth"), 0, "objects wait");
+      assert.equal(await engine.metric("argosy_reconciles_active"), 0, "objects are reconciled");
+    });
+  }
+
+  /** Asks for a reconcile as a user would, and waits for its end. */
+  async reconcileAgain(object: Reference): Promise<void> {
+    // The report of an earlier reconcile comes after its status.
+    await this.idle();
+    const reports = () => this.engine.reportsOf(object.metadata.name).length;
+    const before = reports();
+    await this.api.annotate(object, { "argosy.dev/reconcile-at": String(performance.now()) });
+    await eventually(() => assert.ok(reports() > before, "not reconciled again"));
+  }
+
+  /** @internal */
+  async begin(options: TestOperatorOptions, controller: TestControllerOptions): Promise<void> {
+    const operator = await TestOperator.install(await sharedCluster(), options);
+    const engine = await operator.start(controller);
+    await eventually(() => assert.ok(engine.controller.isLeading, "does not lead"));
+    this.parts = { operator, engine, namespace: "" };
+  }
+
+  /** @internal */
+  async beginTest(): Promise<void> {
+    this.parts = { ...this.now, namespace: await this.api.newNamespace(this.operator.operator.name) };
+  }
+
+  /** @internal */
+  async end(): Promise<void> {
+    await this.parts?.operator.dispose();
+  }
+
+  private async withCondition(object: Reference, type: string, status: string, reason?: string) {
+    return eventually(async () => {
+      const now = await this.api.get(object);
+      const condition = conditionOf(now, type);
+      assert.equal(condition.observedGeneration, now.metadata.generation, "not observed yet");
+      assert.equal(condition.status, status, JSON.stringify(condition));
+      if (reason !== undefined) assert.equal(condition.reason, reason, JSON.stringify(condition));
+      return now;
+    });
+  }
+
+  private get now() {
+    assert.ok(this.parts, "only to be used inside of tests");
+    return this.parts;
+  }
+}
+
+/** Installs an operator for the tests of a suite, with a controller that runs from the first to the last of them. */
+export function useOperator(options: TestOperatorOptions, controller: TestControllerOptions = {}): Bench {
+  const bench = new Bench();
+  announceKind(customResourceDefinitionOf(options));
+  before(async function () {
+    this.timeout(0);
+    await sharedCluster();
+  });
+  before(() => bench.begin(options, controller));
+  beforeEach(() => bench.beginTest());
+  after(() => bench.end());
+  return bench;
+}
+
+/** The condition of a type, which must be there. */
+export function conditionOf(object: KubernetesObject, type: string): Condition {
+  const { conditions = [] } = (object["status"] ?? {}) as { conditions?: Condition[] };
+  const found = conditions.find((condition) => condition.type === type);
+  assert.ok(found, `there is no condition ${type}`);
+  return found;
+}
+
+/** The status of an object, as a test reads it. */
+export function statusOf(object: KubernetesObject): Record<string, unknown> {
+  return (object["status"] ?? {}) as Record<string, unknown>;
+}
+
+/** A plan to answer these children, whether they are as they should be or not. */
+export function answering(...children: object[]): ObjectPlan {
+  return { answer: { children: children as Json[] } };
+}
