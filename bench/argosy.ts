@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
-import type { Operator } from "../runtime/definition";
+import type { Operator } from "../runtime/definition/definition";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { NAMESPACE } from "./cluster";
 import { startOperator } from "./operatorProcess";

@@ -13,7 +13,7 @@ export function createControllerRuntimePeer(): Peer {
 
 /** The same operator with as many reconciles at once as Argosy's default, and client limits that no work here reaches. */
 export function createRaisedControllerRuntimePeer(): Peer {
-  return createPeer("controller-runtime-raised", ["--workers=16", "--qps=1000", "--burst=2000"]);
+  return createPeer("controller-runtime-raised", ["--workers=32", "--qps=1000", "--burst=2000"]);
 }
 
 function createPeer(name: "controller-runtime" | "controller-runtime-raised", args: readonly string[]): Peer {

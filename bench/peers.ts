@@ -1,4 +1,4 @@
-import type { Operator } from "../runtime/definition";
+import type { Operator } from "../runtime/definition/definition";
 import { createArgosyPeer } from "./argosy";
 import { createControllerRuntimePeer, createRaisedControllerRuntimePeer } from "./controllerRuntime";
 import { createKopfPeer } from "./kopf";

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
+import { OperatorError } from "../runtime/definition/operatorError";
 import { UnknownKindError } from "../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../runtime/kubernetes/errors";
-import { OperatorError } from "../runtime/operatorError";
 import { KubeconfigError } from "./kubeconfig";
 
 /** Exit code for arguments that are not understood. */

@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import type { Operator } from "../runtime/definition";
+import type { Operator } from "../runtime/definition/definition";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";

@@ -1,20 +1,20 @@
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { ChildProcessTransport } from "../runtime/childProcessTransport";
-import { CONTRACT_VERSION, type HandlerAnswer, type HandlerEvent } from "../runtime/contract";
-import { isJsonObject } from "../runtime/customResourceDefinition";
-import type { Operator } from "../runtime/definition";
-import { desiredChildren } from "../runtime/desiredChildren";
+import { desiredChildren } from "../runtime/children/desiredChildren";
+import { isJsonObject } from "../runtime/definition/customResourceDefinition";
+import type { Operator } from "../runtime/definition/definition";
+import { Problems } from "../runtime/definition/operatorError";
+import { readYaml } from "../runtime/definition/readYaml";
+import { anyObject, fields, listOf, oneOf, optional } from "../runtime/definition/shape";
 import { ReconcileFailure } from "../runtime/failure";
-import { HandlerPool } from "../runtime/handlerPool";
+import { ChildProcessTransport } from "../runtime/handler/childProcessTransport";
+import { CONTRACT_VERSION, type HandlerAnswer, type HandlerEvent } from "../runtime/handler/contract";
+import { HandlerPool } from "../runtime/handler/handlerPool";
+import { parseAnswer } from "../runtime/handler/parseAnswer";
 import { isNamespaced } from "../runtime/kubernetes/kinds";
 import type { Json, JsonObject, Manifest } from "../runtime/kubernetes/objects";
-import { Problems } from "../runtime/operatorError";
-import { parseAnswer } from "../runtime/parseAnswer";
-import { readYaml } from "../runtime/readYaml";
-import { anyObject, fields, listOf, oneOf, optional } from "../runtime/shape";
-import { statusChecker } from "../runtime/statusSchema";
+import { statusChecker } from "../runtime/status/statusSchema";
 
 /** An example of what a handler is asked and what it must answer. */
 export interface Fixture {

@@ -1,5 +1,5 @@
-import type { Operator } from "../runtime/definition";
-import { definitionFile, Problems } from "../runtime/operatorError";
+import type { Operator } from "../runtime/definition/definition";
+import { definitionFile, Problems } from "../runtime/definition/operatorError";
 
 /**
  * The environment variables that a handler gets on this machine. What comes from a Secret in a cluster is taken from

@@ -1,6 +1,6 @@
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
 import { buildRoles, type RunnerAccount } from "../components/manifests/roles";
-import type { Operator } from "../runtime/definition";
+import type { Operator } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { discover, UnknownKindError } from "../runtime/kubernetes/discovery";
 import { isApiError } from "../runtime/kubernetes/errors";

@@ -1,5 +1,9 @@
-import { type ChildProcessOptions, ChildProcessTransport } from "../runtime/childProcessTransport";
-import type { HandlerProcess, HandlerProcessListener, HandlerTransport } from "../runtime/handlerTransport";
+import { type ChildProcessOptions, ChildProcessTransport } from "../runtime/handler/childProcessTransport";
+import type {
+  HandlerProcess,
+  HandlerProcessListener,
+  HandlerTransport,
+} from "../runtime/handler/handlerTransport";
 
 /** Handler processes alive, of every transport here. */
 const alive = new Set<HandlerProcess>();

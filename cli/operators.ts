@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import path from "node:path";
-import { checkOperators } from "../runtime/checkOperators";
-import type { Operator } from "../runtime/definition";
-import { loadOperator } from "../runtime/loadOperator";
-import { definitionFile, displayPath, OperatorError, Problems } from "../runtime/operatorError";
-import { isRecord } from "../runtime/shape";
+import { checkOperators } from "../runtime/definition/checkOperators";
+import type { Operator } from "../runtime/definition/definition";
+import { loadOperator } from "../runtime/definition/loadOperator";
+import { definitionFile, displayPath, OperatorError, Problems } from "../runtime/definition/operatorError";
+import { isRecord } from "../runtime/definition/shape";
 
 /**
  * Loads the operators of a program: each folder in `handlersFolder` that has an operator.ts or operator.js, in

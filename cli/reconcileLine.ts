@@ -1,6 +1,6 @@
-import { clean } from "../runtime/conditions";
 import { formatName } from "../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../runtime/reconcileReport";
+import { clean } from "../runtime/status/conditions";
 import { formatDuration, indent, lastLines } from "./terminal/format";
 import type { Style } from "./terminal/style";
 

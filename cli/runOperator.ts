@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { checkCommand } from "../runtime/commandOnPath";
 import { Controller } from "../runtime/controller";
-import type { Operator } from "../runtime/definition";
+import { checkCommand } from "../runtime/definition/commandOnPath";
+import type { Operator } from "../runtime/definition/definition";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import type { ReconcileReport } from "../runtime/reconcileReport";

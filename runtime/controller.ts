@@ -1,10 +1,10 @@
-import { ChildIndex } from "./childIndex";
-import { ChildWriter } from "./childWriter";
+import { setTimeout as pause } from "node:timers/promises";
+import { ChildIndex } from "./children/childIndex";
+import { ChildWriter } from "./children/childWriter";
 import { CustomResourceWatch } from "./customResourceWatch";
-import type { Operator } from "./definition";
-import { EventRecorder } from "./eventRecorder";
-import { HandlerPool } from "./handlerPool";
-import type { HandlerTransport } from "./handlerTransport";
+import type { Operator } from "./definition/definition";
+import { HandlerPool } from "./handler/handlerPool";
+import type { HandlerTransport } from "./handler/handlerTransport";
 import { KubernetesClient } from "./kubernetes/client";
 import type { ClusterConnection } from "./kubernetes/connection";
 import { discover } from "./kubernetes/discovery";
@@ -17,7 +17,8 @@ import { fieldManagerOf, leaseNameOf } from "./names";
 import { type Outcome, type Priority, ReconcileQueue } from "./queue";
 import type { ReconcileReport } from "./reconcileReport";
 import { Reconciler } from "./reconciler";
-import { StatusWriter } from "./statusWriter";
+import { EventRecorder } from "./status/eventRecorder";
+import { StatusWriter } from "./status/statusWriter";
 
 /** What a {@link Controller} runs, where, and whom it tells. */
 export interface ControllerOptions {
@@ -36,6 +37,8 @@ export interface ControllerOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
+/** How long the end waits for Kubernetes Events to be written: an API server that is away must not hold it up. */
+const EVENTS_GRACE_MS = 3_000;
 /** A handler that asks to be asked again at once must not make a busy loop. */
 const SHORTEST_WAIT_MS = 1_000;
 
@@ -144,7 +147,7 @@ export class Controller {
     this.queue.clear();
     await this.index?.stop();
     await this.pool.close();
-    await this.events.flush();
+    await Promise.race([this.events.flush(), pause(EVENTS_GRACE_MS, undefined, { ref: false })]);
     await this.election.stop();
     this.client.close();
   }

@@ -1,6 +1,6 @@
-import type { ChildChange } from "./childWriter";
-import type { HandlerEvent } from "./contract";
+import type { ChildChange } from "./children/childWriter";
 import type { ReconcileFailure } from "./failure";
+import type { HandlerEvent } from "./handler/contract";
 
 /** How a reconcile ended. */
 export type ReconcileResult =

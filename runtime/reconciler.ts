@@ -1,32 +1,32 @@
-import { inApplyOrder } from "./applyOrder";
-import type { ChildIndex } from "./childIndex";
-import type { ChildChange, ChildWriter } from "./childWriter";
-import type { Verdict } from "./conditions";
+import { inApplyOrder } from "./children/applyOrder";
+import type { ChildIndex } from "./children/childIndex";
+import type { ChildChange, ChildWriter } from "./children/childWriter";
+import { type DesiredChild, desiredChildren } from "./children/desiredChildren";
+import { canReference } from "./children/ownership";
+import { whyNotReady } from "./children/readiness";
+import type { CustomResourceWatch } from "./customResourceWatch";
+import type { Operator } from "./definition/definition";
+import { ReconcileFailure } from "./failure";
 import {
   CONTRACT_VERSION,
   type HandlerAnswer,
   type HandlerEvent,
   type HandlerRequest,
   type ReconcileAnswer,
-} from "./contract";
-import type { CustomResourceWatch } from "./customResourceWatch";
-import type { Operator } from "./definition";
-import { type DesiredChild, desiredChildren } from "./desiredChildren";
-import type { EventRecorder } from "./eventRecorder";
-import { ReconcileFailure } from "./failure";
-import type { HandlerPool } from "./handlerPool";
+} from "./handler/contract";
+import type { HandlerPool } from "./handler/handlerPool";
+import { parseAnswer } from "./handler/parseAnswer";
 import type { KubernetesClient } from "./kubernetes/client";
 import { ApiError, ApiUnreachableError, isApiError } from "./kubernetes/errors";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { NotLeadingError } from "./leaderElection";
 import { annotated, finalizerOf, OWNER_UID_LABEL, PAUSED_ANNOTATION } from "./names";
-import { canReference } from "./ownership";
-import { parseAnswer } from "./parseAnswer";
-import { whyNotReady } from "./readiness";
 import type { ReconcileReport } from "./reconcileReport";
-import { statusChecker } from "./statusSchema";
-import type { StatusWriter } from "./statusWriter";
+import type { Verdict } from "./status/conditions";
+import type { EventRecorder } from "./status/eventRecorder";
+import { statusChecker } from "./status/statusSchema";
+import type { StatusWriter } from "./status/statusWriter";
 
 /** What a {@link Reconciler} works with. */
 export interface ReconcilerOptions {

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
-import type { Operator } from "../../runtime/definition";
-import { isRecord } from "../../runtime/shape";
+import type { Operator } from "../../runtime/definition/definition";
+import { isRecord } from "../../runtime/definition/shape";
 import { readFixtures } from "../fixtures";
 
 /**

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Controller } from "../../runtime/controller";
-import type { Operator } from "../../runtime/definition";
-import { definitionFile } from "../../runtime/operatorError";
+import type { Operator } from "../../runtime/definition/definition";
+import { definitionFile } from "../../runtime/definition/operatorError";
 import { loadOperators } from "../operators";
 
 /** What a {@link Workshop} works with. */

@@ -1,4 +1,4 @@
-import type { Operator } from "../../runtime/definition";
+import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";

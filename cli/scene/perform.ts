@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import type { Operator } from "../../runtime/definition";
+import type { Operator } from "../../runtime/definition/definition";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcileReport";

@@ -1,5 +1,5 @@
 import type { Controller } from "../../runtime/controller";
-import type { Operator } from "../../runtime/definition";
+import type { Operator } from "../../runtime/definition/definition";
 import type { FailureReason } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Condition, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";

@@ -1,5 +1,5 @@
-import { isJsonObject, statusSchemaOf } from "../../runtime/customResourceDefinition";
-import type { Operator } from "../../runtime/definition";
+import { isJsonObject, statusSchemaOf } from "../../runtime/definition/customResourceDefinition";
+import type { Operator } from "../../runtime/definition/definition";
 import type { Json, JsonObject, Manifest } from "../../runtime/kubernetes/objects";
 
 /** `metav1.Condition`, with the limits of its kubebuilder markers (apimachinery, meta/v1/types.go). */

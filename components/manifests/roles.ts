@@ -1,4 +1,4 @@
-import type { Operator, PolicyRule } from "../../runtime/definition";
+import type { Operator, PolicyRule } from "../../runtime/definition/definition";
 import { groupOf, type Manifest } from "../../runtime/kubernetes/objects";
 import { leaseNameOf } from "../../runtime/names";
 

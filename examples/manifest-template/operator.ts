@@ -1,4 +1,4 @@
-import { defineOperator } from "../../runtime/definition";
+import { defineOperator } from "../../runtime/definition/definition";
 
 export default defineOperator({
   crd: "crd.yaml",

@@ -36,7 +36,7 @@ type WatchEvent =
  */
 const RELIST_CODES = [410, 504];
 const FIRST_RETRY_MS = 200;
-const LONGEST_RETRY_MS = 10_000;
+const LONGEST_RETRY_MS = 4_000;
 
 /**
  * Keeps a sink in step with the API server: lists, then watches from there with bookmarks; goes on from the last

@@ -99,6 +99,11 @@ function operations(): fc.Arbitrary<Operation[]> {
         2,
         of("renew", (world) => world.renewHandler()),
       ),
+      // Now and then everybody is quiet: a new leader looks at all anew, and would hide what the old one has lost.
+      each(
+        3,
+        of("rest", (world) => world.assertQuiet()),
+      ),
       each(
         1,
         of("restart", (world) => world.restart()),

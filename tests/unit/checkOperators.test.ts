@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { checkOperators } from "../../runtime/checkOperators";
-import type { Operator } from "../../runtime/definition";
+import { checkOperators } from "../../runtime/definition/checkOperators";
+import type { Operator } from "../../runtime/definition/definition";
+import { loadOperator } from "../../runtime/definition/loadOperator";
+import { displayPath, OperatorError } from "../../runtime/definition/operatorError";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { loadOperator } from "../../runtime/loadOperator";
-import { displayPath, OperatorError } from "../../runtime/operatorError";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("checkOperators", () => {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { ChildProcessTransport } from "../../runtime/childProcessTransport";
-import type { HandlerExit, HandlerProcess, HandlerTransport } from "../../runtime/handlerTransport";
+import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
+import type { HandlerExit, HandlerProcess, HandlerTransport } from "../../runtime/handler/handlerTransport";
 import { eventually } from "./support/eventually";
 import { ECHO, isAlive, shellHandler } from "./support/handlers";
 

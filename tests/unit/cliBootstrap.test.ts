@@ -5,14 +5,14 @@ import path from "node:path";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
 const bootstrap = path.join(__dirname, "..", "..", "cli", "bootstrap.mjs");
-const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/ts-node": { version: "1.0.0" } } });
+const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/tsx": { version: "1.0.0" } } });
 
-/** Stands in for npm: notes that it was called, and installs a ts-node that does nothing. */
+/** Stands in for npm: notes that it was called, and installs a tsx that does nothing. */
 const NPM = `#!/bin/sh
 echo "$@" >> npm-calls
 [ -e npm-fails ] && exit 7
-mkdir -p node_modules/ts-node/register
-echo > node_modules/ts-node/register/transpile-only.js
+mkdir -p node_modules/tsx
+echo > node_modules/tsx/cjs.js
 `;
 
 describe("cli: bootstrap", () => {
@@ -22,7 +22,7 @@ describe("cli: bootstrap", () => {
     root = writeFolder({
       "package-lock.json": LOCK,
       "bin/npm": NPM,
-      // Both are JavaScript, since ts-node does nothing here.
+      // Both are JavaScript, since tsx does nothing here.
       "cli/start.ts": 'exports.main = async (args) => console.log("started", ...args);',
       "cli/dev.ts":
         "exports.main = async (args) => { throw Object.assign(new Error(args[0]), args[1] && { exitCode: +args[1] }); };",
@@ -58,9 +58,9 @@ describe("cli: bootstrap", () => {
   });
 
   it("takes what npm itself has installed, where it is what the lock file says", () => {
-    mkdirSync(path.join(root, "node_modules/ts-node/register"), { recursive: true });
+    mkdirSync(path.join(root, "node_modules/tsx"), { recursive: true });
     addFiles(root, {
-      "node_modules/ts-node/register/transpile-only.js": "",
+      "node_modules/tsx/cjs.js": "",
       "node_modules/.package-lock.json": LOCK,
     });
     assert.equal(run("start").stdout, "started\n");

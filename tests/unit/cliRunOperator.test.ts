@@ -5,8 +5,8 @@ import { asCommandError, CommandError } from "../../cli/commandError";
 import { handlerEnvironment } from "../../cli/handlerEnvironment";
 import { LocalTransport } from "../../cli/localTransport";
 import { startMetricsServer } from "../../cli/metricsServer";
-import { loadOperator } from "../../runtime/loadOperator";
-import { OperatorError } from "../../runtime/operatorError";
+import { loadOperator } from "../../runtime/definition/loadOperator";
+import { OperatorError } from "../../runtime/definition/operatorError";
 import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("cli: a handler's environment", () => {

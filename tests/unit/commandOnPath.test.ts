@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { chmodSync } from "node:fs";
 import path from "node:path";
-import { checkCommand, commandOnPath } from "../../runtime/commandOnPath";
-import { loadOperator } from "../../runtime/loadOperator";
+import { checkCommand, commandOnPath } from "../../runtime/definition/commandOnPath";
+import { loadOperator } from "../../runtime/definition/loadOperator";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("commandOnPath", () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
-import { isJsonObject, versionsOf } from "../../runtime/customResourceDefinition";
-import type { Operator } from "../../runtime/definition";
+import { isJsonObject, versionsOf } from "../../runtime/definition/customResourceDefinition";
+import type { Operator } from "../../runtime/definition/definition";
 import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
 import { widgetCrd, widgetVersion } from "./operatorFolder";
 

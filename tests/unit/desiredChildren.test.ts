@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Operator } from "../../runtime/definition";
-import { desiredChildren } from "../../runtime/desiredChildren";
+import { desiredChildren } from "../../runtime/children/desiredChildren";
+import type { Operator } from "../../runtime/definition/definition";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { CLUSTER_ROLES, CONFIG_MAPS, configMap, globalWidget, operator, widget } from "./support/objects";

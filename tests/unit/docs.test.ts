@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import ts from "typescript";
 import { parseAllDocuments } from "yaml";
-import { parseAnswer } from "../../runtime/parseAnswer";
+import { parseAnswer } from "../../runtime/handler/parseAnswer";
 
 const root = path.join(__dirname, "..", "..");
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { EventRecorder } from "../../runtime/eventRecorder";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { EventRecorder } from "../../runtime/status/eventRecorder";
 import { globalWidget, MANAGER, widget } from "./support/objects";
 import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";
 

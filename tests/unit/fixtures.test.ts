@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFixtures, runFixtures } from "../../cli/fixtures";
-import { loadOperator } from "../../runtime/loadOperator";
-import { OperatorError } from "../../runtime/operatorError";
+import { loadOperator } from "../../runtime/definition/loadOperator";
+import { OperatorError } from "../../runtime/definition/operatorError";
 import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("runFixtures", () => {

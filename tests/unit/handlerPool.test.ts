@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { ChildProcessTransport } from "../../runtime/childProcessTransport";
 import { ReconcileFailure } from "../../runtime/failure";
-import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handlerPool";
-import { parseAnswer } from "../../runtime/parseAnswer";
+import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
+import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handler/handlerPool";
+import { parseAnswer } from "../../runtime/handler/parseAnswer";
 import { eventually } from "./support/eventually";
 import { failureOf } from "./support/failures";
 import { isAlive, shellHandler } from "./support/handlers";

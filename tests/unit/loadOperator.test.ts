@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync } from "node:fs";
 import path from "node:path";
-import type { Operator } from "../../runtime/definition";
-import { loadOperator } from "../../runtime/loadOperator";
-import { displayPath, type OperatorError } from "../../runtime/operatorError";
+import type { Operator } from "../../runtime/definition/definition";
+import { loadOperator } from "../../runtime/definition/loadOperator";
+import { displayPath, type OperatorError } from "../../runtime/definition/operatorError";
 import {
   addFiles,
   problemsOf,
@@ -38,7 +38,7 @@ describe("loadOperator", () => {
       handler: widgetDefinition.handler,
       children: [{ apiVersion: "apps/v1", kind: "Deployment", update: "apply", plural: "deployments" }],
       execution: "resident",
-      concurrency: 16,
+      concurrency: 32,
       timeoutSeconds: 30,
       resyncSeconds: 600,
       namespaces: "all",
@@ -82,7 +82,7 @@ describe("loadOperator", () => {
   });
 
   it("takes fields that are undefined for left out", () => {
-    assert.equal(loadOperator(folder, { ...widgetDefinition, concurrency: undefined }).concurrency, 16);
+    assert.equal(loadOperator(folder, { ...widgetDefinition, concurrency: undefined }).concurrency, 32);
   });
 
   it("names file, field and remedy", () => {

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { stringify } from "yaml";
+import { loadOperator } from "../../runtime/definition/loadOperator";
+import { displayPath, OperatorError } from "../../runtime/definition/operatorError";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { loadOperator } from "../../runtime/loadOperator";
-import { displayPath, OperatorError } from "../../runtime/operatorError";
 
 /** A CRD that is in order, with `versions` and whatever else a test wants to be otherwise. */
 export function widgetCrd(spec: JsonObject = {}, root: JsonObject = {}): JsonObject {

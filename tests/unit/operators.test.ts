@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { loadOperators } from "../../cli/operators";
-import { OperatorError } from "../../runtime/operatorError";
+import { OperatorError } from "../../runtime/definition/operatorError";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 
 describe("loadOperators", () => {

@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import {
+  applyEntry,
+  canReference,
+  conflictWith,
+  ownedManifest,
+  ownerOf,
+} from "../../runtime/children/ownership";
 import type {
   KubernetesObject,
   ManagedFieldsEntry,
@@ -8,7 +15,6 @@ import type {
 } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { ADOPT_ANNOTATION, OPERATOR_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/names";
-import { applyEntry, canReference, conflictWith, ownedManifest, ownerOf } from "../../runtime/ownership";
 import {
   applied,
   CLUSTER_ROLES,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { HandlerAnswer, HandlerEvent } from "../../runtime/contract";
 import { ReconcileFailure } from "../../runtime/failure";
-import { parseAnswer } from "../../runtime/parseAnswer";
+import type { HandlerAnswer, HandlerEvent } from "../../runtime/handler/contract";
+import { parseAnswer } from "../../runtime/handler/parseAnswer";
 
 /** The answer that a line is read as; undefined where it is refused as the contract has it. */
 function read(line: string, event: HandlerEvent): HandlerAnswer | undefined {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
+import { loadOperator } from "../../runtime/definition/loadOperator";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { loadOperator } from "../../runtime/loadOperator";
 import {
   addFiles,
   problemsOf,

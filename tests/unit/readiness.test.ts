@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { whyNotReady } from "../../runtime/readiness";
+import { whyNotReady } from "../../runtime/children/readiness";
 import { observed } from "./support/objects";
 
 /** What the API server puts into `apiVersion` of the kinds in these tests. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Condition, KubernetesObject } from "../../runtime/kubernetes/objects";
 import { NotLeadingError } from "../../runtime/leaderElection";
-import { StatusWriter } from "../../runtime/statusWriter";
+import { StatusWriter } from "../../runtime/status/statusWriter";
 import { failureOf } from "./support/failures";
 import { MANAGER, WIDGETS, widget } from "./support/objects";
 import { json, refuse, TestApiServer } from "./support/testApiServer";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { ChildProcessTransport } from "../../../runtime/childProcessTransport";
 import { Controller } from "../../../runtime/controller";
-import type { Operator } from "../../../runtime/definition";
+import type { Operator } from "../../../runtime/definition/definition";
+import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 
 /** What the benchmark writes down for its Argosy process, as JSON. */

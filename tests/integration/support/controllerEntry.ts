@@ -1,5 +1,5 @@
-import { ChildProcessTransport } from "../../../runtime/childProcessTransport";
 import { Controller } from "../../../runtime/controller";
+import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
 import type { ControllerProcessInput, ControllerProcessOutput } from "./controllerProcess";
 
 const tell = (output: ControllerProcessOutput) => void process.send?.(output);

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { installOperator, rolesInForce } from "../../../cli/installOperator";
 import { connectionAs } from "../../../cli/serviceAccountToken";
-import { ChildProcessTransport } from "../../../runtime/childProcessTransport";
-import type { HandlerRequest } from "../../../runtime/contract";
 import { Controller, type ControllerOptions } from "../../../runtime/controller";
-import type { Operator, OperatorDefinition } from "../../../runtime/definition";
+import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
+import { loadOperator } from "../../../runtime/definition/loadOperator";
+import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
+import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { loadOperator } from "../../../runtime/loadOperator";
 import type { ReconcileReport } from "../../../runtime/reconcileReport";
 import type { TestCluster } from "./cluster";
 

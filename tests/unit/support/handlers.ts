@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { ChildProcessTransport } from "../../../runtime/childProcessTransport";
+import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
 
 /** Runs a shell script as a handler: it starts within a few milliseconds, and every machine has it. */
 export function shellHandler(

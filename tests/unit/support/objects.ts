@@ -1,4 +1,4 @@
-import type { Operator } from "../../../runtime/definition";
+import type { Operator } from "../../../runtime/definition/definition";
 import type { KubernetesObject, Manifest, ObjectMeta } from "../../../runtime/kubernetes/objects";
 import type { Resource } from "../../../runtime/kubernetes/resource";
 import { fieldManagerOf } from "../../../runtime/names";

@@ -1,4 +1,4 @@
-import { type Condition, groupOf, type KubernetesObject } from "./kubernetes/objects";
+import { type Condition, groupOf, type KubernetesObject } from "../kubernetes/objects";
 
 /** The parts of a status that readiness is read from. */
 interface ObservedStatus {

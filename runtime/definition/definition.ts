@@ -1,4 +1,4 @@
-import type { JsonObject } from "./kubernetes/objects";
+import type { JsonObject } from "../kubernetes/objects";
 
 /** How the engine changes a child that exists: see {@link ChildKind.update}. */
 export type UpdatePolicy = "apply" | "recreate" | "never";
@@ -64,7 +64,7 @@ export interface OperatorDefinition {
   readonly name?: string;
   /** "resident": a living runner; "pod": one pod per run. @default "resident" */
   readonly execution?: "resident" | "pod";
-  /** How many objects are reconciled at once; also the most handler processes alive. 1 to 64. @default 16 */
+  /** How many objects are reconciled at once; also the most handler processes alive. 1 to 64. @default 32 */
   readonly concurrency?: number;
   /** After this many seconds without an answer the handler's process group is killed. 1 to 3600. @default 30 */
   readonly timeoutSeconds?: number;

@@ -1,9 +1,9 @@
 import path from "node:path";
+import { pluralOf } from "../kubernetes/kinds";
 import { checkChildren } from "./checkChildren";
 import { checkHandlerFiles } from "./checkHandlerFiles";
 import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
 import type { Operator, OperatorDefinition } from "./definition";
-import { pluralOf } from "./kubernetes/kinds";
 import { definitionFile, Problems } from "./operatorError";
 import { isRecord } from "./shape";
 import { checkFolderName, validateDefinition } from "./validateDefinition";
@@ -51,7 +51,7 @@ function fillDefaults(
   return {
     handler: definition.handler,
     execution: definition.execution ?? "resident",
-    concurrency: definition.concurrency ?? 16,
+    concurrency: definition.concurrency ?? 32,
     timeoutSeconds: definition.timeoutSeconds ?? 30,
     resyncSeconds: definition.resyncSeconds ?? 600,
     namespaces: definition.namespaces ?? "all",

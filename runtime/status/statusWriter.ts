@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import { conditionsOf, type Verdict } from "./conditions";
-import { ReconcileFailure } from "./failure";
-import type { KubernetesClient } from "./kubernetes/client";
-import { ApiError, isApiError } from "./kubernetes/errors";
+import { ReconcileFailure } from "../failure";
+import type { KubernetesClient } from "../kubernetes/client";
+import { ApiError, isApiError } from "../kubernetes/errors";
 import type {
   Condition,
   JsonObject,
   KubernetesObject,
   ManagedFieldsEntry,
   Manifest,
-} from "./kubernetes/objects";
-import type { Resource } from "./kubernetes/resource";
+} from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { conditionsOf, type Verdict } from "./conditions";
 
 /** What a {@link StatusWriter} works with. */
 export interface StatusWriterOptions {

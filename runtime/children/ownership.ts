@@ -4,9 +4,9 @@ import type {
   Manifest,
   ObjectMeta,
   ObjectName,
-} from "./kubernetes/objects";
-import type { Resource } from "./kubernetes/resource";
-import { ADOPT_ANNOTATION, annotated, OPERATOR_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "./names";
+} from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { ADOPT_ANNOTATION, annotated, OPERATOR_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
 
 /** The custom resource that owns a child, and that is known from the child alone. */
 export interface Owner extends ObjectName {

@@ -1,6 +1,6 @@
+import { ReconcileFailure } from "../failure";
+import type { Manifest } from "../kubernetes/objects";
 import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
-import { ReconcileFailure } from "./failure";
-import type { Manifest } from "./kubernetes/objects";
 
 /** The longest line that a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
 export const LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { Resource } from "./kubernetes/resource";
+import type { Resource } from "../kubernetes/resource";
 
 /** Kinds that others need to be there first, in the order in which they are applied; all the rest comes after. */
 const EARLY_KINDS: readonly (readonly string[])[] = [

@@ -1,6 +1,6 @@
+import { BUILT_IN_KINDS, groupsOfKind, isNamespaced } from "../kubernetes/kinds";
+import { groupOf } from "../kubernetes/objects";
 import type { ChildKind, CustomResourceKind, OperatorDefinition } from "./definition";
-import { BUILT_IN_KINDS, groupsOfKind, isNamespaced } from "./kubernetes/kinds";
-import { groupOf } from "./kubernetes/objects";
 import type { Report } from "./operatorError";
 
 /**

@@ -1,7 +1,7 @@
-import type { Operator, UpdatePolicy } from "./definition";
-import { ReconcileFailure } from "./failure";
-import { formatName, type KubernetesObject, type Manifest } from "./kubernetes/objects";
-import type { Resource } from "./kubernetes/resource";
+import type { Operator, UpdatePolicy } from "../definition/definition";
+import { ReconcileFailure } from "../failure";
+import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
 import { ownedManifest } from "./ownership";
 
 /** A child to bring about. */

@@ -1,6 +1,6 @@
-import { type FailureReason, ReconcileFailure } from "./failure";
+import { type FailureReason, ReconcileFailure } from "../failure";
+import { LineSplitter, type LineTooLongError } from "../lines";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
-import { LineSplitter, type LineTooLongError } from "./lines";
 import { LONGEST_ANSWER_BYTES } from "./parseAnswer";
 
 /** How much of a run's standard error is kept: its end, where the error is. */

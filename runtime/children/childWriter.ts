@@ -1,12 +1,12 @@
+import { ReconcileFailure } from "../failure";
+import { fingerprint } from "../fingerprint";
+import type { KubernetesClient } from "../kubernetes/client";
+import { ApiError, isApiError } from "../kubernetes/errors";
+import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { ADOPT_ANNOTATION } from "../names";
 import type { ChildIndex, ChildRecord } from "./childIndex";
 import type { DesiredChild } from "./desiredChildren";
-import { ReconcileFailure } from "./failure";
-import { fingerprint } from "./fingerprint";
-import type { KubernetesClient } from "./kubernetes/client";
-import { ApiError, isApiError } from "./kubernetes/errors";
-import { formatName, type KubernetesObject, type Manifest } from "./kubernetes/objects";
-import type { Resource } from "./kubernetes/resource";
-import { ADOPT_ANNOTATION } from "./names";
 import { conflictWith } from "./ownership";
 
 /** What happened to a child. */

@@ -1,9 +1,9 @@
+import { fingerprint } from "../fingerprint";
+import type { KubernetesClient } from "../kubernetes/client";
+import { isApiError } from "../kubernetes/errors";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
 import { clean } from "./conditions";
-import { fingerprint } from "./fingerprint";
-import type { KubernetesClient } from "./kubernetes/client";
-import { isApiError } from "./kubernetes/errors";
-import type { KubernetesObject } from "./kubernetes/objects";
-import type { Resource } from "./kubernetes/resource";
 
 /** Something to tell of an object, for `kubectl describe` and `kubectl events`. */
 export interface ObjectEvent {

@@ -1,5 +1,5 @@
+import type { Json, JsonObject } from "../kubernetes/objects";
 import type { CustomResourceKind } from "./definition";
-import type { Json, JsonObject } from "./kubernetes/objects";
 import type { Report } from "./operatorError";
 import { readYaml } from "./readYaml";
 import { isRecord } from "./shape";

@@ -1,9 +1,9 @@
-import { fingerprint } from "./fingerprint";
-import type { KubernetesClient } from "./kubernetes/client";
-import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
-import { Reflector, type ReflectorSink } from "./kubernetes/reflector";
-import type { Resource } from "./kubernetes/resource";
-import { isNewer } from "./kubernetes/resourceVersion";
+import { fingerprint } from "../fingerprint";
+import type { KubernetesClient } from "../kubernetes/client";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { Reflector, type ReflectorSink } from "../kubernetes/reflector";
+import type { Resource } from "../kubernetes/resource";
+import { isNewer } from "../kubernetes/resourceVersion";
 import { applyEntry, type Owner, ownerOf } from "./ownership";
 
 /** What the index holds of one child: little, since there may be many thousands. */

@@ -1,4 +1,4 @@
-import type { KubernetesObject, Manifest } from "./kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 
 /** The version of the contract, in every request. */
 export const CONTRACT_VERSION = "argosy.dev/v1";

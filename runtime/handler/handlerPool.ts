@@ -1,4 +1,4 @@
-import { ReconcileFailure } from "./failure";
+import { ReconcileFailure } from "../failure";
 import type { HandlerTransport } from "./handlerTransport";
 import { HandlerWorker, QUIET_MS } from "./handlerWorker";
 
@@ -19,7 +19,7 @@ const CLOSING_GRACE_MS = 2_000;
  * One more process is started for who has waited this long for each that there is: a handler that answers in a
  * millisecond needs one or two of them however many objects are in work, and one that takes seconds soon has enough.
  */
-const PATIENCE_MS = 100;
+const PATIENCE_MS = 200;
 
 /** Somebody who waits for a process. */
 interface Waiter {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
-import type { Json } from "./kubernetes/objects";
+import type { Json } from "../kubernetes/objects";
 import type { Report } from "./operatorError";
 import { isRecord } from "./shape";
 

@@ -1,5 +1,5 @@
-import type { ReconcileFailure } from "./failure";
-import type { Condition } from "./kubernetes/objects";
+import type { ReconcileFailure } from "../failure";
+import type { Condition } from "../kubernetes/objects";
 
 /** What a reconcile found, as far as the conditions tell it. */
 export type Verdict =

@@ -1,5 +1,5 @@
+import type { Json } from "../kubernetes/objects";
 import type { Operator } from "./definition";
-import type { Json } from "./kubernetes/objects";
 import { definitionFile, displayPath, Problems } from "./operatorError";
 import { isRecord } from "./shape";
 

@@ -1,5 +1,5 @@
 import Ajv, { type ErrorObject, type ValidateFunction } from "ajv";
-import type { Json, JsonObject } from "./kubernetes/objects";
+import type { Json, JsonObject } from "../kubernetes/objects";
 
 /** The fields of the status that the engine writes itself, whatever the author's schema says of them. */
 const ENGINE_FIELDS = ["observedGeneration", "conditions"];
