@@ -180,19 +180,17 @@ export class Controller {
     this.index = index;
     this.watch = watch;
     this.reconciler = new Reconciler({
-      ...{
-        operator,
-        resource,
-        childResources,
-        client,
-        pool,
-        index,
-        children,
-        status,
-        events,
-        fence,
-        objects: watch,
-      },
+      operator,
+      resource,
+      childResources,
+      client,
+      pool,
+      index,
+      children,
+      status,
+      events,
+      fence,
+      objects: watch,
     });
     // The children first: an object must not be reconciled while its children are unknown.
     await index.start();

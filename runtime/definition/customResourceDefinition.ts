@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "../kubernetes/objects";
+import { OWN_STATUS_FIELDS } from "../names";
 import type { CustomResourceKind } from "./definition";
 import type { Report } from "./operatorError";
 import { readYaml } from "./readYaml";
@@ -9,9 +10,6 @@ export interface CustomResourceDefinition {
   readonly crd: JsonObject;
   readonly customResource: CustomResourceKind;
 }
-
-/** Fields of the status that Argosy writes itself. */
-export const OWN_STATUS_FIELDS: readonly string[] = ["observedGeneration", "conditions"];
 
 /**
  * Reads and checks a CRD file. Left to the API server is what it says clearly itself, such as a schema that is

@@ -1,8 +1,7 @@
 import Ajv, { type ErrorObject, type ValidateFunction } from "ajv";
 import type { Json, JsonObject } from "../kubernetes/objects";
+import { OWN_STATUS_FIELDS } from "../names";
 
-/** The fields of the status that the engine writes itself, whatever the author's schema says of them. */
-const ENGINE_FIELDS = ["observedGeneration", "conditions"];
 /** The keywords whose values are schemas about the same value. */
 const JUNCTORS = ["allOf", "anyOf", "oneOf", "not"];
 
@@ -19,7 +18,7 @@ export function statusChecker(schema: JsonObject | undefined): (status: unknown)
     closed(withoutRequired(schema)),
   );
   return (status) => {
-    const fields = Object.entries(status as JsonObject).filter(([name]) => !ENGINE_FIELDS.includes(name));
+    const fields = Object.entries(status as JsonObject).filter(([name]) => !OWN_STATUS_FIELDS.includes(name));
     if (check(Object.fromEntries(fields))) return undefined;
     return check.errors?.map(explain).join("; ");
   };
@@ -29,7 +28,7 @@ export function statusChecker(schema: JsonObject | undefined): (status: unknown)
 function withoutRequired(schema: JsonObject): JsonObject {
   const { required, ...rest } = schema;
   if (!Array.isArray(required)) return rest;
-  return { ...rest, required: required.filter((name) => !ENGINE_FIELDS.includes(String(name))) };
+  return { ...rest, required: required.filter((name) => !OWN_STATUS_FIELDS.includes(String(name))) };
 }
 
 /** The same schema in JSON Schema's terms, with unknown fields refused where the API server would drop them. */
