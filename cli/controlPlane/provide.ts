@@ -123,6 +123,6 @@ async function prepareToBuild(
   }
   options.report(
     `releases cannot be downloaded from here: building ${names} from source with Go ${go.version}. ` +
-      "This is done once; all of them take about 7 minutes on 2 cores",
+      "This is done once; all of them take about 11 minutes on 2 cores",
   );
 }
