@@ -14,6 +14,7 @@ import type { Resource } from "./kubernetes/resource";
 import { LeaderElection } from "./leaderElection";
 import { Metrics } from "./metrics";
 import { fieldManagerOf, leaseNameOf } from "./names";
+import { keyOf, nameOf } from "./objectKey";
 import { type Outcome, type Priority, ReconcileQueue } from "./queue";
 import type { ReconcileReport } from "./reconcileReport";
 import { Reconciler } from "./reconciler";
@@ -280,14 +281,4 @@ function outcomeOf({ result, skipped, failure, againAfterMs }: ReconcileReport):
     done: true,
     ...(againAfterMs !== undefined && { againAfterMs: Math.max(SHORTEST_WAIT_MS, againAfterMs) }),
   };
-}
-
-function keyOf({ namespace = "", name }: ObjectName): string {
-  return `${namespace}/${name}`;
-}
-
-function nameOf(key: string): ObjectName {
-  const slash = key.indexOf("/");
-  const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
-  return namespace ? { namespace, name } : { name };
 }

@@ -4,6 +4,7 @@ import { Reflector, type ReflectorSink } from "./kubernetes/reflector";
 import type { Resource } from "./kubernetes/resource";
 import { isNewer } from "./kubernetes/resourceVersion";
 import { DOMAIN } from "./names";
+import { keyOf } from "./objectKey";
 import type { Priority } from "./queue";
 
 /** What a {@link CustomResourceWatch} watches and whom it tells. */
@@ -143,8 +144,4 @@ function newer(known: Seen["newest"], object: KubernetesObject): NonNullable<See
   const { resourceVersion } = object.metadata;
   if (known && !isNewer(resourceVersion, known.resourceVersion)) return known;
   return { resourceVersion, json: JSON.stringify(object) };
-}
-
-function keyOf({ namespace = "", name }: ObjectName): string {
-  return `${namespace}/${name}`;
 }
