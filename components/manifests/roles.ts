@@ -1,6 +1,7 @@
 import type { Operator, PolicyRule } from "../../runtime/definition/definition";
 import { groupOf, type Manifest } from "../../runtime/kubernetes/objects";
 import { leaseNameOf } from "../../runtime/names";
+import { labelsOf } from "./labels";
 
 /** Where an operator's runner lives and what it runs as. */
 export interface RunnerAccount {
@@ -23,7 +24,7 @@ export function buildRoles(operator: Operator, account: RunnerAccount): Manifest
     {
       apiVersion: "v1",
       kind: "ServiceAccount",
-      metadata: { name: account.serviceAccountName, namespace, labels: labelsOf(operator) },
+      metadata: { name: account.serviceAccountName, namespace, labels: labelsOf(operator.name, "runner") },
     },
     ...(operator.namespaces === "all"
       ? grant(operator, name, undefined, rules, account)
@@ -78,7 +79,11 @@ function grant(
 ): Manifest[] {
   const apiVersion = "rbac.authorization.k8s.io/v1";
   const kind = namespace === undefined ? "ClusterRole" : "Role";
-  const metadata = { name, ...(namespace !== undefined && { namespace }), labels: labelsOf(operator) };
+  const metadata = {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    labels: labelsOf(operator.name, "runner"),
+  };
   const subject = { kind: "ServiceAccount", name: account.serviceAccountName, namespace: account.namespace };
   return [
     { apiVersion, kind, metadata, rules },
@@ -90,12 +95,4 @@ function grant(
       subjects: [subject],
     },
   ];
-}
-
-function labelsOf(operator: Operator): Record<string, string> {
-  return {
-    "app.kubernetes.io/name": operator.name,
-    "app.kubernetes.io/component": "runner",
-    "app.kubernetes.io/managed-by": "argosy",
-  };
 }
