@@ -1,0 +1,63 @@
+/**
+ * Where things are in a pod of an operator: what the manifests mount and the engine reads. In both forms the pod has
+ * two containers: "runner", the engine, and "handler", the author's program in the author's image.
+ */
+export const POD_LAYOUT = {
+  /** The engine's files, from a ConfigMap: engine.js for the runner, handler.sh for the handler. In both containers. */
+  engine: "/argosy/engine",
+  /** operator.json: the operator as the engine needs it. Runner only. */
+  definition: "/argosy/definition",
+  /** The author's files; the handler's working directory. Handler only. */
+  handler: "/argosy/handler",
+  /** An emptyDir for the named pipes between the two. In both containers. */
+  pipes: "/argosy/pipes",
+  /** An emptyDir with a static busybox, put there by an init container. Handler only. */
+  kit: "/argosy/kit",
+  /** An emptyDir where the runner puts the handler's own token, where the operator declares `rules`. Runner only. */
+  handlerToken: "/argosy/handler-token",
+  /** Where Kubernetes' clients look for a token. */
+  serviceAccount: "/var/run/secrets/kubernetes.io/serviceaccount",
+} as const;
+
+/** Ports of a resident runner. */
+export const RUNNER_PORTS = {
+  /** POST /events: hints. */
+  hints: 8080,
+  /** GET /livez, /readyz, /metrics. */
+  metrics: 9090,
+} as const;
+
+/** The first argument of engine.js: what it is to do. */
+export type EngineCommand =
+  /** Reconcile for ever. */
+  | "resident"
+  /** Reconcile the one object that the Workflow names, and end. */
+  | "run"
+  /** Submit a Workflow for each object that needs a reconcile, and end. */
+  | "resync";
+
+/** Environment variables that the manifests give to the engine. */
+export const RUNNER_ENVIRONMENT = {
+  /** The pod's namespace. */
+  namespace: "ARGOSY_NAMESPACE",
+  /** The pod's name. */
+  pod: "ARGOSY_POD",
+  /** The pod's address, by which a standby reaches the leader. */
+  address: "ARGOSY_POD_ADDRESS",
+  /** The Workflow controller's instance id. "" for none. */
+  instanceId: "ARGOSY_INSTANCE_ID",
+  /** "run" and "resync": the Workflow that this pod belongs to. */
+  workflow: "ARGOSY_WORKFLOW",
+} as const;
+
+/** Parameters of every WorkflowTemplate of ours. Each has the default "". */
+export const RUN_PARAMETERS = {
+  /** Namespace of the custom resource; "" for one of cluster scope. */
+  namespace: "namespace",
+  /** Name of the custom resource. */
+  name: "name",
+  /** Its uid, where the submitter knows it: a run for a predecessor of the same name does nothing. */
+  uid: "uid",
+  /** A whole object as JSON: the handler is tried on it alone, nothing is applied, and its answer is the output. */
+  object: "object",
+} as const;
