@@ -4,12 +4,12 @@ import { BenchmarkError, runBenchmark } from "../bench/benchmark";
 import { type RunName, runNames } from "../bench/peer";
 import { createPeers } from "../bench/peers";
 import { describeMachine, formatJson, formatTable } from "../bench/report";
+import { loadOperators } from "../components/loadOperators";
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { startControlPlane } from "./controlPlane";
 import { cacheDirectory } from "./controlPlane/cache";
-import { loadOperators } from "./operators";
 import { PROJECT_FOLDER } from "./tools";
 
 interface Options {

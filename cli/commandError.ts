@@ -1,8 +1,8 @@
 import { CommanderError } from "commander";
+import { KubeconfigError } from "../components/kubeconfig";
 import { OperatorError } from "../runtime/definition/operatorError";
 import { UnknownKindError } from "../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../runtime/kubernetes/errors";
-import { KubeconfigError } from "./kubeconfig";
 
 /** Exit code for arguments that are not understood. */
 const USAGE_EXIT_CODE = 2;

@@ -1,7 +1,7 @@
+import { connectionFromKubeconfig, KubeconfigError } from "../components/kubeconfig";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { CommandError } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";
-import { connectionFromKubeconfig, KubeconfigError } from "./kubeconfig";
 
 /** Which cluster, as the command line says it. */
 export interface ClusterOptions {

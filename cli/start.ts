@@ -1,9 +1,9 @@
 import path from "node:path";
 import { Command } from "commander";
+import { loadOperators } from "../components/loadOperators";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { type ClusterOptions, openCluster } from "./openCluster";
-import { loadOperators } from "./operators";
 import { isMemcached, perform } from "./scene/perform";
 import { steps } from "./scene/steps";
 import { exitCodeOf, formatStep, formatSummary } from "./scene/tell";

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { loadOperators } from "../../components/loadOperators";
 import type { Controller } from "../../runtime/controller";
 import type { Operator } from "../../runtime/definition/definition";
 import { definitionFile } from "../../runtime/definition/operatorError";
-import { loadOperators } from "../operators";
 
 /** What a {@link Workshop} works with. */
 export interface WorkshopOptions {

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { builtIn } from "../../cli/builtIn";
 import { type ControlPlane, startControlPlane } from "../../cli/controlPlane";
-import { connectionFromKubeconfig } from "../../cli/kubeconfig";
 import { steps } from "../../cli/scene/steps";
+import { connectionFromKubeconfig } from "../../components/kubeconfig";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { CommandProcess, processesNaming } from "./cliProcess";
 

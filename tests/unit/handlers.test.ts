@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { runFixtures } from "../../cli/fixtures";
-import { loadOperators } from "../../cli/operators";
+import { loadOperators } from "../../components/loadOperators";
 
 const ROOT = path.resolve(__dirname, "../..");
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { loadOperators } from "../../cli/operators";
+import { loadOperators } from "../../components/loadOperators";
 import { OperatorError } from "../../runtime/definition/operatorError";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 
