@@ -1,6 +1,6 @@
 import type { Json } from "../kubernetes/objects";
 import type { Operator } from "./definition";
-import { definitionFile, displayPath, Problems } from "./operatorError";
+import { definitionFile, displayPath, Problems, type Report } from "./operatorError";
 import { isRecord } from "./shape";
 
 /**
@@ -12,6 +12,7 @@ export function checkOperators(operators: readonly Operator[]): void {
   const problems = new Problems();
   for (const [index, operator] of operators.entries()) {
     const report = problems.in(definitionFile(operator.folder));
+    checkResyncName(operator, operators, report);
     for (const other of operators.slice(0, index)) {
       const where = displayPath(definitionFile(other.folder));
       if (operator.name === other.name) {
@@ -33,6 +34,16 @@ export function checkOperators(operators: readonly Operator[]): void {
     }
   }
   if (problems.found) throw problems.toError();
+}
+
+/** An operator whose runs have pods of their own has a second WorkflowTemplate, that of its resync. */
+function checkResyncName(operator: Operator, operators: readonly Operator[], report: Report): void {
+  const other = operators.find(
+    ({ name, execution }) => execution === "pod" && operator.name === `${name}-resync`,
+  );
+  if (!other) return;
+  const where = displayPath(definitionFile(other.folder));
+  report("name", `"${operator.name}" is also that of the resync of ${where}`, "Give it another name.");
 }
 
 /**

@@ -60,15 +60,23 @@ export interface OperatorDefinition {
   readonly handler: HandlerCommand;
   /** Every kind that the handler may answer. An answer with another kind is refused. */
   readonly children: readonly ChildKind[];
-  /** The operator's name: a DNS label of at most 40 characters. @default the folder's name */
+  /** The operator's name: a DNS label of at most 40 characters, a letter first. @default the folder's name */
   readonly name?: string;
   /** "resident": a living runner; "pod": one pod per run. @default "resident" */
   readonly execution?: "resident" | "pod";
-  /** How many objects are reconciled at once; also the most handler processes alive. 1 to 64. @default 32 */
+  /**
+   * How many objects are reconciled at once; also the most handler processes alive. 1 to 64. Not with
+   * `execution: "pod"`.
+   * @default 32
+   */
   readonly concurrency?: number;
   /** After this many seconds without an answer the handler's process group is killed. 1 to 3600. @default 30 */
   readonly timeoutSeconds?: number;
-  /** Every object is reconciled at least this often, in seconds. 10 to 86400. @default 600 */
+  /**
+   * Every object is reconciled at least this often, in seconds. 10 to 86400; with `execution: "pod"` 60 or more, and
+   * the next shorter step of cron: 700 are every ten minutes.
+   * @default 600
+   */
   readonly resyncSeconds?: number;
   /** Namespaces whose objects are handled. @default "all" */
   readonly namespaces?: "all" | readonly string[];
@@ -79,7 +87,7 @@ export interface OperatorDefinition {
   readonly env?: Readonly<Record<string, string>>;
   /** Environment variables of the handler that come from Secrets. @default none */
   readonly secretEnv?: Readonly<Record<string, SecretKeyReference>>;
-  /** Which runs are recorded as Workflows. @default "changes" */
+  /** Which runs are recorded as Workflows. Not with `execution: "pod"`, where every run is one. @default "changes" */
   readonly record?: "changes" | "all" | "failures";
   /** Further RBAC for a handler with side effects; then, and only then, it gets a token. @default none */
   readonly rules?: readonly PolicyRule[];

@@ -16,6 +16,8 @@ import {
 
 /** A DNS label (RFC 1123), of any length that one may have. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+/** A DNS label that may be the beginning of a Service's name (RFC 1035): those have a letter first. */
+const SERVICE_LABEL = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Group and version: "v1", "apps/v1", "cache.example.com/v1alpha1". */
 const API_VERSION = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*$/;
 /** A quantity of Kubernetes: "100m", "128Mi". */
@@ -25,12 +27,15 @@ const ENVIRONMENT_VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** An operator's name becomes part of longer names, of which a Service's is the shortest: 63. */
 const LONGEST_NAME = 40;
 
+/** Cron knows nothing shorter than a minute. In seconds. */
+const SHORTEST_POD_RESYNC = 60;
+
 const nameShape = text(
-  `Use at most ${LONGEST_NAME} lower-case letters, digits and "-", for example name: "memcached".`,
+  `Use at most ${LONGEST_NAME} lower-case letters, digits and "-", a letter first, for example name: "memcached".`,
   (name) =>
-    name.length <= LONGEST_NAME && DNS_LABEL.test(name)
+    name.length <= LONGEST_NAME && SERVICE_LABEL.test(name)
       ? undefined
-      : `is "${name}", not a DNS label of at most ${LONGEST_NAME} characters`,
+      : `is "${name}", not a DNS label of at most ${LONGEST_NAME} characters that begins with a letter`,
 );
 
 const imageShape = text('Pin the image by tag or digest, for example image: "python:3.13-slim".', (image) => {
@@ -199,6 +204,7 @@ export function validateDefinition(definition: unknown, report: Report): definit
   }
   definitionShape.check(definition, "", noted);
   checkVariables(definition, noted);
+  if (definition.execution === "pod") checkPod(definition, noted);
   return valid;
 }
 
@@ -213,4 +219,42 @@ function checkVariables({ env, secretEnv }: Record<string, unknown>, report: Rep
     if (!Object.hasOwn(secretEnv, name)) continue;
     report(`secretEnv.${name}`, "is in env as well", "Keep one of the two.");
   }
+}
+
+/** What a resident runner could do, and a pod for each run cannot. */
+function checkPod(definition: Record<string, unknown>, report: Report): void {
+  const { concurrency, record, resyncSeconds, env, handler } = definition;
+  const inPod = 'with execution: "pod"';
+  if (concurrency !== undefined) {
+    report("concurrency", `has no meaning ${inPod}: each run has a pod of its own`, "Leave it out.");
+  }
+  if (record !== undefined) {
+    report("record", `has no meaning ${inPod}: every run is a Workflow`, "Leave it out.");
+  }
+  if (typeof resyncSeconds === "number" && resyncSeconds < SHORTEST_POD_RESYNC) {
+    report(
+      "resyncSeconds",
+      `is ${resyncSeconds}, less than the minute that a CronWorkflow has for its shortest step`,
+      `Give at least ${SHORTEST_POD_RESYNC}, or leave out execution: "pod".`,
+    );
+  }
+  const texts = {
+    ...textsOf(env, "env"),
+    ...textsOf(isRecord(handler) && handler.command, "handler.command"),
+  };
+  for (const [field, value] of Object.entries(texts)) {
+    if (!value.includes("{{")) continue;
+    const complaint = `has "{{", which Argo Workflows would read as a variable of its own ${inPod}`;
+    report(field, complaint, "Put it into a file of the folder, or into a Secret for secretEnv.");
+  }
+}
+
+/** The texts of a list or an object, by field. */
+function textsOf(parent: unknown, field: string): Record<string, string> {
+  if (typeof parent !== "object" || parent === null) return {};
+  const name = (key: string) => (Array.isArray(parent) ? `${field}[${key}]` : `${field}.${key}`);
+  const texts = Object.entries(parent).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  return Object.fromEntries(texts.map(([key, value]) => [name(key), value]));
 }

@@ -50,6 +50,14 @@ describe("checkOperators", () => {
     ]);
   });
 
+  it("refuses the name of another's resync", () => {
+    const pod = { ...operator("a", "Cup"), execution: "pod" as const };
+    assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), pod), [
+      'a-resync/operator.ts: name "a-resync" is also that of the resync of a/operator.ts. Give it another name.',
+    ]);
+    assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), operator("a", "Cup")), []);
+  });
+
   it("refuses two operators of one CRD", () => {
     assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("b", "Cup")), [
       "b/operator.ts: crd defines cups.shop.example.com, as does a/operator.ts. Let one operator own it.",

@@ -63,7 +63,7 @@ describe("loadOperator", () => {
     const given = {
       name: "other",
       children: [{ apiVersion: "x.example.com/v1", kind: "Datum", update: "never", plural: "data" }],
-      execution: "pod",
+      execution: "resident",
       concurrency: 64,
       timeoutSeconds: 3600,
       resyncSeconds: 10,
@@ -79,6 +79,12 @@ describe("loadOperator", () => {
     for (const [key, value] of Object.entries(given)) {
       assert.deepStrictEqual(operator[key as keyof Operator], value, key);
     }
+  });
+
+  it("keeps what the author gives to an operator with a pod for each run", () => {
+    const given = { execution: "pod", resyncSeconds: 60, env: { TEMPLATE: "{ { $(HOME)" } };
+    const { execution, resyncSeconds, env } = loadOperator(folder, { ...widgetDefinition, ...given });
+    assert.deepStrictEqual({ execution, resyncSeconds, env }, given);
   });
 
   it("takes fields that are undefined for left out", () => {
@@ -226,10 +232,36 @@ describe("loadOperator", () => {
     [
       "a name in capitals",
       { name: "Widget" },
-      /^name is "Widget", not a DNS label of at most 40 characters\. Use/,
+      /^name is "Widget", not a DNS label of at most 40 characters that begins with a letter\. Use/,
     ],
     ["a name with a dot", { name: "a.b" }, /^name is "a.b", not a DNS label/],
     ["a name of 41 characters", { name: "a".repeat(41) }, /not a DNS label of at most 40 characters/],
+    ["a name that begins with a digit", { name: "3d" }, /^name is "3d", not a DNS label .* a letter\. Use/],
+    [
+      "concurrency with a pod for each run",
+      { execution: "pod", concurrency: 8 },
+      /^concurrency has no meaning with execution: "pod": .*\. Leave it out\.$/,
+    ],
+    [
+      "record with a pod for each run",
+      { execution: "pod", record: "changes" },
+      /^record has no meaning with execution: "pod": .*\. Leave it out\.$/,
+    ],
+    [
+      "a resync more often than cron knows",
+      { execution: "pod", resyncSeconds: 59 },
+      /^resyncSeconds is 59, less than the minute .*\. Give at least 60, or/,
+    ],
+    [
+      "a variable's value that Argo would change",
+      { execution: "pod", env: { GREETING: "{{name}}" } },
+      /^env\.GREETING has "\{\{", which Argo .*\. Put it into a file/,
+    ],
+    [
+      "a command that Argo would change",
+      { execution: "pod", ...command("sh", "-c", "echo {{name}}") },
+      /^handler\.command\[2\] has "\{\{", which Argo/,
+    ],
     ["an unknown execution", { execution: "job" }, /^execution is "job", not one of "resident", "pod"\. /],
     ["concurrency beyond its range", { concurrency: 65 }, /^concurrency is 65, outside of 1 to 64\. /],
     ["half a second", { timeoutSeconds: 0.5 }, /^timeoutSeconds must be a whole number, not 0.5\. /],
@@ -313,6 +345,7 @@ describe("loadOperator", () => {
     ],
     ["an absolute path, which is in the image", command("/usr/bin/python3", "main.py", "/etc/app.conf")],
     ["a name of 40 characters", { name: "a".repeat(40) }],
+    ["braces where Argo does not read them", { env: { A: "{{b}}" }, ...command("sh", "-c", "{{b}}") }],
     ["no children at all", { children: [] }],
     [
       "another group's kind of a known name",

@@ -1,0 +1,93 @@
+import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { labelsOf } from "../labels";
+import type { ManifestSet } from "../manifestSet";
+import { type EventPathOptions, eventPathNames } from "./options";
+
+/**
+ * The service accounts of the event path, and their rights. The sources may list and watch the operators' custom
+ * resources, where each operator looks after them, and nothing else. The sensors may create Workflows, if an operator
+ * has runs in pods, and else nothing. With one replica each elects its leader by the bus, without leases
+ * (argo-events, pkg/shared/leaderelection/leaderelection.go, NewElector). The bus has no use for the Kubernetes API
+ * and gets no token; source and sensor do not start without one (pkg/shared/util/util.go, GetClientConfig).
+ */
+export function buildEventPathAccounts(
+  operators: readonly Operator[],
+  options: EventPathOptions,
+): ManifestSet {
+  const names = eventPathNames(options.name);
+  const everywhere = operators.filter(({ namespaces }) => namespaces === "all");
+  const listed = new Set(operators.flatMap(({ namespaces }) => (namespaces === "all" ? [] : namespaces)));
+  const source = { account: names.sourceAccount, component: "event-source", options };
+  const sensor = { account: names.sensorAccount, component: "sensor", options };
+  return {
+    "bus-account": {
+      ...serviceAccount({ account: names.eventBusAccount, component: "event-bus", options }),
+      automountServiceAccountToken: false,
+    },
+    "source-account": serviceAccount(source),
+    ...(everywhere.length > 0 && grant("source-role", source, undefined, everywhere.map(watchRule))),
+    ...Object.fromEntries(
+      [...listed].flatMap((namespace) => {
+        const here = operators.filter(
+          ({ namespaces }) => namespaces !== "all" && namespaces.includes(namespace),
+        );
+        return Object.entries(grant(`source-${namespace}-role`, source, namespace, here.map(watchRule)));
+      }),
+    ),
+    "sensor-account": serviceAccount(sensor),
+    ...(operators.some(({ execution }) => execution === "pod") &&
+      grant("sensor-role", sensor, options.platform.namespace, [CREATE_WORKFLOWS])),
+  };
+}
+
+/** Whose rights, and for what. */
+interface Grantee {
+  readonly account: string;
+  readonly component: string;
+  readonly options: EventPathOptions;
+}
+
+const CREATE_WORKFLOWS: PolicyRule = {
+  apiGroups: ["argoproj.io"],
+  resources: ["workflows"],
+  verbs: ["create"],
+};
+
+function watchRule({ customResource: { group, plural } }: Operator): PolicyRule {
+  return { apiGroups: [group], resources: [plural], verbs: ["list", "watch"] };
+}
+
+function serviceAccount({ account, component, options: { name, platform } }: Grantee): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { name: account, namespace: platform.namespace, labels: labelsOf(name, component) },
+  };
+}
+
+/** A role with these rules, bound to the account: in a namespace, or in the whole cluster where there is none. */
+function grant(
+  key: string,
+  { account, component, options: { name, platform } }: Grantee,
+  namespace: string | undefined,
+  rules: readonly PolicyRule[],
+): ManifestSet {
+  const apiVersion = "rbac.authorization.k8s.io/v1";
+  const kind = namespace === undefined ? "ClusterRole" : "Role";
+  const metadata = {
+    name: account,
+    ...(namespace !== undefined && { namespace }),
+    labels: labelsOf(name, component),
+  };
+  return {
+    [key]: { apiVersion, kind, metadata, rules },
+    [`${key}-binding`]: {
+      apiVersion,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name: account },
+      subjects: [{ kind: "ServiceAccount", name: account, namespace: platform.namespace }],
+    },
+  };
+}

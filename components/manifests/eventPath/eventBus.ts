@@ -1,0 +1,140 @@
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { placementFields } from "../../placement";
+import { awaited } from "../awaited";
+import { labelsOf } from "../labels";
+import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
+import { type EventBusOptions, type EventPathOptions, eventPathNames } from "./options";
+import { bytesOf } from "./quantity";
+
+const MEBIBYTE = 2 ** 20;
+
+/** What the bus may use of a node's own disk where it has no volume: an emptyDir without a limit. */
+const EPHEMERAL_STORAGE = 512 * MEBIBYTE;
+
+/** Less would hold but a few of the largest events. */
+const SMALLEST_STORAGE = 128 * MEBIBYTE;
+
+/**
+ * The largest event, as NATS reads it: 4 MiB. An UPDATE carries its object twice, and etcd takes no object above
+ * 1.5 MiB. NATS warns above 8 MB (nats-server, server/const.go, MAX_PAYLOAD_MAX_SIZE).
+ */
+const MAX_PAYLOAD = "4MB";
+
+/** More replicas of a stream than these would make every event dearer and no failure milder. */
+const MOST_STREAM_REPLICAS = 3;
+
+/**
+ * The event bus: NATS with JetStream, made by the events controller (argo-events,
+ * pkg/reconciler/eventbus/installer/jetstream.go). The stream keeps events for a day and drops the oldest beyond its
+ * limits. It is created once, by the first source or sensor; later changes of its settings do not reach it.
+ *
+ * Nothing writes to a root file system: the server has volumes for its store and its pid file. All three containers
+ * must run as one user, since the reloader signals the server's process.
+ *
+ * @throws RangeError where replicas or storage cannot be
+ */
+export function buildEventBus(options: EventPathOptions): Manifest {
+  const { name, platform, placement, eventBus } = options;
+  const names = eventPathNames(name);
+  const { replicas } = eventBus;
+  if (!Number.isInteger(replicas) || replicas < 1 || replicas % 2 === 0) {
+    throw new RangeError(`eventBus.replicas is ${replicas}. Give 1, or an odd number from 3 on.`);
+  }
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "EventBus",
+    metadata: {
+      name: names.eventBus,
+      namespace: platform.namespace,
+      labels: labelsOf(name, "event-bus"),
+      annotations: awaited("Configured", "Deployed"),
+    },
+    spec: {
+      jetstream: {
+        version: platform.jetStreamVersion,
+        replicas,
+        ...limits(eventBus),
+        maxPayload: MAX_PAYLOAD,
+        ...(eventBus.storage !== undefined && { persistence: persistence(eventBus, eventBus.storage) }),
+        serviceAccountName: names.eventBusAccount,
+        metadata: { labels: labelsOf(name, "event-bus") },
+        securityContext: POD_SECURITY,
+        ...placementFields(placement),
+        ...(replicas > 1 && { affinity: spread(names.eventBus) }),
+        containerTemplate: container("50m", "64Mi", "512Mi"),
+        reloaderContainerTemplate: container("5m", "16Mi", "64Mi"),
+        metricsContainerTemplate: container("5m", "16Mi", "64Mi"),
+      },
+    },
+  };
+}
+
+/**
+ * Of a volume a quarter stays free, and half is the stream's: JetStream sets that much aside and needs room for the
+ * Sensors' own state. `maxBytes` must be an integer: Argo reads "1GB" as 0, no limit
+ * (pkg/eventbus/jetstream/base/jetstream.go, CreateStream).
+ */
+function limits({ replicas, storage }: EventBusOptions): { settings: string; streamConfig: string } {
+  const bytes = storage === undefined ? EPHEMERAL_STORAGE : bytesOf(storage);
+  if (bytes < SMALLEST_STORAGE) {
+    throw new RangeError(`eventBus.storage is "${storage}". Give 128Mi or more.`);
+  }
+  const settings = { max_memory_store: 64 * MEBIBYTE, max_file_store: wholeMebibytes((bytes * 3) / 4) };
+  const stream = {
+    replicas: Math.min(replicas, MOST_STREAM_REPLICAS),
+    maxAge: "24h",
+    maxMsgs: 100_000,
+    maxBytes: wholeMebibytes(bytes / 2),
+    duplicates: "2m",
+    // Limits, and the oldest goes: acknowledged events stay, since each of a Sensor's triggers reads by itself.
+    retention: 0,
+    discard: 0,
+  };
+  return { settings: lines(settings), streamConfig: lines(stream) };
+}
+
+function wholeMebibytes(bytes: number): number {
+  return Math.floor(bytes / MEBIBYTE) * MEBIBYTE;
+}
+
+/** Settings a line each, which both NATS and YAML read. */
+function lines(settings: Readonly<Record<string, string | number>>): string {
+  return Object.entries(settings)
+    .map(([key, value]) => `${key}: ${value}\n`)
+    .join("");
+}
+
+function persistence({ storageClass }: EventBusOptions, volumeSize: string) {
+  return {
+    volumeSize,
+    accessMode: "ReadWriteOnce",
+    ...(storageClass !== undefined && { storageClassName: storageClass }),
+  };
+}
+
+/** A node each where there are as many, and a zone each: preferred, so that a small cluster still has its bus. */
+function spread(eventBus: string) {
+  const labelSelector = {
+    matchLabels: { controller: "eventbus-controller", "eventbus-name": eventBus },
+  };
+  const prefer = (weight: number, topologyKey: string) => ({
+    weight,
+    podAffinityTerm: { topologyKey, labelSelector },
+  });
+  return {
+    podAntiAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        prefer(100, "kubernetes.io/hostname"),
+        prefer(50, "topology.kubernetes.io/zone"),
+      ],
+    },
+  };
+}
+
+/** No limit on CPU: it would slow every event of a burst down, and protect nobody. */
+function container(cpu: string, memory: string, mostMemory: string) {
+  return {
+    securityContext: CONTAINER_SECURITY,
+    resources: { requests: { cpu, memory }, limits: { memory: mostMemory } },
+  };
+}

@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import type { Operator } from "../../../runtime/definition/definition";
+
+/** One event of an EventSource: an operator's custom resources, in all namespaces or in one. */
+export interface OperatorEvent {
+  /**
+   * A DNS label: the name of the event and of its trigger. Not a dot in it, since it is a token of a NATS subject
+   * (pkg/eventbus/jetstream/eventsource/source_conn.go), and no more than a label's value may have, since a trigger
+   * puts its name on what it creates (pkg/sensors/triggers/standard-k8s/standard-k8s.go).
+   */
+  readonly name: string;
+  readonly operator: Operator;
+  /** The namespace that is watched. "" for all of them, and for custom resources without one. */
+  readonly namespace: string;
+}
+
+/**
+ * An operator's events: one, or one for each namespace that it lists. The names depend on the operator alone: with
+ * another name a Sensor's subscription begins anew, and what lies between is lost to it.
+ */
+export function eventsOf(operator: Operator): OperatorEvent[] {
+  if (operator.namespaces === "all") return [{ name: operator.name, operator, namespace: "" }];
+  return operator.namespaces.map((namespace) => ({
+    name: nameIn(operator.name, namespace),
+    operator,
+    namespace,
+  }));
+}
+
+/**
+ * The name by which a Sensor depends on an event. Argo reads conditions as an expression
+ * (pkg/sensors/listener.go, getDependencyExpression): "3d" and "not" are names of operators, but not of variables.
+ */
+export function dependencyOf({ name }: OperatorEvent): string {
+  return `on-${name}`;
+}
+
+/** The most characters of a DNS label, and of a label's value. */
+const LABEL_LENGTH = 63;
+
+/** With a hash, since "a" in "b-c" and "a-b" in "c" would read alike, and since both may be long. */
+function nameIn(operator: string, namespace: string): string {
+  const hash = createHash("sha256").update(`${operator}/${namespace}`).digest("hex").slice(0, 8);
+  const readable = `${operator}-${namespace}`.slice(0, LABEL_LENGTH - 1 - hash.length).replace(/-+$/, "");
+  return `${readable}-${hash}`;
+}

@@ -1,0 +1,108 @@
+import type { JsonObject } from "../../../runtime/kubernetes/objects";
+import { OPERATOR_LABEL } from "../../../runtime/names";
+import { RUN_PARAMETERS, RUNNER_PORTS } from "../../../runtime/pod/layout";
+import { INSTANCE_ID_LABEL, type Platform } from "../../platform";
+import { dependencyOf, type OperatorEvent } from "./operatorEvent";
+
+/**
+ * Once a second for a minute: longer than a roll-out leaves a runner's Service or the API server without an answer,
+ * and soon there when it comes back. A trigger's later events wait meanwhile. Whoever gives up loses nothing: a
+ * runner that starts looks at every object, and so does a resync.
+ */
+const RETRY_STRATEGY = { steps: 60, duration: "1s", factor: 1, jitter: 0.2 } as const;
+
+/**
+ * The trigger of an event: a hint to the operator's resident runner, or a Workflow for an operator whose runs have a
+ * pod each.
+ *
+ * Every event has a trigger of its own. One for all of an operator's namespaces, with its conditions joined by "||",
+ * would not do: the payload of an HTTP trigger needs a value from each dependency that it names, and Argo's Sensor
+ * panics where one has no event (argo-events, pkg/sensors/triggers/params.go: ResolveParamValue gives nil,
+ * ConstructPayload takes its target), while a default would overwrite the value of the one that has.
+ */
+export function triggerOf(event: OperatorEvent, platform: Platform) {
+  const { operator, name } = event;
+  const template = { name, conditions: dependencyOf(event) };
+  const common = {
+    // Without it there are no retries (pkg/sensors/listener.go, triggerActions).
+    atLeastOnce: true,
+    retryStrategy: RETRY_STRATEGY,
+  };
+  if (operator.execution === "pod") {
+    return { ...common, template: { ...template, k8s: workflowTrigger(event, platform) } };
+  }
+  return {
+    ...common,
+    // Otherwise any status would count as a success (pkg/sensors/triggers/http/http.go, ApplyPolicy).
+    policy: { status: { allow: [204] } },
+    template: { ...template, http: hintTrigger(event, platform) },
+  };
+}
+
+/** POST {"namespace","name"}: both texts, the namespace "" for an object without one. */
+function hintTrigger(event: OperatorEvent, { namespace }: Platform) {
+  return {
+    url: `http://${event.operator.name}-runner.${namespace}.svc:${RUNNER_PORTS.hints}/events`,
+    method: "POST",
+    timeout: 5,
+    payload: [
+      { src: source(event, "namespace", ""), dest: "namespace" },
+      { src: source(event, "name"), dest: "name" },
+    ],
+  };
+}
+
+function workflowTrigger(event: OperatorEvent, platform: Platform) {
+  const { namespace, name, uid } = RUN_PARAMETERS;
+  const sources = [
+    { parameter: namespace, src: source(event, "namespace", "") },
+    { parameter: name, src: source(event, "name") },
+    { parameter: uid, src: source(event, "uid", "") },
+  ];
+  return {
+    operation: "create",
+    source: {
+      resource: workflowOf(
+        event,
+        platform,
+        sources.map(({ parameter }) => parameter),
+      ),
+    },
+    parameters: sources.map(({ src }, index) => ({
+      src,
+      dest: `spec.arguments.parameters.${index}.value`,
+    })),
+  };
+}
+
+function workflowOf(
+  { operator }: OperatorEvent,
+  { namespace, instanceId }: Platform,
+  parameters: readonly string[],
+): JsonObject {
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "Workflow",
+    metadata: {
+      generateName: `${operator.name}-`,
+      namespace,
+      labels: {
+        ...(instanceId !== "" && { [INSTANCE_ID_LABEL]: instanceId }),
+        [OPERATOR_LABEL]: operator.name,
+      },
+    },
+    spec: {
+      workflowTemplateRef: { name: operator.name },
+      arguments: { parameters: parameters.map((name) => ({ name, value: "" })) },
+    },
+  };
+}
+
+/** A field of the object's metadata, as text. Where it is missing: `value`, or the trigger fails. */
+function source(event: OperatorEvent, field: "namespace" | "name" | "uid", value?: string) {
+  return {
+    dependencyName: dependencyOf(event),
+    dataKey: `body.metadata.${field}`,
+    ...(value !== undefined && { value }),
+  };
+}

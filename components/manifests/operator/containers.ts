@@ -1,0 +1,110 @@
+import type { Operator } from "../../../runtime/definition/definition";
+import { type EngineCommand, POD_LAYOUT, RUNNER_PORTS } from "../../../runtime/pod/layout";
+import { IMAGES, imageReference, mirrored } from "../../images";
+import { CONTAINER_SECURITY } from "../podSecurity";
+import {
+  engineEnvironment,
+  handlerEnvironment,
+  literal,
+  residentEnvironment,
+  workflowEnvironment,
+} from "./environment";
+import type { OperatorOptions } from "./options";
+import type { Container, PodForm, Probe } from "./podParts";
+import { ENGINE_MOUNTS, handlerMounts, runnerMounts, tokenMounts } from "./volumes";
+
+/** No limit of the processor: being throttled for a moment would look like a slow API server. */
+const RUNNER_RESOURCES = { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } };
+const KIT_RESOURCES = { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } };
+/** What a handler asks for where its author says nothing of it. */
+const HANDLER_REQUESTS: Readonly<Record<string, string>> = { cpu: "50m", memory: "64Mi" };
+
+/**
+ * The container of the engine. In a pod of its own it is called "main": Argo takes outputs from a container of that
+ * name only (argo-workflows, workflow/validate/validate.go and cmd/argoexec/commands/emissary.go).
+ */
+export function buildRunnerContainer(operator: Operator, options: OperatorOptions, form: PodForm): Container {
+  if (form === "pod") {
+    return { ...engineContainer("main", "run", options), volumeMounts: runnerMounts(operator, form) };
+  }
+  return {
+    ...engineContainer("runner", "resident", options),
+    env: [...engineEnvironment(options), ...residentEnvironment()],
+    ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
+    // A minute to begin: before that, being slow is no reason to be started anew.
+    startupProbe: probe("/livez", 1, 60),
+    readinessProbe: probe("/readyz", 5, 2),
+    livenessProbe: probe("/livez", 10, 3),
+    volumeMounts: runnerMounts(operator, form),
+  };
+}
+
+/** The container of the run that looks for objects which need one. It is alone in its pod. */
+export function buildResyncContainer(options: OperatorOptions): Container {
+  return engineContainer("main", "resync", options);
+}
+
+/**
+ * The container of the author's program. It has no probes: whether the program lives is the runner's business, and
+ * when the container ends, the kubelet starts it anew.
+ */
+export function buildHandlerContainer(
+  operator: Operator,
+  options: OperatorOptions,
+  form: PodForm,
+): Container {
+  const { image, command } = operator.handler;
+  return {
+    name: "handler",
+    image: mirrored(image, options.placement.registry),
+    command: [
+      `${POD_LAYOUT.kit}/busybox`,
+      "sh",
+      `${POD_LAYOUT.engine}/handler.sh`,
+      // In a Workflow's pod, the executor stands before it, and the kubelet reads the words all the same.
+      ...command.map(literal),
+    ],
+    workingDir: POD_LAYOUT.handler,
+    env: handlerEnvironment(operator),
+    resources: handlerResources(operator),
+    securityContext: CONTAINER_SECURITY,
+    volumeMounts: handlerMounts(operator, form),
+  };
+}
+
+/** The init container that puts a shell there for whatever image the author has chosen. */
+export function buildKitContainer(operator: Operator, options: OperatorOptions, form: PodForm): Container {
+  return {
+    name: "kit",
+    image: imageReference(IMAGES.busybox, options.placement),
+    command: ["cp", "/bin/busybox", `${POD_LAYOUT.kit}/busybox`],
+    resources: KIT_RESOURCES,
+    securityContext: CONTAINER_SECURITY,
+    volumeMounts: [{ name: "kit", mountPath: POD_LAYOUT.kit }, ...tokenMounts(operator, form)],
+  };
+}
+
+function engineContainer(name: string, command: EngineCommand, options: OperatorOptions): Container {
+  return {
+    name,
+    image: imageReference(IMAGES.node, options.placement),
+    command: ["node", `${POD_LAYOUT.engine}/engine.js`, command],
+    env: [...engineEnvironment(options), ...workflowEnvironment()],
+    resources: RUNNER_RESOURCES,
+    securityContext: CONTAINER_SECURITY,
+    volumeMounts: ENGINE_MOUNTS,
+  };
+}
+
+/** A resource with a limit of the author's gets no request of ours: it might be larger than the limit. */
+function handlerResources({ resources: { requests = {}, limits = {} } }: Operator): Container["resources"] {
+  const ours = Object.entries(HANDLER_REQUESTS).filter(([name]) => !(name in limits));
+  return {
+    requests: { ...Object.fromEntries(ours), ...requests },
+    ...(Object.keys(limits).length > 0 && { limits }),
+  };
+}
+
+function probe(path: string, periodSeconds: number, failureThreshold: number): Probe {
+  return { httpGet: { path, port: "metrics" }, periodSeconds, timeoutSeconds: 5, failureThreshold };
+}

@@ -1,0 +1,16 @@
+import type { PodPlacement } from "../../placement";
+import type { Platform } from "../../platform";
+
+/** What the manifests of an operator depend on beside its definition. */
+export interface OperatorOptions {
+  readonly platform: Platform;
+  readonly placement: PodPlacement;
+  /** Runners of a resident operator: one leads, the others stand by. */
+  readonly replicas: number;
+  /** How long Workflows of runs that succeeded are kept, in seconds. */
+  readonly runsKeptSeconds: number;
+  /** How long Workflows of runs that failed are kept, in seconds. */
+  readonly failedRunsKeptSeconds: number;
+  /** The name of the Sensor that sends the hints; where there are several, the first one's. */
+  readonly eventPathName: string;
+}

@@ -1,0 +1,73 @@
+import type { Operator } from "../../../runtime/definition/definition";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { RUNNER_PORTS } from "../../../runtime/pod/layout";
+import { sensorPodLabels } from "../eventPath/podTemplate";
+import { runnerNameOf } from "./names";
+import type { OperatorOptions } from "./options";
+import { runnerLabels } from "./residentPod";
+
+/** The Service to which the Sensor posts its hints. */
+export function buildService(operator: Operator, options: OperatorOptions): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: metadataOf(operator, options),
+    spec: {
+      type: "ClusterIP",
+      selector: runnerLabels(operator),
+      ports: [{ name: "hints", port: RUNNER_PORTS.hints, targetPort: "hints", protocol: "TCP" }],
+    },
+  };
+}
+
+/**
+ * Who may speak to the runners: hints come from the Sensors of the event path, whatever their shard. Whom they may
+ * speak to is left open: a handler's purpose may be anywhere.
+ */
+export function buildNetworkPolicy(operator: Operator, options: OperatorOptions): Manifest {
+  const port = (number: number) => [{ port: number, protocol: "TCP" }];
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: metadataOf(operator, options),
+    spec: {
+      podSelector: { matchLabels: runnerLabels(operator) },
+      policyTypes: ["Ingress"],
+      ingress: [
+        {
+          ports: port(RUNNER_PORTS.hints),
+          from: [
+            { podSelector: { matchLabels: sensorPodLabels(options.eventPathName) } },
+            // A standby passes its hints on to the leader.
+            { podSelector: { matchLabels: runnerLabels(operator) } },
+          ],
+        },
+        // Any monitoring of the cluster, wherever it is: the figures are no secret.
+        { ports: port(RUNNER_PORTS.metrics), from: [{ namespaceSelector: {} }] },
+      ],
+    },
+  };
+}
+
+/** A drain takes one runner at a time. */
+export function buildPodDisruptionBudget(operator: Operator, options: OperatorOptions): Manifest {
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: metadataOf(operator, options),
+    spec: {
+      maxUnavailable: 1,
+      selector: { matchLabels: runnerLabels(operator) },
+      // One that does not come up shall not keep a node from being drained.
+      unhealthyPodEvictionPolicy: "AlwaysAllow",
+    },
+  };
+}
+
+function metadataOf(operator: Operator, { platform }: OperatorOptions): Manifest["metadata"] {
+  return {
+    name: runnerNameOf(operator.name),
+    namespace: platform.namespace,
+    labels: runnerLabels(operator),
+  };
+}

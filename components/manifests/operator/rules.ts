@@ -1,0 +1,81 @@
+import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
+import { groupOf } from "../../../runtime/kubernetes/objects";
+import { leaseNameOf } from "../../../runtime/names";
+import { handlerAccountOf } from "./names";
+
+/** What the engine needs of the objects that it reconciles, and of their children. */
+export function objectRules(operator: Operator): PolicyRule[] {
+  return [...customResourceRules(operator), ...childRules(operator), EVENT_RULE];
+}
+
+function customResourceRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
+  const apiGroups = [group];
+  return [
+    { apiGroups, resources: [plural], verbs: ["get", "list", "watch", "patch"] },
+    { apiGroups, resources: [`${plural}/status`], verbs: ["patch"] },
+    // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses owner references that block.
+    { apiGroups, resources: [`${plural}/finalizers`], verbs: ["update"] },
+  ];
+}
+
+/** One rule for each API group, in the order in which the operator declares them. */
+function childRules({ children }: Operator): PolicyRule[] {
+  const resources = new Map<string, string[]>();
+  for (const { apiVersion, plural } of children) {
+    const group = groupOf(apiVersion);
+    resources.set(group, [...(resources.get(group) ?? []), plural]);
+  }
+  const verbs = ["get", "list", "watch", "create", "patch", "delete"];
+  return [...resources].map(([group, plurals]) => ({ apiGroups: [group], resources: plurals, verbs }));
+}
+
+const EVENT_RULE: PolicyRule = {
+  apiGroups: ["events.k8s.io"],
+  resources: ["events"],
+  verbs: ["create", "patch"],
+};
+
+/** What it takes to agree on a leader. */
+export function leaseRules(operator: string): PolicyRule[] {
+  const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
+  return [
+    // A create cannot be narrowed by name: RBAC does not know the name of an object to come.
+    { ...lease, verbs: ["create"] },
+    { ...lease, verbs: ["get", "update"], resourceNames: [leaseNameOf(operator)] },
+  ];
+}
+
+/** To look for objects that need a run. */
+export function lookRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
+  return [{ apiGroups: [group], resources: [plural], verbs: ["get", "list"] }];
+}
+
+/** To fetch the token of the handler's own account, and of no other. */
+export function tokenRules(operator: Operator): PolicyRule[] {
+  const resourceNames = [handlerAccountOf(operator.name)];
+  return [{ apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"], resourceNames }];
+}
+
+const ARGO = { apiGroups: ["argoproj.io"] };
+
+/** A resident runner records its runs, reads what is submitted, and answers it. */
+export const RESIDENT_WORKFLOW_RULES: readonly PolicyRule[] = [
+  { ...ARGO, resources: ["workflows"], verbs: ["get", "create"] },
+  { ...ARGO, resources: ["workflowtasksets"], verbs: ["list", "watch"] },
+  { ...ARGO, resources: ["workflowtasksets/status"], verbs: ["patch"] },
+];
+
+/** Every pod of a Workflow reports by its executor (argo-workflows, docs/workflow-rbac.md). */
+const EXECUTOR_RULE: PolicyRule = { ...ARGO, resources: ["workflowtaskresults"], verbs: ["create", "patch"] };
+
+/** A run in a pod of its own reads what it was submitted with. */
+export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
+  { ...ARGO, resources: ["workflows"], verbs: ["get"] },
+  EXECUTOR_RULE,
+];
+
+/** A resync sees which runs there are, and submits others. */
+export const RESYNC_WORKFLOW_RULES: readonly PolicyRule[] = [
+  { ...ARGO, resources: ["workflows"], verbs: ["list", "create"] },
+  EXECUTOR_RULE,
+];

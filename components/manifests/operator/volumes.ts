@@ -1,0 +1,109 @@
+import type { Operator } from "../../../runtime/definition/definition";
+import { POD_LAYOUT } from "../../../runtime/pod/layout";
+import type { OperatorFiles } from "./configMaps";
+import type { PodForm, Volume, VolumeMount } from "./podParts";
+
+/** Whoever may look into the pod's volumes may read them, nobody may write. */
+const READ_ONLY = 0o444;
+/** A ConfigMap keeps no modes, and any of the author's files may be the one that is run. */
+const EXECUTABLE = 0o555;
+/**
+ * The engine reads its token anew when the kubelet has renewed it. Not the 3607 of a token that Kubernetes mounts by
+ * itself: that very number makes the API server issue one for a year, for clients that read it but once
+ * (kubernetes, pkg/registry/core/serviceaccount/storage/token.go).
+ */
+const TOKEN_SECONDS = 3600;
+
+/** The volumes of an operator's pod that both containers, or one of them, mount. */
+export function buildVolumes(operator: Operator, files: OperatorFiles, form: PodForm): Volume[] {
+  return [
+    ...engineVolumes(files),
+    { name: "handler", configMap: handlerSource(files) },
+    // Named pipes take no room: this is for a few small files, in memory since nothing here shall outlive the pod.
+    { name: "pipes", emptyDir: { medium: "Memory", sizeLimit: "4Mi" } },
+    { name: "kit", emptyDir: { sizeLimit: "8Mi" } },
+    { name: "handler-tmp", emptyDir: {} },
+    ...(form === "resident" ? [TOKEN_VOLUME] : []),
+    ...tokenVolumes(operator, form),
+  ];
+}
+
+/** The volumes that the engine needs, whatever it is to do. */
+export function engineVolumes({ engine, definition }: OperatorFiles): Volume[] {
+  return [
+    { name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } },
+    { name: "definition", configMap: { name: definition.metadata.name, defaultMode: READ_ONLY } },
+    { name: "runner-tmp", emptyDir: { sizeLimit: "64Mi" } },
+  ];
+}
+
+/** What is mounted wherever the engine runs. */
+export const ENGINE_MOUNTS: readonly VolumeMount[] = [
+  { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
+  { name: "definition", mountPath: POD_LAYOUT.definition, readOnly: true },
+  { name: "runner-tmp", mountPath: "/tmp" },
+];
+
+/** What the runner mounts. In a pod of its own its token is mounted by Kubernetes. */
+export function runnerMounts(operator: Operator, form: PodForm): VolumeMount[] {
+  return [
+    ...ENGINE_MOUNTS,
+    { name: "pipes", mountPath: POD_LAYOUT.pipes },
+    ...(form === "resident"
+      ? [{ name: TOKEN_VOLUME.name, mountPath: POD_LAYOUT.serviceAccount, readOnly: true }]
+      : []),
+    ...(hasToken(operator) ? [{ name: "handler-token", mountPath: POD_LAYOUT.handlerToken }] : []),
+  ];
+}
+
+/** What the handler mounts: never the runner's token. */
+export function handlerMounts(operator: Operator, form: PodForm): VolumeMount[] {
+  return [
+    { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
+    { name: "handler", mountPath: POD_LAYOUT.handler, readOnly: true },
+    { name: "kit", mountPath: POD_LAYOUT.kit, readOnly: true },
+    { name: "pipes", mountPath: POD_LAYOUT.pipes },
+    { name: "handler-tmp", mountPath: "/tmp" },
+    ...tokenMounts(operator, form),
+  ];
+}
+
+/** What every container but the runner mounts where Kubernetes' clients look for a token. */
+export function tokenMounts(operator: Operator, form: PodForm): VolumeMount[] {
+  return tokenVolumes(operator, form).map(({ name }) => ({
+    name,
+    mountPath: POD_LAYOUT.serviceAccount,
+    readOnly: true,
+  }));
+}
+
+/** Whether the handler has a token of its own, which the runner fetches for it. */
+export function hasToken({ rules }: Operator): boolean {
+  return rules.length > 0;
+}
+
+/** What Kubernetes would mount by itself, if it did not mount it in every container. */
+const TOKEN_VOLUME = {
+  name: "runner-token",
+  projected: {
+    defaultMode: READ_ONLY,
+    sources: [
+      { serviceAccountToken: { path: "token", expirationSeconds: TOKEN_SECONDS } },
+      { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+      { downwardAPI: { items: [{ path: "namespace", fieldRef: { fieldPath: "metadata.namespace" } }] } },
+    ],
+  },
+} as const satisfies Volume;
+
+/** For the place of the token: one of the handler's own, else nothing at all over what Kubernetes mounts by itself. */
+function tokenVolumes(operator: Operator, form: PodForm): Volume[] {
+  if (hasToken(operator))
+    return [{ name: "handler-token", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }];
+  return form === "pod" ? [{ name: "no-token", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }] : [];
+}
+
+function handlerSource({ handler, handlerItems }: OperatorFiles): NonNullable<Volume["configMap"]> {
+  const source = { name: handler.metadata.name, defaultMode: EXECUTABLE };
+  // Without items every key is the file of its name.
+  return handlerItems.every(({ key, path }) => key === path) ? source : { ...source, items: handlerItems };
+}

@@ -1,0 +1,68 @@
+import type { Operator } from "../../../runtime/definition/definition";
+import type { ObjectMeta } from "../../../runtime/kubernetes/objects";
+import { OPERATOR_LABEL } from "../../../runtime/names";
+import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
+import { placementFields } from "../../placement";
+import { INSTANCE_ID_LABEL } from "../../platform";
+import { labelsOf } from "../labels";
+import { POD_SECURITY } from "../podSecurity";
+import type { OperatorOptions } from "./options";
+
+/** How long a pod may take to begin: images are pulled in it. In seconds. */
+export const PENDING_SECONDS = 300;
+/** What a run may take beside the handler's answer: to read, to apply, to tell. In seconds. */
+const WORK_SECONDS = 60;
+
+/** The longest that a run takes from when it has begun, in seconds. */
+export function runSeconds({ timeoutSeconds }: Operator): number {
+  return timeoutSeconds + WORK_SECONDS;
+}
+
+/** The metadata of an object of Argo Workflows that belongs to an operator. */
+export function workflowMetadata(
+  operator: Operator,
+  name: string,
+  { platform: { namespace, instanceId } }: OperatorOptions,
+): ObjectMeta {
+  return {
+    name,
+    namespace,
+    labels: {
+      ...labelsOf(operator.name, "runs"),
+      [OPERATOR_LABEL]: operator.name,
+      // The controller looks only after what carries its own.
+      ...(instanceId !== "" && { [INSTANCE_ID_LABEL]: instanceId }),
+    },
+  };
+}
+
+/** Fields of every WorkflowTemplate of ours: the entrypoint, and how long its Workflows are kept. */
+export function workflowFields(operator: Operator, options: OperatorOptions) {
+  return {
+    entrypoint: "reconcile",
+    // On every Workflow of the template, whoever submits it.
+    workflowMetadata: { labels: { [OPERATOR_LABEL]: operator.name } },
+    ttlStrategy: {
+      secondsAfterSuccess: options.runsKeptSeconds,
+      secondsAfterFailure: options.failedRunsKeptSeconds,
+    },
+  };
+}
+
+/** Parameters of a run, each with a default, so that any of them may be left out. */
+export const RUN_ARGUMENTS = {
+  parameters: Object.values(RUN_PARAMETERS).map((name) => ({ name, value: "" })),
+} as const;
+
+/** Fields of the WorkflowTemplates whose Workflows make pods. */
+export function podFields(operator: Operator, component: string, { placement }: OperatorOptions) {
+  return {
+    podMetadata: { labels: labelsOf(operator.name, component) },
+    // The logs of a run that failed are there as long as its Workflow.
+    podGC: { strategy: "OnPodSuccess", deleteDelayDuration: "60s" },
+    securityContext: POD_SECURITY,
+    // As in a resident pod. A Workflow has no field of its own for it.
+    podSpecPatch: JSON.stringify({ enableServiceLinks: false }),
+    ...placementFields(placement),
+  };
+}

@@ -1,0 +1,98 @@
+import type { Operator } from "../../../runtime/definition/definition";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
+import type { OperatorFiles } from "./configMaps";
+import { buildHandlerContainer, buildKitContainer, buildRunnerContainer } from "./containers";
+import { runnerNameOf } from "./names";
+import type { OperatorOptions } from "./options";
+import { buildVolumes } from "./volumes";
+import {
+  PENDING_SECONDS,
+  podFields,
+  RUN_ARGUMENTS,
+  runSeconds,
+  workflowFields,
+  workflowMetadata,
+} from "./workflowParts";
+
+/**
+ * The output of a run in a pod: what the handler answered where it was only tried, with the parameter `object`. The
+ * engine writes it there; nothing is written by any other run.
+ */
+export const ANSWER = { name: "answer", path: "/tmp/answer.json" } as const;
+
+/**
+ * The WorkflowTemplate of an operator's runs, by the operator's own name. A resident runner records its runs as
+ * Workflows of it and answers those that are submitted; in the form "pod" every run is one, with a pod of its own.
+ */
+export function buildWorkflowTemplate(
+  operator: Operator,
+  options: OperatorOptions,
+  files: OperatorFiles,
+): Manifest {
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "WorkflowTemplate",
+    metadata: workflowMetadata(operator, operator.name, options),
+    spec: {
+      ...workflowFields(operator, options),
+      arguments: RUN_ARGUMENTS,
+      // Never the namespace's default account, although a resident runner answers without a pod.
+      serviceAccountName: runnerNameOf(operator.name),
+      ...(operator.execution === "pod" ? podRun(operator, options, files) : residentRun(operator)),
+    },
+  };
+}
+
+/**
+ * A run that the resident runner answers. The text of the template is constant: Argo would evaluate what it finds
+ * between braces in an object, so that the runner reads the parameters from the Workflow itself. No retries: a run
+ * that failed shows what happened, and the runner's queue tries the object again by itself.
+ */
+function residentRun(operator: Operator) {
+  return {
+    // A runner that rolls out, or that has many objects before this one, is late but not gone.
+    activeDeadlineSeconds: PENDING_SECONDS + runSeconds(operator),
+    templates: [{ name: "reconcile", plugin: { argosy: { operator: operator.name } } }],
+  };
+}
+
+/** A run in a pod of its own. */
+function podRun(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
+  return {
+    ...podFields(operator, "run", options),
+    // Counted from when the lock is had: time for two tries.
+    activeDeadlineSeconds: PENDING_SECONDS + 2 * runSeconds(operator),
+    // One run at a time of each object. Neither an operator's name nor a namespace's has a dot.
+    synchronization: {
+      mutexes: [
+        {
+          name: `${operator.name}.{{workflow.parameters.${RUN_PARAMETERS.namespace}}}.{{workflow.parameters.${RUN_PARAMETERS.name}}}`,
+        },
+      ],
+    },
+    templates: [
+      {
+        name: "reconcile",
+        // A run that waited for its lock may name a ConfigMap that a newer roll-out has removed: its pod never begins.
+        pendingTimeout: `${PENDING_SECONDS}s`,
+        // A pod that was lost, not a run that failed: that is told, and tried again by the next resync.
+        retryStrategy: { limit: "1", retryPolicy: "OnError" },
+        initContainers: [buildKitContainer(operator, options, "pod")],
+        // No dependencies: each waits for the other, and one that failed would keep the other from ever starting.
+        containerSet: {
+          containers: [
+            buildRunnerContainer(operator, options, "pod"),
+            buildHandlerContainer(operator, options, "pod"),
+          ],
+        },
+        outputs: {
+          parameters: [{ name: ANSWER.name, valueFrom: { path: ANSWER.path, default: "" } }],
+        },
+        // Not the Workflow's: of those only what a template mounts as a whole gets into the pod, and the mounts of one
+        // container of a set are not looked at (argo-workflows, workflow/controller/workflowpod.go).
+        volumes: buildVolumes(operator, files, "pod"),
+      },
+    ],
+  };
+}

@@ -1,0 +1,83 @@
+import type { PolicyRule } from "../../../runtime/definition/definition";
+import { IMAGES, imageReference } from "../../images";
+import { labelsOf } from "../labels";
+import type { ManifestSet } from "../manifestSet";
+import { buildAccount, buildDeployment, selectorOf } from "./deployment";
+import { ownsController, type PlatformOptions } from "./options";
+import { buildRole } from "./role";
+import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
+import { WORKFLOW_CONFIGURATION_RULES } from "./workflowControllerRules";
+
+/** Where the UI and its API are. */
+const PORT = 2746;
+
+/**
+ * What argo-server does with its own token: it keeps lists of these two kinds (argo-workflows,
+ * server/workflow/workflow_server.go, server/workflowtemplate/informer.go). All else, and who may see those lists, is
+ * decided by the token of whoever asks (server/auth/gatekeeper.go).
+ */
+const RULES: readonly PolicyRule[] = [
+  { apiGroups: ["argoproj.io"], resources: ["workflows", "workflowtemplates"], verbs: ["list", "watch"] },
+];
+
+/**
+ * argo-server, the UI, where the Workflow controller is ours. Whoever uses it brings a token of his own. Its
+ * certificate is made at its start, in memory, and signed by itself.
+ */
+export function buildArgoServer(options: PlatformOptions): ManifestSet {
+  if (!ownsController(options.argoWorkflows)) return {};
+  const { namespace, controllerNamespace, placement } = options;
+  const name = "argo-server";
+  const labels = labelsOf("argo-workflows", "server");
+  const account = { name, namespace: controllerNamespace };
+  const own = buildRole({
+    name: `${name}-configuration`,
+    namespace: controllerNamespace,
+    labels,
+    rules: WORKFLOW_CONFIGURATION_RULES,
+    account,
+  });
+  const page = { path: "/", port: "web", scheme: "HTTPS" };
+  return {
+    account: buildAccount(name, controllerNamespace, labels),
+    ...buildRole({ name, namespace, labels, rules: RULES, account }),
+    "configuration-role": own.role,
+    "configuration-binding": own.binding,
+    server: buildDeployment({
+      name,
+      namespace: controllerNamespace,
+      labels,
+      placement,
+      strategy: "RollingUpdate",
+      configuration: buildWorkflowConfiguration(options),
+      container: {
+        image: imageReference(IMAGES.argoServer, placement),
+        args: [
+          "server",
+          "--auth-mode=client",
+          "--secure=true",
+          "--namespaced",
+          `--managed-namespace=${namespace}`,
+          `--configmap=${WORKFLOW_CONFIGURATION}`,
+        ],
+        ports: [{ name: "web", containerPort: PORT }],
+        livenessProbe: { httpGet: page, initialDelaySeconds: 30, periodSeconds: 30, timeoutSeconds: 5 },
+        readinessProbe: { httpGet: page, periodSeconds: 5, timeoutSeconds: 5 },
+        resources: { requests: { cpu: "20m", memory: "64Mi" }, limits: { memory: "512Mi" } },
+        volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+      },
+      // It keeps its lists in an SQLite in memory, which may sort a long one in a file.
+      volumes: [{ name: "tmp", emptyDir: { sizeLimit: "64Mi" } }],
+    }),
+    // After the server: Pulumi waits until a Service has pods.
+    service: {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name, namespace: controllerNamespace, labels },
+      spec: {
+        selector: selectorOf(labels),
+        ports: [{ name: "web", port: PORT, targetPort: "web", appProtocol: "https" }],
+      },
+    },
+  };
+}

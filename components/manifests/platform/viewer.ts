@@ -1,0 +1,43 @@
+import type { PolicyRule } from "../../../runtime/definition/definition";
+import { labelsOf } from "../labels";
+import type { ManifestSet } from "../manifestSet";
+import { buildAccount } from "./deployment";
+import type { PlatformOptions } from "./options";
+import { buildRole } from "./role";
+
+const READ = ["get", "list", "watch"];
+
+/** Everything of the event path and of the runs, their logs, and no Secret or ConfigMap. */
+const RULES: readonly PolicyRule[] = [
+  {
+    apiGroups: ["argoproj.io"],
+    resources: [
+      "workflows",
+      "workflowtemplates",
+      "cronworkflows",
+      "workfloweventbindings",
+      "workflowtasksets",
+      "workflowtaskresults",
+      "eventsources",
+      "sensors",
+      "eventbus",
+    ],
+    verbs: READ,
+  },
+  { apiGroups: [""], resources: ["pods", "events"], verbs: READ },
+  { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+];
+
+/**
+ * An account that sees everything in the Argo UI and can change nothing: `kubectl create token argosy-viewer` makes a
+ * token to log in with. No pod runs as it.
+ */
+export function buildViewer({ namespace }: PlatformOptions): ManifestSet {
+  const name = "argosy-viewer";
+  const labels = labelsOf("argosy", "viewer");
+  const account = { name, namespace };
+  return {
+    account: { ...buildAccount(name, namespace, labels), automountServiceAccountToken: false },
+    ...buildRole({ name, namespace, labels, rules: RULES, account }),
+  };
+}

@@ -1,0 +1,40 @@
+import type { PolicyRule } from "../../../runtime/definition/definition";
+import { WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
+
+/**
+ * What the Workflow controller does in the namespace that it manages, for the Workflows that Argosy makes
+ * (argo-workflows, workflow/controller, workflow/cron, workflow/gccontroller). Nobody's token is read, no volume or
+ * disruption budget made. Without pods/exec it cannot signal a container: a run that is terminated by hand goes on to its pod's
+ * deadline, which the kubelet keeps; with it, it could enter the runners. That it watches ClusterWorkflowTemplates and
+ * namespaces is given up by itself where a SelfSubjectAccessReview says no.
+ */
+export const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
+  // Created for CronWorkflows, deleted when their time to live is over.
+  argo(["workflows"], ["get", "list", "watch", "create", "update", "delete"]),
+  argo(["workflowtemplates"], ["get", "list", "watch"]),
+  argo(["cronworkflows"], ["list", "watch", "patch"]),
+  // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses pods, and Workflows of CronWorkflows.
+  argo(["workflows/finalizers", "cronworkflows/finalizers"], ["update"]),
+  argo(["workflowtasksets"], ["list", "watch", "create", "patch"]),
+  argo(["workflowtasksets/status"], ["patch"]),
+  argo(["workflowtaskresults"], ["list", "watch", "deletecollection"]),
+  // It waits for its caches of all kinds before it begins.
+  argo(["workflowartifactgctasks"], ["list", "watch"]),
+  core(["pods"], ["get", "list", "watch", "create", "patch", "delete"]),
+  // Created where a template is too large for an environment variable, as it is with a large `object` parameter.
+  core(["configmaps"], ["get", "list", "watch", "create"]),
+  core(["events"], ["create", "patch"]),
+];
+
+/** What the Workflow controller and argo-server do in their own namespace: read their configuration, once. */
+export const WORKFLOW_CONFIGURATION_RULES: readonly PolicyRule[] = [
+  { ...core(["configmaps"], ["get"]), resourceNames: [WORKFLOW_CONFIGURATION] },
+];
+
+function argo(resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: ["argoproj.io"], resources, verbs };
+}
+
+function core(resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: [""], resources, verbs };
+}

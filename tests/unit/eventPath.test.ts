@@ -1,0 +1,290 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
+import { EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
+import { buildEventSource, SENSOR_ANNOTATION } from "../../components/manifests/eventPath/eventSource";
+import { dependencyOf, eventsOf } from "../../components/manifests/eventPath/operatorEvent";
+import type { EventPathOptions } from "../../components/manifests/eventPath/options";
+import { sensorPodLabels } from "../../components/manifests/eventPath/podTemplate";
+import { buildSensor } from "../../components/manifests/eventPath/sensor";
+import type { Operator } from "../../runtime/definition/definition";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { argoValidator, NO_ARGO_SCHEMAS, skip } from "./support/argoSchemas";
+import { operator } from "./support/objects";
+
+const OPTIONS: EventPathOptions = {
+  name: "argosy",
+  platform: { namespace: "operators", instanceId: "argosy", jetStreamVersion: "2.10.29" },
+  placement: {
+    imagePullSecrets: ["registry"],
+    nodeSelector: { pool: "system" },
+    tolerations: [{ key: "dedicated", operator: "Exists" }],
+  },
+  eventBus: { replicas: 1 },
+};
+
+const RESIDENT = operator();
+const LISTED = operator({ name: "tenants", namespaces: ["team-a", "team-b"] });
+const POD = operator({
+  name: "heavy",
+  execution: "pod",
+  customResource: {
+    group: "heavy.example.com",
+    version: "v2",
+    kind: "Job",
+    plural: "jobs",
+    namespaced: false,
+  },
+});
+
+const shardOf = (...operators: Operator[]) => ({ name: "argosy", operators });
+const sensorOf = (...operators: Operator[]) => buildSensor(shardOf(...operators), OPTIONS).spec as SensorSpec;
+const sourceOf = (...operators: Operator[]) =>
+  buildEventSource(shardOf(...operators), OPTIONS).spec as SourceSpec;
+
+/** The parts of a Sensor's specification that these tests read. */
+interface SensorSpec {
+  readonly template: PodTemplate;
+  readonly dependencies: readonly { name: string; eventSourceName: string; eventName: string }[];
+  readonly triggers: readonly { template: { name: string; k8s?: { source: { resource: Manifest } } } }[];
+}
+
+/** Those of an EventSource's. */
+interface SourceSpec {
+  readonly template: PodTemplate;
+  readonly resource: Readonly<Record<string, unknown>>;
+}
+
+interface PodTemplate {
+  readonly metadata: { readonly annotations?: Record<string, string>; readonly labels: unknown };
+  readonly securityContext: unknown;
+  readonly container: { readonly securityContext: unknown };
+}
+
+describe("the events of an operator", () => {
+  it("are one, of its name, where it looks after all namespaces", () => {
+    assert.deepEqual(eventsOf(RESIDENT), [{ name: "shop", operator: RESIDENT, namespace: "" }]);
+  });
+
+  it("are one for each namespace that it lists, and tell which", () => {
+    const events = eventsOf(LISTED).map(({ name, namespace }) => [
+      name.replace(/-[0-9a-f]{8}$/, ""),
+      namespace,
+    ]);
+    assert.deepEqual(events, [
+      ["tenants-team-a", "team-a"],
+      ["tenants-team-b", "team-b"],
+    ]);
+  });
+
+  it("have names of their own, where operator and namespace read alike together too", () => {
+    const name = (named: string, namespace: string) =>
+      eventsOf(operator({ name: named, namespaces: [namespace] })).map((event) => event.name);
+    assert.notDeepEqual(name("a", "b-c"), name("a-b", "c"));
+  });
+
+  it("have names that are labels, however long theirs are", () => {
+    const label = (most: number) =>
+      fc.stringMatching(new RegExp(`^[a-z]([-a-z0-9]{0,${most - 2}}[a-z0-9])?$`));
+    fc.assert(
+      fc.property(label(40), fc.uniqueArray(label(63), { minLength: 1 }), (name, namespaces) => {
+        const names = eventsOf(operator({ name, namespaces })).map((event) => event.name);
+        assert.equal(new Set(names).size, namespaces.length);
+        for (const each of names) assert.match(each, /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/);
+      }),
+    );
+  });
+
+  it("are depended on by names that an expression of Argo takes for variables", () => {
+    for (const name of ["3d", "not", "true", "len"]) {
+      for (const event of eventsOf(operator({ name }))) assert.equal(dependencyOf(event), `on-${name}`);
+    }
+  });
+});
+
+describe("buildEventSource", () => {
+  it("watches for additions and updates, with no filter, in the namespaces that each operator lists", () => {
+    const shop = { group: "shop.example.com", version: "v1", resource: "widgets" };
+    const eventTypes = ["ADD", "UPDATE"];
+    assert.deepEqual(Object.values(sourceOf(RESIDENT, LISTED, POD).resource), [
+      { namespace: "", ...shop, eventTypes },
+      { namespace: "team-a", ...shop, eventTypes },
+      { namespace: "team-b", ...shop, eventTypes },
+      { namespace: "", group: "heavy.example.com", version: "v2", resource: "jobs", eventTypes },
+    ]);
+  });
+
+  it("says on its pods what the Sensor is like, so that they are replaced with it", () => {
+    const annotation = (built: SourceSpec) => built.template.metadata.annotations?.[SENSOR_ANNOTATION];
+    const before = annotation(sourceOf(RESIDENT));
+    assert.ok(before);
+    assert.equal(annotation(sourceOf(RESIDENT)), before);
+    assert.notEqual(annotation(sourceOf({ ...RESIDENT, execution: "pod" })), before);
+  });
+
+  it("is in order for Argo", function () {
+    const validate = argoValidator("EventSource");
+    if (!validate) return skip(this, NO_ARGO_SCHEMAS);
+    assert.deepEqual(validate(buildEventSource(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
+  });
+});
+
+describe("buildSensor", () => {
+  it("has a filtered dependency and a trigger of its own for each event of its EventSource", () => {
+    const { dependencies, triggers } = sensorOf(RESIDENT, LISTED, POD);
+    const events = Object.keys(sourceOf(RESIDENT, LISTED, POD).resource);
+    assert.deepEqual(
+      dependencies,
+      events.map((eventName) => ({
+        name: `on-${eventName}`,
+        eventSourceName: "argosy",
+        eventName,
+        filters: { script: EVENT_FILTER },
+      })),
+    );
+    assert.deepEqual(
+      triggers.map(({ template }) => template.name),
+      events,
+    );
+  });
+
+  it("tells a resident runner which object, and takes nothing but a 204 for an answer", () => {
+    const dependencyName = "on-shop";
+    assert.deepEqual(sensorOf(RESIDENT).triggers, [
+      {
+        atLeastOnce: true,
+        retryStrategy: { steps: 60, duration: "1s", factor: 1, jitter: 0.2 },
+        policy: { status: { allow: [204] } },
+        template: {
+          name: "shop",
+          conditions: "on-shop",
+          http: {
+            url: "http://shop-runner.operators.svc:8080/events",
+            method: "POST",
+            timeout: 5,
+            payload: [
+              { src: { dependencyName, dataKey: "body.metadata.namespace", value: "" }, dest: "namespace" },
+              { src: { dependencyName, dataKey: "body.metadata.name" }, dest: "name" },
+            ],
+          },
+        },
+      },
+    ]);
+  });
+
+  it("creates a Workflow for an operator whose runs have pods", () => {
+    const dependencyName = "on-heavy";
+    const [trigger] = sensorOf(POD).triggers;
+    assert.deepEqual(trigger, {
+      atLeastOnce: true,
+      retryStrategy: { steps: 60, duration: "1s", factor: 1, jitter: 0.2 },
+      template: {
+        name: "heavy",
+        conditions: "on-heavy",
+        k8s: {
+          operation: "create",
+          source: {
+            resource: {
+              apiVersion: "argoproj.io/v1alpha1",
+              kind: "Workflow",
+              metadata: {
+                generateName: "heavy-",
+                namespace: "operators",
+                labels: {
+                  "workflows.argoproj.io/controller-instanceid": "argosy",
+                  "argosy.dev/operator": "heavy",
+                },
+              },
+              spec: {
+                workflowTemplateRef: { name: "heavy" },
+                arguments: {
+                  parameters: [
+                    { name: "namespace", value: "" },
+                    { name: "name", value: "" },
+                    { name: "uid", value: "" },
+                  ],
+                },
+              },
+            },
+          },
+          parameters: [
+            {
+              src: { dependencyName, dataKey: "body.metadata.namespace", value: "" },
+              dest: "spec.arguments.parameters.0.value",
+            },
+            {
+              src: { dependencyName, dataKey: "body.metadata.name" },
+              dest: "spec.arguments.parameters.1.value",
+            },
+            {
+              src: { dependencyName, dataKey: "body.metadata.uid", value: "" },
+              dest: "spec.arguments.parameters.2.value",
+            },
+          ],
+        },
+      },
+    });
+  });
+
+  it("puts no instance id on a Workflow where the controller has none", () => {
+    const options = { ...OPTIONS, platform: { ...OPTIONS.platform, instanceId: "" } };
+    const { triggers } = buildSensor(shardOf(POD), options).spec as SensorSpec;
+    const labels = triggers.map(({ template }) => template.k8s?.source.resource.metadata.labels);
+    assert.deepEqual(labels, [{ "argosy.dev/operator": "heavy" }]);
+  });
+
+  it("is in order for Argo, and so are the Workflows that it creates", function () {
+    const validate = argoValidator("Sensor");
+    const validateWorkflow = argoValidator("Workflow");
+    if (!validate || !validateWorkflow) return skip(this, NO_ARGO_SCHEMAS);
+    assert.deepEqual(validate(buildSensor(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
+    const workflow = sensorOf(POD).triggers[0]?.template.k8s?.source.resource;
+    assert.deepEqual(validateWorkflow(workflow), []);
+  });
+});
+
+describe("the pods of the event path", () => {
+  it("pass the restricted standard, run where they are told to and pull with the secrets given", () => {
+    for (const { template } of [sensorOf(RESIDENT), sourceOf(RESIDENT)]) {
+      assert.deepEqual(template.securityContext, {
+        runAsNonRoot: true,
+        runAsUser: 65532,
+        runAsGroup: 65532,
+        fsGroup: 65532,
+        seccompProfile: { type: "RuntimeDefault" },
+      });
+      assert.deepEqual(template.container.securityContext, {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+      const { imagePullSecrets, nodeSelector, tolerations } = template as unknown as Record<string, unknown>;
+      assert.deepEqual(
+        { imagePullSecrets, nodeSelector, tolerations },
+        { ...OPTIONS.placement, imagePullSecrets: [{ name: "registry" }] },
+      );
+    }
+  });
+
+  it("carry labels by which a network policy knows a Sensor of any shard", () => {
+    assert.deepEqual(sensorOf(RESIDENT).template.metadata.labels, sensorPodLabels("argosy"));
+    assert.notDeepEqual(sourceOf(RESIDENT).template.metadata.labels, sensorPodLabels("argosy"));
+  });
+
+  it("run as accounts that are there, on a bus that is there, and let Pulumi wait for what Argo says", () => {
+    const accounts = Object.values(buildEventPathAccounts([RESIDENT], OPTIONS)).map(
+      ({ metadata }) => metadata.name,
+    );
+    for (const build of [buildSensor, buildEventSource]) {
+      const { metadata, spec } = build(shardOf(RESIDENT), OPTIONS);
+      const { template, eventBusName } = spec as {
+        template: { serviceAccountName: string };
+        eventBusName: string;
+      };
+      assert.ok(accounts.includes(template.serviceAccountName));
+      assert.equal(eventBusName, "argosy");
+      assert.equal(metadata.annotations?.["pulumi.com/timeoutSeconds"], "180");
+      assert.match(metadata.annotations?.["pulumi.com/waitFor"] ?? "", /"condition=Deployed"\]$/);
+    }
+  });
+});

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
+import type { Operator } from "../../runtime/definition/definition";
+import { operator } from "./support/objects";
+
+const accountsOf = (...operators: Operator[]) =>
+  buildEventPathAccounts(operators, {
+    name: "argosy",
+    platform: { namespace: "operators", instanceId: "", jetStreamVersion: "2.10.29" },
+    placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+    eventBus: { replicas: 1 },
+  });
+
+const titlesOf = (...operators: Operator[]) =>
+  Object.entries(accountsOf(...operators)).map(
+    ([
+      key,
+      {
+        kind,
+        metadata: { namespace, name },
+      },
+    ]) => `${key}: ${kind} ${namespace ?? "-"} ${name}`,
+  );
+
+const kindOf = (group: string) => ({ ...operator().customResource, group });
+const EVERYWHERE = operator({ name: "everywhere", customResource: kindOf("everywhere.example.com") });
+const LISTED = operator({
+  name: "listed",
+  namespaces: ["team-a", "team-b"],
+  customResource: kindOf("listed.example.com"),
+});
+const ALSO_LISTED = operator({
+  name: "also-listed",
+  namespaces: ["team-b"],
+  customResource: kindOf("also.example.com"),
+});
+
+const ACCOUNTS = [
+  "bus-account: ServiceAccount operators argosy-event-bus",
+  "source-account: ServiceAccount operators argosy-event-source",
+];
+const SENSOR = "sensor-account: ServiceAccount operators argosy-sensor";
+
+describe("buildEventPathAccounts", () => {
+  it("lets sources look in the whole cluster for operators that look after all of it", () => {
+    assert.deepEqual(titlesOf(EVERYWHERE), [
+      ...ACCOUNTS,
+      "source-role: ClusterRole - argosy-event-source",
+      "source-role-binding: ClusterRoleBinding - argosy-event-source",
+      SENSOR,
+    ]);
+  });
+
+  it("lets them look in the listed namespaces alone for all others", () => {
+    assert.deepEqual(titlesOf(LISTED, ALSO_LISTED), [
+      ...ACCOUNTS,
+      "source-team-a-role: Role team-a argosy-event-source",
+      "source-team-a-role-binding: RoleBinding team-a argosy-event-source",
+      "source-team-b-role: Role team-b argosy-event-source",
+      "source-team-b-role-binding: RoleBinding team-b argosy-event-source",
+      SENSOR,
+    ]);
+  });
+
+  it("gives in each place exactly the custom resources that are watched there", () => {
+    const accounts = accountsOf(EVERYWHERE, LISTED, ALSO_LISTED);
+    const watched = (group: string) => ({
+      apiGroups: [group],
+      resources: ["widgets"],
+      verbs: ["list", "watch"],
+    });
+    assert.deepEqual(accounts["source-role"]?.rules, [watched("everywhere.example.com")]);
+    assert.deepEqual(accounts["source-team-a-role"]?.rules, [watched("listed.example.com")]);
+    assert.deepEqual(accounts["source-team-b-role"]?.rules, [
+      watched("listed.example.com"),
+      watched("also.example.com"),
+    ]);
+  });
+
+  it("lets the sensors create Workflows in the operators' namespace, if any run has a pod", () => {
+    const { "sensor-role": role, "sensor-role-binding": binding } = accountsOf(
+      EVERYWHERE,
+      operator({ name: "heavy", execution: "pod" }),
+    );
+    assert.deepEqual(
+      [role?.kind, role?.metadata.namespace, role?.rules],
+      ["Role", "operators", [{ apiGroups: ["argoproj.io"], resources: ["workflows"], verbs: ["create"] }]],
+    );
+    assert.deepEqual(binding?.subjects, [
+      { kind: "ServiceAccount", name: "argosy-sensor", namespace: "operators" },
+    ]);
+    assert.deepEqual(binding?.roleRef, {
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "Role",
+      name: "argosy-sensor",
+    });
+  });
+
+  it("binds across namespaces to the account where the sources run", () => {
+    assert.deepEqual(accountsOf(LISTED)["source-team-a-role-binding"]?.subjects, [
+      { kind: "ServiceAccount", name: "argosy-event-source", namespace: "operators" },
+    ]);
+  });
+
+  it("gives the bus no token", () => {
+    assert.equal(accountsOf(EVERYWHERE)["bus-account"]?.automountServiceAccountToken, false);
+  });
+});

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import type { ManifestSet } from "../../components/manifests/manifestSet";
+import { buildAccess } from "../../components/manifests/operator/roles";
+import type { Operator, PolicyRule } from "../../runtime/definition/definition";
+import { operatorOptions } from "./operatorManifests";
+import { operator } from "./support/objects";
+
+const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
+
+const build = (more: Partial<Operator> = {}) => buildAccess(operator(more), operatorOptions());
+const rulesOf = (set: ManifestSet, key: string) => set[key]?.rules as PolicyRule[] | undefined;
+
+/** Every right of an account as "scope: group/resource verb [names]". */
+function rights(set: ManifestSet, account: string): string[] {
+  return Object.values(set)
+    .filter(({ subjects }) =>
+      (subjects as { name: string }[] | undefined)?.some(({ name }) => name === account),
+    )
+    .flatMap(({ metadata: { namespace = "all" }, roleRef }) => {
+      const { kind, name } = roleRef as { kind: string; name: string };
+      const role = Object.values(set).find(
+        (each) =>
+          each.kind === kind &&
+          each.metadata.name === name &&
+          (each.metadata.namespace ?? "all") === namespace,
+      );
+      assert.ok(role, `${kind} ${name}`);
+      return (role.rules as PolicyRule[]).flatMap(({ apiGroups, resources, verbs, resourceNames }) =>
+        apiGroups.flatMap((group) =>
+          resources.map(
+            (resource) =>
+              `${namespace}: ${group}/${resource} ${verbs.join(",")}${resourceNames ? ` [${resourceNames}]` : ""}`,
+          ),
+        ),
+      );
+    });
+}
+
+const WIDGETS = [
+  "all: shop.example.com/widgets get,list,watch,patch",
+  "all: shop.example.com/widgets/status patch",
+  "all: shop.example.com/widgets/finalizers update",
+  "all: /configmaps get,list,watch,create,patch,delete",
+  "all: rbac.authorization.k8s.io/clusterroles get,list,watch,create,patch,delete",
+  "all: events.k8s.io/events create,patch",
+];
+
+describe("buildAccess", () => {
+  it("lets a resident runner reconcile, lead, record, and answer what is submitted", () => {
+    assert.deepStrictEqual(rights(build(), "shop-runner"), [
+      ...WIDGETS,
+      "argosy: coordination.k8s.io/leases create",
+      "argosy: coordination.k8s.io/leases get,update [argosy-shop]",
+      "argosy: argoproj.io/workflows get,create",
+      "argosy: argoproj.io/workflowtasksets list,watch",
+      "argosy: argoproj.io/workflowtasksets/status patch",
+    ]);
+  });
+
+  it("lets a run in a pod of its own reconcile, read what it was submitted with, and report", () => {
+    assert.deepStrictEqual(rights(build({ execution: "pod" }), "shop-runner"), [
+      ...WIDGETS,
+      "argosy: argoproj.io/workflows get",
+      "argosy: argoproj.io/workflowtaskresults create,patch",
+    ]);
+  });
+
+  it("lets a resync look at the objects, and submit what they need", () => {
+    const looks = (namespaces: Operator["namespaces"]) =>
+      rights(build({ execution: "pod", namespaces }), "shop-resync");
+    const workflows = [
+      "argosy: argoproj.io/workflows list,create",
+      "argosy: argoproj.io/workflowtaskresults create,patch",
+    ];
+    assert.deepStrictEqual(looks("all"), ["all: shop.example.com/widgets get,list", ...workflows]);
+    assert.deepStrictEqual(looks(["a", "b"]), [
+      "a: shop.example.com/widgets get,list",
+      "b: shop.example.com/widgets get,list",
+      ...workflows,
+    ]);
+  });
+
+  for (const execution of ["resident", "pod"] as const) {
+    it(`gives a handler with rules exactly these, and the runner its token alone: ${execution}`, () => {
+      const set = build({ execution, rules: RULES });
+      assert.deepStrictEqual(rights(set, "shop-handler"), ["all: batch/jobs get"]);
+      assert.deepStrictEqual(rulesOf(set, "handler-role"), RULES);
+      assert.ok(
+        rights(set, "shop-runner").includes("argosy: /serviceaccounts/token create [shop-handler]"),
+        rights(set, "shop-runner").join("\n"),
+      );
+      assert.ok(!rights(set, "shop-runner").some((right) => right.includes("batch/")));
+      const scoped = build({ execution, rules: RULES, namespaces: ["a"] });
+      assert.deepStrictEqual(rights(scoped, "shop-handler"), ["a: batch/jobs get"]);
+    });
+
+    it(`makes no account for a handler without rules: ${execution}`, () => {
+      const keys = Object.keys(build({ execution }));
+      assert.deepStrictEqual(
+        keys.filter((key) => /handler|token/.test(key)),
+        [],
+      );
+    });
+  }
+
+  it("names accounts and roles by what they are for", () => {
+    assert.deepStrictEqual(Object.keys(build({ rules: RULES, namespaces: ["a"] })), [
+      "runner-account",
+      "runner-role-a",
+      "runner-role-binding-a",
+      "runner-lease-role-argosy",
+      "runner-lease-role-binding-argosy",
+      "runner-workflows-role-argosy",
+      "runner-workflows-role-binding-argosy",
+      "runner-token-role-argosy",
+      "runner-token-role-binding-argosy",
+      "handler-account",
+      "handler-role-a",
+      "handler-role-binding-a",
+    ]);
+  });
+
+  it("gives no two objects of a kind one name", () => {
+    for (const execution of ["resident", "pod"] as const) {
+      for (const namespaces of ["all", ["argosy", "b"]] as const) {
+        const manifests = Object.values(build({ execution, namespaces, rules: RULES }));
+        const names = manifests.map(
+          ({ kind, metadata: { namespace, name } }) => `${kind} ${namespace ?? "-"} ${name}`,
+        );
+        assert.equal(new Set(names).size, names.length, names.join("\n"));
+      }
+    }
+  });
+});

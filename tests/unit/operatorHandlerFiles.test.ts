@@ -1,0 +1,204 @@
+import assert from "node:assert/strict";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import fc from "fast-check";
+import { contentHash } from "../../components/manifests/operator/contentHash";
+import { handlerFiles, keyOf } from "../../components/manifests/operator/handlerFiles";
+import { displayPath, OperatorError } from "../../runtime/definition/operatorError";
+import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+
+const MEBIBYTE = 1024 * 1024;
+
+describe("handlerFiles", () => {
+  let root: string;
+  let folder: string;
+  const crd = widgetCrd();
+
+  beforeEach(() => {
+    root = writeFolder({ "widget/crd.yaml": crd, "widget/operator.ts": "", "widget/main.py": "print()\n" });
+    folder = path.join(root, "widget");
+  });
+  afterEach(() => removeFolder(root));
+
+  const read = () => handlerFiles({ folder, crd });
+  const paths = () => read().items.map((item) => item.path);
+
+  /** What is wrong with the folder, each problem without the folder before it. */
+  function problems(): string[] {
+    try {
+      read();
+      return [];
+    } catch (error) {
+      assert.ok(error instanceof OperatorError, String(error));
+      return error.problems.map((problem) => problem.replace(`${displayPath(folder)}/`, ""));
+    }
+  }
+
+  it("carries everything but what Argosy itself reads, hidden files, and what tools leave behind", () => {
+    addFiles(folder, {
+      "operator.js": "",
+      "fixtures/created.yaml": "",
+      ".env": "",
+      ".git/config": "",
+      "__pycache__/main.pyc": "",
+      "lib/__pycache__/util.pyc": "",
+      "node_modules/a/index.js": "",
+      "main.py~": "",
+      "#main.py#": "",
+      "lib/util.py": "",
+      "lib/operator.ts": "",
+      "lib/fixtures/one.json": "",
+      "templates/deployment.yaml": "kind: Deployment\n",
+      "other.crd.yaml": "kind: CustomResourceDefinition\n",
+    });
+    assert.deepStrictEqual(paths(), [
+      "lib/fixtures/one.json",
+      "lib/operator.ts",
+      "lib/util.py",
+      "main.py",
+      "other.crd.yaml",
+      "templates/deployment.yaml",
+    ]);
+  });
+
+  it("leaves the CRD out by what it says, whatever its file is called", () => {
+    addFiles(folder, { "deploy/definition.yml": crd });
+    assert.deepStrictEqual(paths(), ["main.py"]);
+  });
+
+  it("takes a template that looks like YAML for what it is", () => {
+    addFiles(folder, { "crd.tmpl.yaml": "kind: CustomResourceDefinition\nname: *unknown\n" });
+    assert.deepStrictEqual(paths(), ["crd.tmpl.yaml", "main.py"]);
+  });
+
+  it("makes a key of each path, and maps it back", () => {
+    addFiles(folder, { "lib/deep/util.test.py": "x = 1\n" });
+    const { data, items } = read();
+    assert.deepStrictEqual(data, { "lib..deep..util.test.py": "x = 1\n", "main.py": "print()\n" });
+    assert.deepStrictEqual(items, [
+      { key: "lib..deep..util.test.py", path: "lib/deep/util.test.py" },
+      { key: "main.py", path: "main.py" },
+    ]);
+  });
+
+  it("keeps every byte of a text, a byte order mark and a name like __proto__ included", () => {
+    addFiles(folder, { "bom.txt": "\uFEFFä\r\n", __proto__x: "", ["__proto__"]: "own" });
+    const { data } = read();
+    assert.equal(data["bom.txt"], "\uFEFFä\r\n");
+    assert.equal(Object.getOwnPropertyDescriptor(data, "__proto__")?.value, "own");
+  });
+
+  it("names the file and the byte of what is no text", () => {
+    writeFileSync(path.join(folder, "a.bin"), Buffer.from([0x61, 0xc3, 0xa4, 0xff, 0x62]));
+    writeFileSync(path.join(folder, "b.bin"), Buffer.from([0x61, 0x00]));
+    writeFileSync(path.join(folder, "c.bin"), Buffer.from([0x61, 0xe2, 0x82]));
+    const remedy = "A ConfigMap carries text: put binary files into the handler's image.";
+    assert.deepStrictEqual(problems(), [
+      `a.bin: byte 3 is not UTF-8. ${remedy}`,
+      `b.bin: byte 1 is zero, which no text has. ${remedy}`,
+      `c.bin: byte 2 is not UTF-8. ${remedy}`,
+    ]);
+  });
+
+  it("takes exactly a mebibyte of values, whatever their keys, and not a byte more", () => {
+    addFiles(folder, { "large.txt": "x".repeat(MEBIBYTE - "print()\n".length) });
+    assert.equal(paths().length, 2);
+    addFiles(folder, { "small.txt": "y" });
+    const [problem = "", ...others] = problems();
+    assert.deepStrictEqual(others, []);
+    const name = displayPath(folder);
+    assert.ok(
+      problem.startsWith(
+        `${name}: the handler's files have 1048577 bytes, more than the 1048576 of a ConfigMap; the largest: large.txt (1048568), main.py (8), small.txt (1). Remove`,
+      ),
+      problem,
+    );
+  });
+
+  it("counts a file that is too large by itself without reading it", () => {
+    writeFileSync(path.join(folder, "model.bin"), Buffer.alloc(MEBIBYTE + 1, 0xff));
+    assert.match(problems().join("\n"), /^[^\n]*: the handler's files have 1048585 bytes[^\n]*$/);
+  });
+
+  for (const name of ["größe.py", "two words.py", "a..b", "end.", "x+y"]) {
+    it(`refuses the name ${name}`, () => {
+      addFiles(folder, { [`lib/${name}`]: "" });
+      assert.deepStrictEqual(problems(), [
+        `lib/${name}: the name cannot be made a key of a ConfigMap. Rename it: letters, digits, "-", "_", and single dots between them.`,
+      ]);
+    });
+  }
+
+  it("refuses a path that makes too long a key", () => {
+    addFiles(folder, { [`${"a".repeat(130)}/${"b".repeat(130)}`]: "" });
+    assert.match(problems()[0] ?? "", /: the path has more than 253 characters\. Shorten/);
+  });
+
+  it("follows links within the folder", () => {
+    addFiles(folder, { "lib/util.py": "x = 1\n" });
+    symlinkSync("lib", path.join(folder, "alias"));
+    symlinkSync("main.py", path.join(folder, "again.py"));
+    assert.deepStrictEqual(paths(), ["again.py", "alias/util.py", "lib/util.py", "main.py"]);
+    assert.equal(read().data["alias..util.py"], "x = 1\n");
+  });
+
+  it("refuses links that lead out of it, in a circle, or nowhere, all at once", () => {
+    addFiles(root, { "widget-secret/key.txt": "" });
+    mkdirSync(path.join(folder, "lib"));
+    symlinkSync("../widget-secret/key.txt", path.join(folder, "a.txt"));
+    symlinkSync("..", path.join(folder, "lib", "up"));
+    symlinkSync("missing", path.join(folder, "none"));
+    assert.deepStrictEqual(problems(), [
+      "a.txt: the symbolic link leads out of the operator's folder. Put the file itself there.",
+      "lib/up: the symbolic link leads to a folder that it is in. Remove it.",
+      "none: the symbolic link leads nowhere. Remove it, or mend it.",
+    ]);
+  });
+
+  it("refuses a folder that has nothing for the handler", () => {
+    removeFolder(path.join(folder, "main.py"));
+    assert.match(problems()[0] ?? "", /: the folder has no files for the handler\. Put those/);
+  });
+});
+
+describe("keyOf", () => {
+  const name = fc.stringMatching(/^[-_a-zA-Z0-9]{1,3}(\.[-_a-zA-Z0-9]{1,3}){0,2}$/);
+  const file = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => names.join("/"));
+
+  it("gives each path a key of its own, which the API server takes", () => {
+    fc.assert(
+      fc.property(file, file, (one, other) => {
+        assert.equal(keyOf(one) === keyOf(other), one === other);
+        assert.match(keyOf(one), /^(?!\.)[-._a-zA-Z0-9]+$/);
+        assert.equal(keyOf(one).split("..").join("/"), one);
+      }),
+    );
+  });
+});
+
+describe("contentHash", () => {
+  const files = fc.dictionary(fc.string(), fc.string(), { minKeys: 1, noNullPrototype: true });
+
+  it("has ten digits, which the order of the files does not change", () => {
+    fc.assert(
+      fc.property(files, (given) => {
+        const reversed = Object.fromEntries(Object.entries(given).reverse());
+        assert.match(contentHash(given), /^[0-9a-f]{10}$/);
+        assert.equal(contentHash(reversed), contentHash(given));
+      }),
+    );
+  });
+
+  it("differs where a name or a content differs", () => {
+    fc.assert(
+      fc.property(files, fc.string(), fc.string(), (given, name, content) => {
+        fc.pre(given[name] !== content);
+        assert.notEqual(
+          contentHash(Object.fromEntries([...Object.entries(given), [name, content]])),
+          contentHash(given),
+        );
+      }),
+    );
+    assert.notEqual(contentHash({ a: "b", c: "" }), contentHash({ a: "", c: "b" }));
+  });
+});

@@ -1,0 +1,309 @@
+import assert from "node:assert/strict";
+import {
+  buildNetworkPolicy,
+  buildPodDisruptionBudget,
+  buildService,
+} from "../../components/manifests/operator/residentNetwork";
+import {
+  buildResidentPod,
+  buildResidentRollout,
+  runnerLabels,
+} from "../../components/manifests/operator/residentPod";
+import type { Operator } from "../../runtime/definition/definition";
+import { readDefinitionFile } from "../../runtime/pod/definitionFile";
+import { readEnvironment } from "../../runtime/pod/environment";
+import { POD_LAYOUT, RUNNER_PORTS } from "../../runtime/pod/layout";
+import { removeFolder, writeFolder } from "./operatorFolder";
+import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
+
+const TOKEN = POD_LAYOUT.serviceAccount;
+
+function podOf(more: Partial<Operator> = {}, options = operatorOptions(), files?: Record<string, string>) {
+  const made = withFiles(more, files, options);
+  const pod = buildResidentPod(made.operator, options, made.files);
+  const [runner, handler] = pod.containers;
+  const [kit] = pod.initContainers;
+  assert.ok(runner && handler && kit);
+  return { pod, runner, handler, kit, ...made };
+}
+
+const mountsOf = ({
+  volumeMounts,
+}: {
+  volumeMounts: readonly { name: string; mountPath: string; readOnly?: boolean }[];
+}) =>
+  Object.fromEntries(
+    volumeMounts.map(({ name, mountPath, readOnly }) => [mountPath, readOnly ? `${name}, read only` : name]),
+  );
+
+const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
+
+describe("a resident runner's pod", () => {
+  it("has the layout that the engine reads, and only the runner has a token", () => {
+    const { pod, runner, handler, kit } = podOf();
+    assert.equal(pod.automountServiceAccountToken, false);
+    assert.deepStrictEqual(mountsOf(runner), {
+      "/argosy/engine": "engine, read only",
+      "/argosy/definition": "definition, read only",
+      "/argosy/pipes": "pipes",
+      "/tmp": "runner-tmp",
+      [TOKEN]: "runner-token, read only",
+    });
+    assert.deepStrictEqual(mountsOf(handler), {
+      "/argosy/engine": "engine, read only",
+      "/argosy/handler": "handler, read only",
+      "/argosy/kit": "kit, read only",
+      "/argosy/pipes": "pipes",
+      "/tmp": "handler-tmp",
+    });
+    assert.deepStrictEqual(mountsOf(kit), { "/argosy/kit": "kit" });
+  });
+
+  it("gives a handler with rules a token of its own, which the runner writes", () => {
+    const { pod, runner, handler, kit } = podOf({ rules: RULES });
+    assert.equal(mountsOf(runner)[POD_LAYOUT.handlerToken], "handler-token");
+    assert.equal(mountsOf(runner)[TOKEN], "runner-token, read only");
+    assert.equal(mountsOf(handler)[TOKEN], "handler-token, read only");
+    assert.equal(mountsOf(kit)[TOKEN], "handler-token, read only");
+    const volume = pod.volumes.find(({ name }) => name === "handler-token");
+    assert.equal(volume?.emptyDir?.medium, "Memory");
+  });
+
+  it("has every volume that is mounted, and mounts every one that it has", () => {
+    for (const rules of [[], RULES]) {
+      const { pod } = podOf({ rules });
+      const mounted = [...pod.initContainers, ...pod.containers].flatMap(({ volumeMounts }) => volumeMounts);
+      const names = pod.volumes.map(({ name }) => name);
+      assert.deepStrictEqual(new Set(mounted.map(({ name }) => name)), new Set(names));
+      assert.equal(new Set(names).size, names.length);
+    }
+  });
+
+  it("holds a token of an hour, the cluster's certificate and the namespace where clients look for them", () => {
+    const { pod } = podOf();
+    const token = pod.volumes.find(({ name }) => name === "runner-token");
+    assert.deepStrictEqual(token?.projected?.sources, [
+      { serviceAccountToken: { path: "token", expirationSeconds: 3600 } },
+      { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+      { downwardAPI: { items: [{ path: "namespace", fieldRef: { fieldPath: "metadata.namespace" } }] } },
+    ]);
+  });
+
+  it("makes the author's files executable, in their folders", () => {
+    const { pod, files } = podOf({}, operatorOptions(), { "main.py": "", "lib/run.sh": "" });
+    const { name } = files.handler.metadata;
+    assert.deepStrictEqual(pod.volumes.find((volume) => volume.name === "handler")?.configMap, {
+      name,
+      defaultMode: 0o555,
+      items: [
+        { key: "lib..run.sh", path: "lib/run.sh" },
+        { key: "main.py", path: "main.py" },
+      ],
+    });
+    assert.equal(
+      podOf().pod.volumes.find((volume) => volume.name === "handler")?.configMap?.items,
+      undefined,
+    );
+  });
+
+  it("tells the engine what its environment must say", () => {
+    const { runner } = podOf();
+    const env = Object.fromEntries(
+      (runner.env ?? []).map(({ name, value, valueFrom }) => [name, value ?? JSON.stringify(valueFrom)]),
+    );
+    const field = (fieldPath: string) => JSON.stringify({ fieldRef: { fieldPath } });
+    assert.deepStrictEqual(readEnvironment("resident", env), {
+      namespace: field("metadata.namespace"),
+      pod: field("metadata.name"),
+      address: field("status.podIP"),
+      instanceId: "argosy",
+      workflow: "",
+    });
+  });
+
+  it("leaves room beside Node's heap", () => {
+    const { runner } = podOf();
+    const options = runner.env?.find(({ name }) => name === "NODE_OPTIONS")?.value ?? "";
+    const heap = Number(/^--max-old-space-size=(\d+)$/.exec(options)?.[1]);
+    const limit = Number.parseInt(runner.resources.limits?.memory ?? "", 10);
+    assert.ok(heap > 0 && heap <= limit * 0.7, `${heap} of ${limit} MiB`);
+  });
+
+  it("runs the engine, and the author's command by the shell that was put there", () => {
+    const { runner, handler, kit } = podOf({
+      handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
+    });
+    assert.deepStrictEqual(runner.command, ["node", "/argosy/engine/engine.js", "resident"]);
+    assert.deepStrictEqual(handler.command, [
+      "/argosy/kit/busybox",
+      "sh",
+      "/argosy/engine/handler.sh",
+      "python3",
+      "main.py",
+    ]);
+    assert.equal(handler.workingDir, "/argosy/handler");
+    assert.deepStrictEqual(kit.command, ["cp", "/bin/busybox", "/argosy/kit/busybox"]);
+  });
+
+  it("gives the handler the author's variables as he wrote them, though the kubelet reads $", () => {
+    const env = { PRICE: "$$5 $(HOME) $x", HOME: "/argosy/handler" };
+    const { handler } = podOf({
+      env,
+      secretEnv: { TOKEN: { secret: "api", key: "token" } },
+      handler: { image: "a:1", command: ["sh", "-c", "echo $(date) $$"] },
+    });
+    assert.deepStrictEqual(handler.env, [
+      { name: "PRICE", value: "$$$$5 $$(HOME) $$x" },
+      { name: "HOME", value: "/argosy/handler" },
+      { name: "TOKEN", valueFrom: { secretKeyRef: { name: "api", key: "token" } } },
+    ]);
+    assert.equal(handler.command.at(-1), "echo $$(date) $$$$");
+  });
+
+  it("gives the handler a home that can be written to, unless the author gives one", () => {
+    const home = (more: Partial<Operator>) =>
+      podOf(more).handler.env?.filter(({ name }) => name === "HOME") ?? [];
+    assert.deepStrictEqual(home({}), [{ name: "HOME", value: "/tmp" }]);
+    assert.equal(home({ secretEnv: { HOME: { secret: "a", key: "b" } } }).length, 1);
+  });
+
+  it("takes the author's resources, and asks for no more than he allows", () => {
+    const resources = (given: Operator["resources"]) => podOf({ resources: given }).handler.resources;
+    assert.deepStrictEqual(resources({}), { requests: { cpu: "50m", memory: "64Mi" } });
+    assert.deepStrictEqual(resources({ limits: { memory: "16Mi" } }), {
+      requests: { cpu: "50m" },
+      limits: { memory: "16Mi" },
+    });
+    assert.deepStrictEqual(resources({ requests: { memory: "1Gi" }, limits: { cpu: "2" } }), {
+      requests: { memory: "1Gi" },
+      limits: { cpu: "2" },
+    });
+  });
+
+  it("keeps to the restricted Pod Security Standard, with a root that nothing is written to", () => {
+    const { pod } = podOf({ rules: RULES });
+    assert.equal(pod.securityContext.runAsNonRoot, true);
+    assert.deepStrictEqual(pod.securityContext.seccompProfile, { type: "RuntimeDefault" });
+    for (const { securityContext } of [...pod.initContainers, ...pod.containers]) {
+      assert.deepStrictEqual(securityContext, {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+    }
+    for (const volume of pod.volumes) {
+      const [source] = Object.keys(volume).filter((key) => key !== "name");
+      assert.ok(source && ["configMap", "emptyDir", "projected"].includes(source), source);
+    }
+  });
+
+  it("is probed where the engine answers", () => {
+    const { runner } = podOf();
+    const port = runner.ports?.find(({ name }) => name === "metrics");
+    assert.equal(port?.containerPort, RUNNER_PORTS.metrics);
+    const { startupProbe, readinessProbe, livenessProbe } = runner;
+    const asked = [startupProbe, readinessProbe, livenessProbe].map((probe) => probe?.httpGet);
+    assert.deepStrictEqual(asked, [
+      { path: "/livez", port: "metrics" },
+      { path: "/readyz", port: "metrics" },
+      { path: "/livez", port: "metrics" },
+    ]);
+  });
+
+  it("waits for a reconcile that runs, up to two minutes", () => {
+    const grace = (timeoutSeconds: number) => podOf({ timeoutSeconds }).pod.terminationGracePeriodSeconds;
+    assert.deepStrictEqual([1, 30, 105, 106, 3600].map(grace), [16, 45, 120, 120, 120]);
+  });
+
+  it("goes where the placement says, with all images from the mirror", () => {
+    const { pod } = podOf({}, operatorOptions({ placement: PLACEMENT, replicas: 2 }));
+    assert.deepStrictEqual(
+      [...pod.initContainers, ...pod.containers].map(({ image }) => image.replace(/:.*/, "")),
+      ["busybox", "node", "python"].map((name) => `mirror.example.com/hub/library/${name}`),
+    );
+    assert.deepStrictEqual(pod.imagePullSecrets, [{ name: "pull" }]);
+    assert.deepStrictEqual(pod.nodeSelector, { disk: "ssd" });
+    assert.deepStrictEqual(pod.tolerations, PLACEMENT.tolerations);
+    assert.equal(pod.topologySpreadConstraints?.length, 1);
+    assert.equal(podOf().pod.topologySpreadConstraints, undefined);
+  });
+
+  it("reads its own definition back, without what concerns the handler's container alone", () => {
+    const definition = podOf({ env: { A: "b" }, rules: RULES, record: "all" }).files.definition;
+    const data = definition.data as Record<string, string>;
+    const folder = writeFolder(data);
+    try {
+      const { env, rules, record, name } = readDefinitionFile(folder);
+      assert.deepStrictEqual(
+        { env, rules, record, name },
+        { env: {}, rules: RULES, record: "all", name: "shop" },
+      );
+    } finally {
+      removeFolder(folder);
+    }
+    assert.doesNotMatch(JSON.stringify(data), /\/tmp\//);
+  });
+});
+
+describe("a resident runner's ConfigMaps", () => {
+  it("have their content's hash in their names, and never change", () => {
+    const first = withFiles().files;
+    const again = withFiles().files;
+    const other = withFiles({}, { "main.py": "print()" }).files;
+    for (const { immutable, metadata } of [first.engine, first.definition, first.handler]) {
+      assert.equal(immutable, true);
+      assert.match(metadata.name, /^(argosy-engine|shop-definition|shop-handler)-[0-9a-f]{10}$/);
+    }
+    assert.deepStrictEqual(again, first);
+    assert.notEqual(other.handler.metadata.name, first.handler.metadata.name);
+    assert.equal(other.definition.metadata.name, first.definition.metadata.name);
+  });
+});
+
+describe("a resident operator's Deployment, Service and policies", () => {
+  const options = operatorOptions({ replicas: 2 });
+  const { operator, pod } = podOf({}, options);
+  const selector = { matchLabels: runnerLabels(operator) };
+
+  it("select the runner's pods", () => {
+    const budget = buildPodDisruptionBudget(operator, options).spec as {
+      selector: object;
+      maxUnavailable: number;
+    };
+    assert.deepStrictEqual(buildResidentRollout(operator, options).selector, selector);
+    assert.deepStrictEqual(budget.selector, selector);
+    assert.equal(budget.maxUnavailable, 1);
+    const service = buildService(operator, options).spec as {
+      selector: object;
+      ports: { targetPort: string }[];
+    };
+    assert.deepStrictEqual(service.selector, selector.matchLabels);
+    const [port] = service.ports;
+    const container = pod.containers[0]?.ports?.find(({ name }) => name === port?.targetPort);
+    assert.equal(container?.containerPort, RUNNER_PORTS.hints);
+  });
+
+  it("never have fewer runners in a roll-out", () => {
+    const { replicas, strategy } = buildResidentRollout(operator, options);
+    assert.equal(replicas, 2);
+    assert.deepStrictEqual(strategy.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 });
+  });
+
+  it("let in hints from the event path's Sensors and from other runners, and anybody to the figures", () => {
+    const { spec } = buildNetworkPolicy(operator, operatorOptions({ eventPathName: "events" }));
+    const { podSelector, policyTypes, ingress } = spec as Record<string, unknown>;
+    const sensor = { "app.kubernetes.io/name": "events", "app.kubernetes.io/component": "sensor" };
+    assert.deepStrictEqual(podSelector, selector);
+    assert.deepStrictEqual(policyTypes, ["Ingress"]);
+    assert.deepStrictEqual(ingress, [
+      {
+        ports: [{ port: 8080, protocol: "TCP" }],
+        from: [
+          { podSelector: { matchLabels: { ...sensor, "app.kubernetes.io/managed-by": "argosy" } } },
+          { podSelector: selector },
+        ],
+      },
+      { ports: [{ port: 9090, protocol: "TCP" }], from: [{ namespaceSelector: {} }] },
+    ]);
+  });
+});

@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { buildOperator } from "../../components/manifests/operator/buildOperator";
+import type { OperatorOptions } from "../../components/manifests/operator/options";
+import type { Container, Volume } from "../../components/manifests/operator/podParts";
+import { resyncSchedule } from "../../components/manifests/operator/resyncSchedule";
+import type { Operator } from "../../runtime/definition/definition";
+import { POD_LAYOUT, RUN_PARAMETERS } from "../../runtime/pod/layout";
+import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
+import { type ArgoKind, argoValidator, NO_ARGO_SCHEMAS, skip } from "./support/argoSchemas";
+
+const TOKEN = POD_LAYOUT.serviceAccount;
+const INSTANCE_ID = "workflows.argoproj.io/controller-instanceid";
+const RULES = [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }];
+
+/** What the tests read of a WorkflowTemplate. */
+interface Spec {
+  readonly entrypoint: string;
+  readonly serviceAccountName: string;
+  readonly activeDeadlineSeconds: number;
+  readonly automountServiceAccountToken?: boolean;
+  readonly arguments: { readonly parameters: readonly { readonly name: string; readonly value: string }[] };
+  readonly synchronization?: { readonly mutexes: readonly { readonly name: string }[] };
+  readonly securityContext?: { readonly runAsNonRoot: boolean };
+  readonly imagePullSecrets?: readonly object[];
+  readonly templates: readonly [Template, ...Template[]];
+}
+
+interface Template {
+  readonly name: string;
+  readonly plugin?: object;
+  readonly container?: Container;
+  readonly containerSet?: { readonly containers: readonly (Container & { dependencies?: string[] })[] };
+  readonly initContainers?: readonly Container[];
+  readonly volumes?: readonly Volume[];
+  readonly pendingTimeout?: string;
+  readonly retryStrategy?: object;
+}
+
+function build(more: Partial<Operator>, options: OperatorOptions = operatorOptions()) {
+  const { operator, files } = withFiles(more, { "main.py": "", "lib/util.py": "" }, options);
+  const set = buildOperator(operator, options, files);
+  const specOf = (key: string) => set[key]?.spec as Spec;
+  return { set, operator, files, specOf };
+}
+
+function containersOf({ templates: [template] }: Spec): Container[] {
+  const { containerSet, container, initContainers = [] } = template;
+  return [...initContainers, ...(containerSet?.containers ?? []), ...(container ? [container] : [])];
+}
+
+describe("an operator's Workflow manifests", () => {
+  const forms: [string, Partial<Operator>, OperatorOptions][] = [
+    ["a resident operator", {}, operatorOptions()],
+    ["an operator with a pod for each run", { execution: "pod" }, operatorOptions()],
+    [
+      "one with rules, placement and no instance id",
+      { execution: "pod", rules: RULES, secretEnv: { A: { secret: "a", key: "b" } }, env: { B: "c" } },
+      operatorOptions({
+        placement: PLACEMENT,
+        platform: { ...operatorOptions().platform, instanceId: "" },
+      }),
+    ],
+  ];
+  for (const [what, more, options] of forms) {
+    it(`keep to Argo's own schemas: ${what}`, function () {
+      const manifests = Object.values(build(more, options).set).filter(({ apiVersion }) =>
+        apiVersion.startsWith("argoproj.io/"),
+      );
+      assert.ok(manifests.length > 0);
+      for (const manifest of manifests) {
+        const validate = argoValidator(manifest.kind as ArgoKind);
+        if (!validate) return skip(this, NO_ARGO_SCHEMAS);
+        assert.deepStrictEqual(validate(manifest), []);
+      }
+    });
+  }
+
+  it("carry the instance id where there is one", () => {
+    const labelled = (instanceId: string) => {
+      const platform = { ...operatorOptions().platform, instanceId };
+      const { set } = build({ execution: "pod" }, operatorOptions({ platform }));
+      return ["template", "resync-template", "resync"].map((key) => set[key]?.metadata.labels?.[INSTANCE_ID]);
+    };
+    assert.deepStrictEqual(labelled("mine"), ["mine", "mine", "mine"]);
+    assert.deepStrictEqual(labelled(""), [undefined, undefined, undefined]);
+  });
+});
+
+describe("a resident operator's WorkflowTemplate", () => {
+  const { set, specOf } = build({});
+  const spec = specOf("template");
+
+  it("names the operator, and nothing that Argo could evaluate", () => {
+    assert.equal(set.template?.metadata.name, "shop");
+    assert.deepStrictEqual(spec.templates, [{ name: "reconcile", plugin: { argosy: { operator: "shop" } } }]);
+    assert.doesNotMatch(JSON.stringify(spec), /\{\{/);
+  });
+
+  it("lets every parameter be left out", () => {
+    const parameters = Object.values(RUN_PARAMETERS).map((name) => ({ name, value: "" }));
+    assert.deepStrictEqual(spec.arguments, { parameters });
+  });
+
+  it("has neither a lock nor a resync: the runner sees to both", () => {
+    assert.equal(spec.synchronization, undefined);
+    assert.deepStrictEqual(
+      Object.keys(set).filter((key) => key.startsWith("resync")),
+      [],
+    );
+  });
+});
+
+describe("the WorkflowTemplate of an operator with a pod for each run", () => {
+  const { set, specOf } = build({ execution: "pod", timeoutSeconds: 100 });
+  const spec = specOf("template");
+  const [template] = spec.templates;
+  const [runner, handler] = template.containerSet?.containers ?? [];
+  assert.ok(runner && handler);
+
+  it("starts the pair side by side, the engine as the container whose outputs count", () => {
+    assert.deepStrictEqual([runner.name, handler.name], ["main", "handler"]);
+    assert.deepStrictEqual([runner.dependencies, handler.dependencies], [undefined, undefined]);
+    assert.deepStrictEqual(runner.command, ["node", "/argosy/engine/engine.js", "run"]);
+  });
+
+  it("brings every volume that is mounted with the template itself", () => {
+    for (const rules of [[], RULES]) {
+      const own = build({ execution: "pod", rules }).specOf("template");
+      const mounted = containersOf(own).flatMap(({ volumeMounts }) => volumeMounts.map(({ name }) => name));
+      assert.deepStrictEqual(new Set(own.templates[0].volumes?.map(({ name }) => name)), new Set(mounted));
+    }
+  });
+
+  it("hides the token that Kubernetes mounts from all but the engine", () => {
+    const covers = (more: Partial<Operator>) =>
+      containersOf(build({ execution: "pod", ...more }).specOf("template")).map(
+        ({ name, volumeMounts }) =>
+          `${name}: ${volumeMounts.find(({ mountPath }) => mountPath === TOKEN)?.name}`,
+      );
+    assert.deepStrictEqual(covers({}), ["kit: no-token", "main: undefined", "handler: no-token"]);
+    assert.deepStrictEqual(covers({ rules: RULES }), [
+      "kit: handler-token",
+      "main: undefined",
+      "handler: handler-token",
+    ]);
+    // Argo's own containers need it.
+    assert.equal(spec.automountServiceAccountToken, undefined);
+  });
+
+  it("runs one at a time of each object", () => {
+    assert.deepStrictEqual(spec.synchronization, {
+      mutexes: [{ name: "shop.{{workflow.parameters.namespace}}.{{workflow.parameters.name}}" }],
+    });
+  });
+
+  it("lets Argo fill in the Workflow's name, and the parameters of the lock, alone", () => {
+    const found = JSON.stringify(spec).match(/\{\{.*?\}\}/g);
+    assert.deepStrictEqual(
+      new Set(found),
+      new Set(["{{workflow.parameters.namespace}}", "{{workflow.parameters.name}}", "{{workflow.name}}"]),
+    );
+  });
+
+  it("ends a run that does not begin, and has time for two tries of one that does", () => {
+    assert.equal(template.pendingTimeout, "300s");
+    assert.deepStrictEqual(template.retryStrategy, { limit: "1", retryPolicy: "OnError" });
+    assert.ok(spec.activeDeadlineSeconds > 300 + 2 * 100);
+  });
+
+  it("has no Service, no Deployment's policies, and no lease", () => {
+    assert.deepStrictEqual(
+      Object.keys(set).filter((key) => /service|policy|budget|lease/.test(key)),
+      [],
+    );
+  });
+
+  it("keeps to the restricted Pod Security Standard", () => {
+    for (const key of ["template", "resync-template"]) {
+      const each = specOf(key);
+      assert.equal(each.securityContext?.runAsNonRoot, true);
+      for (const { securityContext } of containersOf(each)) {
+        assert.deepStrictEqual(securityContext, {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        });
+      }
+    }
+  });
+});
+
+describe("the resync of an operator with a pod for each run", () => {
+  const { set, specOf } = build({ execution: "pod", resyncSeconds: 3600 });
+
+  it("submits a Workflow that only refers to a template, since others are refused", () => {
+    const { workflowSpec, schedules, concurrencyPolicy } = (set.resync?.spec ?? {}) as Record<
+      string,
+      unknown
+    >;
+    assert.deepStrictEqual(workflowSpec, { workflowTemplateRef: { name: "shop-resync" } });
+    assert.equal(set["resync-template"]?.metadata.name, "shop-resync");
+    assert.deepStrictEqual(schedules, ["0 * * * *"]);
+    assert.equal(concurrencyPolicy, "Forbid");
+  });
+
+  it("is one container, with the rights of its own account", () => {
+    const spec = specOf("resync-template");
+    const [container, ...others] = containersOf(spec);
+    assert.deepStrictEqual(others, []);
+    assert.deepStrictEqual(container?.command, ["node", "/argosy/engine/engine.js", "resync"]);
+    assert.equal(spec.serviceAccountName, "shop-resync");
+    assert.ok(spec.templates.some(({ name }) => name === spec.entrypoint));
+  });
+
+  it("mounts exactly the volumes that it has", () => {
+    const spec = specOf("resync-template");
+    assert.deepStrictEqual(
+      containersOf(spec).flatMap(({ volumeMounts }) => volumeMounts.map(({ name }) => name)),
+      spec.templates[0].volumes?.map(({ name }) => name),
+    );
+  });
+});
+
+describe("resyncSchedule", () => {
+  const schedules: [number, string][] = [
+    [60, "* * * * *"],
+    [119, "* * * * *"],
+    [120, "*/2 * * * *"],
+    [600, "*/10 * * * *"],
+    [700, "*/10 * * * *"],
+    [3599, "*/30 * * * *"],
+    [3600, "0 * * * *"],
+    [7200, "0 */2 * * *"],
+    [86399, "0 */12 * * *"],
+    [86400, "0 0 * * *"],
+  ];
+  for (const [seconds, schedule] of schedules) {
+    it(`makes "${schedule}" of ${seconds} s`, () => assert.equal(resyncSchedule(seconds), schedule));
+  }
+
+  it("is never rarer than it is to be, not much more often than twice, and the same all day", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 60, max: 86400 }), (seconds) => {
+        const [minutes = "", hours = ""] = resyncSchedule(seconds).split(" ");
+        const step = (field: string) => Number(field.split("/")[1] ?? 1);
+        const every = hours === "0" ? 86400 : minutes === "0" ? step(hours) * 3600 : step(minutes) * 60;
+        assert.ok(every <= seconds, `${every} of ${seconds}`);
+        assert.ok(every * 2.1 > seconds, `${every} of ${seconds}`);
+        const day = every >= 3600 ? 86400 : 3600;
+        assert.equal(day % every, 0);
+      }),
+    );
+  });
+});

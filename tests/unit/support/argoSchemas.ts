@@ -1,0 +1,117 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import Ajv, { type ValidateFunction } from "ajv";
+import { isRecord } from "../../../runtime/definition/shape";
+
+/** Kinds that Argo's own JSON schemas describe. */
+export type ArgoKind =
+  | "EventBus"
+  | "EventSource"
+  | "Sensor"
+  | "Workflow"
+  | "WorkflowTemplate"
+  | "ClusterWorkflowTemplate"
+  | "CronWorkflow";
+
+/** What is wrong with a manifest, a line each: where, and what. Nothing where it is in order. */
+export type ArgoValidator = (manifest: unknown) => string[];
+
+/** What a test says that skips itself, since {@link argoValidator} has given nothing. */
+export const NO_ARGO_SCHEMAS = "Argo's schemas are not beside the project (../shared/argo-schemas)";
+
+const FOLDER = path.resolve(__dirname, "../../../../shared/argo-schemas");
+const FILES = ["argo-events.json", "argo-workflows.json"];
+
+const validators = new Map<ArgoKind, ArgoValidator>();
+let compilers: readonly Compiler[] | undefined;
+
+/** One file of schemas: those of whole kinds, by kind. */
+interface Compiler {
+  readonly ajv: Ajv;
+  readonly references: ReadonlyMap<string, string>;
+}
+
+/**
+ * Checks manifests of a kind against Argo's own JSON schema, closed: an unknown field is an error, which the API
+ * server would keep in silence or drop. Undefined where Argo's schemas are not there; a test then skips itself:
+ *
+ * ```ts
+ * const validate = argoValidator("Sensor");
+ * if (!validate) return skip(this, NO_ARGO_SCHEMAS);
+ * assert.deepEqual(validate(sensor), []);
+ * ```
+ */
+export function argoValidator(kind: ArgoKind): ArgoValidator | undefined {
+  if (!FILES.every((file) => existsSync(path.join(FOLDER, file)))) return undefined;
+  const known = validators.get(kind);
+  if (known) return known;
+  compilers ??= FILES.map(load);
+  const { ajv, reference } = locate(kind, compilers);
+  const compiled = ajv.getSchema(reference);
+  if (!compiled) throw new Error(`${reference} is not there`);
+  const validator: ArgoValidator = (manifest) => problemsOf(kind, compiled, manifest);
+  validators.set(kind, validator);
+  return validator;
+}
+
+/** Skips a test, and says why in its title, where every report shows it. */
+export function skip(context: Mocha.Context, reason: string): never {
+  if (context.test) context.test.title += ` (skipped: ${reason})`;
+  return context.skip();
+}
+
+function locate(kind: ArgoKind, all: readonly Compiler[]): { ajv: Ajv; reference: string } {
+  for (const { ajv, references } of all) {
+    const reference = references.get(kind);
+    if (reference !== undefined) return { ajv, reference };
+  }
+  throw new Error(`No schema of Argo describes ${kind}`);
+}
+
+function load(file: string): Compiler {
+  const schema: unknown = JSON.parse(readFileSync(path.join(FOLDER, file), "utf8"));
+  if (!isRecord(schema) || !isRecord(schema.definitions)) throw new Error(`${file} has no definitions`);
+  // Their dialects differ, and ajv knows neither; what they use of them means the same in all.
+  const { $schema: _, ...rest } = schema;
+  const references = new Map<string, string>();
+  for (const [name, definition] of Object.entries(schema.definitions)) {
+    close(definition);
+    const properties = isRecord(definition) && isRecord(definition.properties) ? definition.properties : {};
+    if (isRecord(properties.kind) && typeof properties.kind.const === "string") {
+      references.set(properties.kind.const, `${file}#/definitions/${name}`);
+    }
+  }
+  // The file of Argo Workflows knows only the text of what Kubernetes takes as a number too (intstr.go).
+  const intOrString = schema.definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"];
+  if (isRecord(intOrString)) intOrString.type = ["integer", "string"];
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, verbose: true });
+  ajv.addSchema({ ...rest, $id: file });
+  return { ajv, references };
+}
+
+/** Closes a schema and those in it, where it names its fields and does not say that there may be more. */
+function close(schema: unknown): void {
+  if (!isRecord(schema)) return;
+  const { properties, items, additionalProperties } = schema;
+  for (const each of isRecord(properties) ? Object.values(properties) : []) close(each);
+  for (const each of Array.isArray(items) ? items : [items, additionalProperties]) close(each);
+  for (const part of [schema.allOf, schema.anyOf, schema.oneOf]) {
+    // Each part knows only its own fields: to close it would refuse those of the others.
+    if (Array.isArray(part) && part.length > 0) return;
+  }
+  const open = schema["x-kubernetes-preserve-unknown-fields"] === true;
+  if (isRecord(properties) && additionalProperties === undefined && !open)
+    schema.additionalProperties = false;
+}
+
+function problemsOf(kind: ArgoKind, validate: ValidateFunction, manifest: unknown): string[] {
+  const identity = isRecord(manifest) ? `${manifest.apiVersion}, ${manifest.kind}` : "nothing";
+  // The schemas do not require them.
+  if (identity !== `argoproj.io/v1alpha1, ${kind}`) return [`/: is ${identity}, not a ${kind} of Argo`];
+  if (validate(manifest)) return [];
+  return (validate.errors ?? []).map(({ instancePath, keyword, params, message, data }) => {
+    const where = instancePath || "/";
+    if (keyword === "additionalProperties") return `${where}: has no field "${params.additionalProperty}"`;
+    return `${where}: ${message}${keyword === "required" ? "" : `, is ${JSON.stringify(data)}`}`;
+  });
+}

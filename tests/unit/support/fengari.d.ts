@@ -1,0 +1,34 @@
+/** The part of fengari, Lua 5.3 in JavaScript, that the tests use: Lua's C API with its own names. */
+declare module "fengari" {
+  /** A running Lua. */
+  interface State {
+    readonly brand: unique symbol;
+  }
+
+  export function to_luastring(text: string): Uint8Array;
+  export function to_jsstring(text: Uint8Array): string;
+
+  export const lua: {
+    lua_close(state: State): void;
+    lua_gettop(state: State): number;
+    lua_isboolean(state: State, index: number): boolean;
+    lua_newtable(state: State): void;
+    lua_pushboolean(state: State, value: boolean): void;
+    lua_pushnumber(state: State, value: number): void;
+    lua_pushstring(state: State, value: Uint8Array): void;
+    lua_rawset(state: State, index: number): void;
+    lua_rawseti(state: State, index: number, position: number): void;
+    lua_setglobal(state: State, name: Uint8Array): void;
+    lua_toboolean(state: State, index: number): boolean;
+    lua_tostring(state: State, index: number): Uint8Array;
+  };
+
+  export const lauxlib: {
+    luaL_newstate(): State;
+    luaL_dostring(state: State, program: Uint8Array): boolean | number;
+  };
+
+  export const lualib: {
+    luaL_openlibs(state: State): void;
+  };
+}
