@@ -1,29 +1,28 @@
-/**
- * Argosy: Kubernetes operators from plain handler files.
- *
- * These are the names by which it is used, in the order in which to read it: what an author declares, what is checked
- * of it, what it becomes in a cluster, and the engine that runs it. The command line is in `cli/`.
- *
- * @example
- * ```ts
- * const operator = loadOperator("handlers/memcached", memcached);
- * const manifests = [buildCustomResourceDefinition(operator), ...buildRoles(operator, account)];
- * const controller = new Controller({ operator, connection, transport, namespace, identity });
- * await controller.start();
- * ```
- *
- * @packageDocumentation
- */
+import path from "node:path";
+import * as pulumi from "@pulumi/pulumi";
+import { checkArgoInCluster } from "./components/argoInCluster";
+import { ArgoPlatform } from "./components/argoPlatform";
+import { operatorsArgs, platformArgs } from "./components/configuration/args";
+import { readConfiguration } from "./components/configuration/readConfiguration";
+import { loadOperators } from "./components/loadOperators";
+import { Operators } from "./components/operators";
+import { platformOfStack } from "./components/platformStack";
+import { showUserErrors } from "./components/userErrors";
 
-export { buildCustomResourceDefinition } from "./components/manifests/customResourceDefinition";
-export { buildRoles, type RunnerAccount } from "./components/manifests/roles";
-export { Controller, type ControllerOptions } from "./runtime/controller";
-export { checkOperators } from "./runtime/definition/checkOperators";
-export { defineOperator, type Operator, type OperatorDefinition } from "./runtime/definition/definition";
-export { loadOperator } from "./runtime/definition/loadOperator";
-export { OperatorError } from "./runtime/definition/operatorError";
-export { ChildProcessTransport } from "./runtime/handler/childProcessTransport";
-export type { HandlerAnswer, HandlerRequest } from "./runtime/handler/contract";
-export type { HandlerTransport } from "./runtime/handler/handlerTransport";
-export { type ClusterConnection, inClusterConnection } from "./runtime/kubernetes/connection";
-export type { ReconcileReport } from "./runtime/reconcileReport";
+/** The operators of `handlers/` and what they stand on, as the stack's configuration has it: see Pulumi.yaml. */
+export = showUserErrors(async () => {
+  const project = pulumi.getProject();
+  const settings = readConfiguration(project, pulumi.runtime.allConfig());
+  if (settings.parts !== "operators") await checkArgoInCluster(project, settings);
+  if (settings.parts === "platform") {
+    const { platform } = new ArgoPlatform("argosy", platformArgs(settings));
+    return { platform };
+  }
+  const { platform, customResources } = new Operators("argosy", {
+    ...operatorsArgs(settings),
+    definitions: loadOperators(path.join(__dirname, "handlers")),
+    platform:
+      settings.parts === "all" ? platformArgs(settings) : await platformOfStack(settings.platformStack),
+  });
+  return { platform, customResources };
+});

@@ -14,15 +14,20 @@ export class KubeconfigError extends Error {
  * The connection that a kubeconfig describes: client certificates, tokens, and the login programs of the cloud
  * providers, which are asked again when their token has expired.
  *
- * @param path a kubeconfig's file. @default `$KUBECONFIG`, else `~/.kube/config`
+ * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
+ *   @default `$KUBECONFIG`, else `~/.kube/config`
  * @param context the context to use. @default the kubeconfig's current one
  * @throws KubeconfigError where there is no such context
  */
-export async function connectionFromKubeconfig(path?: string, context?: string): Promise<ClusterConnection> {
+export async function connectionFromKubeconfig(
+  source?: string,
+  context?: string,
+): Promise<ClusterConnection> {
   // Only here: loading it takes a second, which nobody who has no cluster should wait for.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
-  if (path) config.loadFromFile(path);
+  if (source?.includes("\n") || source?.startsWith("{")) config.loadFromString(source);
+  else if (source) config.loadFromFile(source);
   else config.loadFromDefault();
   if (context) {
     const known = config.getContexts().map(({ name }) => name);

@@ -1,0 +1,111 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { loadOperators } from "../components/loadOperators";
+import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
+import { definitionFile, displayPath, OperatorError } from "../runtime/definition/operatorError";
+import type { Manifest } from "../runtime/kubernetes/objects";
+import { CommandError } from "./commandError";
+
+const run = promisify(execFile);
+
+/**
+ * The CustomResourceDefinitions of a program's operators as of a git ref, as today's Argosy would install them. The files
+ * of the ref are written to a temporary folder, with today's node_modules beside them, and its definitions are run there
+ * as those of today are; the repository and its working tree are left alone.
+ *
+ * TypeScript must have been registered with Node by the caller.
+ *
+ * @param root - the program's folder: that of the repository, or one within it
+ * @param ref - a branch, a tag, a commit, or anything else that git takes for one: "HEAD~1"
+ * @param handlers - the folder of the operators, within the root
+ * @returns in the order of the operators' names; none where there were no operators yet
+ * @throws CommandError where there is no git or no repository, where the ref is not known, or where its operators cannot
+ *   be loaded
+ */
+export async function operatorsAt(root: string, ref: string, handlers = "handlers"): Promise<Manifest[]> {
+  const commit = await resolve(root, ref);
+  // Paths in git's answers are those from the root, also where it is within a repository.
+  const files = await git(root, ["ls-tree", "-r", "--name-only", commit, "--", `${handlers}/`]);
+  if (files === "") return [];
+  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-ref-")));
+  try {
+    await writeFiles(root, commit, folder);
+    const modules = path.join(root, "node_modules");
+    if (existsSync(modules)) symlinkSync(realpathSync(modules), path.join(folder, "node_modules"), "dir");
+    return load(folder, handlers, ref);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function resolve(root: string, ref: string): Promise<string> {
+  if ((await attempt(root, ["rev-parse", "--git-dir"])) === undefined) {
+    throw new CommandError(
+      `${displayPath(root)} is not in a git repository, so there is no ref "${ref}" to compare with. Run it in a clone of the program's repository.`,
+    );
+  }
+  const commit = await attempt(root, [
+    "rev-parse",
+    "--verify",
+    "--quiet",
+    "--end-of-options",
+    `${ref}^{commit}`,
+  ]);
+  if (commit !== undefined) return commit;
+  throw new CommandError(
+    `git knows no ref "${ref}" here. Give a branch, a tag or a commit of this clone; a shallow one, as in CI, may have to fetch it first.`,
+  );
+}
+
+/** Not `git worktree`: that would leave its traces in the repository, and run its hooks. */
+async function writeFiles(root: string, commit: string, folder: string): Promise<void> {
+  const archive = path.join(folder, ".argosy.tar");
+  await git(root, ["archive", "--format=tar", `--output=${archive}`, commit]);
+  await run("tar", ["-xf", archive, "-C", folder]);
+  rmSync(archive);
+}
+
+function load(folder: string, handlers: string, ref: string): Manifest[] {
+  const handlersFolder = path.join(folder, handlers);
+  const hasOperators = readdirSync(handlersFolder).some((name) =>
+    existsSync(definitionFile(path.join(handlersFolder, name))),
+  );
+  if (!hasOperators) return [];
+  try {
+    return loadOperators(handlersFolder).map(buildCustomResourceDefinition);
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    // As git names a file of a ref: "v1.0:handlers/memcached/operator.ts".
+    const here = `${displayPath(folder)}${path.sep}`;
+    const problems = error.problems.map((problem) => problem.replaceAll(here, `${ref}:`));
+    throw new CommandError(
+      [`The operators as of ${ref} cannot be loaded. Compare with a later ref.`, ...problems].join("\n"),
+      1,
+      { cause: error },
+    );
+  }
+}
+
+/** What git prints, or undefined where it refuses. */
+async function attempt(root: string, args: readonly string[]): Promise<string | undefined> {
+  try {
+    return await git(root, args);
+  } catch (error) {
+    if (typeof (error as { code?: unknown }).code === "number") return undefined;
+    throw error;
+  }
+}
+
+async function git(root: string, args: readonly string[]): Promise<string> {
+  try {
+    const { stdout } = await run("git", ["-C", root, ...args], { maxBuffer: 64 * 2 ** 20 });
+    return stdout.trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    const message = "git is not installed, which is needed to compare with a ref. Install it.";
+    throw new CommandError(message, 1, { cause: error });
+  }
+}

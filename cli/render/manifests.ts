@@ -1,0 +1,87 @@
+import { inApplyOrder } from "../../runtime/children/applyOrder";
+import { isRecord } from "../../runtime/definition/shape";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { CommandError } from "../commandError";
+import type { RegisteredResource } from "./runProgram";
+
+/** Annotations that tell Pulumi's provider something, and nobody else. */
+const FOR_PULUMI = /^pulumi\.com\//;
+/** How Pulumi marks a secret or an asset among resolved inputs (sdk/nodejs/runtime/rpc.ts, specialSigKey). */
+const SIGNATURE_KEY = "4dabf18193072939515e22adb298388d";
+
+/**
+ * The manifests of a program's resources, in an order in which they can be applied.
+ * @throws CommandError for what `pulumi up` would make otherwise than these manifests say
+ */
+export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[] {
+  const entries = resources
+    .filter(({ custom }) => custom)
+    .map(manifestOf)
+    .filter(onceOnly())
+    .sort((one, other) => (identityOf(one) < identityOf(other) ? -1 : 1))
+    .map((manifest) => ({ manifest, resource: { kind: manifest.kind } }));
+  return inApplyOrder(entries)
+    .flat()
+    .map(({ manifest }) => manifest);
+}
+
+/** "apps/v1/Deployment argosy/memcached-runner": one for each object. */
+export function identityOf({ apiVersion, kind, metadata }: Manifest): string {
+  return `${apiVersion}/${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
+}
+
+/** Refuses a second manifest of one object: in a cluster the later one would win. */
+function onceOnly(): (manifest: Manifest) => boolean {
+  const seen = new Set<string>();
+  return (manifest) => {
+    const identity = identityOf(manifest);
+    if (seen.has(identity))
+      throw new CommandError(`${identity} is registered twice. Give one of them another name.`);
+    seen.add(identity);
+    return true;
+  };
+}
+
+function manifestOf({ type, name, inputs, transformed }: RegisteredResource): Manifest {
+  if (!type.startsWith("kubernetes:")) {
+    throw new CommandError(`${name} is a ${type}: only objects of Kubernetes can be rendered.`);
+  }
+  if (transformed) {
+    throw new CommandError(
+      `${name} is changed by a transform, which only Pulumi's engine runs: what is rendered would differ from what ` +
+        "pulumi up makes. Set the field in the component's options, or use pulumi preview.",
+    );
+  }
+  const { apiVersion, kind, metadata, ...rest } = inputs;
+  if (typeof apiVersion !== "string" || typeof kind !== "string" || !isRecord(metadata)) {
+    throw new CommandError(`${name} is a ${type}, which is no single object: only these can be rendered.`);
+  }
+  if (typeof metadata.name !== "string") {
+    throw new CommandError(
+      `${name} has no metadata.name: Pulumi would make one up, and no two runs the same.`,
+    );
+  }
+  refuseSigned(inputs, name);
+  const { namespace, ...further } = withoutPulumi(metadata);
+  const identity = { name: metadata.name, ...(typeof namespace === "string" && { namespace }) };
+  return { apiVersion, kind, metadata: { ...identity, ...further, name: metadata.name }, ...rest };
+}
+
+function withoutPulumi({ annotations, ...metadata }: Record<string, unknown>): Record<string, unknown> {
+  if (!isRecord(annotations)) return metadata;
+  const kept = Object.entries(annotations).filter(([key]) => !FOR_PULUMI.test(key));
+  return kept.length > 0 ? { ...metadata, annotations: Object.fromEntries(kept) } : metadata;
+}
+
+function refuseSigned(value: unknown, name: string): void {
+  if (Array.isArray(value)) {
+    for (const each of value) refuseSigned(each, name);
+  } else if (isRecord(value)) {
+    if (SIGNATURE_KEY in value) {
+      throw new CommandError(
+        `${name} holds a secret of Pulumi's, which a rendered file must not. Refer to a Secret of the cluster by name.`,
+      );
+    }
+    for (const each of Object.values(value)) refuseSigned(each, name);
+  }
+}

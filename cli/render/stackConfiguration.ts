@@ -1,0 +1,79 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { parse } from "yaml";
+import { isRecord } from "../../runtime/definition/shape";
+import { CommandError } from "../commandError";
+
+/** A Pulumi project and one stack's configuration, as Pulumi would give them to the program. */
+export interface StackConfiguration {
+  readonly project: string;
+  readonly stack: string;
+  /** Text by key with the project's prefix. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/**
+ * Reads Pulumi.yaml's defaults and a stack's file.
+ * @throws CommandError where the stack has no file, or has an encrypted value: without Pulumi it cannot be read
+ */
+export function readStackConfiguration(folder: string, stack: string): StackConfiguration {
+  const project = readYamlFile(path.join(folder, "Pulumi.yaml"));
+  const name = typeof project.name === "string" ? project.name : "";
+  const file = path.join(folder, `Pulumi.${stack}.yaml`);
+  if (!existsSync(file)) {
+    const known = readdirSync(folder).flatMap((each) => /^Pulumi\.(.+)\.yaml$/.exec(each)?.[1] ?? []);
+    throw new CommandError(`Pulumi.${stack}.yaml is missing. There is: ${known.join(", ") || "no stack"}.`);
+  }
+  const values = {
+    ...configurationOf(project.config, name, "Pulumi.yaml", defaultOf),
+    ...configurationOf(readYamlFile(file).config, name, path.basename(file), (value) => value),
+  };
+  return { project: name, stack, values };
+}
+
+function configurationOf(
+  config: unknown,
+  project: string,
+  file: string,
+  read: (declared: unknown) => unknown,
+): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const [key, declared] of Object.entries(isRecord(config) ? config : {})) {
+    const value = read(declared);
+    const fullKey = key.includes(":") ? key : `${project}:${key}`;
+    refuseEncrypted(value, `${file}: ${fullKey}`);
+    if (value !== undefined) values[fullKey] = typeof value === "string" ? value : JSON.stringify(value);
+  }
+  return values;
+}
+
+/** In Pulumi.yaml a key is declared with a type and a default, or given with a value; a bare value is a default. */
+function defaultOf(declared: unknown): unknown {
+  if (!isRecord(declared)) return declared;
+  return declared.value ?? declared.default;
+}
+
+/** Pulumi writes `secure: <ciphertext>` for an encrypted value, at any depth. */
+function refuseEncrypted(value: unknown, place: string): void {
+  if (Array.isArray(value)) {
+    for (const each of value) refuseEncrypted(each, place);
+  } else if (isRecord(value)) {
+    if ("secure" in value) {
+      throw new CommandError(
+        `${place} is encrypted, and only Pulumi can read it: what is rendered would differ from what pulumi up makes. ` +
+          "Put the value into a Secret of the cluster and refer to that by name, or use pulumi preview.",
+      );
+    }
+    for (const each of Object.values(value)) refuseEncrypted(each, place);
+  }
+}
+
+function readYamlFile(file: string): Record<string, unknown> {
+  let content: unknown;
+  try {
+    content = parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new CommandError(`${path.basename(file)} cannot be read: ${(error as Error).message}`);
+  }
+  return isRecord(content) ? content : {};
+}

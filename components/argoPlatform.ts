@@ -1,0 +1,60 @@
+import * as pulumi from "@pulumi/pulumi";
+import { buildArgoEventsController } from "./manifests/platform/argoEventsController";
+import { buildArgoEventsDefinitions } from "./manifests/platform/argoEventsDefinitions";
+import { buildArgoServer } from "./manifests/platform/argoServer";
+import { buildArgoWorkflowsDefinitions } from "./manifests/platform/argoWorkflowsDefinitions";
+import { buildNamespaces } from "./manifests/platform/namespaces";
+import type { PlatformOptions } from "./manifests/platform/options";
+import { buildViewer } from "./manifests/platform/viewer";
+import { buildWorkflowController } from "./manifests/platform/workflowController";
+import type { Platform } from "./platform";
+import { after, registerSet } from "./register";
+
+/** What an {@link ArgoPlatform} is made from. */
+export interface ArgoPlatformArgs extends PlatformOptions {
+  /** The event bus's version: one that the events controller's configuration has. */
+  readonly jetStreamVersion: string;
+  /** Whether Pulumi refuses to delete namespaces and CRDs. @default false */
+  readonly protect?: boolean;
+}
+
+/**
+ * What operators stand on: Argo Events, Argo Workflows and argo-server as single objects, so that preview, tests and
+ * review see every one of them, with rights in one namespace only.
+ *
+ * @example
+ * ```ts
+ * const { platform } = new ArgoPlatform("argosy", {
+ *   namespace: "argosy",
+ *   controllerNamespace: "argosy-system",
+ *   createNamespaces: true,
+ *   instanceId: "argosy",
+ *   argoEvents: "install",
+ *   argoWorkflows: "share",
+ *   jetStreamVersion: JETSTREAM_VERSION,
+ *   placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+ * });
+ * ```
+ */
+export class ArgoPlatform extends pulumi.ComponentResource {
+  /** What operators need to know of it; as the output `platform` of a stack, for the stacks of others. */
+  readonly platform: Platform;
+
+  constructor(name: string, args: ArgoPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("argosy:index:ArgoPlatform", `${name}-platform`, {}, opts);
+    const child = { parent: this };
+    const guarded = { ...child, protect: args.protect ?? false };
+
+    const namespaces = registerSet("namespace", buildNamespaces(args), guarded);
+    const events = registerSet("argo-events-crd", buildArgoEventsDefinitions(args), guarded);
+    const workflows = registerSet("argo-workflows-crd", buildArgoWorkflowsDefinitions(args), guarded);
+    registerSet("argo-events", buildArgoEventsController(args), after(child, [...namespaces, ...events]));
+    registerSet("argo-workflows", buildWorkflowController(args), after(child, [...namespaces, ...workflows]));
+    registerSet("argo-server", buildArgoServer(args), after(child, [...namespaces, ...workflows]));
+    registerSet("argosy-viewer", buildViewer(args), after(child, namespaces));
+
+    const { namespace, instanceId, jetStreamVersion } = args;
+    this.platform = { namespace, instanceId, jetStreamVersion };
+    this.registerOutputs({ platform: this.platform });
+  }
+}

@@ -1,0 +1,45 @@
+import type { ArgoPlatformArgs } from "../argoPlatform";
+import { JETSTREAM_VERSION } from "../manifests/platform/argoEventsConfiguration";
+import type { OperatorsArgs } from "../operators";
+import type { PodPlacement } from "../placement";
+import type { Settings } from "./settings";
+
+/** What a configuration says of the platform. */
+export function platformArgs(settings: Settings): ArgoPlatformArgs {
+  const { namespace, controllerNamespace, createNamespaces, instanceId, protect } = settings;
+  const { argoEvents, argoWorkflows, jetStreamVersion } = settings;
+  return {
+    namespace,
+    controllerNamespace,
+    createNamespaces,
+    instanceId,
+    argoEvents,
+    argoWorkflows,
+    jetStreamVersion: jetStreamVersion || JETSTREAM_VERSION,
+    placement: placementOf(settings),
+    protect,
+  };
+}
+
+/** What it says of the operators, whichever they are and whatever they stand on. */
+export function operatorsArgs(settings: Settings): Omit<OperatorsArgs, "definitions" | "platform"> {
+  const { name, eventBusReplicas, eventBusStorage, eventBusStorageClass, runnerReplicas, protect } = settings;
+  const { runsKeptSeconds, failedRunsKeptSeconds } = settings;
+  return {
+    eventPathName: name,
+    eventBus: {
+      replicas: eventBusReplicas,
+      ...(eventBusStorage !== "" && { storage: eventBusStorage }),
+      ...(eventBusStorageClass !== "" && { storageClass: eventBusStorageClass }),
+    },
+    placement: placementOf(settings),
+    replicas: runnerReplicas,
+    runsKeptSeconds,
+    failedRunsKeptSeconds,
+    protect,
+  };
+}
+
+function placementOf({ registry, imagePullSecrets, nodeSelector, tolerations }: Settings): PodPlacement {
+  return { ...(registry !== "" && { registry }), imagePullSecrets, nodeSelector, tolerations };
+}

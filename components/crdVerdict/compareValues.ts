@@ -1,0 +1,115 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Json } from "../../runtime/kubernetes/objects";
+import { breaking, type CrdChange, type Place, safe } from "./change";
+import { compareFormats } from "./compareFormats";
+import { numberIn, type Schema, typesOf } from "./schema";
+import { inStatus, loosened, show, showAll, tightened } from "./wording";
+
+/** Which single values are allowed, and what stands in for one that is missing. */
+export function compareValues(before: Schema, after: Schema, place: Place): CrdChange[] {
+  return [
+    ...compareNullable(before, after, place),
+    ...compareDefaults(before.default, after.default, place),
+    ...compareEnums(listIn(before.enum), listIn(after.enum), place),
+    ...(typesOf(before).includes("string")
+      ? [...comparePatterns(before, after, place), ...compareFormats(before, after, place)]
+      : compareFormats(before, after, place)),
+    ...compareMultiples(before, after, place),
+    ...compareUniqueness(before, after, place),
+  ];
+}
+
+/** The API server drops a null that is not allowed, or puts the default there (schema/defaulting/prunenulls.go). */
+function compareNullable(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const [old, now] = [before.nullable === true, after.nullable === true];
+  if (old === now) return [];
+  if (now) return [loosened(place, "nullable-added", "Null is allowed now")];
+  const what = "Null is no longer allowed: stored objects lose it, as do those whom clients write with it";
+  return [breaking(place, "nullable-removed", `${what}; keep nullable: true.`)];
+}
+
+/**
+ * Defaults are put into what is read as well as into what is written. A new one changes what a missing value means
+ * only where nothing was said before, and is safe; another one, or none, changes what was promised (Kubernetes' rules
+ * for API changes call defaults a part of the API).
+ */
+function compareDefaults(before: Json | undefined, after: Json | undefined, place: Place): CrdChange[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (before === undefined) {
+    const what = `The default ${show(after)} was added: stored objects without a value are read with it`;
+    return [safe(place, "default-added", `${what}, so it should be what no value has meant so far.`)];
+  }
+  const who = inStatus(place) ? "clients that read the field" : "clients that leave the field out";
+  if (after === undefined) {
+    const what = `The default ${show(before)} was removed: ${who}, and stored objects that never had a value, get none, and are refused where one is required`;
+    return [breaking(place, "default-removed", `${what}; keep the default.`)];
+  }
+  const what = `The default went from ${show(before)} to ${show(after)}: ${who}, and stored objects that never had a value, get another one`;
+  return [breaking(place, "default-changed", `${what}; keep the old default.`)];
+}
+
+function compareEnums(
+  before: readonly Json[] | undefined,
+  after: readonly Json[] | undefined,
+  place: Place,
+): CrdChange[] {
+  if (after === undefined) {
+    return before
+      ? [loosened(place, "enum-removed", `Other values than ${showAll(before)} are allowed`)]
+      : [];
+  }
+  if (before === undefined) {
+    return [tightened(place, "enum-added", `Only ${showAll(after)} are allowed now`, "another value")];
+  }
+  const missing = (from: readonly Json[], values: readonly Json[]) =>
+    values.filter((value) => !from.some((other) => isDeepStrictEqual(value, other)));
+  const removed = missing(after, before);
+  const added = missing(before, after);
+  const changes: CrdChange[] = [];
+  if (removed.length > 0) {
+    const what = `${showAll(removed)} ${removed.length > 1 ? "are" : "is"} no longer allowed`;
+    changes.push(tightened(place, "enum-value-removed", what, "such a value"));
+  }
+  if (added.length > 0) {
+    const what = `${showAll(added)} ${added.length > 1 ? "are" : "is"} allowed too`;
+    changes.push(loosened(place, "enum-value-added", what));
+  }
+  return changes;
+}
+
+function comparePatterns(before: Schema, after: Schema, place: Place): CrdChange[] {
+  // The API server takes an empty pattern for none.
+  const [old, now] = [before.pattern || undefined, after.pattern || undefined];
+  if (old === now) return [];
+  const refused = "a text that does not match";
+  if (now === undefined) return [loosened(place, "pattern-removed", `The pattern ${show(old)} was removed`)];
+  if (old === undefined)
+    return [tightened(place, "pattern-added", `The pattern ${show(now)} was added`, refused)];
+  const what = `The pattern went from ${show(old)} to ${show(now)}, and whether that lets pass as much cannot be judged`;
+  return [tightened(place, "pattern-changed", what, refused)];
+}
+
+function compareMultiples(before: Schema, after: Schema, place: Place): CrdChange[] {
+  if (!typesOf(before).includes("integer")) return [];
+  const [old, now] = [numberIn(before, "multipleOf"), numberIn(after, "multipleOf")];
+  if (old === now) return [];
+  const what = `multipleOf went from ${show(old)} to ${show(now)}`;
+  const allPass = now === undefined || (old === undefined ? isEveryWhole(before, now) : old % now === 0);
+  if (allPass) return [loosened(place, "multiple-of-loosened", what)];
+  return [tightened(place, "multiple-of-tightened", what, "a value that is no multiple")];
+}
+
+function isEveryWhole({ type }: Schema, divisor: number): boolean {
+  return type === "integer" && divisor === 1;
+}
+
+function compareUniqueness(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const [old, now] = [before.uniqueItems === true, after.uniqueItems === true];
+  if (old === now || !typesOf(before).includes("array")) return [];
+  if (!now) return [loosened(place, "unique-items-removed", "Items may be there twice")];
+  return [tightened(place, "unique-items-added", "No item may be there twice", "equal items")];
+}
+
+function listIn(value: Json | undefined): readonly Json[] | undefined {
+  return Array.isArray(value) ? value : undefined;
+}

@@ -1,0 +1,102 @@
+import { isJsonObject } from "../../runtime/definition/customResourceDefinition";
+import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
+import type { Place } from "./change";
+
+/** A structural schema, or a part of one: `JSONSchemaProps` of apiextensions.k8s.io/v1. */
+export type Schema = JsonObject;
+
+/** A value of the old schema and of the new one, to be compared. */
+export interface SchemaPair {
+  readonly before: Schema;
+  readonly after: Schema;
+  readonly place: Place;
+}
+
+/** The types of JSON. "number" are those that are not whole. */
+export type JsonType = "object" | "array" | "string" | "integer" | "number" | "boolean";
+
+/** The schema of what a parent preserves: any value whatever. */
+export const ANYTHING: Schema = { "x-kubernetes-preserve-unknown-fields": true, nullable: true };
+
+/** What every object has of itself, and the API server keeps without being told. */
+export const OBJECT_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata"];
+
+const ALL_TYPES: readonly JsonType[] = ["object", "array", "string", "integer", "number", "boolean"];
+
+/** The types that a value may have. */
+export function typesOf(schema: Schema): readonly JsonType[] {
+  if (isIntOrString(schema)) return ["integer", "string"];
+  if (schema.type === "number") return ["integer", "number"];
+  return ALL_TYPES.some((type) => type === schema.type) ? [schema.type as JsonType] : ALL_TYPES;
+}
+
+export function isIntOrString(schema: Schema): boolean {
+  return schema["x-kubernetes-int-or-string"] === true;
+}
+
+/** Whether unknown fields are kept as they are. */
+export function preservesUnknownFields(schema: Schema): boolean {
+  return schema["x-kubernetes-preserve-unknown-fields"] === true;
+}
+
+export function isEmbeddedResource(schema: Schema): boolean {
+  return schema["x-kubernetes-embedded-resource"] === true;
+}
+
+/** The names of the fields that a schema knows, those of every object included where it is one. */
+export function fieldNamesOf(schema: Schema): string[] {
+  return [...Object.keys(propertiesOf(schema)), ...(isEmbeddedResource(schema) ? OBJECT_FIELDS : [])];
+}
+
+/**
+ * The schema of a field; undefined where the API server would drop the field (apiextensions-apiserver,
+ * schema/pruning/algorithm.go).
+ */
+export function fieldSchema(schema: Schema, name: string): Schema | undefined {
+  const properties = propertiesOf(schema);
+  const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
+  const known = isJsonObject(own) ? own : undefined;
+  if (isEmbeddedResource(schema)) {
+    // Checked and pruned as ObjectMeta; a schema can only restrict it.
+    if (name === "metadata")
+      return { type: "object", ...known, "x-kubernetes-preserve-unknown-fields": true };
+    if (OBJECT_FIELDS.includes(name)) return known ?? { type: "string" };
+  }
+  return known ?? unknownFieldSchema(schema);
+}
+
+/** The schema of all fields that are not named; undefined where the API server drops them. */
+export function unknownFieldSchema(schema: Schema): Schema | undefined {
+  const { additionalProperties } = schema;
+  if (isJsonObject(additionalProperties)) return additionalProperties;
+  if (additionalProperties === true) return {};
+  return preservesUnknownFields(schema) ? ANYTHING : undefined;
+}
+
+/** The schema of the items of a list; undefined where there is none. */
+export function itemSchema(schema: Schema): Schema | undefined {
+  const { items } = schema;
+  if (!isJsonObject(items)) return preservesUnknownFields(schema) ? ANYTHING : undefined;
+  // What a list preserves, it preserves in its items (skipPrune in schema/pruning/algorithm.go).
+  return preservesUnknownFields(schema) ? { "x-kubernetes-preserve-unknown-fields": true, ...items } : items;
+}
+
+/** The names in `required`. */
+export function requiredOf(schema: Schema): string[] {
+  return textsIn(schema.required);
+}
+
+/** The texts of a list; none where there is no list. */
+export function textsIn(value: Json | undefined): string[] {
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
+}
+
+/** A number in a field. */
+export function numberIn(schema: Schema, keyword: string): number | undefined {
+  const value = schema[keyword];
+  return typeof value === "number" ? value : undefined;
+}
+
+function propertiesOf({ properties }: Schema): JsonObject {
+  return isJsonObject(properties) ? properties : {};
+}

@@ -1,0 +1,70 @@
+import * as pulumi from "@pulumi/pulumi";
+import type { Operator as OperatorDefinition } from "../runtime/definition/definition";
+import { awaited } from "./manifests/awaited";
+import { buildCustomResourceDefinition } from "./manifests/customResourceDefinition";
+import { buildOperator } from "./manifests/operator/buildOperator";
+import type { OperatorFiles } from "./manifests/operator/configMaps";
+import type { OperatorOptions } from "./manifests/operator/options";
+import { after, register, registerSet } from "./register";
+import { registerRunnerDeployment } from "./runnerDeployment";
+
+/** What an {@link Operator} is made from. */
+export interface OperatorArgs extends OperatorOptions {
+  /** A definition that has been checked: see `loadOperator`. */
+  readonly definition: OperatorDefinition;
+  /** Its ConfigMaps: see `buildFiles`. That of the engine is registered by whoever shares it. */
+  readonly files: OperatorFiles;
+  /** What carries the events of its custom resources, and what its pods need. It goes after them. @default [] */
+  readonly beneath?: readonly pulumi.Resource[];
+  /** Whether Pulumi refuses to delete the CRD, and with it every custom resource. @default false */
+  readonly protect?: boolean;
+}
+
+/**
+ * One operator: its accounts, its files, what runs it, and its CRD, which comes last and goes first: while its custom
+ * resources are deleted, everything that finalizes them still lives.
+ *
+ * @example
+ * ```ts
+ * const options = { platform, placement, replicas: 2, runsKeptSeconds: 3600, failedRunsKeptSeconds: 86400 };
+ * const files = buildFiles(definition, { ...options, eventPathName: "argosy" }, engine);
+ * new Operator("memcached", { ...options, eventPathName: "argosy", definition, files, beneath: [eventPath] });
+ * ```
+ */
+export class Operator extends pulumi.ComponentResource {
+  /** Everything but the CRD. */
+  readonly workings: readonly pulumi.CustomResource[];
+  readonly customResourceDefinition: pulumi.CustomResource;
+
+  constructor(name: string, args: OperatorArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("argosy:index:Operator", name, {}, opts);
+    const { definition, files, beneath = [], protect = false } = args;
+    const child = { parent: this };
+
+    const parts = registerSet(name, buildOperator(definition, args, files), after(child, beneath));
+    this.workings =
+      definition.execution === "resident"
+        ? [
+            ...parts,
+            registerRunnerDeployment(
+              `${name}-runner`,
+              definition,
+              args,
+              files,
+              after(child, [...beneath, ...parts]),
+            ),
+          ]
+        : parts;
+    const crd = buildCustomResourceDefinition(definition);
+    const metadata = {
+      ...crd.metadata,
+      annotations: { ...crd.metadata.annotations, ...awaited("Established") },
+    };
+    this.customResourceDefinition = register(
+      `${name}-crd`,
+      { ...crd, metadata },
+      after({ ...child, protect }, [...beneath, ...this.workings]),
+    );
+    this.registerOutputs({ customResource: crd.metadata.name });
+  }
+}

@@ -1,0 +1,91 @@
+import * as pulumi from "@pulumi/pulumi";
+import { checkOperators } from "../runtime/definition/checkOperators";
+import type { Operator as OperatorDefinition } from "../runtime/definition/definition";
+import { ArgoPlatform, type ArgoPlatformArgs } from "./argoPlatform";
+import { engineFiles } from "./engineBundle";
+import { EventPath } from "./eventPath";
+import type { EventBusOptions } from "./manifests/eventPath/options";
+import { planEventPath } from "./manifests/eventPath/planEventPath";
+import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
+import { Operator } from "./operator";
+import type { PodPlacement } from "./placement";
+import type { Platform } from "./platform";
+import { after, register } from "./register";
+
+/** What {@link Operators} are made from. */
+export interface OperatorsArgs {
+  /** The definitions, each checked: see `loadOperators`. */
+  readonly definitions: readonly OperatorDefinition[];
+  /** The platform to make, or one that is there. */
+  readonly platform: ArgoPlatformArgs | Platform;
+  /** Names the event path. Programs that share a platform need different ones. @default the component's name */
+  readonly eventPathName?: string;
+  readonly eventBus: EventBusOptions;
+  readonly placement: PodPlacement;
+  /** Runners of each resident operator. */
+  readonly replicas: number;
+  /** How long Workflows of runs that succeeded are kept, in seconds. */
+  readonly runsKeptSeconds: number;
+  /** How long Workflows of runs that failed are kept, in seconds. */
+  readonly failedRunsKeptSeconds: number;
+  /** Whether Pulumi refuses to delete CRDs, namespaces and the event bus. @default false */
+  readonly protect?: boolean;
+}
+
+/**
+ * Operators with all that they need: the platform, the event path that they share, and each operator.
+ *
+ * @example
+ * ```ts
+ * const argosy = new Operators("argosy", {
+ *   definitions: loadOperators(path.join(__dirname, "handlers")),
+ *   platform: { namespace: "argosy", instanceId: "argosy", jetStreamVersion: JETSTREAM_VERSION },
+ *   eventBus: { replicas: 1 },
+ *   placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+ *   replicas: 2,
+ *   runsKeptSeconds: 3600,
+ *   failedRunsKeptSeconds: 86400,
+ * });
+ * ```
+ */
+export class Operators extends pulumi.ComponentResource {
+  readonly platform: Platform;
+  readonly eventPath: EventPath;
+  readonly operators: readonly Operator[];
+  /** Names of the operators' CRDs: "memcacheds.cache.example.com". */
+  readonly customResources: readonly string[];
+
+  /** @throws OperatorError, before anything is registered, with everything that an author has to put right */
+  constructor(name: string, args: OperatorsArgs, opts?: pulumi.ComponentResourceOptions) {
+    const { definitions, placement, protect = false, eventPathName = name } = args;
+    const { namespace, instanceId, jetStreamVersion } = args.platform;
+    const platform = { namespace, instanceId, jetStreamVersion };
+    const path = { name: eventPathName, platform, placement, eventBus: args.eventBus };
+    const options = { ...args, platform, eventPathName };
+    const engine = buildEngineFiles(eventPathName, namespace, { ...engineFiles() });
+    checkOperators(definitions);
+    planEventPath(definitions, path);
+    const plans = definitions.map((definition) => ({
+      definition,
+      files: buildFiles(definition, options, engine),
+    }));
+
+    super("argosy:index:Operators", name, {}, opts);
+    const child = { parent: this };
+    const ground =
+      "controllerNamespace" in args.platform
+        ? [new ArgoPlatform(name, { ...args.platform, protect }, child)]
+        : [];
+    const above = after(child, ground);
+
+    this.platform = platform;
+    this.eventPath = new EventPath(eventPathName, { ...path, operators: definitions, protect }, above);
+    const beneath = [this.eventPath, register(`${eventPathName}-engine`, engine, above)];
+    this.operators = plans.map((plan) => {
+      const { name: operator } = plan.definition;
+      return new Operator(operator, { ...options, ...plan, beneath, protect }, above);
+    });
+    this.customResources = definitions.map(({ customResource: { plural, group } }) => `${plural}.${group}`);
+    this.registerOutputs({ platform, customResources: this.customResources });
+  }
+}

@@ -1,0 +1,75 @@
+import * as k8s from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import type { Manifest } from "../runtime/kubernetes/objects";
+import type { ManifestSet } from "./manifests/manifestSet";
+
+type ResourceClass = new (
+  name: string,
+  args: object,
+  opts?: pulumi.CustomResourceOptions,
+) => pulumi.CustomResource;
+
+/** Pulumi's class for each kind of Kubernetes' own that Argosy makes. */
+const CLASSES: Readonly<Record<string, ResourceClass>> = {
+  "v1/ConfigMap": k8s.core.v1.ConfigMap as ResourceClass,
+  "v1/Namespace": k8s.core.v1.Namespace as ResourceClass,
+  "v1/Service": k8s.core.v1.Service as ResourceClass,
+  "v1/ServiceAccount": k8s.core.v1.ServiceAccount as ResourceClass,
+  "apiextensions.k8s.io/v1/CustomResourceDefinition": k8s.apiextensions.v1
+    .CustomResourceDefinition as ResourceClass,
+  "apps/v1/Deployment": k8s.apps.v1.Deployment as ResourceClass,
+  "networking.k8s.io/v1/NetworkPolicy": k8s.networking.v1.NetworkPolicy as ResourceClass,
+  "policy/v1/PodDisruptionBudget": k8s.policy.v1.PodDisruptionBudget as ResourceClass,
+  "rbac.authorization.k8s.io/v1/ClusterRole": k8s.rbac.v1.ClusterRole as ResourceClass,
+  "rbac.authorization.k8s.io/v1/ClusterRoleBinding": k8s.rbac.v1.ClusterRoleBinding as ResourceClass,
+  "rbac.authorization.k8s.io/v1/Role": k8s.rbac.v1.Role as ResourceClass,
+  "rbac.authorization.k8s.io/v1/RoleBinding": k8s.rbac.v1.RoleBinding as ResourceClass,
+};
+
+/**
+ * Registers a manifest: as Pulumi's own class where its kind is one of Kubernetes', else as a custom resource of
+ * Argo's.
+ * @param name the name in Pulumi's tree
+ * @throws Error for a kind of Kubernetes' own that is missing in the table: as a custom resource it would lose
+ *   Pulumi's knowledge of when it is ready
+ */
+export function register(
+  name: string,
+  manifest: Manifest,
+  opts: pulumi.CustomResourceOptions,
+): pulumi.CustomResource {
+  const { apiVersion, kind } = manifest;
+  const Class = CLASSES[`${apiVersion}/${kind}`];
+  if (Class) return new Class(name, manifest, opts);
+  if (!apiVersion.startsWith("argoproj.io/")) throw new Error(`register.ts knows no ${apiVersion} ${kind}`);
+  return new k8s.apiextensions.CustomResource(name, manifest, opts);
+}
+
+/** Kinds whose pods run at once, and need everything that was declared before them. */
+const WORKLOADS: readonly string[] = ["Deployment", "CronWorkflow"];
+
+/**
+ * Registers the manifests of a set, each as `<prefix>-<role>`. Workloads come after, and on the way down go before,
+ * whatever stands before them in the set: accounts, roles, configuration.
+ */
+export function registerSet(
+  prefix: string,
+  set: ManifestSet,
+  opts: pulumi.CustomResourceOptions,
+): pulumi.CustomResource[] {
+  const registered: pulumi.CustomResource[] = [];
+  for (const [role, manifest] of Object.entries(set)) {
+    const dependsOn = WORKLOADS.includes(manifest.kind) ? after(opts, registered) : opts;
+    registered.push(register(`${prefix}-${role}`, manifest, dependsOn));
+  }
+  return registered;
+}
+
+/** The same options, with further resources to come after. */
+export function after(
+  opts: pulumi.CustomResourceOptions,
+  resources: readonly pulumi.Resource[],
+): pulumi.CustomResourceOptions {
+  const given = (opts.dependsOn ?? []) as pulumi.Resource[];
+  return { ...opts, dependsOn: [...given, ...resources] };
+}

@@ -1,0 +1,22 @@
+import { RunError } from "@pulumi/pulumi";
+import { OperatorError } from "../runtime/definition/operatorError";
+
+/**
+ * Wraps a Pulumi program so that what its author has to put right in an operator's files is shown as that, without a
+ * stack trace: nothing in our code is at fault.
+ *
+ * @example
+ * ```ts
+ * export = showUserErrors(async () => ({ platform: new ArgoPlatform("argosy", options).platform }));
+ * ```
+ */
+export function showUserErrors<Outputs>(program: () => Promise<Outputs>): () => Promise<Outputs> {
+  return async () => {
+    try {
+      return await program();
+    } catch (error) {
+      if (error instanceof OperatorError) throw new RunError(error.message, { cause: error });
+      throw error;
+    }
+  };
+}

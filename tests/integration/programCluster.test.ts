@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { inApplyOrder } from "../../runtime/children/applyOrder";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { removeFolder } from "../unit/operatorFolder";
+import { run, runStack } from "../unit/support/program";
+import { EVERY_FORM, operatorsProgram, sampleProgram } from "../unit/support/sampleOperators";
+import { mayDo, parseCall } from "./support/accessReview";
+import { startTestCluster, type TestCluster } from "./support/cluster";
+import { eventually } from "./support/eventually";
+import { namespace } from "./support/manifests";
+import { podsOf } from "./support/podsOf";
+
+/** Accounts of the program with every form of an operator. */
+const ACCOUNTS = {
+  "argosy-system/argo-events-controller": ["list secrets in argosy", "update sensors.argoproj.io in argosy"],
+  "argosy-system/workflow-controller": ["create pods in argosy", "update workflows.argoproj.io in argosy"],
+  "argosy-system/argo-server": ["list workflows.argoproj.io in argosy"],
+  "argosy/argosy-viewer": ["get pods/log in argosy", "list workflows.argoproj.io in argosy"],
+  "argosy/argosy-event-bus": [],
+  "argosy/argosy-event-source": ["watch gears.shop.example.com", "list presss.shop.example.com in team-b"],
+  "argosy/argosy-sensor": ["create workflows.argoproj.io in argosy"],
+  "argosy/gear-runner": [
+    "patch gears/status.shop.example.com in anywhere",
+    "delete deployments.apps in anywhere",
+  ],
+  "argosy/press-runner": [
+    "patch presss.shop.example.com in team-a",
+    "create workflowtaskresults.argoproj.io in argosy",
+  ],
+  "argosy/press-resync": ["create workflows.argoproj.io in argosy", "list presss.shop.example.com in team-b"],
+  "argosy/robot-runner": [
+    "create serviceaccounts/token robot-handler in argosy",
+    "patch robots.shop.example.com in team-a",
+  ],
+  "argosy/robot-handler": ["list jobs.batch in team-a"],
+  "argosy/saw-runner": ["patch saws.shop.example.com in anywhere", "create deployments.apps in anywhere"],
+  "argosy/saw-resync": ["list saws.shop.example.com in anywhere"],
+  "argosy/saw-handler": ["get nodes"],
+  "argosy/default": [],
+} as const;
+type Account = keyof typeof ACCOUNTS;
+
+/** What no account of ours may do. */
+const DENIED_TO_ALL = [
+  "get secrets in argosy",
+  "list secrets in kube-system",
+  "list secrets",
+  "create pods/exec in argosy",
+  "create pods in kube-system",
+  "create rolebindings.rbac.authorization.k8s.io in argosy",
+  "create clusterrolebindings.rbac.authorization.k8s.io",
+  "escalate clusterroles.rbac.authorization.k8s.io",
+  "bind roles.rbac.authorization.k8s.io in argosy",
+  "impersonate serviceaccounts in argosy",
+  "impersonate users",
+  "create serviceaccounts/token default in argosy",
+  "create serviceaccounts/token workflow-controller in argosy-system",
+  "patch customresourcedefinitions.apiextensions.k8s.io",
+  "create mutatingwebhookconfigurations.admissionregistration.k8s.io",
+  "delete namespaces",
+  "patch nodes",
+  "update configmaps in argosy-system",
+  "patch statefulsets.apps in argosy-system",
+  "deletecollection workflows.argoproj.io in argosy",
+];
+
+/** What one of them may not, though another may, or something near it may be done. */
+const DENIED: Partial<Record<Account, readonly string[]>> = {
+  "argosy-system/argo-events-controller": [
+    "list secrets in argosy-system",
+    "create pods in argosy",
+    "list sensors.argoproj.io",
+    "create rolebindings.rbac.authorization.k8s.io in argosy",
+  ],
+  "argosy-system/workflow-controller": [
+    "list workflows.argoproj.io",
+    "create pods in default",
+    "list secrets in argosy",
+  ],
+  "argosy-system/argo-server": [
+    "create workflows.argoproj.io in argosy",
+    "get pods/log in argosy",
+    "list pods in argosy",
+  ],
+  "argosy/argosy-viewer": [
+    "create workflows.argoproj.io in argosy",
+    "delete pods in argosy",
+    "list pods in argosy-system",
+  ],
+  "argosy/argosy-event-source": [
+    "get gears.shop.example.com in anywhere",
+    "patch gears.shop.example.com in anywhere",
+    "list presss.shop.example.com",
+    "list presss.shop.example.com in team-c",
+  ],
+  "argosy/argosy-sensor": ["get workflows.argoproj.io in argosy", "create workflows.argoproj.io in default"],
+  "argosy/gear-runner": [
+    "get presss.shop.example.com in team-a",
+    "delete gears.shop.example.com in anywhere",
+    "update leases.coordination.k8s.io argosy-robot in argosy",
+    "get configmaps in argosy",
+    "list statefulsets.apps in anywhere",
+    "update workflows.argoproj.io in argosy",
+    "create workflows.argoproj.io in anywhere",
+    "create serviceaccounts/token robot-handler in argosy",
+  ],
+  "argosy/press-runner": [
+    "patch presss.shop.example.com in team-c",
+    "create workflows.argoproj.io in argosy",
+    "create leases.coordination.k8s.io in argosy",
+  ],
+  "argosy/press-resync": ["patch presss.shop.example.com in team-a", "create deployments.apps in team-a"],
+  "argosy/robot-runner": ["list jobs.batch in team-a", "patch robots.shop.example.com in team-b"],
+  "argosy/robot-handler": [
+    "list jobs.batch in team-b",
+    "get robots.shop.example.com in team-a",
+    "create jobs.batch in team-a",
+  ],
+  "argosy/saw-handler": ["list nodes", "get saws.shop.example.com in anywhere"],
+};
+
+describe("the program on a real API server", function () {
+  this.timeout(120_000);
+  const sample = sampleProgram(EVERY_FORM);
+  const programs: { name: string; manifests: readonly Manifest[] }[] = [];
+  let cluster: TestCluster;
+
+  before(async function () {
+    // Programs may have to be built: see startTestCluster.
+    this.timeout(0);
+    cluster = await startTestCluster();
+    for (const name of ["team-a", "team-b"]) await cluster.api.create(namespace(name));
+    for (const stack of ["dev", "prod"]) programs.push({ name: stack, ...(await runStack(stack)) });
+    programs.push({ name: "every form", ...(await run(operatorsProgram(sample))) });
+  });
+  after(async () => {
+    removeFolder(sample.root);
+    await cluster?.close();
+  });
+
+  it("is accepted, every object and every field of it", async () => {
+    for (const { manifests } of programs) {
+      const entries = manifests.map((manifest) => ({ manifest, resource: { kind: manifest.kind } }));
+      for (const group of inApplyOrder(entries)) {
+        // A CRD that was applied just now may not be served yet.
+        await Promise.all(
+          group.map(({ manifest }) => eventually(() => cluster.api.apply(manifest, "argosy-test"))),
+        );
+      }
+    }
+  });
+
+  it("makes only pods that a namespace with the restricted standard accepts", async () => {
+    const pods = programs.flatMap(({ manifests }) => podsOf(manifests));
+    assert.ok(pods.length > 20);
+    for (const pod of pods) await dryRun(pod);
+  });
+
+  it("makes none that would be accepted without its security contexts", async () => {
+    const pods = podsOf(programs.at(-1)?.manifests ?? []);
+    for (const pod of pods) {
+      const bare = JSON.parse(
+        JSON.stringify(pod, (key, value) => (key === "securityContext" ? undefined : value)),
+      );
+      await assert.rejects(dryRun(bare as Manifest), /violates PodSecurity "restricted/, pod.metadata.name);
+    }
+  });
+
+  it("lets each account do what it is for", async () => {
+    for (const [account, calls] of Object.entries(ACCOUNTS)) {
+      for (const call of calls) {
+        assert.ok(await mayDo(cluster.api, account, parseCall(call)), `${account} may not ${call}`);
+      }
+    }
+  });
+
+  it("lets no account do what is not its business", async () => {
+    let denied = 0;
+    for (const account of Object.keys(ACCOUNTS) as Account[]) {
+      for (const call of [...DENIED_TO_ALL, ...(DENIED[account] ?? [])]) {
+        assert.ok(!(await mayDo(cluster.api, account, parseCall(call))), `${account} may ${call}`);
+        denied += 1;
+      }
+    }
+    assert.ok(denied > 250);
+  });
+
+  it("has no other account", () => {
+    const made = programs.at(-1)?.manifests.filter(({ kind }) => kind === "ServiceAccount") ?? [];
+    const known = Object.keys(ACCOUNTS);
+    const names = made.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    assert.ok(names.length > 10);
+    assert.deepEqual(
+      names.filter((name) => !known.includes(name)),
+      [],
+    );
+  });
+
+  function dryRun(pod: Manifest): Promise<unknown> {
+    const resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
+    return cluster.api.client.create(resource, pod, { dryRun: true });
+  }
+});

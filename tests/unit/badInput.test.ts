@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { problemsOf } from "../../components/argoInCluster";
+import { loadOperators } from "../../components/loadOperators";
+import { Operators } from "../../components/operators";
+import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import { type Run, run, runStack } from "./support/program";
+import { sampleArgs } from "./support/sampleOperators";
+
+const OPERATOR = `module.exports = { crd: "crd.yaml", handler: { image: "python:3.13-slim", command: ["python3", "main.py"] }, children: [] };`;
+
+/** Each is refused before anything is registered, with file, field and remedy. */
+describe("bad input is refused before anything is registered:", () => {
+  let root: string;
+  beforeEach(() => {
+    root = writeFolder({
+      "widget/crd.yaml": widgetCrd(),
+      "widget/main.py": "print()\n",
+      "widget/operator.js": OPERATOR,
+    });
+  });
+  afterEach(() => removeFolder(root));
+
+  /** What the program of the folder says, and how much it had registered by then. */
+  async function refusal(): Promise<string> {
+    let registered: Run["registrations"] = [];
+    const program = () => new Operators("argosy", { ...sampleArgs(), definitions: loadOperators(root) });
+    try {
+      ({ registrations: registered } = await run(program));
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return assert.fail(`it was accepted, with ${registered.length} registrations`);
+  }
+
+  const edit = (text: string, by: string) =>
+    addFiles(root, { "widget/operator.js": OPERATOR.replace(text, by) });
+
+  it("nothing is wrong with what the others begin from", async () => {
+    await assert.rejects(refusal(), /it was accepted, with \d\d registrations/);
+  });
+
+  it("a folder of more than 1 MiB", async () => {
+    addFiles(root, { "widget/model.txt": "x".repeat(1024 * 1024) });
+    assert.match(
+      await refusal(),
+      /widget: the handler's files have 1048584 bytes, more than the 1048576 of a ConfigMap; the largest: model\.txt .*Remove what/,
+    );
+  });
+
+  it("a file that is not UTF-8", async () => {
+    writeFileSync(path.join(root, "widget", "logo.bin"), Buffer.from([0x41, 0xff, 0xfe]));
+    assert.match(await refusal(), /logo\.bin: .*UTF-8/);
+  });
+
+  it("a name of more than 40 characters, or with a dot", async () => {
+    edit("{ crd", `{ name: "${"a".repeat(41)}", crd`);
+    assert.match(await refusal(), /operator\.js: name is "a{41}", not a DNS label of at most 40 characters/);
+    edit("{ crd", `{ name: "a.b", crd`);
+    assert.match(await refusal(), /operator\.js: name is "a\.b", not a DNS label/);
+  });
+
+  it("an unknown key in a definition", async () => {
+    edit("children:", "concurency: 3, children:");
+    assert.match(
+      await refusal(),
+      /operator\.js: concurency is not a known field\. Did you mean concurrency\?/,
+    );
+  });
+
+  it("two operators that claim one CRD", async () => {
+    mkdirSync(path.join(root, "gadget"));
+    addFiles(root, {
+      "gadget/crd.yaml": widgetCrd(),
+      "gadget/main.py": "print()\n",
+      "gadget/operator.js": OPERATOR,
+    });
+    assert.match(
+      await refusal(),
+      /widget\/operator\.js: crd defines widgets\.shop\.example\.com, as does .*gadget\/operator\.js/,
+    );
+  });
+
+  it("options of pod and resident mixed", async () => {
+    edit("children:", `execution: "pod", concurrency: 3, children:`);
+    assert.match(await refusal(), /operator\.js: concurrency .*pod/);
+    edit("children:", `execution: "pod", record: "all", children:`);
+    assert.match(await refusal(), /operator\.js: record .*pod/);
+  });
+
+  it("a Sensor that outgrows its limit", async () => {
+    edit(
+      "children:",
+      `namespaces: ${JSON.stringify(Array.from({ length: 400 }, (_, at) => `team-with-a-long-name-${at}`))}, children:`,
+    );
+    assert.match(
+      await refusal(),
+      /operator\.js: namespaces lists 400 of them, more than one Sensor's environment can carry\. Write "all"/,
+    );
+  });
+
+  it("a configuration that nobody can mean", async () => {
+    const refuse = (settings: Record<string, string>, message: RegExp) =>
+      assert.rejects(runStack("dev", { settings }), message);
+    await refuse({ eventBusReplicas: "2" }, /argosy:eventBusReplicas is 2\. Give 1, or an odd number/);
+    await refuse(
+      { argoEvents: "adpot" },
+      /argosy:argoEvents is "adpot", not one of "install", "share", "adopt"/,
+    );
+    await refuse(
+      { runnerReplica: "2" },
+      /argosy:runnerReplica is not a known field\. Did you mean runnerReplicas\?/,
+    );
+    await refuse({ nodeSelector: "disk" }, /argosy:nodeSelector must be an object/);
+    await refuse(
+      { namespace: "argosy-system" },
+      /argosy:controllerNamespace is "argosy-system", as namespace is/,
+    );
+    await refuse({ parts: "operators" }, /argosy:platformStack is ""/);
+  });
+
+  describe("Argo in the cluster:", () => {
+    const crds = { "eventsources.argoproj.io": "absent", "workflows.argoproj.io": "foreign" } as const;
+
+    it("adopted or shared but absent", () => {
+      for (const installation of ["adopt", "share"] as const) {
+        const problems = problemsOf("argosy", { argoEvents: installation, argoWorkflows: "share" }, crds);
+        assert.deepEqual(problems, [
+          `argosy:argoEvents is "${installation}", but Argo Events is not in the cluster (no eventsources.argoproj.io). Set it to "install", or install Argo Events first.`,
+        ]);
+      }
+    });
+
+    it("to be installed but there", () => {
+      const problems = problemsOf("argosy", { argoEvents: "install", argoWorkflows: "install" }, crds);
+      assert.equal(problems.length, 1);
+      assert.match(
+        problems[0] ?? "",
+        /argosy:argoWorkflows is "install", but Argo Workflows is in the cluster already.*"share".*"adopt"/,
+      );
+    });
+
+    it("not to be seen is no reason to refuse", () => {
+      assert.deepEqual(problemsOf("argosy", { argoEvents: "adopt", argoWorkflows: "install" }, {}), []);
+    });
+  });
+});

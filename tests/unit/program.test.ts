@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { isRecord } from "../../runtime/definition/shape";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { removeFolder } from "./operatorFolder";
+import { type ArgoKind, argoValidator } from "./support/argoSchemas";
+import { type Run, run, runStack } from "./support/program";
+import { countReferences, danglingReferences } from "./support/references";
+import { EVERY_FORM, operatorsProgram, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+
+const CLUSTER_SCOPED = ["Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"];
+
+describe("the program", () => {
+  let sample: SampleProgram;
+  const runs = new Map<string, Run>();
+
+  before(async () => {
+    sample = sampleProgram(EVERY_FORM);
+    runs.set("dev", await runStack("dev"));
+    runs.set("prod", await runStack("prod"));
+    runs.set("every form", await run(operatorsProgram(sample)));
+    const mirror = {
+      registry: "mirror.example.com/hub",
+      imagePullSecrets: ["pull"],
+      nodeSelector: {},
+      tolerations: [],
+    };
+    runs.set("a mirror", await run(operatorsProgram(sample, { placement: mirror })));
+  });
+  after(() => removeFolder(sample.root));
+
+  for (const name of ["dev", "prod", "every form", "a mirror"]) {
+    describe(`with ${name}`, () => {
+      const manifests = () => runs.get(name)?.manifests ?? [];
+
+      it("refers to nothing that it does not make", () => {
+        assert.ok(countReferences(manifests()) > 50);
+        // The namespaces that operators look after are their users'.
+        const users = ["Namespace /team-a", "Namespace /team-b"];
+        const dangling = danglingReferences(manifests()).filter(
+          (each) => !users.some((name) => each.endsWith(name)),
+        );
+        assert.deepEqual(dangling, []);
+      });
+
+      it("names a namespace for whatever lives in one", () => {
+        const without = manifests().filter(
+          ({ kind, metadata }) => (metadata.namespace === undefined) !== CLUSTER_SCOPED.includes(kind),
+        );
+        assert.deepEqual(without, []);
+      });
+
+      it("gives no right beyond what is named: no wildcard, and none to give rights or to be somebody else", () => {
+        const rules = rulesOf(manifests());
+        assert.ok(rules.length > 10);
+        for (const { apiGroups = [], resources = [], verbs = [] } of rules) {
+          assert.ok(![...apiGroups, ...resources, ...verbs].some((word) => word.includes("*")));
+          assert.ok(!verbs.some((verb) => ["escalate", "bind", "impersonate"].includes(verb)));
+          assert.ok(!resources.includes("pods/exec"));
+        }
+      });
+
+      it("says whose every object is", () => {
+        const unlabelled = manifests().filter(
+          ({ kind, metadata }) =>
+            kind !== "CustomResourceDefinition" &&
+            metadata.labels?.["app.kubernetes.io/managed-by"] !== "argosy",
+        );
+        assert.deepEqual(unlabelled, []);
+      });
+
+      it("keeps Argo's schemas, every key of them", function () {
+        const argo = manifests().filter(({ apiVersion }) => apiVersion === "argoproj.io/v1alpha1");
+        assert.ok(argo.length >= 4);
+        for (const manifest of argo) {
+          const validate = argoValidator(manifest.kind as ArgoKind);
+          if (!validate) this.skip();
+          assert.deepEqual(validate(manifest), [], `${manifest.kind} ${manifest.metadata.name}`);
+        }
+      });
+    });
+  }
+
+  it("takes every image from the mirror", () => {
+    const images = imagesOf(runs.get("a mirror")?.manifests ?? []);
+    assert.ok(images.length > 15);
+    assert.deepEqual(
+      images.filter((image) => !image.startsWith("mirror.example.com/hub/")),
+      [],
+    );
+  });
+
+  it("mounts a token in no handler but one with rules, and that one is not the runner's", () => {
+    const handlers = containersOf(runs.get("every form")?.manifests ?? []).filter(
+      ({ name }) => name === "handler",
+    );
+    assert.equal(handlers.length, EVERY_FORM.length);
+    const mounted = handlers.map(
+      ({ volumeMounts }) =>
+        (volumeMounts as { name: string; mountPath: string }[]).find(({ mountPath }) =>
+          /serviceaccount/.test(mountPath),
+        )?.name,
+    );
+    assert.deepEqual(mounted.sort(), ["handler-token", "handler-token", "no-token", undefined]);
+  });
+});
+
+/** Every rule of every role. */
+function rulesOf(manifests: readonly Manifest[]): Record<string, string[]>[] {
+  return manifests.flatMap(({ kind, rules }) =>
+    kind.endsWith("Role") ? (rules as Record<string, string[]>[]) : [],
+  );
+}
+
+/** Everything that is named as an image, wherever: in containers, in Argo's configuration, in its arguments. */
+function imagesOf(manifests: readonly Manifest[]): string[] {
+  const ours = manifests.filter(({ metadata: { name } }) => !/^argosy-engine-|-definition-/.test(name));
+  const text = JSON.stringify(ours);
+  const patterns = [
+    /\\*"?\w*[iI]mage\\*"?:\s?\\*"([^"\\]+[:@][^"\\]+)\\*"/g,
+    /--executor-image=([^"]+)/g,
+    /"ARGO_EVENTS_IMAGE","value":"([^"]+)"/g,
+  ];
+  return patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, image]) => image ?? ""));
+}
+
+function containersOf(value: unknown): Record<string, unknown>[] {
+  if (Array.isArray(value)) return value.flatMap(containersOf);
+  if (!isRecord(value)) return [];
+  const own = Array.isArray(value.containers) ? (value.containers as Record<string, unknown>[]) : [];
+  return [...own, ...Object.values(value).flatMap(containersOf)];
+}

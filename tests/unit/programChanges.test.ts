@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { loadOperator } from "../../runtime/definition/loadOperator";
+import { addFiles, removeFolder, widgetDefinition } from "./operatorFolder";
+import { changesBetween } from "./support/changes";
+import { type Run, run } from "./support/program";
+import {
+  crdOf,
+  EVERY_FORM,
+  operatorsProgram,
+  type Sample,
+  type SampleProgram,
+  sampleProgram,
+} from "./support/sampleOperators";
+
+/** What a preview would show for one change of an author's. */
+describe("one change is one difference:", () => {
+  const [gear, press] = EVERY_FORM as [Sample, Sample];
+  let sample: SampleProgram;
+  let original: Run;
+
+  beforeEach(async () => {
+    sample = sampleProgram([gear, press]);
+    original = await run(operatorsProgram(sample));
+  });
+  afterEach(() => removeFolder(sample.root));
+
+  /** The same operators, read anew from their folders. */
+  function reloaded(): SampleProgram {
+    const definitions = sample.definitions.map(({ folder, name }) => {
+      const { name: _, files: __, ...definition } = name === "gear" ? gear : press;
+      return loadOperator(folder, { ...widgetDefinition, ...definition });
+    });
+    return { ...sample, definitions };
+  }
+
+  it("nothing changed is nothing", async () => {
+    assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), []);
+  });
+
+  it("an edited handler is its ConfigMap, and the runner that mounts it", async () => {
+    addFiles(path.join(sample.root, "gear"), { "main.py": "print('otherwise')\n" });
+    assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), [
+      "replace gear-handler-files",
+      "update gear-runner",
+    ]);
+  });
+
+  it("an edited handler in a pod of its own is its ConfigMap, and the template that mounts it", async () => {
+    addFiles(path.join(sample.root, "press"), { "main.py": "print('otherwise')\n" });
+    assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), [
+      "replace press-handler-files",
+      "update press-template",
+    ]);
+  });
+
+  it("a new field of a CRD is the CRD", async () => {
+    const properties = { spec: { type: "object", properties: { teeth: { type: "integer" } } } };
+    addFiles(path.join(sample.root, "gear"), { "crd.yaml": crdOf("gear", properties) });
+    assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), ["update gear-crd"]);
+  });
+
+  it("a second operator is what it is made of, and its event on the way that all share", async () => {
+    const first = sampleProgram([gear]);
+    try {
+      const alone = await run(operatorsProgram(first));
+      const changes = changesBetween(alone, original);
+      assert.ok(changes.length > 10);
+      const shared = changes.filter((change) => !/^create press(-|$)/.test(change));
+      assert.deepEqual(shared, [
+        "create argosy-sensor-role",
+        "create argosy-sensor-role-binding",
+        "create argosy-source-team-a-role",
+        "create argosy-source-team-a-role-binding",
+        "create argosy-source-team-b-role",
+        "create argosy-source-team-b-role-binding",
+        "update argosy-event-source",
+        "update argosy-sensor",
+      ]);
+    } finally {
+      removeFolder(first.root);
+    }
+  });
+
+  it("more runners are the Deployment alone", async () => {
+    const changes = changesBetween(original, await run(operatorsProgram(sample, { replicas: 3 })));
+    assert.deepEqual(changes, ["update gear-runner"]);
+  });
+});

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { removeFolder } from "./operatorFolder";
+import { type Registration, type Run, run } from "./support/program";
+import { EVERY_FORM, operatorsProgram, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+
+/** In this order Pulumi creates; in the opposite one it deletes. */
+describe("the order of the program", () => {
+  let sample: SampleProgram;
+  let made: Run;
+  before(async () => {
+    sample = sampleProgram(EVERY_FORM);
+    made = await run(operatorsProgram(sample, { protect: true }));
+  });
+  after(() => removeFolder(sample.root));
+
+  const named = (name: string): Registration => {
+    const found = made.registrations.find((each) => each.name === name && each.custom);
+    assert.ok(found, `${name} is not registered`);
+    return found;
+  };
+
+  /** Whether one waits for the other, directly or by what it waits for; a child waits for what its parent does. */
+  function comesAfter(later: Registration, earlier: Registration): boolean {
+    const byUrn = new Map(made.registrations.map((each) => [each.urn, each]));
+    const seen = new Set<string>();
+    const queue = [later.urn];
+    for (let urn = queue.pop(); urn !== undefined; urn = queue.pop()) {
+      if (urn === earlier.urn) return true;
+      const registration = byUrn.get(urn);
+      if (seen.has(urn) || !registration) continue;
+      seen.add(urn);
+      queue.push(...registration.dependencies, registration.parent);
+    }
+    return false;
+  }
+
+  const chains: readonly (readonly string[])[] = [
+    [
+      "namespace-controllers",
+      "argo-events-controller",
+      "argosy-event-bus",
+      "argosy-sensor",
+      "argosy-event-source",
+    ],
+    ["argosy-event-source", "gear-crd"],
+    ["argosy-event-source", "press-crd"],
+    ["gear-runner-account", "gear-runner", "gear-crd"],
+    ["gear-runner-role-binding", "gear-runner"],
+    ["gear-handler-files", "gear-runner"],
+    ["argosy-engine", "gear-runner"],
+    ["press-template", "press-resync", "press-crd"],
+    ["argosy-engine", "press-template"],
+    ["argo-events-crd-eventbus", "argo-events-controller"],
+    ["argo-workflows-crd-workflowtemplates", "argo-workflows-controller", "gear-template"],
+    ["argo-workflows-controller", "press-template"],
+  ];
+  for (const chain of chains) {
+    it(chain.join(", then "), () => {
+      for (const [index, name] of chain.slice(1).entries()) {
+        const earlier = chain[index] ?? "";
+        assert.ok(comesAfter(named(name), named(earlier)), `${name} does not wait for ${earlier}`);
+        assert.ok(!comesAfter(named(earlier), named(name)), `${earlier} waits for ${name}`);
+      }
+    });
+  }
+
+  it("protects what data hangs on, and nothing else", () => {
+    const guarded = made.registrations
+      .filter(({ protect, custom }) => protect && custom)
+      .map(({ inputs }) => inputs.kind);
+    assert.deepEqual([...new Set(guarded)].sort(), ["CustomResourceDefinition", "EventBus", "Namespace"]);
+    const definitions = made.registrations.filter(({ inputs }) => inputs.kind === "CustomResourceDefinition");
+    assert.ok(definitions.every(({ protect }) => protect));
+  });
+
+  it("names everything once, by its purpose, below the component that it is part of", () => {
+    const names = made.registrations.map(({ type, name }) => `${type}::${name}`);
+    assert.equal(new Set(names).size, names.length);
+    const parentOf = (name: string) => made.registrations.find(({ urn }) => urn === named(name).parent)?.type;
+    assert.equal(parentOf("gear-runner"), "argosy:index:Operator");
+    assert.equal(parentOf("gear-crd"), "argosy:index:Operator");
+    assert.equal(parentOf("argosy-sensor"), "argosy:index:EventPath");
+    assert.equal(parentOf("argo-events-controller"), "argosy:index:ArgoPlatform");
+  });
+});

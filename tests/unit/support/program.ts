@@ -1,0 +1,93 @@
+import path from "node:path";
+import * as pulumi from "@pulumi/pulumi";
+import { manifestsOf } from "../../../cli/render/manifests";
+import { type ProgramOptions, type RegisteredResource, runProgram } from "../../../cli/render/runProgram";
+import { readStackConfiguration } from "../../../cli/render/stackConfiguration";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+
+const ROOT = path.resolve(__dirname, "../../..");
+
+/** What Pulumi's engine is told of a resource beside its inputs. */
+export interface Registration extends RegisteredResource {
+  readonly urn: string;
+  /** URNs of what has to be there before, and goes after. */
+  readonly dependencies: readonly string[];
+  readonly parent: string;
+  readonly protect: boolean;
+}
+
+/** A run of a program under Pulumi's mocks. */
+export interface Run {
+  readonly registrations: readonly Registration[];
+  readonly manifests: readonly Manifest[];
+  readonly outputs: unknown;
+}
+
+/** @see runStack */
+export interface StackOptions extends ProgramOptions {
+  /** Configuration on top of the stack's, without the project's prefix. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** Runs this project's program as a stack's configuration has it. */
+export function runStack(stack: string, options: StackOptions = {}): Promise<Run> {
+  const configuration = readStackConfiguration(ROOT, stack);
+  const settings = Object.entries(options.settings ?? {}).map(([key, value]) => [`argosy:${key}`, value]);
+  const values = { ...configuration.values, ...Object.fromEntries(settings) };
+  return run(require("../../../index") as () => unknown, { ...options, values });
+}
+
+/** Runs any program, with the errors of all that it began. */
+export async function run(
+  program: () => unknown,
+  options: ProgramOptions & { readonly values?: Readonly<Record<string, string>> } = {},
+): Promise<Run> {
+  const requests = new Map<string, RegisterRequest>();
+  const { resources, outputs } = await runProgram(
+    () => {
+      recordRequests(requests);
+      return program();
+    },
+    { project: "argosy", stack: "test", values: options.values ?? {} },
+    options,
+  );
+  const registrations = resources.map((resource) => {
+    const request = requests.get(`${resource.type}::${resource.name}`);
+    if (!request) throw new Error(`${resource.name} was never registered`);
+    return {
+      ...resource,
+      urn: request.urn,
+      dependencies: request.getDependenciesList(),
+      parent: request.getParent(),
+      protect: request.getProtect(),
+    };
+  });
+  return { registrations, outputs, manifests: options.preview ? [] : manifestsOf(resources) };
+}
+
+/** `RegisterResourceRequest` of Pulumi's protocol, as far as it is read here. */
+interface RegisterRequest {
+  urn: string;
+  getType(): string;
+  getName(): string;
+  getParent(): string;
+  getProtect(): boolean;
+  getDependenciesList(): string[];
+}
+
+type Callback = (error: unknown, response: { getUrn(): string } | undefined) => void;
+interface Monitor {
+  registerResource(request: RegisterRequest, callback: Callback): Promise<void>;
+}
+
+/** Mocks are told neither dependencies nor parents: the requests have them. */
+function recordRequests(requests: Map<string, RegisterRequest>): void {
+  const monitor = (pulumi.runtime as unknown as { getMonitor(): Monitor }).getMonitor();
+  const register = monitor.registerResource.bind(monitor);
+  monitor.registerResource = (request, callback) =>
+    register(request, (error, response) => {
+      request.urn = response?.getUrn() ?? "";
+      requests.set(`${request.getType()}::${request.getName()}`, request);
+      callback(error, response);
+    });
+}

@@ -1,0 +1,81 @@
+import path from "node:path";
+import { JETSTREAM_VERSION } from "../../../components/manifests/platform/argoEventsConfiguration";
+import { Operators, type OperatorsArgs } from "../../../components/operators";
+import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
+import { loadOperator } from "../../../runtime/definition/loadOperator";
+import type { JsonObject } from "../../../runtime/kubernetes/objects";
+import { addFiles, widgetCrd, widgetDefinition, widgetVersion, writeFolder } from "../operatorFolder";
+
+/** A program of its own for a test: operators in folders that are removed afterwards. */
+export interface SampleProgram {
+  /** The folder of all operators. */
+  readonly root: string;
+  readonly definitions: readonly Operator[];
+}
+
+/** One operator of a {@link SampleProgram}: "Widget" for "widget". */
+export interface Sample extends Partial<OperatorDefinition> {
+  readonly name: string;
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** Writes and loads operators, each with a CRD of its own in the group shop.example.com. */
+export function sampleProgram(samples: readonly Sample[]): SampleProgram {
+  const root = writeFolder({});
+  const definitions = samples.map(({ name, files = {}, ...definition }) => {
+    const folder = path.join(root, name);
+    addFiles(folder, { "crd.yaml": crdOf(name), "main.py": "print()\n", ...files });
+    return loadOperator(folder, { ...widgetDefinition, ...definition });
+  });
+  return { root, definitions };
+}
+
+/** Everything that {@link Operators} need beside definitions, with a platform to install. */
+export function sampleArgs(args: Partial<OperatorsArgs> = {}): Omit<OperatorsArgs, "definitions"> {
+  const { placement = { imagePullSecrets: [], nodeSelector: {}, tolerations: [] } } = args;
+  return {
+    platform: {
+      namespace: "argosy",
+      controllerNamespace: "argosy-system",
+      createNamespaces: true,
+      instanceId: "argosy",
+      argoEvents: "install",
+      argoWorkflows: "install",
+      jetStreamVersion: JETSTREAM_VERSION,
+      placement,
+    },
+    eventBus: { replicas: 1 },
+    placement,
+    replicas: 2,
+    runsKeptSeconds: 3600,
+    failedRunsKeptSeconds: 86400,
+    ...args,
+  };
+}
+
+/** One operator of each form, with everything that an author may ask for. */
+export const EVERY_FORM: readonly Sample[] = [
+  { name: "gear", finalize: true, env: { LEVEL: "1" }, secretEnv: { KEY: { secret: "api", key: "token" } } },
+  { name: "press", execution: "pod", namespaces: ["team-a", "team-b"] },
+  {
+    name: "robot",
+    namespaces: ["team-a"],
+    rules: [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list"] }],
+    files: { "lib/util.py": "x = 1\n" },
+  },
+  { name: "saw", execution: "pod", rules: [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }] },
+];
+
+/** A program that makes these operators. */
+export function operatorsProgram({ definitions }: SampleProgram, args: Partial<OperatorsArgs> = {}) {
+  return () => new Operators("argosy", { ...sampleArgs(args), definitions });
+}
+
+/** The CRD of an operator of that name, with further fields in its schema. */
+export function crdOf(name: string, properties: JsonObject = {}): JsonObject {
+  const kind = (name[0] ?? "").toUpperCase() + name.slice(1);
+  return widgetCrd(
+    { names: { kind, plural: `${name}s` }, versions: [widgetVersion({}, properties)] },
+    { metadata: { name: `${name}s.shop.example.com` } },
+  );
+}
