@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import path from "node:path";
 import ts from "typescript";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { parseAnswer } from "../../runtime/handler/parseAnswer";
 
 const root = path.join(__dirname, "..", "..");
@@ -89,7 +89,7 @@ describe("the documentation", () => {
     };
     const named = documents.flatMap((document) => {
       const text = readFileSync(path.join(root, document), "utf8");
-      return [...text.matchAll(/\bnpm (?:run )?([a-z-]+)/g)].map((match) => ({
+      return [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z-]+)/g)].map((match) => ({
         document,
         script: match[1] ?? "",
       }));
@@ -98,6 +98,20 @@ describe("the documentation", () => {
     const unknown = named.filter(({ script }) => !(script in scripts) && !npmCommands.includes(script));
     assert.ok(named.length > 0);
     assert.deepEqual(unknown, []);
+  });
+
+  it("tells of every key of the configuration what Pulumi.yaml tells", () => {
+    const project = parse(readFileSync(path.join(root, "Pulumi.yaml"), "utf8")) as {
+      config: Record<string, { type: string; default: unknown; description: string }>;
+    };
+    const rows = Object.entries(project.config).map(
+      ([key, { type, default: value, description }]) =>
+        `| \`${key}\` | ${type} | \`${JSON.stringify(value)}\` | ${description} |`,
+    );
+    const text = readFileSync(path.join(root, "docs", "configuration.md"), "utf8");
+    const [, table = ""] = /^\| key \|.*\n\| --- .*\n((?:\|.*\n)+)/m.exec(text) ?? [];
+    assert.ok(rows.length > 15);
+    assert.deepEqual(table.trimEnd().split("\n"), rows);
   });
 
   it("links only to files that exist", () => {
