@@ -1,9 +1,8 @@
-import { anyBreaks } from "../../components/crdVerdict/change";
 import { compareCrdSets } from "../../components/crdVerdict/compareCrds";
-import { formatCrdVerdict } from "../../components/crdVerdict/formatCrdVerdict";
+import { anyCrdBreaks, formatCrdVerdict } from "../../components/crdVerdict/formatCrdVerdict";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { operatorsAt } from "../againstRef";
 import { PROJECT_FOLDER } from "../tools";
+import { operatorsAt } from "./operatorsAt";
 
 /** Exit code where a change breaks stored objects or clients: neither success nor a failure to tell. */
 const BREAKING_EXIT_CODE = 3;
@@ -23,5 +22,5 @@ export async function againstRef(
   );
   const comparisons = compareCrdSets(await operatorsAt(PROJECT_FOLDER, ref), now);
   for (const line of formatCrdVerdict(comparisons)) tell(line);
-  return comparisons.some(({ changes }) => anyBreaks(changes)) ? BREAKING_EXIT_CODE : 0;
+  return anyCrdBreaks(comparisons) ? BREAKING_EXIT_CODE : 0;
 }

@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { loadOperators } from "../components/loadOperators";
-import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
-import { definitionFile, displayPath, OperatorError } from "../runtime/definition/operatorError";
-import type { Manifest } from "../runtime/kubernetes/objects";
-import { CommandError } from "./commandError";
+import { loadOperators } from "../../components/loadOperators";
+import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
+import { definitionFile, displayPath, OperatorError } from "../../runtime/definition/operatorError";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { CommandError } from "../commandError";
 
 const run = promisify(execFile);
 
