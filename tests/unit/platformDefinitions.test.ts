@@ -60,7 +60,9 @@ describe("the definitions of Argo's kinds", () => {
       assert.equal(group, "argoproj.io");
       assert.equal(definition.metadata.name, `${names.plural}.${group}`);
       assert.equal(names.listKind, `${names.kind}List`);
-      assert.equal(definition.metadata.annotations?.["pulumi.com/waitFor"], "condition=Established");
+      // A list, as Pulumi reads it (pulumi-kubernetes, provider/pkg/metadata/overrides.go, ReadyCondition).
+      const waitFor = definition.metadata.annotations?.["pulumi.com/waitFor"] ?? "";
+      assert.deepStrictEqual(JSON.parse(waitFor), ["condition=Established"]);
     }
   });
 

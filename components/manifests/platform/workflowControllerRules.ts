@@ -4,9 +4,10 @@ import { WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
 /**
  * What the Workflow controller does in the namespace that it manages, for the Workflows that Argosy makes
  * (argo-workflows, workflow/controller, workflow/cron, workflow/gccontroller). Nobody's token is read, no volume or
- * disruption budget made. Without pods/exec it cannot signal a container: a run that is terminated by hand goes on to its pod's
- * deadline, which the kubelet keeps; with it, it could enter the runners. That it watches ClusterWorkflowTemplates and
- * namespaces is given up by itself where a SelfSubjectAccessReview says no.
+ * disruption budget made. It watches neither ClusterWorkflowTemplates nor namespaces where it may not.
+ *
+ * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until its clean-up
+ * or its deadline, which the kubelet keeps. With it, it could enter the runners.
  */
 export const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
   // Created for CronWorkflows, deleted when their time to live is over.
