@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { AggregatorRegistry, Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import { answerMetrics } from "../runtime/http/answerMetrics";
+import { listen } from "../runtime/http/listen";
 import { CommandError } from "./commandError";
 
 /** A server of Prometheus metrics on this machine. */
@@ -24,31 +23,13 @@ export async function startMetricsServer(
   port: number,
   registries: () => readonly Registry[],
 ): Promise<MetricsServer> {
-  const server = createServer((request, response) => {
-    if (request.url !== "/metrics") return void response.writeHead(404).end();
-    metricsOf(registries()).then(
-      (text) => response.writeHead(200, { "content-type": Registry.PROMETHEUS_CONTENT_TYPE }).end(text),
-      (error: Error) => response.writeHead(500).end(error.message),
-    );
-  });
-  server.listen(port, HOST);
-  await once(server, "listening").catch((error: Error) => {
+  const listener = await listen({ host: HOST, port }, (request, response) => {
+    if (request.url !== "/metrics") response.writeHead(404).end();
+    else void answerMetrics(response, registries());
+  }).catch((error: Error) => {
     throw new CommandError(`there can be no metrics on port ${port}: ${error.message}`);
   });
   // Metrics alone keep nothing running.
-  server.unref();
-  const { port: actual } = server.address() as AddressInfo;
-  return {
-    url: `http://${HOST}:${actual}/metrics`,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
-
-/** As one text, each metric's help in it once, as the format demands; the label `operator` tells the engines apart. */
-async function metricsOf(registries: readonly Registry[]): Promise<string> {
-  const metrics = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
-  return AggregatorRegistry.aggregate(metrics).metrics();
+  listener.unref();
+  return { url: `http://${HOST}:${listener.port}/metrics`, close: () => void listener.close() };
 }

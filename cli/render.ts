@@ -37,7 +37,13 @@ export function main(args: readonly string[]): Promise<void> {
       "--platform <file>",
       'with parts "operators": the platform stack\'s outputs, from pulumi stack output --json --stack <name>',
     );
+  process.stdout.on("error", ignoreEarlyEnd);
   return runCommand<Options>(program, args, render);
+}
+
+/** Whoever reads us may have seen enough: `npm run --silent render | head`. */
+function ignoreEarlyEnd(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
 }
 
 async function render({ stack, out, against, platform }: Options): Promise<number> {

@@ -5,21 +5,24 @@ import { CustomResourceWatch } from "./customResourceWatch";
 import type { Operator } from "./definition/definition";
 import { HandlerPool } from "./handler/handlerPool";
 import type { HandlerTransport } from "./handler/handlerTransport";
+import { awaitKind } from "./kubernetes/awaitKind";
 import { KubernetesClient } from "./kubernetes/client";
 import type { ClusterConnection } from "./kubernetes/connection";
 import { discover } from "./kubernetes/discovery";
 import { ApiUnreachableError } from "./kubernetes/errors";
 import type { ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
-import { LeaderElection } from "./leaderElection";
+import { LeaderElection, NotLeadingError } from "./leaderElection";
 import { Metrics } from "./metrics";
 import { fieldManagerOf, leaseNameOf } from "./names";
 import { keyOf, nameOf } from "./objectKey";
 import { type Outcome, type Priority, ReconcileQueue } from "./queue";
 import type { ReconcileReport } from "./reconcileReport";
+import { ReconcileRequests } from "./reconcileRequests";
 import { Reconciler } from "./reconciler";
 import { EventRecorder } from "./status/eventRecorder";
 import { StatusWriter } from "./status/statusWriter";
+import { type TrialResult, tryHandler } from "./trial";
 
 /** What a {@link Controller} runs, where, and whom it tells. */
 export interface ControllerOptions {
@@ -30,8 +33,17 @@ export interface ControllerOptions {
   readonly namespace: string;
   /** Who this process is: unique among the operator's replicas. */
   readonly identity: string;
+  /** What Kubernetes Events say of who reports, at most 128 characters: the pod's name. @default `identity` */
+  readonly instance?: string;
   /** How long a lease holds without renewal, in seconds. @default 15 */
   readonly leaseSeconds?: number;
+  /** Wait for kinds that the cluster does not serve yet, instead of failing at once. @default false */
+  readonly awaitKinds?: boolean;
+  /** Called when the watch tells of an object that is new or has changed, and when it tells that one is gone. */
+  readonly onChange?: (name: ObjectName) => void;
+  readonly onGone?: (name: ObjectName) => void;
+  /** Names the Workflow that will tell of a run, before its status is written. @default none ever does */
+  readonly runName?: (report: ReconcileReport) => string | undefined;
   /** Called after each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void;
   /** Called with what an operator of the operator should know and no object tells: a lost watch, a lost lease. */
@@ -42,6 +54,12 @@ export interface ControllerOptions {
 const EVENTS_GRACE_MS = 3_000;
 /** A handler that asks to be asked again at once must not make a busy loop. */
 const SHORTEST_WAIT_MS = 1_000;
+
+/**
+ * So many objects may wait before a hint of a further one is refused: names cost memory, and whoever can send hints can
+ * make them up.
+ */
+const MOST_WAITING = 10_000;
 
 /** What somebody undid is mended at once, or nearly: a deletion of several children makes one reconcile. */
 const UNDONE_COALESCING_MS = 20;
@@ -63,10 +81,12 @@ export class Controller {
   private watch: CustomResourceWatch | undefined;
   private index: ChildIndex | undefined;
   private reconciler: Reconciler | undefined;
+  private childResources: readonly Resource[] | undefined;
+  private readonly requests = new ReconcileRequests();
   private resync: NodeJS.Timeout | undefined;
   /** Whether the election has told that we lead, and not yet that we do not. */
   private inTerm = false;
-  private stopping = false;
+  private readonly stopping = new AbortController();
   /** The runs of a term as leader that has ended: the next term begins when they have. */
   private pausing: Promise<void> = Promise.resolve();
 
@@ -93,7 +113,7 @@ export class Controller {
     this.events = new EventRecorder({
       client: this.client,
       controller: fieldManagerOf(operator.name),
-      instance: options.identity,
+      instance: options.instance ?? options.identity,
       onDrop: () => this.metrics.eventDropped(),
     });
     this.election = new LeaderElection({
@@ -110,15 +130,17 @@ export class Controller {
 
   /**
    * Finds the kinds, lists what is there, and stands for election. Resolves when it watches, leading or not.
-   * @throws UnknownKindError where the cluster does not serve a declared kind or the custom resource
+   * @throws UnknownKindError where the cluster does not serve a declared kind or the custom resource, unless it is to
+   *   wait for them; Error where it was stopped meanwhile
    */
   async start(): Promise<void> {
     const { operator } = this.options;
     const { group, version, kind } = operator.customResource;
-    const resource = await discover(this.client, `${group}/${version}`, kind);
-    const childResources = await Promise.all(
-      operator.children.map((child) => discover(this.client, child.apiVersion, child.kind)),
-    );
+    const [resource, ...childResources] = await Promise.all([
+      this.find(`${group}/${version}`, kind),
+      ...operator.children.map((child) => this.find(child.apiVersion, child.kind)),
+    ]);
+    this.stopping.signal.throwIfAborted();
     await this.assemble(resource, childResources);
     this.election.start();
   }
@@ -128,9 +150,49 @@ export class Controller {
     return this.election.isLeading;
   }
 
-  /** Reconciles an object soon, as if it had changed. An event from elsewhere is only a hint: this is how it comes in. */
+  /** The identity of the process that leads, as far as this one knows; undefined where none does. */
+  get leader(): string | undefined {
+    return this.election.holder;
+  }
+
+  /** Reconciles an object soon, as if it had changed. */
   trigger(name: ObjectName, priority: Priority = "change"): void {
     this.queue.add(keyOf(name), priority);
+  }
+
+  /**
+   * An event from elsewhere says that an object may have changed, and the watch has not told of it: the object is read
+   * anew and reconciled soon. That it is gone, or has never been, is no failure.
+   * @returns whether it was taken; false where too many objects wait already
+   */
+  hint(name: ObjectName): boolean {
+    if (this.queue.depth >= MOST_WAITING && !this.queue.has(keyOf(name))) return false;
+    this.watch?.invalidate(name);
+    this.trigger(name);
+    return true;
+  }
+
+  /**
+   * Reconciles an object now, before routine work, and resolves with the report of a run that began after the call.
+   * @throws NotLeadingError where we do not lead, or lose the lease meanwhile
+   */
+  async reconcileNow(name: ObjectName): Promise<ReconcileReport> {
+    if (!this.isLeading || this.stopping.signal.aborted) throw new NotLeadingError();
+    const key = keyOf(name);
+    const report = this.requests.ask(key);
+    this.watch?.invalidate(name);
+    this.queue.add(key, "change");
+    return report;
+  }
+
+  /**
+   * Tries the handler on an example of the custom resource: nothing is read and nothing applied.
+   * @throws Error where it is no such object; ReconcileFailure where the handler fails, or its answer would be refused
+   */
+  async tryHandler(object: unknown): Promise<TrialResult> {
+    const { childResources, pool } = this;
+    if (!childResources) throw new Error("the kinds of the children are not known yet");
+    return tryHandler({ operator: this.options.operator, childResources, pool }, object);
   }
 
   /** The handler's files have changed: running work ends with the old ones, and every object sees the new. */
@@ -139,18 +201,31 @@ export class Controller {
     for (const name of this.watch?.names() ?? []) this.queue.add(keyOf(name), "change");
   }
 
-  /** Ends gracefully: no new work, running work to its end, its Events written, the lease given up. */
-  async stop(): Promise<void> {
-    this.stopping = true;
+  /**
+   * Ends gracefully: no new work, running work to its end, its Events written, the lease given up.
+   * @param graceMs how long running work may take. What has not ended then writes nothing more: whoever leads next
+   *   does it over. @default for ever
+   */
+  async stop(graceMs?: number): Promise<void> {
+    this.stopping.abort(new Error("stopped before it watched"));
     clearInterval(this.resync);
     await this.watch?.stop();
-    await this.queue.pause();
+    const ended = this.queue.pause().then(() => true);
+    const late = graceMs === undefined ? ended : pause(graceMs, false, { ref: false });
+    if (!(await Promise.race([ended, late]))) await this.election.stop();
     this.queue.clear();
+    this.requests.refuse(new NotLeadingError());
     await this.index?.stop();
     await this.pool.close();
     await Promise.race([this.events.flush(), pause(EVENTS_GRACE_MS, undefined, { ref: false })]);
     await this.election.stop();
     this.client.close();
+  }
+
+  private find(apiVersion: string, kind: string): Promise<Resource> {
+    if (!this.options.awaitKinds) return discover(this.client, apiVersion, kind);
+    const onWait = (reason: Error) => this.notice(`waiting: ${reason.message}`);
+    return awaitKind(this.client, apiVersion, kind, { signal: this.stopping.signal, onWait });
   }
 
   private async assemble(resource: Resource, childResources: readonly Resource[]): Promise<void> {
@@ -172,14 +247,23 @@ export class Controller {
       client,
       resource,
       namespaces: operator.namespaces,
-      onTrigger: (name, priority) => this.queue.add(keyOf(name), priority),
-      onGone: (name) => this.queue.forget(keyOf(name)),
+      onTrigger: (name, priority) => {
+        this.queue.add(keyOf(name), priority);
+        if (priority === "change") this.options.onChange?.(name);
+      },
+      onGone: (name) => {
+        this.queue.forget(keyOf(name));
+        // Who waits for a run of it is told that it is gone.
+        if (this.requests.has(keyOf(name))) this.queue.add(keyOf(name));
+        this.options.onGone?.(name);
+      },
       onInterruption: (error) => this.interrupted(resource.kind, error),
     });
     const children = new ChildWriter({ client, index, fieldManager, fence });
     const status = new StatusWriter({ client, resource, fieldManager, fence });
     this.index = index;
     this.watch = watch;
+    this.childResources = childResources;
     this.reconciler = new Reconciler({
       operator,
       resource,
@@ -192,6 +276,7 @@ export class Controller {
       events,
       fence,
       objects: watch,
+      runName: this.options.runName,
     });
     // The children first: an object must not be reconciled while its children are unknown.
     await index.start();
@@ -201,7 +286,7 @@ export class Controller {
   private async lead(): Promise<void> {
     this.inTerm = true;
     await this.pausing;
-    if (!this.inTerm || this.stopping) return;
+    if (!this.inTerm || this.stopping.signal.aborted) return;
     this.notice("leading");
     // Whatever happened before our term is found by looking at every object once.
     for (const name of this.watch?.names() ?? []) this.queue.add(keyOf(name), "routine");
@@ -214,7 +299,10 @@ export class Controller {
     this.notice("not leading any more");
     clearInterval(this.resync);
     // The next term begins with a look at every object: nothing of this one needs to wait for its backoff.
-    this.pausing = this.queue.pause().then(() => this.queue.clear());
+    this.pausing = this.queue.pause().then(() => {
+      this.queue.clear();
+      this.requests.refuse(new NotLeadingError());
+    });
   }
 
   /** Every object once per `resyncSeconds`, a few at a time rather than all at once. */
@@ -236,9 +324,11 @@ export class Controller {
   }
 
   private async work(key: string, attempt: number): Promise<Outcome> {
+    const requests = this.requests.take(key);
     const report = await this.reconciler?.reconcile(nameOf(key), attempt);
     if (!report) return { done: true };
     this.metrics.reconciled(report);
+    this.requests.answer(key, requests, report);
     try {
       this.options.onReport?.(report);
     } catch (error) {

@@ -74,6 +74,15 @@ export class LeaderElection {
     return this.leading && performance.now() < this.mayWriteUntil;
   }
 
+  /**
+   * The identity of who leads, as far as we know: we ourselves, or whoever holds the lease and has renewed it within its
+   * time. Undefined where none does.
+   */
+  get holder(): string | undefined {
+    if (this.isLeading) return this.options.identity;
+    return this.lease && !this.isFree() ? this.spec().holderIdentity : undefined;
+  }
+
   /** @throws NotLeadingError where we may not write */
   assertLeading(): void {
     if (!this.isLeading) throw new NotLeadingError();

@@ -15,6 +15,9 @@ export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
 /** Beside {@link OWNER_UID_LABEL}: "namespace/name" of the custom resource. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
 
+/** On every Workflow of ours that is about one custom resource: that resource's uid. */
+export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;
+
 /** Fields of a custom resource's status that Argosy writes itself, whatever the author's schema says of them. */
 export const OWN_STATUS_FIELDS: readonly string[] = ["observedGeneration", "conditions"];
 

@@ -81,6 +81,11 @@ export class ReconcileQueue {
     for (const key of [...this.entries.keys()]) this.forget(key);
   }
 
+  /** Whether the key waits, runs or has failed: to add it then costs no memory. */
+  has(key: string): boolean {
+    return this.entries.has(key);
+  }
+
   /** Keys that wait for their turn now. */
   get depth(): number {
     return PRIORITIES.reduce((sum, priority) => sum + this.lanes[priority].size, 0);

@@ -1,6 +1,7 @@
 import type { ChildChange } from "./children/childWriter";
 import type { ReconcileFailure } from "./failure";
 import type { HandlerEvent } from "./handler/contract";
+import { formatName } from "./kubernetes/objects";
 
 /** How a reconcile ended. */
 export type ReconcileResult =
@@ -32,4 +33,21 @@ export interface ReconcileReport {
   readonly durationMs: number;
   /** When the object is due again by itself, in milliseconds, because the handler asked for it. */
   readonly againAfterMs?: number | undefined;
+  /** Whether every child is ready. Undefined where the run did not come to judge it. */
+  readonly ready?: boolean | undefined;
+  /** The name of the Workflow that tells of this run, where it was named in the object's status. */
+  readonly run?: string | undefined;
+}
+
+/**
+ * Changes in words, for a Kubernetes Event or a Workflow: "created Deployment demo, deleted Service old".
+ * @param namespace that of the custom resource: only another one is told
+ */
+export function describeChanges(changes: readonly ChildChange[], namespace: string | undefined): string {
+  return changes
+    .map(
+      ({ verb, kind, ...child }) =>
+        `${verb} ${kind} ${child.namespace === namespace ? child.name : formatName(child)}`,
+    )
+    .join(", ");
 }

@@ -7,6 +7,7 @@ import { whyNotReady } from "./children/readiness";
 import type { CustomResourceWatch } from "./customResourceWatch";
 import type { Operator } from "./definition/definition";
 import { ReconcileFailure } from "./failure";
+import { askHandler } from "./handler/askHandler";
 import {
   CONTRACT_VERSION,
   type HandlerAnswer,
@@ -15,14 +16,13 @@ import {
   type ReconcileAnswer,
 } from "./handler/contract";
 import type { HandlerPool } from "./handler/handlerPool";
-import { parseAnswer } from "./handler/parseAnswer";
 import type { KubernetesClient } from "./kubernetes/client";
 import { ApiError, ApiUnreachableError, isApiError } from "./kubernetes/errors";
-import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
+import type { KubernetesObject, ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { NotLeadingError } from "./leaderElection";
 import { annotated, finalizerOf, OWNER_UID_LABEL, PAUSED_ANNOTATION } from "./names";
-import type { ReconcileReport } from "./reconcileReport";
+import { describeChanges, type ReconcileReport } from "./reconcileReport";
 import type { Verdict } from "./status/conditions";
 import type { EventRecorder } from "./status/eventRecorder";
 import { statusChecker } from "./status/statusSchema";
@@ -45,6 +45,11 @@ export interface ReconcilerOptions {
   readonly objects: Pick<CustomResourceWatch, "read" | "learn" | "invalidate">;
   /** Throws where we are no longer the leader. Called before every write. */
   readonly fence: () => void;
+  /**
+   * Names the Workflow that will tell of a run, before its status is written: the Ready condition and the Event
+   * name it. Undefined where none will. @default none ever does
+   */
+  readonly runName?: ((report: ReconcileReport) => string | undefined) | undefined;
 }
 
 /** A report in the making. */
@@ -117,9 +122,11 @@ export class Reconciler {
     await this.applyAll(desired, report);
     await this.prune(object, desired, report);
     const verdict = await this.judge(object);
-    await this.writeStatus(current, verdict, { ...answer.status });
+    report.ready = verdict.kind === "ready";
+    report.run = this.options.runName?.(report);
+    await this.writeStatus(current, verdict, { ...answer.status }, report.run);
     if (answer.requeueAfterSeconds !== undefined) report.againAfterMs = answer.requeueAfterSeconds * 1000;
-    this.tell(object, report.changes);
+    this.tell(object, report);
   }
 
   /** The object's children as they are, for the handler. */
@@ -145,18 +152,9 @@ export class Reconciler {
       children,
       attempt: report.attempt,
     };
-    const { answer, log } = await this.options.pool.ask(JSON.stringify(request), (line) =>
-      parseAnswer(line, event, request.id),
-    );
+    const { answer, log } = await askHandler<Answer>(this.options.pool, request, this.checkStatus);
     report.log = log;
-    if ("error" in answer) {
-      const { message, ...when } = answer.error;
-      throw new ReconcileFailure("HandlerError", message, { ...when, log });
-    }
-    const problem = answer.status && this.checkStatus(answer.status);
-    if (problem)
-      throw new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`, { log });
-    return answer as Exclude<Answer, { error: unknown }>;
+    return answer;
   }
 
   /**
@@ -272,25 +270,26 @@ export class Reconciler {
     report.result = "failed";
     report.failure = failure;
     report.log ||= failure.log;
-    this.options.events.record(object, { type: "Warning", reason: failure.reason, note: failure.message });
-    await this.writeStatus(object, { kind: "failed", failure }, undefined);
+    report.run = this.options.runName?.(report);
+    const { reason, message } = failure;
+    this.options.events.record(object, { type: "Warning", reason, note: message, run: report.run });
+    await this.writeStatus(object, { kind: "failed", failure }, undefined, report.run);
   }
 
   private async writeStatus(
     object: KubernetesObject,
     verdict: Verdict,
     fields: Record<string, unknown> | undefined,
+    run?: string,
   ): Promise<void> {
-    const written = await this.options.status.write(object, verdict, fields);
+    const written = await this.options.status.write(object, verdict, fields, run);
     if (written) this.options.objects.learn(written);
   }
 
-  private tell(object: KubernetesObject, changes: readonly ChildChange[]): void {
+  private tell(object: KubernetesObject, { changes, run }: ReconcileReport): void {
     if (changes.length === 0) return;
-    const note = changes.map(({ verb, kind, namespace, name }) => {
-      return `${verb} ${kind} ${namespace === object.metadata.namespace ? name : formatName({ namespace, name })}`;
-    });
-    this.options.events.record(object, { type: "Normal", reason: "Reconciled", note: note.join(", ") });
+    const note = describeChanges(changes, object.metadata.namespace);
+    this.options.events.record(object, { type: "Normal", reason: "Reconciled", note, run });
   }
 }
 

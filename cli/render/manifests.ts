@@ -6,6 +6,7 @@ import type { RegisteredResource } from "./runProgram";
 
 /** Annotations that tell Pulumi's provider something, and nobody else. */
 const FOR_PULUMI = /^pulumi\.com\//;
+const OF_KUBERNETES = "kubernetes:";
 /** How Pulumi marks a secret or an asset among resolved inputs (sdk/nodejs/runtime/rpc.ts, specialSigKey). */
 const SIGNATURE_KEY = "4dabf18193072939515e22adb298388d";
 
@@ -15,7 +16,7 @@ const SIGNATURE_KEY = "4dabf18193072939515e22adb298388d";
  */
 export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[] {
   const entries = resources
-    .filter(({ custom }) => custom)
+    .filter(({ custom, type }) => custom || type.startsWith(OF_KUBERNETES))
     .map(manifestOf)
     .filter(onceOnly())
     .sort((one, other) => (identityOf(one) < identityOf(other) ? -1 : 1))
@@ -25,9 +26,10 @@ export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[
     .map(({ manifest }) => manifest);
 }
 
-/** "apps/v1/Deployment argosy/memcached-runner": one for each object. */
-export function identityOf({ apiVersion, kind, metadata }: Manifest): string {
-  return `${apiVersion}/${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
+/** "apps/Deployment argosy/memcached-runner": one for each object, whatever the version it is written in. */
+function identityOf({ apiVersion, kind, metadata }: Manifest): string {
+  const [group] = apiVersion.split("/");
+  return `${group}/${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
 }
 
 /** Refuses a second manifest of one object: in a cluster the later one would win. */
@@ -42,21 +44,18 @@ function onceOnly(): (manifest: Manifest) => boolean {
   };
 }
 
-function manifestOf({ type, name, inputs, transformed }: RegisteredResource): Manifest {
-  if (!type.startsWith("kubernetes:")) {
+function manifestOf({ type, name, inputs }: RegisteredResource): Manifest {
+  if (!type.startsWith(OF_KUBERNETES)) {
     throw new CommandError(`${name} is a ${type}: only objects of Kubernetes can be rendered.`);
   }
-  if (transformed) {
+  const { apiVersion, kind, metadata, ...rest } = inputs;
+  // Charts have no kind; a "kubernetes:core/v1:ConfigMapPatch" has another's; one that is only read has none either.
+  if (typeof apiVersion !== "string" || typeof kind !== "string" || !type.endsWith(`:${kind}`)) {
     throw new CommandError(
-      `${name} is changed by a transform, which only Pulumi's engine runs: what is rendered would differ from what ` +
-        "pulumi up makes. Set the field in the component's options, or use pulumi preview.",
+      `${name} is a ${type}, which is no object of its own: only these can be rendered.`,
     );
   }
-  const { apiVersion, kind, metadata, ...rest } = inputs;
-  if (typeof apiVersion !== "string" || typeof kind !== "string" || !isRecord(metadata)) {
-    throw new CommandError(`${name} is a ${type}, which is no single object: only these can be rendered.`);
-  }
-  if (typeof metadata.name !== "string") {
+  if (!isRecord(metadata) || typeof metadata.name !== "string") {
     throw new CommandError(
       `${name} has no metadata.name: Pulumi would make one up, and no two runs the same.`,
     );

@@ -11,8 +11,6 @@ export interface RegisteredResource {
   readonly inputs: Readonly<Record<string, unknown>>;
   /** Whether a provider makes it; a component is none of these. */
   readonly custom: boolean;
-  /** Whether the program changes it by transforms, which do not run here. */
-  readonly transformed: boolean;
 }
 
 /** @see runProgram */
@@ -33,6 +31,7 @@ export interface ProgramOptions {
 /**
  * Runs a Pulumi program to its end without Pulumi's engine and without a cluster, and tells what it registered. It
  * waits for everything that the program has begun; an error in any of it is thrown, also one that nobody awaits.
+ * What only the engine or a provider could do is refused by a RunError, also where the program would go on without.
  *
  * Only one program can run at a time: Pulumi's state is the process's.
  *
@@ -47,31 +46,61 @@ export async function runProgram(
   options: ProgramOptions = {},
 ): Promise<ProgramRun> {
   const resources: RegisteredResource[] = [];
-  let transforms = false;
+  const refusals: pulumi.RunError[] = [];
+  // Pulumi wraps what a mock throws, and a program may catch it.
+  const refusal = (message: string): pulumi.RunError => {
+    const error = new pulumi.RunError(message);
+    refusals.push(error);
+    return error;
+  };
   const mocks: pulumi.runtime.Mocks = {
-    newResource: (resource) => {
-      if (resource.type === STACK_REFERENCE) return referredStack(resource, options);
-      const { type, name, inputs, custom = false } = resource;
-      const transformed = transforms || (resource.transforms ?? []).length > 0;
-      resources.push({ type, name, inputs, custom, transformed });
+    newResource: ({ type, name, inputs, custom = false, transforms = [] }) => {
+      if (type === STACK_REFERENCE) {
+        if (!options.stackOutputs) throw refusal(noOutputsOf(name));
+        return { id: name, state: { name, outputs: options.stackOutputs(name), secretOutputNames: [] } };
+      }
+      if (transforms.length > 0) throw refusal(noTransforms(name));
+      resources.push({ type, name, inputs, custom });
       return { id: options.preview ? undefined : `${name}-id`, state: inputs };
     },
     call: ({ token }) => {
-      throw new Error(`${token} asks a provider, and there is none here`);
+      throw refusal(`${token} asks a provider, and there is none here. Use pulumi preview.`);
     },
-    registerTransform: () => {
-      transforms = true;
-    },
+    registerTransform: () => void refusal(noTransforms(`the stack ${stack}`)),
   };
   const outputs = await withoutCluster(async () => {
     await pulumi.runtime.setMocks(mocks, project, stack, options.preview ?? false);
-    pulumi.runtime.setAllConfig({ ...values }, []);
+    pulumi.runtime.setAllConfig(withoutKubeconfig(values), []);
     const result = await pulumi.runtime.runInPulumiStack(async () => program());
     // Only this waits for the registrations that are still on their way.
     await pulumi.runtime.disconnect();
     return result;
+  }).catch((error: unknown) => {
+    throw refusals[0] ?? error;
   });
+  if (refusals[0]) throw refusals[0];
   return { resources, outputs };
+}
+
+const STACK_REFERENCE = "pulumi:pulumi:StackReference";
+
+function noOutputsOf(stack: string): string {
+  return (
+    `the outputs of the stack ${stack} are asked for, and without Pulumi they are not to be had. ` +
+    "Give them by --platform FILE, made by pulumi stack output --json --stack NAME."
+  );
+}
+
+function noTransforms(name: string): string {
+  return (
+    `${name} has a transform, which only Pulumi's engine runs: what is rendered would differ from what pulumi up ` +
+    "makes. Set the field in the component's options, or use pulumi preview."
+  );
+}
+
+/** The provider's kubeconfig can stand in the configuration as well as in the environment. */
+function withoutKubeconfig(values: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).filter(([key]) => key !== "kubernetes:kubeconfig"));
 }
 
 /** Runs something that finds no kubeconfig: two runs must not differ by whose cluster is at hand. */
@@ -86,21 +115,6 @@ async function withoutCluster<Result>(run: () => Promise<Result>): Promise<Resul
   }
 }
 
-const STACK_REFERENCE = "pulumi:pulumi:StackReference";
-
-function referredStack(
-  { name }: pulumi.runtime.MockResourceArgs,
-  { stackOutputs }: ProgramOptions,
-): pulumi.runtime.MockResourceResult {
-  if (!stackOutputs) {
-    throw new pulumi.RunError(
-      `the outputs of the stack ${name} are asked for, and without Pulumi they are not to be had. ` +
-        "Give them by --platform FILE, made by pulumi stack output --json --stack NAME.",
-    );
-  }
-  return { id: name, state: { name, outputs: stackOutputs(name), secretOutputNames: [] } };
-}
-
 /**
  * Runs something and throws the first rejection that nobody handled meanwhile: a failed registration is one, since a
  * program does not await its resources.
@@ -111,14 +125,12 @@ async function collectRejections<Result>(run: () => Promise<Result>): Promise<Re
   const others = process.listeners("unhandledRejection");
   process.removeAllListeners("unhandledRejection");
   process.on("unhandledRejection", collect);
-  try {
-    const result = await run();
-    // Node reports rejections when the microtasks are done.
-    await new Promise((resolve) => setImmediate(resolve));
-    if (errors.length > 0) throw errors[0];
-    return result;
-  } finally {
-    process.off("unhandledRejection", collect);
-    for (const listener of others) process.on("unhandledRejection", listener);
-  }
+  // What fails by itself rejects further promises on its way, which nobody handles either.
+  const result = await run().catch(collect);
+  // Node reports rejections when the microtasks are done.
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("unhandledRejection", collect);
+  for (const listener of others) process.on("unhandledRejection", listener);
+  if (errors.length > 0) throw errors[0];
+  return result as Result;
 }

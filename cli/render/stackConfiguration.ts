@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { parse } from "yaml";
+import { parseDocument, visit } from "yaml";
 import { isRecord } from "../../runtime/definition/shape";
 import { CommandError } from "../commandError";
 
@@ -14,7 +14,8 @@ export interface StackConfiguration {
 
 /**
  * Reads Pulumi.yaml's defaults and a stack's file.
- * @throws CommandError where the stack has no file, or has an encrypted value: without Pulumi it cannot be read
+ * @throws CommandError where the stack has no file, or where Pulumi would read something else than we do: encrypted
+ *   values, environments
  */
 export function readStackConfiguration(folder: string, stack: string): StackConfiguration {
   const project = readYamlFile(path.join(folder, "Pulumi.yaml"));
@@ -24,9 +25,16 @@ export function readStackConfiguration(folder: string, stack: string): StackConf
     const known = readdirSync(folder).flatMap((each) => /^Pulumi\.(.+)\.yaml$/.exec(each)?.[1] ?? []);
     throw new CommandError(`Pulumi.${stack}.yaml is missing. There is: ${known.join(", ") || "no stack"}.`);
   }
+  const { config, environment } = readYamlFile(file);
+  if (environment !== undefined) {
+    throw new CommandError(
+      `${path.basename(file)}: environment names values that are kept in Pulumi Cloud, and only Pulumi can read them. ` +
+        "Write what the program needs into config, or use pulumi preview.",
+    );
+  }
   const values = {
     ...configurationOf(project.config, name, "Pulumi.yaml", defaultOf),
-    ...configurationOf(readYamlFile(file).config, name, path.basename(file), (value) => value),
+    ...configurationOf(config, name, path.basename(file), (value) => value),
   };
   return { project: name, stack, values };
 }
@@ -42,9 +50,14 @@ function configurationOf(
     const value = read(declared);
     const fullKey = key.includes(":") ? key : `${project}:${key}`;
     refuseEncrypted(value, `${file}: ${fullKey}`);
-    if (value !== undefined) values[fullKey] = typeof value === "string" ? value : JSON.stringify(value);
+    if (value !== undefined) values[fullKey] = textOf(value);
   }
   return values;
+}
+
+/** As Pulumi gives it to a program (sdk/go/common/resource/config/object.go, MarshalString); of none it makes "". */
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
 }
 
 /** In Pulumi.yaml a key is declared with a type and a default, or given with a value; a bare value is a default. */
@@ -58,7 +71,7 @@ function refuseEncrypted(value: unknown, place: string): void {
   if (Array.isArray(value)) {
     for (const each of value) refuseEncrypted(each, place);
   } else if (isRecord(value)) {
-    if ("secure" in value) {
+    if (typeof value.secure === "string" && Object.keys(value).length === 1) {
       throw new CommandError(
         `${place} is encrypted, and only Pulumi can read it: what is rendered would differ from what pulumi up makes. ` +
           "Put the value into a Secret of the cluster and refer to that by name, or use pulumi preview.",
@@ -69,11 +82,22 @@ function refuseEncrypted(value: unknown, place: string): void {
 }
 
 function readYamlFile(file: string): Record<string, unknown> {
-  let content: unknown;
+  const name = path.basename(file);
   try {
-    content = parse(readFileSync(file, "utf8"));
+    const document = parseDocument(readFileSync(file, "utf8"));
+    const [error] = document.errors;
+    if (error) throw error;
+    visit(document, {
+      Scalar(_, { value, source = "" }) {
+        // Go reads 017 as 15, and not as YAML 1.2 has it.
+        if (typeof value === "number" && source !== String(value)) {
+          throw new Error(`${source} can be read in two ways. Write ${value}, or quote it.`);
+        }
+      },
+    });
+    const content: unknown = document.toJS();
+    return isRecord(content) ? content : {};
   } catch (error) {
-    throw new CommandError(`${path.basename(file)} cannot be read: ${(error as Error).message}`);
+    throw new CommandError(`${name} cannot be read: ${(error as Error).message}`);
   }
-  return isRecord(content) ? content : {};
 }

@@ -158,9 +158,17 @@ export class KubernetesClient {
     return { object: body, created: code === 201 };
   }
 
-  /** Merges `patch` into the object (RFC 7386); with `metadata.resourceVersion`, only into that version of it. */
-  async mergePatch(resource: Resource, name: ObjectName, patch: JsonObject): Promise<KubernetesObject> {
-    const path = resourcePath(resource, name);
+  /**
+   * Merges `patch` into the object (RFC 7386); with `metadata.resourceVersion`, only into that version of it.
+   * @param subresource "status" to write that subresource
+   */
+  async mergePatch(
+    resource: Resource,
+    name: ObjectName,
+    patch: JsonObject,
+    subresource?: string,
+  ): Promise<KubernetesObject> {
+    const path = resourcePath(resource, name, subresource);
     const contentType = "application/merge-patch+json";
     return (await this.transport.send<KubernetesObject>({ method: "PATCH", path, contentType, body: patch }))
       .body;

@@ -46,6 +46,10 @@ export const RUNNER_ENVIRONMENT = {
   address: "ARGOSY_POD_ADDRESS",
   /** The Workflow controller's instance id. "" for none. */
   instanceId: "ARGOSY_INSTANCE_ID",
+  /** "resident": how long the Workflow of a run that succeeded is kept, in seconds. */
+  runsKept: "ARGOSY_RUNS_KEPT_SECONDS",
+  /** "resident": the same of one that failed. */
+  failedRunsKept: "ARGOSY_FAILED_RUNS_KEPT_SECONDS",
   /** "run" and "resync": the Workflow that this pod belongs to. */
   workflow: "ARGOSY_WORKFLOW",
 } as const;
@@ -61,3 +65,6 @@ export const RUN_PARAMETERS = {
   /** A whole object as JSON: the handler is tried on it alone, nothing is applied, and its answer is the output. */
   object: "object",
 } as const;
+
+/** Where a run writes the handler's answer, as JSON, where it only tried it: an output of the run's template. */
+export const ANSWER_FILE = "/tmp/answer.json";

@@ -21,20 +21,24 @@ const LONGEST_MESSAGE = 1024;
  * @param previous the object's conditions now: a condition whose status is the same keeps its transition time
  * @param generation the generation that the verdict is about
  * @param now RFC 3339
+ * @param run the Workflow that tells of this run, which Ready then names. Where there is none, because the run changed
+ *   nothing, Ready goes on naming the one that did: a routine reconcile must not write the status
  */
 export function conditionsOf(
   verdict: Verdict,
   previous: readonly Condition[],
   generation: number,
   now: string,
+  run?: string,
 ): Condition[] {
   return statements(verdict).map(({ type, status, reason, message }) => {
     const before = previous.find((condition) => condition.type === type);
+    const named = type === "Ready" ? (run ?? runStillToName(verdict, before)) : undefined;
     return {
       type,
       status,
       reason,
-      message: clean(message),
+      message: withRun(clean(message), named),
       observedGeneration: generation,
       lastTransitionTime: before?.status === status ? before.lastTransitionTime : now,
     };
@@ -76,8 +80,22 @@ function statements(verdict: Verdict): Statement[] {
   }
 }
 
+/** The reasons of Ready while nothing fails. */
+const REASONS_OF_SUCCESS = ["Reconciled", "ChildrenNotReady", "Finalizing"];
+
 function state(type: string, status: Condition["status"], reason: string, message: string): Statement {
   return { type, status, reason, message };
+}
+
+/** A text with the name of the run that it tells of. */
+export function withRun(text: string, run: string | undefined): string {
+  return run === undefined ? text : `${text} (run ${run})`;
+}
+
+/** The run that Ready names already, unless that one failed and this one has not. */
+function runStillToName(verdict: Verdict, ready: Condition | undefined): string | undefined {
+  if (!ready || verdict.kind === "failed" || !REASONS_OF_SUCCESS.includes(ready.reason)) return undefined;
+  return / \(run ([a-z0-9-]+)\)$/.exec(ready.message)?.[1];
 }
 
 /** Takes out what a terminal would act on and what is no character, and cuts what is too long to be read. */

@@ -3,7 +3,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { clean } from "./conditions";
+import { clean, withRun } from "./conditions";
 
 /** Something to tell of an object, for `kubectl describe` and `kubectl events`. */
 export interface ObjectEvent {
@@ -11,6 +11,8 @@ export interface ObjectEvent {
   /** One word in CamelCase. */
   readonly reason: string;
   readonly note: string;
+  /** The name of the Workflow that tells more, where there is one. */
+  readonly run?: string | undefined;
 }
 
 /** What an {@link EventRecorder} works with. */
@@ -79,8 +81,9 @@ export class EventRecorder {
 
   private async write(object: KubernetesObject, event: ObjectEvent): Promise<void> {
     const namespace = object.metadata.namespace ?? "default";
-    const note = clean(event.note, LONGEST_NOTE);
-    const key = fingerprint([object.metadata.uid, event.type, event.reason, note]);
+    const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
+    // Without the run: what happens again and again is one series, which names the first run of it.
+    const key = fingerprint([object.metadata.uid, event.type, event.reason, event.note]);
     const now = new Date().toISOString().replace("Z", "000Z");
     const known = this.series.get(key);
     if (known && known.until > Date.now()) {
@@ -103,7 +106,7 @@ export class EventRecorder {
       metadata: { name, namespace },
       type: event.type,
       reason: event.reason,
-      note,
+      note: withRun(note, event.run),
       action: "Reconcile",
       eventTime: now,
       reportingController: this.options.controller,

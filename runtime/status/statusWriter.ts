@@ -33,6 +33,7 @@ export class StatusWriter {
   /**
    * Writes the status if it differs from what `object` has.
    * @param fields the handler's fields; undefined: it gave no answer, and its earlier fields stay
+   * @param run the name of the Workflow that tells of the run, where one does
    * @returns the object with its new status; undefined where nothing was to be written, or the object has gone
    * @throws ApiError 409 where the object has changed since `object` was read: this verdict is about an older one
    * @throws ReconcileFailure `StatusRefused` where the API server does not accept the fields
@@ -41,6 +42,7 @@ export class StatusWriter {
     object: KubernetesObject,
     verdict: Verdict,
     fields: Status | undefined,
+    run?: string,
   ): Promise<KubernetesObject | undefined> {
     const current = (object["status"] ?? {}) as Status;
     const entry = ownedStatus(object, this.options.fieldManager);
@@ -49,7 +51,7 @@ export class StatusWriter {
     const status = {
       ...given,
       observedGeneration: object.metadata.generation,
-      conditions: this.conditions(object, verdict, given),
+      conditions: this.conditions(object, verdict, given, run),
     };
     const isLeft = ({ type }: Condition) => !status.conditions.some((condition) => condition.type === type);
     const isLess = !owned.every((field) => field in status) || ownedConditions(current, entry).some(isLeft);
@@ -57,7 +59,12 @@ export class StatusWriter {
     return this.apply(object, status);
   }
 
-  private conditions(object: KubernetesObject, verdict: Verdict, fields: Status): Condition[] {
+  private conditions(
+    object: KubernetesObject,
+    verdict: Verdict,
+    fields: Status,
+    run: string | undefined,
+  ): Condition[] {
     const previous = conditionsIn(object["status"]);
     const { generation = 1 } = object.metadata;
     const ours = conditionsOf(
@@ -65,6 +72,7 @@ export class StatusWriter {
       previous,
       generation,
       new Date().toISOString().replace(/\.\d+Z$/, "Z"),
+      run,
     );
     const ourTypes = new Set(ours.map(({ type }) => type));
     // A handler may keep conditions of its own beside ours.

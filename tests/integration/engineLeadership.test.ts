@@ -76,6 +76,25 @@ describe("of two controllers of one operator", function () {
     assert.deepEqual(await dataOf("handed-over"), { by: "two" });
   });
 
+  it("one that is to stop waits no longer than it is told, and the other does over what ran", async () => {
+    const first = await leading("impatient", { leaseSeconds: LONG_LEASE_SECONDS / 2 });
+    const second = await start("patient", { leaseSeconds: LONG_LEASE_SECONDS / 2 });
+    await apply("interrupted", {
+      ...answering(configMap("interrupted", { by: "$CONTROLLER" })),
+      delayMs: 3_000,
+    });
+    await eventually(() => assert.equal(operator.calls("interrupted").length, 1));
+    await first.controller.stop(100);
+    await eventually(() => assert.equal(first.reportsOf("interrupted")[0]?.skipped, "not the leader"));
+    await ready("interrupted");
+    assert.deepEqual(await dataOf("interrupted"), { by: "patient" });
+    assert.ok(second.controller.isLeading);
+    const events = await api.list("events.k8s.io/v1", "Event", namespace);
+    assert.ok(
+      !events.some((event) => event["reportingInstance"] === "impatient" && event["type"] === "Warning"),
+    );
+  });
+
   it("the other takes over when the lease of one that died in the middle of a run is over", async () => {
     const first = await leadingProcess("dies");
     await apply("orphaned", { ...answering(configMap("orphaned")), delayMs: 1_000 });

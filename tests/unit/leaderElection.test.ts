@@ -140,6 +140,26 @@ describe("LeaderElection", () => {
     assert.equal(lease?.spec.holderIdentity, "thief");
   });
 
+  it("knows who leads: itself, or who renews the lease, and nobody once that one's time is over", async () => {
+    const election = stand("a");
+    assert.equal(election.holder, undefined);
+    await eventually("a leads", () => election.isLeading);
+    assert.equal(election.holder, "a");
+    store({ spec: { holderIdentity: "thief", leaseDurationSeconds: 1 } });
+    await eventually("a knows who leads", () => election.holder === "thief");
+    await eventually("nobody leads", () => election.holder === undefined);
+    await eventually("a leads again", () => election.holder === "a");
+  });
+
+  it("knows that nobody leads where the lease was given up", async () => {
+    store({ spec: { holderIdentity: "other", leaseDurationSeconds: 60 } });
+    const election = stand("a");
+    await eventually("a knows who leads", () => election.holder === "other");
+    api.answer = ({ method }, response) => (method === "GET" ? json(response, lease) : refuse(response, 500));
+    store({ spec: { holderIdentity: "", leaseDurationSeconds: 1 } });
+    await eventually("a knows that nobody does", () => election.holder === undefined);
+  });
+
   it("leads again after a lease that was deleted", async () => {
     const election = stand("a");
     await eventually("a leads", () => election.isLeading);

@@ -78,8 +78,12 @@ describe("Metrics", () => {
     metrics.requested({ method: "GET", code: 0, durationSeconds: 1 });
     metrics.watchInterrupted("ConfigMap");
     metrics.eventDropped();
+    metrics.hinted("queued");
+    metrics.changesUnannounced(2);
     const lines = await samples(metrics);
     for (const line of [
+      'argosy_hints_total{result="queued"} 1',
+      "argosy_unannounced_changes_total 2",
       'argosy_handler_process_failures_total{reason="HandlerTimedOut"} 1',
       'argosy_api_requests_total{method="GET",code="0"} 1',
       'argosy_watch_interruptions_total{kind="ConfigMap"} 1',

@@ -118,6 +118,8 @@ describe("a resident runner's pod", () => {
       address: field("status.podIP"),
       instanceId: "argosy",
       workflow: "",
+      runsKept: "3600",
+      failedRunsKept: "86400",
     });
   });
 

@@ -29,7 +29,7 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
   }
   return {
     ...engineContainer("runner", "resident", options),
-    env: [...engineEnvironment(options), ...residentEnvironment()],
+    env: [...engineEnvironment(options), ...residentEnvironment(options)],
     ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
     // A minute to begin: before that, being slow is no reason to be started anew.
     startupProbe: probe("/livez", 1, 60),

@@ -16,9 +16,14 @@ export function engineEnvironment({ platform }: OperatorOptions): EnvironmentVar
   ];
 }
 
-/** A resident engine's further environment: where another one finds it. */
-export function residentEnvironment(): EnvironmentVariable[] {
-  return [field(RUNNER_ENVIRONMENT.address, "status.podIP")];
+/** A resident engine's further environment: where another one finds it, and how long what it records is kept. */
+export function residentEnvironment(options: OperatorOptions): EnvironmentVariable[] {
+  const { runsKeptSeconds, failedRunsKeptSeconds } = options;
+  return [
+    field(RUNNER_ENVIRONMENT.address, "status.podIP"),
+    { name: RUNNER_ENVIRONMENT.runsKept, value: String(runsKeptSeconds) },
+    { name: RUNNER_ENVIRONMENT.failedRunsKept, value: String(failedRunsKeptSeconds) },
+  ];
 }
 
 /** The further environment of an engine in a pod of a Workflow. */

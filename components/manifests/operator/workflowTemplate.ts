@@ -1,6 +1,6 @@
 import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
+import { ANSWER_FILE, RUN_PARAMETERS } from "../../../runtime/pod/layout";
 import type { OperatorFiles } from "./configMaps";
 import { buildHandlerContainer, buildKitContainer, buildRunnerContainer } from "./containers";
 import { runnerNameOf } from "./names";
@@ -19,7 +19,7 @@ import {
  * The output of a run in a pod: what the handler answered where it was only tried, with the parameter `object`. The
  * engine writes it there; nothing is written by any other run.
  */
-export const ANSWER = { name: "answer", path: "/tmp/answer.json" } as const;
+export const ANSWER = { name: "answer", path: ANSWER_FILE } as const;
 
 /**
  * The WorkflowTemplate of an operator's runs, by the operator's own name. A resident runner records its runs as

@@ -1,8 +1,8 @@
 import { type ControlPlane, startControlPlane } from "../../../cli/controlPlane";
 import { renewGarbageCollector } from "../../../cli/garbageCollector";
 import { FIELD_MANAGER } from "../../../cli/installOperator";
-import { connectionFromKubeconfig } from "../../../components/kubeconfig";
 import type { Cluster } from "../../../cli/openCluster";
+import { connectionFromKubeconfig } from "../../../components/kubeconfig";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { Api } from "./api";
 

@@ -1,0 +1,43 @@
+/** How fast things may follow one another. */
+export interface PaceOptions {
+  /** So many at once. */
+  readonly burst: number;
+  /** And then one each time this has passed, in milliseconds. */
+  readonly refillMs: number;
+}
+
+interface Bucket {
+  left: number;
+  /** When {@link left} was true, on the monotonic clock. */
+  at: number;
+}
+
+/** A token bucket for each of many keys. Those that are full are forgotten. */
+export class Pace {
+  private readonly buckets = new Map<string, Bucket>();
+
+  constructor(
+    private readonly options: PaceOptions,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /**
+   * Takes a token of the key.
+   * @returns 0 where there was one, else how long it takes until there is, in milliseconds
+   */
+  take(key: string): number {
+    const { burst, refillMs } = this.options;
+    const now = this.now();
+    const bucket = this.buckets.get(key) ?? { left: burst, at: now };
+    const left = Math.min(burst, bucket.left + (now - bucket.at) / refillMs);
+    const waitMs = Math.max(0, (1 - left) * refillMs);
+    this.buckets.delete(key);
+    this.buckets.set(key, { left: waitMs === 0 ? left - 1 : left, at: now });
+    // In the order of their last use, so the first are the first to be full.
+    for (const [old, { at }] of this.buckets) {
+      if (now - at < burst * refillMs) break;
+      this.buckets.delete(old);
+    }
+    return waitMs;
+  }
+}

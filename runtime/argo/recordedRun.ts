@@ -1,0 +1,160 @@
+import type { ChildChange, ChildVerb } from "../children/childWriter";
+import type { Operator } from "../definition/definition";
+import { ApiUnreachableError } from "../kubernetes/errors";
+import type { Manifest } from "../kubernetes/objects";
+import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
+import { RUN_PARAMETERS } from "../pod/layout";
+import { describeChanges, type ReconcileReport } from "../reconcileReport";
+import { clean } from "../status/conditions";
+import {
+  instanceLabel,
+  type Parameter,
+  RECONCILE_TEMPLATE,
+  WORKFLOW_LABELS,
+  WORKFLOWS,
+  workflowTemplateOf,
+} from "./workflows";
+
+/** What a recorded run says that its report does not. */
+export interface RecordedRun {
+  /** The Workflow's name. */
+  readonly name: string;
+  readonly report: ReconcileReport;
+  readonly finishedAt: Date;
+  /** How many runs this one stands for: see `RunRecorder`. @default 1 */
+  readonly runs?: number | undefined;
+}
+
+/** Where, and for how long, a run is recorded. */
+export interface RecordingPlace {
+  readonly namespace: string;
+  /** The Workflow controller's instance id; "" for none. */
+  readonly instanceId: string;
+  /** After how many seconds the Workflow controller deletes it. */
+  readonly keptSeconds: number;
+  /** Whether the Workflow controller has an archive, to which it writes a run before it deletes it. @default false */
+  readonly archive?: boolean | undefined;
+}
+
+/** How much of a message, of a list of changes and of a log a record carries: it is a line of a table, not a file. */
+const LONGEST_MESSAGE = 1024;
+const LONGEST_OUTPUT = 8 * 1024;
+
+/**
+ * Whether a run is recorded. Those that did nothing never are, nor those that found no API server: it is not the
+ * object's story. A success after a failure has changed what is said of the object.
+ */
+export function isRecorded(report: ReconcileReport, policy: Operator["record"]): boolean {
+  const { result, failure, changes, event, attempt, againAfterMs } = report;
+  if (failure) return !(failure.cause instanceof ApiUnreachableError);
+  if (policy === "failures") return false;
+  // Changed meanwhile, or not the leader any more: what had been done until then was done.
+  if (result === "skipped") return changes.length > 0;
+  if (policy === "all") return true;
+  const hasFinalized = event === "finalize" && againAfterMs === undefined;
+  return changes.length > 0 || attempt > 1 || hasFinalized;
+}
+
+/**
+ * A run as a Workflow that has completed already: one POST, which Argo's own views show and its controller does not
+ * touch but for its end (`reconciliationNeeded` and `common.IsDone` of argo-workflows v4.1.2 go by the labels).
+ *
+ * Of the object it carries nothing but namespace, name and uid: a run that somebody resubmits takes spec, labels and
+ * annotations over (`FormulateResubmitWorkflow`), and Argo replaces `{{...}}` in what it runs. The status, where the
+ * messages are, is only shown.
+ */
+export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manifest {
+  const { name, report, finishedAt } = run;
+  const { operator, namespace = "", uid = "" } = report;
+  const phase = report.failure ? "Failed" : "Succeeded";
+  const template = workflowTemplateOf(operator);
+  const told = {
+    phase,
+    startedAt: time(new Date(finishedAt.getTime() - report.durationMs)),
+    finishedAt: time(finishedAt),
+    message: messageOf(report, run.runs),
+    progress: "1/1",
+  };
+  const node = {
+    ...told,
+    id: name,
+    name,
+    displayName: name,
+    type: "Plugin",
+    templateName: RECONCILE_TEMPLATE,
+    templateScope: "local/",
+    outputs: { parameters: outputsOf(report) },
+  };
+  const parameters: Parameter[] = [
+    { name: RUN_PARAMETERS.namespace, value: namespace },
+    { name: RUN_PARAMETERS.name, value: report.name },
+    { name: RUN_PARAMETERS.uid, value: uid },
+  ];
+  return {
+    apiVersion: WORKFLOWS.apiVersion,
+    kind: WORKFLOWS.kind,
+    metadata: {
+      name,
+      namespace: place.namespace,
+      labels: {
+        [WORKFLOW_LABELS.completed]: "true",
+        [WORKFLOW_LABELS.phase]: phase,
+        [WORKFLOW_LABELS.template]: template,
+        ...instanceLabel(place.instanceId),
+        ...(place.archive && { [WORKFLOW_LABELS.archiving]: "Pending" }),
+        [OPERATOR_LABEL]: operator,
+        ...(uid && { [OBJECT_UID_LABEL]: uid }),
+      },
+    },
+    spec: {
+      workflowTemplateRef: { name: template },
+      arguments: { parameters },
+      ttlStrategy: { secondsAfterCompletion: place.keptSeconds },
+    },
+    status: { ...told, nodes: { [name]: node } },
+  };
+}
+
+/** What a run did, in one line: what failed, what was created, patched and pruned. */
+export function messageOf(report: ReconcileReport, runs = 1): string {
+  const { failure, changes, skipped, namespace, event } = report;
+  const done = describeChanges(changes, namespace);
+  const parts = failure
+    ? [`${failure.reason}: ${failure.message}`, done && `before that: ${done}`]
+    : [done || (event === "finalize" ? "finalized" : "nothing to change"), skipped ?? ""];
+  const message = parts.filter((part) => part !== "").join("; ");
+  return clean(runs > 1 ? `${runs} runs: ${message}` : message, LONGEST_MESSAGE);
+}
+
+/** The outputs of a run: the agreed parameters, all of them text. */
+export function outputsOf(report: ReconcileReport): Parameter[] {
+  const { changes, namespace, generation, durationMs, failure, log, event } = report;
+  const changed = (...verbs: ChildVerb[]) =>
+    clean(
+      describeChanges(
+        changes.filter((change: ChildChange) => verbs.includes(change.verb)),
+        namespace,
+      ),
+      LONGEST_OUTPUT,
+    );
+  return [
+    { name: "created", value: changed("created", "recreated") },
+    { name: "patched", value: changed("patched", "adopted") },
+    { name: "pruned", value: changed("deleted") },
+    { name: "event", value: event },
+    { name: "generation", value: generation === undefined ? "" : String(generation) },
+    { name: "durationMs", value: String(Math.round(durationMs)) },
+    { name: "reason", value: failure?.reason ?? "" },
+    { name: "log", value: endOf(log) },
+  ];
+}
+
+/** The end of a log: the error is there. */
+export function endOf(log: string): string {
+  return clean(log.slice(-LONGEST_OUTPUT), LONGEST_OUTPUT);
+}
+
+/** RFC 3339 in seconds, as Kubernetes' own times. */
+function time(date: Date): string {
+  return date.toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -1,0 +1,176 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Controller } from "../controller";
+import type { Operator } from "../definition/definition";
+import type { KubernetesClient } from "../kubernetes/client";
+import { isApiError } from "../kubernetes/errors";
+import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
+import { NotLeadingError } from "../leaderElection";
+import { resultOfError, resultOfReport, resultOfTrial } from "./runResult";
+import { RunTargetError, resourceOf, runTargetOf } from "./runTarget";
+import type { NodeResult } from "./taskSet";
+import { type Task, TaskWatch } from "./taskWatch";
+import { isOver, WORKFLOW_TASK_SETS, WORKFLOWS } from "./workflows";
+
+/** What a {@link Replay} works with. */
+export interface ReplayOptions {
+  readonly client: KubernetesClient;
+  readonly operator: Pick<Operator, "name" | "customResource" | "namespaces">;
+  /** The namespace of the operator's Workflows. */
+  readonly namespace: string;
+  /** The Workflow controller's instance id; "" for none. */
+  readonly instanceId: string;
+  /** Who reconciles, and tries the handler. */
+  readonly engine: Pick<Controller, "isLeading" | "reconcileNow" | "tryHandler">;
+  /** Told why nothing is replayed, not twice in a row for the same reason. */
+  readonly onNotice?: (notice: string) => void;
+  /** How often to look whether Argo Workflows has come, where it is not there. @default 300000, five minutes */
+  readonly lookAgainMs?: number;
+}
+
+/** How far we are with a task. */
+interface Progress {
+  state: "working" | "answered" | "failed";
+  failures: number;
+  /** Not to be tried again before, on the monotonic clock. */
+  notBefore: number;
+}
+
+/** How often it looks for tasks that could not be answered when they came: a leader may have changed, or an API failed. */
+const SWEEP_MS = 1_000;
+const LONGEST_RETRY_MS = 30_000;
+/** Tasks in work at once. Most of them only wait for their turn in the queue; a trial is asked at once. */
+const MOST_AT_ONCE = 16;
+/** The Workflow controller writes to a WorkflowTaskSet as well: so often we wait for the watch to tell what. */
+const MOST_CONFLICTS = 10;
+const CONFLICT_MS = 200;
+
+/**
+ * Makes real what is submitted by the Workflow API: a run of the operator's WorkflowTemplate, or a recorded run that
+ * somebody resubmits. Its one template is a plugin of ours, for which the Workflow controller writes a task into a
+ * WorkflowTaskSet and waits (workflow/controller/taskset.go of argo-workflows v4.1.2, with `disableAgentPodCreation`);
+ * the leader reconciles the object and answers into its status.
+ */
+export class Replay {
+  private readonly watch: TaskWatch;
+  private readonly progress = new WeakMap<Task, Progress>();
+  private readonly working = new Set<Promise<void>>();
+  private sweeper: NodeJS.Timeout | undefined;
+  private stopped = false;
+  private noticed = "";
+
+  constructor(private readonly options: ReplayOptions) {
+    const { client, operator, namespace, instanceId, lookAgainMs } = options;
+    this.watch = new TaskWatch({
+      client,
+      operator: operator.name,
+      namespace,
+      instanceId,
+      lookAgainMs,
+      onTasks: () => this.sweep(),
+      onNotice: (notice) => this.notice(notice),
+    });
+  }
+
+  /** Begins to watch and to answer, whenever the engine leads. */
+  start(): void {
+    if (this.stopped) return;
+    this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
+    this.watch.start();
+  }
+
+  /** Takes no further task, and waits for those in work. To be called before the engine is stopped. */
+  async stop(graceMs = 5_000): Promise<void> {
+    this.stopped = true;
+    clearInterval(this.sweeper);
+    const answered = Promise.all(this.working).then(() => {});
+    await Promise.race([answered, pause(graceMs, undefined, { ref: false })]);
+    await this.watch.stop();
+  }
+
+  private sweep(): void {
+    if (this.stopped || !this.options.engine.isLeading) return;
+    const now = performance.now();
+    for (const task of this.watch.tasks()) {
+      if (this.working.size >= MOST_AT_ONCE) return;
+      const progress = this.progress.get(task) ?? { state: "failed", failures: 0, notBefore: 0 };
+      if (progress.state !== "failed" || progress.notBefore > now) continue;
+      this.progress.set(task, { ...progress, state: "working" });
+      const work = this.work(task, progress.failures).finally(() => {
+        this.working.delete(work);
+        this.sweep();
+      });
+      this.working.add(work);
+    }
+  }
+
+  private async work(task: Task, failures: number): Promise<void> {
+    try {
+      const result = await this.resultOf(task);
+      if (result) await this.answer(task, result);
+      this.progress.set(task, { state: "answered", failures, notBefore: 0 });
+    } catch (error) {
+      const notBefore = performance.now() + Math.min(SWEEP_MS * 2 ** failures, LONGEST_RETRY_MS);
+      this.progress.set(task, { state: "failed", failures: failures + 1, notBefore });
+      // Where we do not lead any more, whoever leads next answers it.
+      if (error instanceof NotLeadingError) return;
+      this.notice(`Workflow ${task.workflow} could not be answered: ${(error as Error).message}`);
+    }
+  }
+
+  /** Does what the task's Workflow asks for; undefined where nobody waits for it any more. */
+  private async resultOf(task: Task): Promise<NodeResult | undefined> {
+    const { client, namespace } = this.options;
+    const workflow = await client.get(WORKFLOWS, { namespace, name: task.workflow });
+    const isAnother = task.workflowUid !== undefined && workflow?.metadata.uid !== task.workflowUid;
+    if (!workflow || isAnother || isOver(workflow)) return undefined;
+    try {
+      return await this.replay(workflow);
+    } catch (error) {
+      if (error instanceof RunTargetError) return resultOfError(error);
+      throw error;
+    }
+  }
+
+  private async replay(workflow: KubernetesObject): Promise<NodeResult> {
+    const { client, operator, engine } = this.options;
+    const target = runTargetOf(workflow, operator);
+    if (target.kind === "trial") return engine.tryHandler(target.object).then(resultOfTrial, resultOfError);
+    const { name, uid } = target;
+    if (uid !== undefined) {
+      const object = await client.get(resourceOf(operator.customResource), name);
+      if (object && object.metadata.uid !== uid) {
+        throw new RunTargetError(
+          `${operator.customResource.kind} ${formatName(name)} is another one than that with uid ${uid}, which is gone. Leave parameter "uid" empty to reconcile whichever there is.`,
+        );
+      }
+    }
+    return resultOfReport(await engine.reconcileNow(name));
+  }
+
+  /**
+   * Answers a task while it waits for that, into the very version of its WorkflowTaskSet that was seen last: the
+   * controller takes over no answer to a task that it has removed, and stumbles over it.
+   */
+  private async answer(task: Task, result: NodeResult): Promise<void> {
+    const { client, namespace, engine } = this.options;
+    const name = { namespace, name: task.workflow };
+    const status = { nodes: { [task.node]: result as unknown as JsonObject } };
+    for (let conflicts = 0; this.watch.isOpen(task); conflicts++) {
+      if (!engine.isLeading) throw new NotLeadingError();
+      try {
+        await client.mergePatch(WORKFLOW_TASK_SETS, name, { metadata: { ...task.seen }, status }, "status");
+        return;
+      } catch (error) {
+        if (isApiError(error, 404)) return;
+        if (!isApiError(error, 409) || conflicts === MOST_CONFLICTS) throw error;
+        await pause(CONFLICT_MS);
+      }
+    }
+  }
+
+  private notice(notice: string): void {
+    if (notice === this.noticed) return;
+    this.noticed = notice;
+    this.options.onNotice?.(notice);
+  }
+}

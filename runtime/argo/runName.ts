@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+
+/** The longest name: Argo makes a label of it when a run is resubmitted, and a label's value has at most 63 characters. */
+const LONGEST_NAME = 63;
+/** 40 bits: two runs of one object and generation that bear the same name are not to be expected. */
+const HASH_LENGTH = 10;
+
+/**
+ * The name of a run's Workflow: the operator, the object and its generation, to be read by people, and a hash that
+ * makes it unique. An object's name may have 253 characters and dots: what is too long is cut, what a label cannot
+ * have becomes a hyphen.
+ *
+ * @param identity what tells this run from every other: two runs that give the same are one
+ */
+export function runName(
+  operator: string,
+  object: { readonly name: string; readonly generation?: number | undefined },
+  identity: readonly unknown[],
+): string {
+  const hash = createHash("sha256")
+    .update(JSON.stringify([operator, object.name, ...identity]))
+    .digest("hex")
+    .slice(0, HASH_LENGTH);
+  const end = object.generation === undefined ? `-${hash}` : `-${object.generation}-${hash}`;
+  return readable(operator, object.name, LONGEST_NAME - end.length) + end;
+}
+
+/** Begins and ends with a letter or a digit, and has nothing but these and hyphens. */
+function readable(operator: string, objectName: string, longest: number): string {
+  return `${operator}-${objectName}`
+    .toLowerCase()
+    .replace(/[^-a-z0-9]/g, "-")
+    .slice(0, longest)
+    .replace(/^-+|-+$/g, "");
+}

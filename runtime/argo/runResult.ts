@@ -1,0 +1,56 @@
+import { ReconcileFailure } from "../failure";
+import { formatName } from "../kubernetes/objects";
+import type { ReconcileReport } from "../reconcileReport";
+import { clean } from "../status/conditions";
+import type { TrialResult } from "../trial";
+import { endOf, messageOf, outputsOf } from "./recordedRun";
+import type { NodeResult } from "./taskSet";
+
+/** The longest answer that is given whole, in characters: a Workflow as a whole must fit into etcd's 1.5 MiB. */
+const LONGEST_ANSWER = 512 * 1024;
+const LONGEST_MESSAGE = 1024;
+
+/** A reconcile as the answer to whoever submitted it. */
+export function resultOfReport(report: ReconcileReport): NodeResult {
+  const { skipped, failure, kind } = report;
+  const outputs = { parameters: outputsOf(report) };
+  if (skipped === "gone") {
+    return { phase: "Failed", message: `${kind} ${formatName(report)} does not exist`, outputs };
+  }
+  return { phase: failure ? "Failed" : "Succeeded", message: messageOf(report), outputs };
+}
+
+/** A trial as the answer to whoever submitted it: what the handler answered, as JSON. */
+export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeResult {
+  const json = JSON.stringify(answer);
+  const cut = json.length > LONGEST_ANSWER;
+  return {
+    phase: "Succeeded",
+    message: cut
+      ? `tried, nothing applied; the answer has ${json.length} characters, of which the first ${LONGEST_ANSWER} are here`
+      : "tried, nothing applied",
+    outputs: {
+      parameters: [
+        { name: "answer", value: clean(json.slice(0, LONGEST_ANSWER), LONGEST_ANSWER) },
+        { name: "durationMs", value: String(Math.round(durationMs)) },
+        { name: "log", value: endOf(log) },
+      ],
+    },
+  };
+}
+
+/** What came in the way of a reconcile or a trial, as the answer to whoever submitted it. */
+export function resultOfError(error: unknown): NodeResult {
+  const failure = error instanceof ReconcileFailure ? error : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    phase: "Failed",
+    message: clean(failure ? `${failure.reason}: ${message}` : message, LONGEST_MESSAGE),
+    outputs: {
+      parameters: [
+        { name: "reason", value: failure?.reason ?? "" },
+        { name: "log", value: endOf(failure?.log ?? "") },
+      ],
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { KubernetesClient } from "../kubernetes/client";
+import { discover, UnknownKindError } from "../kubernetes/discovery";
+import type { KubernetesObject } from "../kubernetes/objects";
+import { Reflector } from "../kubernetes/reflector";
+import { openTasksOf, workflowUidOf } from "./taskSet";
+import { liveSelector, WORKFLOW_TASK_SETS } from "./workflows";
+
+/** A task that waits for our answer. */
+export interface Task {
+  /** The Workflow's name, which is the WorkflowTaskSet's too. */
+  readonly workflow: string;
+  /** The Workflow's uid: another one may take its name. */
+  readonly workflowUid: string | undefined;
+  readonly node: string;
+  /** The WorkflowTaskSet as it was seen last. */
+  seen: { readonly uid: string; readonly resourceVersion: string };
+}
+
+/** What a {@link TaskWatch} watches and whom it tells. */
+export interface TaskWatchOptions {
+  readonly client: KubernetesClient;
+  /** The name of the operator whose tasks are wanted. */
+  readonly operator: string;
+  readonly namespace: string;
+  /** The Workflow controller's instance id; "" for none. */
+  readonly instanceId: string;
+  /** Called when there are new tasks. */
+  readonly onTasks: () => void;
+  /** Told why there is no watch now. */
+  readonly onNotice: (notice: string) => void;
+  /** How often to look whether Argo Workflows has come, where it is not there. @default 300000, five minutes */
+  readonly lookAgainMs?: number | undefined;
+}
+
+const LOOK_AGAIN_MS = 5 * 60_000;
+const RETRY_MS = 30_000;
+
+/**
+ * The tasks of an operator in the WorkflowTaskSets of its namespace that nobody has answered yet. Where the cluster has
+ * no Argo Workflows there are none, and it looks for it again now and then.
+ */
+export class TaskWatch {
+  /** By Workflow and node. A task that is open for as long is the same object. */
+  private readonly open = new Map<string, Task>();
+  private readonly stopping = new AbortController();
+  private reflector: Reflector | undefined;
+
+  constructor(private readonly options: TaskWatchOptions) {}
+
+  /** Begins to watch. */
+  start(): void {
+    void this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.reflector?.stop();
+  }
+
+  /** The open tasks as far as the watch has told. */
+  tasks(): Iterable<Task> {
+    return this.open.values();
+  }
+
+  /** Whether the task still waits for an answer. */
+  isOpen(task: Task): boolean {
+    return this.open.get(keyOf(task)) === task;
+  }
+
+  private async run(): Promise<void> {
+    if (!(await this.findKind())) return;
+    const { client, namespace, instanceId, operator, onNotice } = this.options;
+    let listed: Set<string> | undefined;
+    this.reflector = new Reflector({
+      client,
+      namespace,
+      resource: WORKFLOW_TASK_SETS,
+      labelSelector: liveSelector(instanceId),
+      sink: {
+        listing: () => {
+          listed = new Set();
+        },
+        set: (taskSet) => {
+          listed?.add(taskSet.metadata.name);
+          this.take(taskSet, openTasksOf(taskSet, operator));
+        },
+        listed: () => {
+          const known = listed;
+          listed = undefined;
+          for (const [key, { workflow }] of this.open) if (!known?.has(workflow)) this.open.delete(key);
+        },
+        remove: (taskSet) => this.take(taskSet, []),
+      },
+      onInterruption: (error) => onNotice(`watch of WorkflowTaskSets: ${error.message}`),
+    });
+    // It rejects when it is stopped before the first list.
+    await this.reflector.start().catch(() => {});
+  }
+
+  /** @returns false where it was stopped before the kind was there */
+  private async findKind(): Promise<boolean> {
+    const { client, onNotice, lookAgainMs = LOOK_AGAIN_MS } = this.options;
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        await discover(client, WORKFLOW_TASK_SETS.apiVersion, WORKFLOW_TASK_SETS.kind);
+        return !signal.aborted;
+      } catch (error) {
+        const absent = error instanceof UnknownKindError;
+        if (absent) onNotice("Argo Workflows is not in this cluster: no submitted Workflow is answered");
+        else onNotice(`WorkflowTaskSets: ${(error as Error).message}`);
+        const waitMs = absent ? lookAgainMs : Math.min(lookAgainMs, RETRY_MS);
+        await pause(waitMs, undefined, { signal, ref: false }).catch(() => {});
+      }
+    }
+    return false;
+  }
+
+  /** Takes in which tasks of a WorkflowTaskSet are open now. */
+  private take(taskSet: KubernetesObject, nodes: readonly string[]): void {
+    const { name: workflow, uid, resourceVersion } = taskSet.metadata;
+    const workflowUid = workflowUidOf(taskSet);
+    for (const [key, task] of this.open) {
+      const isOpen = task.workflowUid === workflowUid && nodes.includes(task.node);
+      if (task.workflow === workflow && !isOpen) this.open.delete(key);
+    }
+    for (const node of nodes) {
+      const task: Task = { workflow, workflowUid, node, seen: { uid, resourceVersion } };
+      const known = this.open.get(keyOf(task));
+      if (known) known.seen = task.seen;
+      else this.open.set(keyOf(task), task);
+    }
+    if (nodes.length > 0) this.options.onTasks();
+  }
+}
+
+function keyOf({ workflow, node }: Task): string {
+  return `${workflow}/${node}`;
+}

@@ -1,0 +1,86 @@
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+
+/** Argo Workflows' kinds, as far as the engine speaks with them: it knows Argo only as objects of the API. */
+export const WORKFLOWS: Resource = {
+  apiVersion: "argoproj.io/v1alpha1",
+  kind: "Workflow",
+  plural: "workflows",
+  namespaced: true,
+};
+/** The tasks of one Workflow that somebody else than Argo's own pods is to do. It has the Workflow's name. */
+export const WORKFLOW_TASK_SETS: Resource = {
+  ...WORKFLOWS,
+  kind: "WorkflowTaskSet",
+  plural: "workflowtasksets",
+};
+
+/** Labels of Argo Workflows (workflow/common/common.go of argo-workflows v4.1.2). */
+export const WORKFLOW_LABELS = {
+  /** "true": the controller has nothing to do with it any more. */
+  completed: "workflows.argoproj.io/completed",
+  phase: "workflows.argoproj.io/phase",
+  template: "workflows.argoproj.io/workflow-template",
+  instanceId: "workflows.argoproj.io/controller-instanceid",
+  /** "Pending": the controller is to write it to its archive, and does not delete it before. */
+  archiving: "workflows.argoproj.io/workflow-archiving-status",
+} as const;
+
+/** The one template of a resident operator's WorkflowTemplate. */
+export const RECONCILE_TEMPLATE = "reconcile";
+
+/** The WorkflowTemplate of an operator: it has the operator's name. */
+export function workflowTemplateOf(operator: string): string {
+  return operator;
+}
+
+/**
+ * Selects what has not completed and belongs to the Workflow controller with this instance id; "" is the one that has
+ * none.
+ */
+export function liveSelector(instanceId: string): string {
+  const { completed, instanceId: label } = WORKFLOW_LABELS;
+  return `${completed}!=true,${instanceId === "" ? `!${label}` : `${label}=${instanceId}`}`;
+}
+
+/** The label that gives a Workflow to the controller with this instance id. */
+export function instanceLabel(instanceId: string): Record<string, string> {
+  return instanceId === "" ? {} : { [WORKFLOW_LABELS.instanceId]: instanceId };
+}
+
+/** One parameter of a Workflow's arguments, or of a node's outputs. */
+export interface Parameter {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What a Workflow's `spec` says, as far as the engine reads it. */
+export interface WorkflowSpec {
+  readonly workflowTemplateRef?: { readonly name?: string };
+  readonly arguments?: { readonly parameters?: readonly { name: string; value?: unknown }[] };
+  /** "Terminate" or "Stop": somebody ended it. */
+  readonly shutdown?: string;
+}
+
+/** The `spec` of a Workflow. */
+export function specOf(workflow: KubernetesObject): WorkflowSpec {
+  return (workflow["spec"] ?? {}) as WorkflowSpec;
+}
+
+/** The value of a parameter of a Workflow; "" where it has none: every parameter of our templates has that default. */
+export function parameterOf(workflow: KubernetesObject, name: string): string {
+  const value = specOf(workflow).arguments?.parameters?.find((parameter) => parameter.name === name)?.value;
+  // A number that was written without quotes reaches Argo as text as well (`AnyString`).
+  return value === undefined || value === null ? "" : String(value);
+}
+
+/** Whether a Workflow has ended, or somebody has asked for its end. */
+export function isOver(workflow: KubernetesObject): boolean {
+  const { phase } = (workflow["status"] ?? {}) as { phase?: string };
+  return (
+    workflow.metadata.labels?.[WORKFLOW_LABELS.completed] === "true" ||
+    workflow.metadata.deletionTimestamp !== undefined ||
+    specOf(workflow).shutdown !== undefined ||
+    (phase !== undefined && ["Succeeded", "Failed", "Error"].includes(phase))
+  );
+}

@@ -1,0 +1,59 @@
+import { once } from "node:events";
+import { createServer, type RequestListener, type ServerOptions } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** Where a server listens. */
+export interface ListenAddress {
+  /** @default every address of this machine, of IPv4 and, where there is one, IPv6 */
+  readonly host?: string;
+  /** 0: any free one. */
+  readonly port: number;
+}
+
+/** A plain HTTP server that listens. */
+export interface HttpListener {
+  readonly port: number;
+  /** Lets it keep no process alive by itself. */
+  unref(): void;
+  /** Accepts no further connection. Resolves when the requests that run have been answered, or cut off after 2 s. */
+  close(): Promise<void>;
+}
+
+/** Somebody who sends his request slowly must not hold up the end. */
+const CLOSE_GRACE_MS = 2_000;
+
+/**
+ * Listens for HTTP.
+ * @throws Error where the address cannot be had
+ */
+export async function listen(
+  { host, port }: ListenAddress,
+  onRequest: RequestListener,
+  options: ServerOptions = {},
+): Promise<HttpListener> {
+  let closing = false;
+  const server = createServer(options, (request, response) => {
+    // A kept-alive connection would hold a server open that closes.
+    response.once("close", () => {
+      if (closing) setImmediate(() => server.closeIdleConnections());
+    });
+    onRequest(request, response);
+  });
+  server.listen(port, host);
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    unref: () => void server.unref(),
+    close: () => {
+      closing = true;
+      return new Promise((resolve) => {
+        const cutOff = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
+        server.close(() => {
+          clearTimeout(cutOff);
+          resolve();
+        });
+        server.closeIdleConnections();
+      });
+    },
+  };
+}

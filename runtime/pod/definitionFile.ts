@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { Operator } from "../definition/definition";
+import { OperatorError } from "../definition/operatorError";
+import { isRecord } from "../definition/shape";
+import { POD_LAYOUT } from "./layout";
+
+/** The file's name, in the folder {@link POD_LAYOUT} calls "definition". */
+export const DEFINITION_FILE = "operator.json";
+
+/**
+ * What the runner reads: the operator without what is of no use there, so that a change of it rolls no runner out. The
+ * folder is the author's, and of the CRD all that the engine needs is in `customResource`.
+ */
+export function definitionFileContent({ folder: _folder, crd: _crd, ...operator }: Operator): string {
+  return JSON.stringify(operator);
+}
+
+/** What the engine cannot do without, and what each must be. */
+const NEEDED = {
+  name: "a text",
+  handler: "an object",
+  children: "a list",
+  customResource: "an object",
+  concurrency: "a number",
+  timeoutSeconds: "a number",
+  resyncSeconds: "a number",
+  rules: "a list",
+} as const;
+
+/**
+ * Reads the operator that this runner runs.
+ * @param folder where operator.json is
+ * @throws OperatorError where the file is not there, or not what {@link definitionFileContent} gives
+ */
+export function readDefinitionFile(folder: string): Operator {
+  const file = path.join(folder, DEFINITION_FILE);
+  const definition = parse(file);
+  const wrong = Object.entries(NEEDED).filter(([field, kind]) => kindOf(definition[field]) !== kind);
+  if (wrong.length > 0)
+    throw new OperatorError(wrong.map(([field, kind]) => complain(file, `${field} is not ${kind}`)));
+  return { ...(definition as unknown as Operator), folder: POD_LAYOUT.handler, crd: {} };
+}
+
+function parse(file: string): Record<string, unknown> {
+  try {
+    const content: unknown = JSON.parse(readFileSync(file, "utf8"));
+    if (isRecord(content)) return content;
+  } catch (error) {
+    throw new OperatorError([complain(file, (error as Error).message)]);
+  }
+  throw new OperatorError([complain(file, "it is not an object")]);
+}
+
+function complain(file: string, complaint: string): string {
+  return `${file}: ${complaint}. Deploy the operator again: the file is made from its definition.`;
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  if (isRecord(value)) return "an object";
+  return typeof value === "string" ? "a text" : `a ${typeof value}`;
+}

@@ -1,0 +1,43 @@
+import { type EngineCommand, RUNNER_ENVIRONMENT } from "./layout";
+
+/** What the manifests tell a runner: see {@link RUNNER_ENVIRONMENT}. */
+export type RunnerEnvironment = Readonly<Record<Variable, string>>;
+
+type Variable = keyof typeof RUNNER_ENVIRONMENT;
+
+/** The variables that each command needs. The others are "" where they are not set. */
+const NEEDED: Readonly<Record<EngineCommand, readonly Variable[]>> = {
+  resident: ["namespace", "pod", "address", "instanceId", "runsKept", "failedRunsKept"],
+  run: ["namespace", "pod", "instanceId", "workflow"],
+  resync: ["namespace", "pod", "instanceId", "workflow"],
+};
+/** "" is an answer: there is none. */
+const MAY_BE_EMPTY: readonly Variable[] = ["instanceId"];
+
+/**
+ * Reads what the manifests tell the runner.
+ * @throws Error that names every variable which is missing
+ */
+export function readEnvironment(
+  command: EngineCommand,
+  env: Readonly<Record<string, string | undefined>>,
+): RunnerEnvironment {
+  const missing = NEEDED[command].filter((variable) => {
+    const value = env[RUNNER_ENVIRONMENT[variable]];
+    return value === undefined || (value === "" && !MAY_BE_EMPTY.includes(variable));
+  });
+  if (missing.length > 0) {
+    const names = missing.map((variable) => RUNNER_ENVIRONMENT[variable]).join(", ");
+    throw new Error(`environment: ${names} must be set for "${command}". The operator's manifests do so.`);
+  }
+  const read = (variable: Variable) => env[RUNNER_ENVIRONMENT[variable]] ?? "";
+  return {
+    namespace: read("namespace"),
+    pod: read("pod"),
+    address: read("address"),
+    instanceId: read("instanceId"),
+    workflow: read("workflow"),
+    runsKept: read("runsKept"),
+    failedRunsKept: read("failedRunsKept"),
+  };
+}

@@ -1,0 +1,51 @@
+import { Agent, request } from "node:http";
+import type { ObjectName } from "../kubernetes/objects";
+import { FORWARDED_HEADER, HINT_PATH } from "./hintServer";
+
+/** Who passes a hint on, and to where. */
+export interface HintTarget {
+  /** The leader's address, of IPv4 or IPv6. */
+  readonly address: string;
+  readonly port: number;
+  /** The pod that passes it on. */
+  readonly from: string;
+}
+
+/** Less than what a Sensor waits for our answer. */
+const TIMEOUT_MS = 2_000;
+
+/** A connection for each: one that is kept alive may be closed just when it is used, and a hint come back for nothing. */
+const AGENT = new Agent({ keepAlive: false, maxSockets: 64 });
+
+/**
+ * Passes a hint on to the leader.
+ * @returns whether the leader has taken it; never throws
+ */
+export function forwardHint(name: ObjectName, { address, port, from }: HintTarget): Promise<boolean> {
+  return new Promise((resolve) => {
+    const body = JSON.stringify(name);
+    const outgoing = request(
+      {
+        agent: AGENT,
+        host: address,
+        port,
+        path: HINT_PATH,
+        method: "POST",
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        headers: {
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(body),
+          [FORWARDED_HEADER]: from,
+        },
+      },
+      (response) => {
+        response.resume();
+        // The rest of an answer that has begun tells nothing more.
+        response.on("error", () => {});
+        resolve(response.statusCode === 204);
+      },
+    );
+    outgoing.on("error", () => resolve(false));
+    outgoing.end(body);
+  });
+}

@@ -1,0 +1,96 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Operator } from "../definition/definition";
+import { type HttpListener, type ListenAddress, listen } from "../http/listen";
+import type { ObjectName } from "../kubernetes/objects";
+import type { HintResult } from "../metrics";
+import { HintError, parseHint } from "./hint";
+
+/** What a hint server does with what it gets. */
+export interface HintServerOptions extends ListenAddress {
+  readonly operator: Pick<Operator, "customResource" | "namespaces">;
+  /**
+   * Takes a hint.
+   * @param forwarded whether another replica has passed it on: it must not be passed on again
+   */
+  readonly take: (name: ObjectName, forwarded: boolean) => HintResult | Promise<HintResult>;
+  /** Told of each request that was answered, but for those to another path or with another method. */
+  readonly onResult: (result: HintResult) => void;
+}
+
+/** Where hints go. */
+export const HINT_PATH = "/events";
+/** Says that another replica has passed the hint on, and which. */
+export const FORWARDED_HEADER = "argosy-forwarded-by";
+
+/** A hint is two names; whatever else a Sensor may put beside them, it needs no more. */
+const MOST_BYTES = 64 * 1024;
+
+const LIMITS = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 5_000,
+  // Longer than Go's clients keep an idle connection (net/http, DefaultTransport: 90 s): the one that closes it is the
+  // one that sends, so that no hint meets a connection which is just being closed.
+  keepAliveTimeout: 120_000,
+};
+
+/**
+ * Answers a hint, `POST /events`, with 204 and no body once its object is going to be reconciled, here or by the leader:
+ * a body would cost the Sensor a connection each time, since it reads none (argo-events, pkg/sensors/triggers/http).
+ * Anything else is answered so that the Sensor tries again where that may help: 503 where too many wait or none leads,
+ * 400, 404, 405, 413 where it does not.
+ * @throws Error where the address cannot be had
+ */
+export function startHintServer(options: HintServerOptions): Promise<HttpListener> {
+  return listen(options, (request, response) => void answer(request, response, options), LIMITS);
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { operator, take, onResult }: HintServerOptions,
+): Promise<void> {
+  if (request.url !== HINT_PATH) return refuse(response, 404, `there is only ${HINT_PATH}`);
+  if (request.method !== "POST") {
+    response.setHeader("allow", "POST");
+    return refuse(response, 405, "a hint is a POST");
+  }
+  try {
+    const body = await readBody(request);
+    if (body === undefined) {
+      onResult("invalid");
+      return refuse(response, 413, `a hint has at most ${MOST_BYTES} bytes`);
+    }
+    const result = await take(parseHint(body, operator), request.headers[FORWARDED_HEADER] !== undefined);
+    onResult(result);
+    if (result === "full") return refuse(response, 503, "too many objects wait");
+    if (result === "leaderless") return refuse(response, 503, "no leader takes it");
+    response.writeHead(204).end();
+  } catch (error) {
+    if (error instanceof HintError) {
+      onResult("invalid");
+      return refuse(response, 400, error.message);
+    }
+    // Whoever sent it has gone before its end.
+    if (!response.headersSent) refuse(response, 500, (error as Error).message);
+  }
+}
+
+/** The body; undefined where it is too long. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  if (Number(request.headers["content-length"]) > MOST_BYTES) return undefined;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function refuse(response: ServerResponse, code: number, why: string): void {
+  // What was not read of the body is not read any more.
+  const headers = { "content-type": "text/plain", ...(code === 413 && { connection: "close" }) };
+  response.writeHead(code, headers).end(`${why}\n`);
+}

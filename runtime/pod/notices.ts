@@ -1,0 +1,17 @@
+/** How long an equal notice is not told again, in milliseconds. */
+const REPEATED_AFTER_MS = 60_000;
+
+/**
+ * Tells of what goes on and on, such as a watch of a kind that has gone, once a minute and not at each try.
+ * @param tell told of every notice but one that is equal to the last one and came within a minute of it
+ */
+export function withoutRepeats(tell: (notice: string) => void): (notice: string) => void {
+  let last = "";
+  let toldAt = Number.NEGATIVE_INFINITY;
+  return (notice) => {
+    if (notice === last && performance.now() - toldAt < REPEATED_AFTER_MS) return;
+    last = notice;
+    toldAt = performance.now();
+    tell(notice);
+  };
+}

@@ -1,0 +1,42 @@
+import type { ListenAddress } from "../http/listen";
+import { POD_LAYOUT, RUNNER_PORTS } from "./layout";
+
+/** What a runner takes for granted in a pod. Several of them on one machine, in a test, need other values. */
+export interface PodSettings {
+  /** What comes before every path of {@link POD_LAYOUT}. @default "" */
+  readonly root: string;
+  /** The address to listen on. @default every address of the pod */
+  readonly host?: string;
+  /** @default {@link RUNNER_PORTS} */
+  readonly ports: { readonly hints: number; readonly metrics: number };
+  /** How long a lease holds without renewal, in seconds. @default 15 */
+  readonly leaseSeconds: number;
+  /** How long the event of a change may take before it counts as lost, in milliseconds. @default 30000 */
+  readonly announcedWithinMs: number;
+}
+
+/** The environment variable by which a test gives other settings, as JSON. No manifest sets it. */
+export const SETTINGS_VARIABLE = "ARGOSY_TEST_POD";
+
+const IN_A_POD: PodSettings = {
+  root: "",
+  ports: RUNNER_PORTS,
+  leaseSeconds: 15,
+  announcedWithinMs: 30_000,
+};
+
+/** The settings of this process. */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): PodSettings {
+  const given = env[SETTINGS_VARIABLE];
+  return given === undefined ? IN_A_POD : { ...IN_A_POD, ...(JSON.parse(given) as Partial<PodSettings>) };
+}
+
+/** Where something of the pod is. */
+export function pathOf({ root }: Pick<PodSettings, "root">, what: keyof typeof POD_LAYOUT): string {
+  return root + POD_LAYOUT[what];
+}
+
+/** The address of one of the runner's servers. */
+export function addressOf({ host, ports }: PodSettings, server: keyof PodSettings["ports"]): ListenAddress {
+  return { port: ports[server], ...(host !== undefined && { host }) };
+}

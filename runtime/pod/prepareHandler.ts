@@ -1,0 +1,37 @@
+import { handlerAccountOf, keepHandlerToken } from "./handlerToken";
+import type { PipeTransport } from "./pipeTransport";
+import type { Pod } from "./pod";
+import { pathOf } from "./podSettings";
+
+/** After so long without the handler's container, whose image may take long to be pulled, the log says so. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * Resolves when a handler can be started: its container is there, and its token, where it has one, which is renewed from
+ * then on until the pod is to end. Who reconciles before that sees every object fail.
+ * @throws AbortError where the pod is to end before
+ */
+export async function prepareHandler(pod: Pod, transport: Pick<PipeTransport, "ready">): Promise<void> {
+  await handlerThere(pod, transport);
+  const { operator, environment, settings, connection, log, stopping } = pod;
+  if (operator.rules.length === 0) return;
+  await keepHandlerToken({
+    connection,
+    namespace: environment.namespace,
+    account: handlerAccountOf(operator.name),
+    folder: pathOf(settings, "handlerToken"),
+    signal: stopping,
+    onError: (error) => log("error", `the handler's token: ${error.message}`),
+  });
+}
+
+async function handlerThere({ log, stopping }: Pod, transport: Pick<PipeTransport, "ready">): Promise<void> {
+  for (;;) {
+    stopping.throwIfAborted();
+    try {
+      return await transport.ready(PATIENCE_MS);
+    } catch (error) {
+      if (!stopping.aborted) log("warn", (error as Error).message);
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { rmSync } from "node:fs";
+import type { Socket } from "node:net";
+import { openNamedPipe } from "./namedPipe";
+
+/** Receives what comes out of a process. */
+export interface ProcessOutput {
+  output(chunk: Buffer): void;
+  log(chunk: Buffer): void;
+  /** Both have ended: nothing more will come. */
+  ended(): void;
+}
+
+/** Our ends of one process's standard streams. */
+export class ProcessPipes {
+  private readonly input: Socket;
+  private readonly outputs: Socket[] = [];
+  private open = 2;
+
+  /**
+   * @param name path of its pipes without their ".in", ".out" and ".err"
+   * @throws NodeJS.ErrnoException where one cannot be opened; the others are closed
+   */
+  constructor(
+    private readonly name: string,
+    receiver: ProcessOutput,
+  ) {
+    try {
+      this.read("out", (chunk) => receiver.output(chunk), receiver);
+      this.read("err", (chunk) => receiver.log(chunk), receiver);
+      this.input = openNamedPipe(`${name}.in`, "feed");
+    } catch (error) {
+      for (const output of this.outputs) output.destroy();
+      throw error;
+    }
+  }
+
+  /** Whether both outputs have ended. */
+  get ended(): boolean {
+    return this.open === 0;
+  }
+
+  write(text: string): void {
+    if (this.input.writable) this.input.write(text);
+  }
+
+  /** Ends its input, after what was written. Only once the process has it open: what nobody holds is lost. */
+  end(): void {
+    this.input.end();
+  }
+
+  /** Removes their names. Who has them open keeps them. */
+  unlink(): void {
+    for (const pipe of ["in", "out", "err"]) rmSync(`${this.name}.${pipe}`, { force: true });
+  }
+
+  destroy(): void {
+    for (const socket of [this.input, ...this.outputs]) socket.destroy();
+  }
+
+  private read(pipe: "out" | "err", receive: (chunk: Buffer) => void, receiver: ProcessOutput): void {
+    const output = openNamedPipe(`${this.name}.${pipe}`, "read");
+    this.outputs.push(output);
+    output.on("data", receive);
+    output.on("close", () => {
+      this.open--;
+      if (this.open === 0) receiver.ended();
+    });
+  }
+}

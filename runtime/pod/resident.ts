@@ -1,0 +1,96 @@
+import { once } from "node:events";
+import { Replay } from "../argo/replay";
+import { RunRecorder } from "../argo/runRecorder";
+import { Controller } from "../controller";
+import { KubernetesClient } from "../kubernetes/client";
+import { Announcements } from "./announcements";
+import { identityOf } from "./identity";
+import { logReport } from "./logLine";
+import { withoutRepeats } from "./notices";
+import { PipeTransport } from "./pipeTransport";
+import type { Pod } from "./pod";
+import { pathOf } from "./podSettings";
+import { prepareHandler } from "./prepareHandler";
+import { startServers } from "./servers";
+
+/**
+ * The longest that running reconciles are waited for when the pod is to end, in seconds. A roll-out waits as long: until
+ * then nobody else leads.
+ */
+const LONGEST_WAIT_SECONDS = 105;
+/** How long what was asked for by Workflows, and what tells of runs, may take then. */
+const RUNS_GRACE_MS = 2_000;
+
+/**
+ * Reconciles until the pod is to end. It is ready before its kinds are there: `pulumi up` makes the CRD last.
+ * @throws Error where a port cannot be had
+ */
+export async function resident(pod: Pod): Promise<number> {
+  const { operator, environment, settings, connection, log, stopping } = pod;
+  const { namespace, instanceId } = environment;
+  const kept = { successes: Number(environment.runsKept), failures: Number(environment.failedRunsKept) };
+  const onNotice = withoutRepeats((notice) => log("info", notice));
+  const client = new KubernetesClient(connection);
+  const transport = new PipeTransport({ life: "resident", folder: pathOf(settings, "pipes") });
+  const recorder = new RunRecorder({
+    client,
+    namespace,
+    instanceId,
+    policy: operator.record,
+    kept,
+    onNotice,
+  });
+  const announcements = new Announcements({
+    withinMs: settings.announcedWithinMs,
+    // A standby gets no hints: of what changed before its term, it knows nothing.
+    onMissing: (changes) => controller.isLeading && controller.metrics.changesUnannounced(changes),
+  });
+  const controller = new Controller({
+    operator,
+    connection,
+    transport,
+    namespace,
+    identity: identityOf(environment),
+    instance: environment.pod,
+    leaseSeconds: settings.leaseSeconds,
+    awaitKinds: true,
+    onChange: (name) => controller.isLeading && announcements.changed(name),
+    onGone: (name) => announcements.gone(name),
+    runName: (report) => recorder.nameOf(report),
+    onReport: (report) => {
+      logReport(log, report);
+      recorder.record(report);
+    },
+    onNotice,
+  });
+  controller.metrics.observeRecording(() => recorder.figures);
+  const replay = new Replay({ client, operator, namespace, instanceId, engine: controller, onNotice });
+  const servers = await startServers(pod, { controller, announcements, transport });
+  log("info", "started");
+
+  const begin = async () => {
+    // It must not lead before.
+    await prepareHandler(pod, transport);
+    await controller.start();
+    replay.start();
+    log("info", "watching");
+  };
+  // Begun, it goes on until the end. What fails because of the end is no failure.
+  await Promise.race([aborted(stopping), begin().then(() => aborted(stopping))]);
+
+  log("info", "stopping");
+  await servers.hints.close();
+  announcements.stop();
+  await replay.stop(RUNS_GRACE_MS);
+  await controller.stop(Math.min(operator.timeoutSeconds, LONGEST_WAIT_SECONDS) * 1000);
+  await recorder.stop(RUNS_GRACE_MS);
+  client.close();
+  await transport.close();
+  await servers.telemetry.close();
+  log("info", "stopped");
+  return 0;
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
+}

@@ -1,0 +1,31 @@
+import { KubernetesClient } from "../kubernetes/client";
+import type { Pod } from "./pod";
+import { resyncOnce } from "./resyncOnce";
+
+/**
+ * Submits a run for every object of the operator, and ends.
+ * @returns 1 where some could not be submitted
+ */
+export async function resync(pod: Pod): Promise<number> {
+  const { operator, environment, connection, log, stopping } = pod;
+  const { namespace, instanceId } = environment;
+  const client = new KubernetesClient(connection);
+  try {
+    const result = await resyncOnce({
+      operator,
+      client,
+      namespace,
+      instanceId,
+      signal: stopping,
+      onError: (object, error) => log("error", error.message, { object }),
+    });
+    const { submitted, running, left, failed } = result;
+    log(
+      failed > 0 ? "error" : "info",
+      `${submitted} runs submitted, ${running} objects had one, ${left} are left for the next resync, ${failed} failed`,
+    );
+    return failed > 0 ? 1 : 0;
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { runName } from "../argo/runName";
+import { resourceOf } from "../argo/runTarget";
+import {
+  instanceLabel,
+  isOver,
+  liveSelector,
+  parameterOf,
+  specOf,
+  WORKFLOWS,
+  workflowTemplateOf,
+} from "../argo/workflows";
+import type { Operator } from "../definition/definition";
+import type { KubernetesClient } from "../kubernetes/client";
+import { formatName, type KubernetesObject, type Manifest, type ObjectName } from "../kubernetes/objects";
+import {
+  annotated,
+  fieldManagerOf,
+  finalizerOf,
+  OBJECT_UID_LABEL,
+  OPERATOR_LABEL,
+  PAUSED_ANNOTATION,
+} from "../names";
+import { keyOf } from "../objectKey";
+import { RUN_PARAMETERS } from "./layout";
+
+/** What a resync works with. */
+export interface ResyncOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The namespace of the operator's Workflows. */
+  readonly namespace: string;
+  /** The Workflow controller's instance id; "" for none. */
+  readonly instanceId: string;
+  /** Told of each run that could not be submitted; the others are all the same. */
+  readonly onError?: (object: string, error: Error) => void;
+  /** For how long runs are submitted, in milliseconds. @default 240000 */
+  readonly withinMs?: number;
+  /** How often it looks whether runs have ended, in milliseconds. @default 2000 */
+  readonly lookMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What became of the operator's objects. */
+export interface ResyncResult {
+  /** Runs submitted. */
+  readonly submitted: number;
+  /** Objects that had a run already. */
+  readonly running: number;
+  /** Objects whose turn did not come. */
+  readonly left: number;
+  /** Runs that could not be submitted. */
+  readonly failed: number;
+}
+
+/** An object that needs a run. */
+interface Candidate extends ObjectName {
+  readonly uid: string;
+  /** Something of it is known to be undone: its turn comes before the others'. */
+  readonly urgent: boolean;
+}
+
+/** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/resync.ts. */
+const WITHIN_MS = 240_000;
+const LOOK_MS = 2_000;
+
+/**
+ * Submits a run for every object of the operator that has none going on: drift shows only to who looks. Those that are
+ * being deleted, were never reconciled or have changed since come first, the others in no order, so that no one is always the last.
+ *
+ * Never more than `concurrency` runs of the operator go on at once, whoever submitted them: thousands of objects make no
+ * flood of pods. What does not get its turn within `withinMs` is left to the next resync.
+ *
+ * @throws ApiError, ApiUnreachableError where objects or runs cannot be listed
+ */
+export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> {
+  const { operator, client, withinMs = WITHIN_MS, lookMs = LOOK_MS, signal } = options;
+  const until = performance.now() + withinMs;
+  const candidates = inOrder(await listCandidates(client, operator));
+  let live = await liveRuns(options);
+  const waiting = candidates.filter((candidate) => !live.objects.has(keyOf(candidate)));
+  const running = candidates.length - waiting.length;
+  let [submitted, failed] = [0, 0];
+  while (waiting.length > 0 && !signal?.aborted) {
+    const room = Math.max(0, operator.concurrency - live.count);
+    for (const candidate of waiting.splice(0, room)) {
+      // An event has been quicker.
+      if (live.objects.has(keyOf(candidate))) continue;
+      try {
+        await client.create(WORKFLOWS, runOf(candidate, options));
+        submitted++;
+      } catch (error) {
+        failed++;
+        options.onError?.(formatName(candidate), error as Error);
+      }
+    }
+    if (waiting.length === 0 || performance.now() + lookMs > until) break;
+    await pause(lookMs, undefined, { ...(signal && { signal }) }).catch(() => {});
+    live = await liveRuns(options);
+  }
+  return { submitted, running, left: waiting.length, failed };
+}
+
+/** Every object that a run could do something about. Metadata says enough, and an object may be large. */
+async function listCandidates(client: KubernetesClient, operator: Operator): Promise<Candidate[]> {
+  const candidates: Candidate[] = [];
+  const scopes =
+    operator.namespaces === "all" || !operator.customResource.namespaced ? [undefined] : operator.namespaces;
+  for (const namespace of scopes) {
+    const selection = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
+    await client.list(resourceOf(operator.customResource), selection, (items) => {
+      candidates.push(...items.flatMap((object) => candidateOf(object, operator.name) ?? []));
+    });
+  }
+  return candidates;
+}
+
+function candidateOf({ metadata }: KubernetesObject, operator: string): Candidate | undefined {
+  const { namespace, name, uid, deletionTimestamp, finalizers = [] } = metadata;
+  if (annotated(metadata, PAUSED_ANNOTATION)) return undefined;
+  if (deletionTimestamp && !finalizers.includes(finalizerOf(operator))) return undefined;
+  return { namespace, name, uid, urgent: deletionTimestamp !== undefined || isUnseen(metadata, operator) };
+}
+
+/** Whether somebody has written to the object since we wrote its status last, as far as `managedFields` tells. */
+function isUnseen({ managedFields = [] }: KubernetesObject["metadata"], operator: string): boolean {
+  const manager = fieldManagerOf(operator);
+  const ours = managedFields.find((entry) => entry.manager === manager && entry.subresource === "status");
+  const theirs = managedFields.filter((entry) => entry.manager !== manager && !entry.subresource);
+  // RFC 3339 in UTC sorts as text.
+  return !ours?.time || theirs.some(({ time = "" }) => time > (ours.time ?? ""));
+}
+
+function inOrder(candidates: readonly Candidate[]): Candidate[] {
+  const shuffled = candidates.map((candidate) => ({
+    candidate,
+    at: Math.random() - Number(candidate.urgent),
+  }));
+  return shuffled.sort((a, b) => a.at - b.at).map(({ candidate }) => candidate);
+}
+
+/** The operator's runs that have not ended, and the objects that they are about. */
+async function liveRuns({ client, operator, namespace, instanceId }: ResyncOptions) {
+  const template = workflowTemplateOf(operator.name);
+  const objects = new Set<string>();
+  let count = 0;
+  await client.list(WORKFLOWS, { namespace, labelSelector: liveSelector(instanceId) }, (workflows) => {
+    for (const workflow of workflows) {
+      if (specOf(workflow).workflowTemplateRef?.name !== template || isOver(workflow)) continue;
+      count++;
+      const name = parameterOf(workflow, RUN_PARAMETERS.name);
+      const namespace = parameterOf(workflow, RUN_PARAMETERS.namespace) || undefined;
+      objects.add(keyOf({ namespace, name }));
+    }
+  });
+  return { objects, count };
+}
+
+function runOf(object: Candidate, { operator, namespace, instanceId }: ResyncOptions): Manifest {
+  return {
+    apiVersion: WORKFLOWS.apiVersion,
+    kind: WORKFLOWS.kind,
+    metadata: {
+      name: runName(operator.name, object, [randomUUID()]),
+      namespace,
+      labels: {
+        ...instanceLabel(instanceId),
+        [OPERATOR_LABEL]: operator.name,
+        [OBJECT_UID_LABEL]: object.uid,
+      },
+    },
+    spec: {
+      workflowTemplateRef: { name: workflowTemplateOf(operator.name) },
+      arguments: {
+        parameters: [
+          { name: RUN_PARAMETERS.namespace, value: object.namespace ?? "" },
+          { name: RUN_PARAMETERS.name, value: object.name },
+          { name: RUN_PARAMETERS.uid, value: object.uid },
+        ],
+      },
+    },
+  };
+}

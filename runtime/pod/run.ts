@@ -1,0 +1,45 @@
+import { writeFileSync } from "node:fs";
+import { KubernetesClient } from "../kubernetes/client";
+import { ANSWER_FILE } from "./layout";
+import { logReport } from "./logLine";
+import { PipeTransport } from "./pipeTransport";
+import type { Pod } from "./pod";
+import { pathOf } from "./podSettings";
+import { prepareHandler } from "./prepareHandler";
+import { runOnce } from "./runOnce";
+
+/**
+ * Reconciles the one object that the pod's Workflow names, and ends; with it the handler's container, so that the pod
+ * does.
+ * @returns 1 where the run failed, for Argo to show
+ * @throws AbortError where the pod is to end before it has begun; ApiError, ApiUnreachableError where its handler's
+ *   token cannot be had
+ */
+export async function run(pod: Pod): Promise<number> {
+  const { operator, environment, settings, connection, log, stopping } = pod;
+  const { namespace, workflow, pod: instance } = environment;
+  const transport = new PipeTransport({ life: "run", folder: pathOf(settings, "pipes") });
+  const client = new KubernetesClient(connection);
+  try {
+    await prepareHandler(pod, transport);
+    const { exitCode, message, answer } = await runOnce({
+      operator,
+      client,
+      transport,
+      namespace,
+      workflow,
+      instance,
+      signal: stopping,
+      onReport: (report) => logReport(log, report),
+    });
+    if (answer !== undefined) {
+      writeFileSync(`${settings.root}${ANSWER_FILE}`, answer);
+      process.stdout.write(`${answer}\n`);
+    }
+    log(exitCode === 0 ? "info" : "error", message);
+    return exitCode;
+  } finally {
+    client.close();
+    await transport.close();
+  }
+}

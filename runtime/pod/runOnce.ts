@@ -1,0 +1,196 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { isRecorded, messageOf } from "../argo/recordedRun";
+import { resultOfError } from "../argo/runResult";
+import { runTargetOf } from "../argo/runTarget";
+import { WORKFLOWS } from "../argo/workflows";
+import type { Operator } from "../definition/definition";
+import { HandlerPool } from "../handler/handlerPool";
+import type { HandlerTransport } from "../handler/handlerTransport";
+import type { KubernetesClient } from "../kubernetes/client";
+import { discover } from "../kubernetes/discovery";
+import { ApiUnreachableError } from "../kubernetes/errors";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import type { ReconcileReport } from "../reconcileReport";
+import { tryHandler } from "../trial";
+import { OneObject } from "./oneObject";
+
+/** What a run in a pod of its own works with. */
+export interface RunOnceOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  readonly transport: HandlerTransport;
+  /** The Workflow that this pod belongs to: its parameters say what is to be done. */
+  readonly namespace: string;
+  readonly workflow: string;
+  /** The pod's name. */
+  readonly instance: string;
+  /** Called after each reconcile. */
+  readonly onReport?: (report: ReconcileReport) => void;
+  /**
+   * For how long a run stays with its object while something is about to come, in milliseconds: children that get
+   * ready, a wish of the handler to be asked again, an API server that is away. @default 30000
+   */
+  readonly patienceMs?: number;
+  /** Aborts the wait for such things. A reconcile that runs comes to its end. */
+  readonly signal?: AbortSignal;
+}
+
+/** How a run ended. */
+export interface RunOutcome {
+  /** 0, or 1 where it failed: Argo then shows the pod, the node and the Workflow as failed. */
+  readonly exitCode: 0 | 1;
+  /** The last word of the log. */
+  readonly message: string;
+  /** What the handler answered where it was only tried, as JSON. */
+  readonly answer?: string;
+}
+
+const PATIENCE_MS = 30_000;
+/** How often a run looks whether the children have become ready, or the object has changed. */
+const LOOK_MS = 1_000;
+/** What is due at once must not become a busy loop. */
+const SOON_MS = 100;
+
+/**
+ * Does what the pod's Workflow asks for: reconciles the one object that it names with the same code as a resident
+ * runner, or tries the handler on an example.
+ *
+ * `requeueAfterSeconds` is honoured where that time falls within the run's patience; what is to come later is left to the
+ * next resync, which makes a run for every object.
+ */
+export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
+  const { operator, client, transport, namespace, workflow: name } = options;
+  const pool = new HandlerPool({ transport, timeoutMs: operator.timeoutSeconds * 1000 });
+  try {
+    const workflow = await client.get(WORKFLOWS, { namespace, name });
+    if (!workflow) return failed(`there is no Workflow ${name} in namespace ${namespace}`);
+    const target = runTargetOf(workflow, operator);
+    const { group, version, kind } = operator.customResource;
+    const [resource, ...childResources] = await Promise.all([
+      discover(client, `${group}/${version}`, kind),
+      ...operator.children.map((child) => discover(client, child.apiVersion, child.kind)),
+    ]);
+    if (target.kind === "trial") {
+      const { answer } = await tryHandler({ operator, childResources, pool }, target.object);
+      return { exitCode: 0, message: "tried, nothing applied", answer: JSON.stringify(answer) };
+    }
+    const object = new OneObject({
+      operator,
+      resource,
+      childResources,
+      client,
+      pool,
+      name: target.name,
+      instance: options.instance,
+      // As in a resident runner, the status names a run that did something; every other leaves it as it is.
+      runName: (report) => (isRecorded(report, "changes") ? name : undefined),
+    });
+    try {
+      return await new Run(object, target.name, target.uid, options).finish();
+    } finally {
+      await object.close();
+    }
+  } catch (error) {
+    return failed(resultOfError(error).message);
+  } finally {
+    await pool.close();
+  }
+}
+
+/** One object's way through a run. */
+class Run {
+  private readonly until: number;
+  private attempt = 1;
+
+  constructor(
+    private readonly object: OneObject,
+    private readonly name: ObjectName,
+    private readonly uid: string | undefined,
+    private readonly options: RunOnceOptions,
+  ) {
+    this.until = performance.now() + (options.patienceMs ?? PATIENCE_MS);
+  }
+
+  /** Reconciles until nothing is to be expected soon. */
+  async finish(): Promise<RunOutcome> {
+    for (;;) {
+      const found = await this.retried(() => this.object.read());
+      const what = `${this.options.operator.customResource.kind} ${formatName(this.name)}`;
+      if (!found) return done(`nothing to do: ${what} is gone`);
+      if (this.uid !== undefined && this.uid !== found.metadata.uid) {
+        return done(`nothing to do: ${what} is another one by now`);
+      }
+      const report = await this.retried(() => this.object.reconcile(found, this.attempt));
+      this.options.onReport?.(report);
+      const outcome = outcomeOf(report);
+      if (!(await this.comesAgain(report, found))) return outcome;
+      if (report.failure) this.attempt++;
+    }
+  }
+
+  /** Waits for what is about to come. False where nothing is, or it is too late. */
+  private async comesAgain(report: ReconcileReport, found: KubernetesObject): Promise<boolean> {
+    const { skipped, failure, againAfterMs, ready } = report;
+    if (skipped === "changed meanwhile") return this.wait(SOON_MS);
+    if (failure) return failure.cause instanceof ApiUnreachableError && this.wait(LOOK_MS);
+    if (skipped !== undefined) return false;
+    const dueAt = performance.now() + (againAfterMs ?? Number.POSITIVE_INFINITY);
+    if (ready !== false && dueAt > this.until) return false;
+    while (await this.wait(Math.min(LOOK_MS, Math.max(SOON_MS, dueAt - performance.now())))) {
+      if (performance.now() >= dueAt) return true;
+      const now = await this.retried(() => this.object.read());
+      if (triggerOf(now) !== triggerOf(found)) return true;
+      const { uid } = found.metadata;
+      if (ready === false && (await this.retried(() => this.object.childrenHaveSettled(uid)))) return true;
+    }
+    return false;
+  }
+
+  /** Waits. False where that would be longer than our patience, or the pod is to end. */
+  private async wait(ms: number): Promise<boolean> {
+    const { signal } = this.options;
+    if (performance.now() + ms > this.until || signal?.aborted) return false;
+    await pause(Math.max(0, ms), undefined, { ...(signal && { signal }) }).catch(() => {});
+    return !signal?.aborted;
+  }
+
+  /** An API server that is away for a moment is no reason to fail. */
+  private async retried<Result>(action: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await action();
+      } catch (error) {
+        if (!(error instanceof ApiUnreachableError) || !(await this.wait(LOOK_MS))) throw error;
+      }
+    }
+  }
+}
+
+function outcomeOf(report: ReconcileReport): RunOutcome {
+  const { failure, skipped, ready, againAfterMs } = report;
+  if (failure) return failed(messageOf(report));
+  if (skipped === "paused") return done("nothing to do: the object is paused");
+  if (skipped === "gone") return done("nothing to do: the object is gone");
+  // It goes on changing: each change has a run of its own, and this one has tried for long enough.
+  if (skipped !== undefined) return done(messageOf(report));
+  const rest = [
+    ready === false ? "not every child is ready yet: the next resync looks again" : "",
+    againAfterMs === undefined ? "" : `to be asked again after ${againAfterMs / 1000} s: by the next resync`,
+  ];
+  return done([messageOf(report), ...rest].filter((part) => part !== "").join("; "));
+}
+
+/** What must differ for a further reconcile. */
+function triggerOf(object: KubernetesObject | undefined): string {
+  if (!object) return "";
+  const { uid, generation, deletionTimestamp } = object.metadata;
+  return JSON.stringify([uid, generation, deletionTimestamp]);
+}
+
+function done(message: string): RunOutcome {
+  return { exitCode: 0, message };
+}
+
+function failed(message: string): RunOutcome {
+  return { exitCode: 1, message };
+}

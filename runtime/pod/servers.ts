@@ -1,0 +1,47 @@
+import type { Controller } from "../controller";
+import type { HttpListener } from "../http/listen";
+import type { Announcements } from "./announcements";
+import { forwardHint } from "./forwardHint";
+import { HintDesk } from "./hintDesk";
+import { startHintServer } from "./hintServer";
+import type { PipeTransport } from "./pipeTransport";
+import type { Pod } from "./pod";
+import { addressOf } from "./podSettings";
+import { startTelemetryServer } from "./telemetryServer";
+
+/** What a resident runner's servers work with. */
+export interface ServerParts {
+  readonly controller: Controller;
+  readonly announcements: Announcements;
+  readonly transport: Pick<PipeTransport, "whyNotReady">;
+}
+
+/**
+ * Starts a resident runner's servers: hints come in by one, the kubelet and Prometheus ask the other.
+ * @throws Error where a port cannot be had
+ */
+export async function startServers(
+  { operator, environment, settings, stopping }: Pod,
+  { controller, announcements, transport }: ServerParts,
+): Promise<{ readonly hints: HttpListener; readonly telemetry: HttpListener }> {
+  const { metrics } = controller;
+  const { port } = addressOf(settings, "hints");
+  const desk = new HintDesk({
+    controller,
+    announcements,
+    forward: (name, address) => forwardHint(name, { address, port, from: environment.pod }),
+  });
+  const hints = await startHintServer({
+    ...addressOf(settings, "hints"),
+    operator,
+    take: (name, forwarded) => desk.take(name, forwarded),
+    onResult: (result) => metrics.hinted(result),
+  });
+  // Second, so that whoever hears that we are ready can send hints.
+  const telemetry = await startTelemetryServer({
+    ...addressOf(settings, "metrics"),
+    registry: metrics.registry,
+    whyNotReady: () => (stopping.aborted ? "the pod is to end" : transport.whyNotReady),
+  });
+  return { hints, telemetry };
+}

@@ -1,0 +1,80 @@
+import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import path from "node:path";
+import { LineSplitter } from "../lines";
+import { openNamedPipe } from "./namedPipe";
+
+/** What the runner's life is: where it ends for good, the shell does not wait for another. */
+export type RunnerLife = "resident" | "run";
+
+/** Longer than any report of the shell. */
+const LONGEST_REPORT_BYTES = 64 * 1024;
+/** As `mktemp` makes it; nothing that leads out of the pipes' folder. */
+const SESSION_NAME = /^session\.\w+$/;
+
+/** Receives what the shell reports. */
+export interface ShellListener {
+  /** The words of one report. */
+  reported(words: readonly string[]): void;
+  /** The shell has gone, or has nothing to do with us any more. Comes once, last. */
+  over(): void;
+}
+
+/** One runner and one life of the shell in the handler's container: see `handler.sh`. */
+export class ShellSession {
+  private readonly lines = new LineSplitter(LONGEST_REPORT_BYTES);
+
+  private constructor(
+    /** Where the pipes of its processes are. */
+    readonly folder: string,
+    private readonly reports: Socket,
+    private readonly control: Socket,
+    listener: ShellListener,
+  ) {
+    reports.on("data", (chunk: Buffer) => {
+      try {
+        for (const line of this.lines.push(chunk)) listener.reported(line.split(" "));
+      } catch {
+        this.leave();
+      }
+    });
+    reports.on("close", () => {
+      control.destroy();
+      listener.over();
+    });
+    control.on("close", () => reports.destroy());
+  }
+
+  /**
+   * Greets the shell that has published a session.
+   * @param pipes the folder that both containers share
+   * @returns undefined where there is none, or one whose shell has gone
+   */
+  static greet(pipes: string, life: RunnerLife, listener: ShellListener): ShellSession | undefined {
+    let reports: Socket | undefined;
+    try {
+      const name = readFileSync(path.join(pipes, "session"), "utf8").trim();
+      if (!SESSION_NAME.test(name)) return undefined;
+      const folder = path.join(pipes, name);
+      // In this order: where "control" has a reader, "reports" had a writer, so that its end will be seen.
+      reports = openNamedPipe(path.join(folder, "reports"), "read");
+      const control = openNamedPipe(path.join(folder, "control"), "write");
+      const session = new ShellSession(folder, reports, control, listener);
+      session.tell("hello", life);
+      return session;
+    } catch {
+      reports?.destroy();
+      return undefined;
+    }
+  }
+
+  /** Sends one command. Once the session is over, this does nothing. */
+  tell(...words: readonly (string | number)[]): void {
+    if (this.control.writable) this.control.write(`${words.join(" ")}\n`);
+  }
+
+  /** Leaves the shell, which then kills every process. */
+  leave(): void {
+    this.reports.destroy();
+  }
+}

@@ -1,0 +1,287 @@
+import assert from "node:assert/strict";
+import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
+import { Replay } from "../../runtime/argo/replay";
+import { RunRecorder } from "../../runtime/argo/runRecorder";
+import type { NodeResult } from "../../runtime/argo/taskSet";
+import { WORKFLOWS } from "../../runtime/argo/workflows";
+import { Controller } from "../../runtime/controller";
+import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { Api } from "./support/api";
+import { allowRunner, announceArgo, createTaskSet, INSTANCE_ID, submit, taskSetOf } from "./support/argo";
+import { announceKind, sharedCluster } from "./support/cluster";
+import { always, eventually } from "./support/eventually";
+import { configMap, inNamespace } from "./support/manifests";
+import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./support/testOperator";
+import { answering, conditionOf } from "./support/useOperator";
+
+const OPTIONS = { name: "recorded", children: [{ apiVersion: "v1", kind: "ConfigMap" }] };
+
+/**
+ * The engine beside Argo's kinds, with no Argo behind them: the test writes what the Workflow controller would. How the
+ * real one shows a record, and what it makes of an answer, is tried in the e2e.
+ */
+describe("the engine beside Argo", () => {
+  announceArgo();
+  announceKind(customResourceDefinitionOf(OPTIONS));
+
+  let operator: TestOperator;
+  let api: Api;
+  let client: KubernetesClient;
+  let controller: Controller;
+  let recorder: RunRecorder;
+  let replay: Replay;
+  let namespace: string;
+  let runs = 0;
+  const reports: ReconcileReport[] = [];
+  const notices: string[] = [];
+
+  before(async function () {
+    // The control plane may have to be built.
+    this.timeout(0);
+    operator = await TestOperator.install(await sharedCluster(), OPTIONS);
+    ({ api } = operator.cluster);
+    await allowRunner(operator, "workflows", RESIDENT_WORKFLOW_RULES);
+    client = new KubernetesClient(operator.connection);
+    const place = { client, namespace: operator.runnerNamespace, instanceId: INSTANCE_ID };
+    const onNotice = (notice: string) => void notices.push(notice);
+    const { handler, folder } = operator.operator;
+    recorder = new RunRecorder({ ...place, policy: "changes", onNotice });
+    controller = new Controller({
+      operator: operator.operator,
+      connection: operator.connection,
+      transport: new ChildProcessTransport({ command: handler.command, folder, env: {} }),
+      namespace: operator.runnerNamespace,
+      identity: "one",
+      runName: (report) => recorder.nameOf(report),
+      onReport: (report) => {
+        reports.push(report);
+        recorder.record(report);
+      },
+    });
+    replay = new Replay({ ...place, operator: operator.operator, engine: controller, onNotice });
+    controller.metrics.observeRecording(() => recorder.figures);
+    await controller.start();
+    replay.start();
+    await eventually(() => assert.ok(controller.isLeading));
+  });
+
+  beforeEach(async () => {
+    namespace = await api.newNamespace("recorded");
+  });
+
+  after(async () => {
+    await replay?.stop();
+    await controller?.stop();
+    await recorder?.stop();
+    client?.close();
+    await operator?.dispose();
+  });
+
+  const object = (name: string, plan: ObjectPlan = {}): Manifest => operator.object(name, plan, namespace);
+  const settings = configMap("settings", { a: "1" });
+
+  /** Waits until the object is ready, or fails, and gives it. */
+  async function settled(manifest: Manifest, status: "True" | "False"): Promise<KubernetesObject> {
+    return eventually(async () => {
+      const now = await api.get(manifest);
+      const ready = conditionOf(now, "Ready");
+      assert.equal(ready.observedGeneration, now.metadata.generation);
+      assert.equal(ready.status, status, ready.message);
+      return now;
+    });
+  }
+
+  /** The records of an object, as the Workflow API gives them. */
+  async function recordsOf(found: KubernetesObject): Promise<KubernetesObject[]> {
+    const all = await api.list(WORKFLOWS.apiVersion, WORKFLOWS.kind, operator.runnerNamespace);
+    return all.filter(({ metadata }) => metadata.labels?.["argosy.dev/object-uid"] === found.metadata.uid);
+  }
+
+  async function submitted(
+    parameters: Parameters<typeof submit>[2],
+    plugin?: Parameters<typeof createTaskSet>[2],
+  ): Promise<string> {
+    const name = `submitted-${++runs}`;
+    await createTaskSet(operator, await submit(operator, name, parameters), plugin);
+    return name;
+  }
+
+  /** The answer in the status of a WorkflowTaskSet. */
+  async function answerOf(workflow: string): Promise<NodeResult> {
+    return eventually(async () => {
+      const { status } = await api.get(taskSetOf(operator, workflow) as Parameters<Api["get"]>[0]);
+      const { nodes = {} } = (status ?? {}) as { nodes?: Record<string, NodeResult> };
+      const answer = nodes[workflow];
+      assert.ok(answer, "not answered");
+      return answer;
+    });
+  }
+
+  const output = ({ outputs }: NodeResult, name: string) =>
+    outputs.parameters.find((parameter) => parameter.name === name)?.value;
+
+  describe("recording", () => {
+    it("records a run that changed something, and the object's Ready condition and Event name it", async () => {
+      const manifest = object("shown", answering(settings));
+      await api.apply(manifest);
+      const ready = await settled(manifest, "True");
+      const [record] = await eventually(async () => {
+        const found = await recordsOf(ready);
+        assert.equal(found.length, 1);
+        return found;
+      });
+      assert.ok(record);
+      const { message } = conditionOf(ready, "Ready");
+      assert.equal(message, `every child is applied and ready (run ${record.metadata.name})`);
+      assert.equal((record["status"] as { message: string }).message, "created ConfigMap settings");
+      await eventually(async () => {
+        const events = await api.list("events.k8s.io/v1", "Event", namespace);
+        const notes = events.map((event) => event["note"]);
+        assert.ok(notes.includes(`created ConfigMap settings (run ${record.metadata.name})`), String(notes));
+      });
+    });
+
+    it("leaves status and records as they are where a run changes nothing", async () => {
+      const manifest = object("calm", answering(settings));
+      await api.apply(manifest);
+      const ready = await settled(manifest, "True");
+      await eventually(async () => assert.equal((await recordsOf(ready)).length, 1));
+      const report = await controller.reconcileNow({ namespace, name: "calm" });
+      assert.deepStrictEqual(report.changes, []);
+      assert.deepStrictEqual((await api.get(manifest))["status"], ready["status"]);
+      await always(async () => assert.equal((await recordsOf(ready)).length, 1), { forMs: 300 });
+    });
+
+    it("records a failure once, however often it comes, with the end of standard error", async () => {
+      const manifest = object("broken", { exitCode: 3, log: "cannot read {{plan}}" });
+      await api.apply(manifest);
+      const stopped = await settled(manifest, "False");
+      const failures = () => reports.filter(({ name, failure }) => name === "broken" && failure).length;
+      await eventually(() => assert.ok(failures() >= 3, "not tried again"));
+      const records = await recordsOf(stopped);
+      assert.equal(records.length, 1);
+      const [record] = records;
+      assert.ok(
+        conditionOf(await api.get(manifest), "Ready").message.endsWith(`(run ${record?.metadata.name})`),
+      );
+      assert.equal(record?.metadata.labels?.["workflows.argoproj.io/phase"], "Failed");
+      assert.match(JSON.stringify(record?.["status"]), /cannot read \{\{plan\}\}/);
+      await api.delete(manifest as Parameters<Api["delete"]>[0]);
+    });
+
+    it("gives names that the API takes to the runs of an object with the longest name", async () => {
+      const name = `${"a".repeat(63)}.${"b".repeat(63)}.${"c".repeat(63)}.${"d".repeat(61)}`;
+      const manifest = object(name, answering(settings));
+      await api.apply(manifest);
+      const ready = await settled(manifest, "True");
+      await eventually(async () => assert.equal((await recordsOf(ready)).length, 1));
+    });
+
+    it("tells its figures as metrics", async () => {
+      const text = await controller.metrics.registry.metrics();
+      assert.match(text, /argosy_runs_recorded_total\{operator="recorded"\} [1-9]/);
+      assert.match(text, /argosy_runs_dropped_total\{operator="recorded"\} 0/);
+      assert.match(text, /argosy_recording_lag_seconds\{operator="recorded"\} /);
+    });
+  });
+
+  describe("replay", () => {
+    it("reconciles the object of a submitted Workflow, for real, and answers its task", async () => {
+      const manifest = object("again", answering(settings));
+      await api.apply(manifest);
+      await settled(manifest, "True");
+      // Nobody tells: it mends what the index takes for unchanged only when it is asked to.
+      operator.plan("again", answering(settings, configMap("more")));
+      const answer = await answerOf(await submitted({ namespace, name: "again" }));
+      operator.unplan("again");
+      assert.equal(answer.phase, "Succeeded");
+      assert.equal(answer.message, "created ConfigMap more");
+      assert.equal(output(answer, "created"), "created ConfigMap more");
+      await api.get(inNamespace(configMap("more"), namespace));
+    });
+
+    it("fails the task where the object does not exist, is another one, or its handler fails", async () => {
+      assert.match(
+        (await answerOf(await submitted({ namespace, name: "nobody" }))).message,
+        /does not exist/,
+      );
+      await api.apply(object("there", { answer: { error: { message: "no such plan" } } }));
+      const other = await answerOf(await submitted({ namespace, name: "there", uid: "another" }));
+      assert.match(other.message, /is another one than that with uid another/);
+      const failing = await answerOf(await submitted({ namespace, name: "there" }));
+      assert.equal(failing.message, "HandlerError: no such plan");
+      assert.equal(output(failing, "reason"), "HandlerError");
+      for (const { phase } of [other, failing]) assert.equal(phase, "Failed");
+    });
+
+    it("says which parameter is missing or wrong", async () => {
+      assert.match((await answerOf(await submitted({}))).message, /parameter "name" is missing/);
+      assert.match((await answerOf(await submitted({ name: "demo" }))).message, /"namespace" is missing/);
+      assert.match(
+        (await answerOf(await submitted({ name: "../x", namespace }))).message,
+        /no object can be called/,
+      );
+      assert.match((await answerOf(await submitted({ object: "{" }))).message, /"object" is not JSON/);
+    });
+
+    it("tries the handler on an object alone: it answers, and nothing is applied", async () => {
+      const example = object("example", answering(configMap("never")));
+      const answer = await answerOf(await submitted({ object: JSON.stringify(example) }));
+      assert.equal(answer.phase, "Succeeded", answer.message);
+      assert.deepStrictEqual(JSON.parse(output(answer, "answer") ?? ""), { children: [configMap("never")] });
+      assert.deepStrictEqual(operator.calls("example").at(-1)?.children, []);
+      await api.assertGone(inNamespace(configMap("never"), namespace));
+      await api.assertGone(example as Parameters<Api["assertGone"]>[0]);
+    });
+
+    it("fails a trial whose answer would be refused, or that is no object of the operator's", async () => {
+      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "x" } };
+      const refused = JSON.stringify(object("refused", answering(secret)));
+      assert.match((await answerOf(await submitted({ object: refused }))).message, /InvalidAnswer.*Secret/);
+      const alien = JSON.stringify({ ...object("x"), kind: "Pod" });
+      assert.match((await answerOf(await submitted({ object: alien }))).message, /must be a Recorded/);
+    });
+
+    it("leaves the tasks of other operators, and of Workflows that have ended, alone", async () => {
+      const foreign = await submitted({ namespace, name: "x" }, { argosy: { operator: "another" } });
+      const ended = `submitted-${++runs}`;
+      const workflow = await submit(operator, ended, { namespace, name: "x" });
+      await api.patch(
+        { ...workflow, metadata: { name: ended, namespace: operator.runnerNamespace } },
+        { status: { phase: "Failed" } },
+      );
+      await createTaskSet(operator, workflow);
+      // A later one is answered, and these are not.
+      await answerOf(await submitted({ namespace, name: "nobody" }));
+      for (const name of [foreign, ended]) {
+        const taskSet = await api.get(taskSetOf(operator, name) as Parameters<Api["get"]>[0]);
+        assert.equal(taskSet["status"], undefined);
+      }
+    });
+
+    it("answers a recorded run that is resubmitted", async () => {
+      const manifest = object("once-more", answering(settings));
+      await api.apply(manifest);
+      const ready = await settled(manifest, "True");
+      const [record] = await eventually(async () => {
+        const found = await recordsOf(ready);
+        assert.equal(found.length, 1);
+        return found;
+      });
+      // As `argo resubmit` does: spec and labels, but for those of the end (FormulateResubmitWorkflow).
+      const copy = await api.create({
+        apiVersion: WORKFLOWS.apiVersion,
+        kind: WORKFLOWS.kind,
+        metadata: { name: `${record?.metadata.name}-again`, namespace: operator.runnerNamespace },
+        spec: record?.["spec"],
+      });
+      await createTaskSet(operator, copy);
+      const answer = await answerOf(copy.metadata.name);
+      assert.equal(answer.phase, "Succeeded", answer.message);
+      assert.equal(answer.message, "nothing to change");
+    });
+  });
+});

@@ -1,0 +1,92 @@
+import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/argoWorkflowsDefinitions";
+import { RECONCILE_TEMPLATE, WORKFLOWS } from "../../../runtime/argo/workflows";
+import type { PolicyRule } from "../../../runtime/definition/definition";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
+import { announceKind } from "./cluster";
+import type { TestOperator } from "./testOperator";
+
+/** The Workflow controller's instance id in these tests. */
+export const INSTANCE_ID = "argosy-test";
+
+/**
+ * Argo's kinds as the platform installs them, without Argo: no controller is there. What it would write, a test
+ * writes in its place; how the real one takes it is tried in the e2e.
+ */
+export function announceArgo(): void {
+  const definitions = buildArgoWorkflowsDefinitions({
+    namespace: "argosy",
+    controllerNamespace: "argosy-system",
+    createNamespaces: true,
+    instanceId: INSTANCE_ID,
+    argoEvents: "install",
+    argoWorkflows: "install",
+    placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+  });
+  for (const definition of Object.values(definitions)) announceKind(definition);
+}
+
+/** Gives the operator's runner further rights in its own namespace: those that it has beside Argo. */
+export async function allowRunner(
+  operator: TestOperator,
+  name: string,
+  rules: readonly PolicyRule[],
+): Promise<void> {
+  const { api } = operator.cluster;
+  const metadata = { name, namespace: operator.runnerNamespace };
+  const apiVersion = "rbac.authorization.k8s.io/v1";
+  await api.apply({ apiVersion, kind: "Role", metadata, rules });
+  const account = `${operator.operator.name}-runner`;
+  const subjects = [{ kind: "ServiceAccount", name: account, namespace: operator.runnerNamespace }];
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name };
+  await api.apply({ apiVersion, kind: "RoleBinding", metadata, roleRef, subjects });
+}
+
+/** Submits a Workflow of the operator's template, as the Workflow API does. */
+export function submit(
+  operator: TestOperator,
+  name: string,
+  parameters: Partial<Record<keyof typeof RUN_PARAMETERS, string>>,
+): Promise<KubernetesObject> {
+  const given = Object.entries(parameters).map(([key, value]) => ({
+    name: RUN_PARAMETERS[key as keyof typeof RUN_PARAMETERS],
+    value,
+  }));
+  return operator.cluster.api.create({
+    apiVersion: WORKFLOWS.apiVersion,
+    kind: WORKFLOWS.kind,
+    metadata: {
+      name,
+      namespace: operator.runnerNamespace,
+      labels: { "workflows.argoproj.io/controller-instanceid": INSTANCE_ID },
+    },
+    spec: { workflowTemplateRef: { name: operator.operator.name }, arguments: { parameters: given } },
+  });
+}
+
+/**
+ * Creates the WorkflowTaskSet that the Workflow controller makes of a Workflow whose template is a plugin
+ * (`createTaskSet` in workflow/controller/taskset.go of argo-workflows v4.1.2).
+ */
+export function createTaskSet(
+  operator: TestOperator,
+  workflow: KubernetesObject,
+  plugin: JsonObject = { argosy: { operator: operator.operator.name } },
+): Promise<KubernetesObject> {
+  const { name, uid } = workflow.metadata;
+  return operator.cluster.api.create({
+    ...taskSetOf(operator, name),
+    metadata: {
+      ...taskSetOf(operator, name).metadata,
+      labels: { "workflows.argoproj.io/controller-instanceid": INSTANCE_ID },
+      ownerReferences: [{ apiVersion: WORKFLOWS.apiVersion, kind: WORKFLOWS.kind, name, uid }],
+    },
+    spec: { tasks: { [name]: { name: RECONCILE_TEMPLATE, plugin } } },
+  });
+}
+
+/** The WorkflowTaskSet of a Workflow. */
+export function taskSetOf(operator: TestOperator, name: string): Manifest {
+  const metadata = { name, namespace: operator.runnerNamespace };
+  return { apiVersion: WORKFLOWS.apiVersion, kind: "WorkflowTaskSet", metadata };
+}

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type EngineFiles, engineFiles } from "../../components/engineBundle";
+
+const PROJECT_FOLDER = path.join(__dirname, "..", "..");
+/** A ConfigMap holds 1 MiB, and every runner holds the engine in its memory. */
+const MOST_BYTES = 300 * 1024;
+
+describe("the engine's bundle", () => {
+  let files: EngineFiles;
+  let scratch: string;
+  before(() => {
+    files = engineFiles();
+    scratch = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-bundle-")));
+  });
+  after(() => rmSync(scratch, { recursive: true, force: true }));
+
+  it("is small", () => {
+    const bytes = Buffer.byteLength(files["engine.js"]);
+    assert.ok(bytes < MOST_BYTES, `${bytes} bytes`);
+  });
+
+  it("has neither Pulumi nor YAML in it, and no path of this machine", () => {
+    for (const [what, text] of [
+      ["Pulumi", /pulumi\.(com|Resource|Output)|@pulumi/],
+      ["yaml", /YAMLParseError|YAMLSemanticError|tag:yaml\.org/],
+      ["a path", /node_modules|\/runtime\/pod|sourceMappingURL/],
+    ] as const) {
+      assert.doesNotMatch(files["engine.js"], text, what);
+    }
+    assert.ok(!files["engine.js"].includes(PROJECT_FOLDER));
+  });
+
+  it("is made once in a process", () => assert.equal(engineFiles(), files));
+
+  it("is the same, byte for byte, from another folder with another tsconfig.json", function () {
+    this.timeout(60_000);
+    for (const folder of ["components", "runtime"]) {
+      cpSync(path.join(PROJECT_FOLDER, folder), path.join(scratch, "copy", folder), { recursive: true });
+    }
+    cpSync(path.join(PROJECT_FOLDER, "package.json"), path.join(scratch, "copy", "package.json"));
+    symlinkSync(path.join(PROJECT_FOLDER, "node_modules"), path.join(scratch, "copy", "node_modules"));
+    const tsconfig = {
+      compilerOptions: { target: "ES2015", module: "commonjs", useDefineForClassFields: false },
+    };
+    writeFileSync(path.join(scratch, "copy", "tsconfig.json"), JSON.stringify(tsconfig));
+    const script = `process.stdout.write(JSON.stringify(require("./components/engineBundle").engineFiles()))`;
+    const { stdout, stderr } = run(
+      ["--require", "ts-node/register/transpile-only", "-e", script],
+      path.join(scratch, "copy"),
+      // For ts-node, which only runs the script.
+      { TS_NODE_PROJECT: path.join(PROJECT_FOLDER, "tsconfig.json") },
+    );
+    assert.ok(stdout, stderr);
+    assert.ok(stdout === JSON.stringify(files), "the bytes differ");
+  });
+
+  it("says how it is used, and exits with 2, where it is not told what to do", () => {
+    for (const args of [[], ["toString"], ["reside"]]) {
+      const { status, stderr, stdout } = run([bundle(), ...args]);
+      assert.equal(status, 2);
+      assert.match(stderr, /^usage: engine\.js resident\b/);
+      assert.equal(stdout, "");
+    }
+  });
+
+  it("tells what is wrong with its pod in a line of JSON, and exits with 2", () => {
+    const settings = { ARGOSY_TEST_POD: JSON.stringify({ root: scratch }) };
+    const { status, stdout } = run([bundle(), "resident"], scratch, settings);
+    assert.equal(status, 2, stdout);
+    const line = JSON.parse(stdout) as Record<string, string>;
+    assert.equal(line["level"], "error");
+    assert.match(line["message"] ?? "", /operator\.json: ENOENT/);
+  });
+
+  function bundle(): string {
+    const file = path.join(scratch, "engine.js");
+    writeFileSync(file, files["engine.js"]);
+    return file;
+  }
+});
+
+function run(args: readonly string[], cwd = PROJECT_FOLDER, env: NodeJS.ProcessEnv = {}) {
+  return spawnSync(process.execPath, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+    maxBuffer: 8 * 1024 * 1024,
+  });
+}

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { readEnvironment } from "../../runtime/pod/environment";
+import { addressIn, identityOf } from "../../runtime/pod/identity";
+import { type EngineCommand, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../runtime/pod/layout";
+import { addressOf, pathOf, readSettings, SETTINGS_VARIABLE } from "../../runtime/pod/podSettings";
+
+describe("a runner's environment", () => {
+  const complete = {
+    [RUNNER_ENVIRONMENT.namespace]: "argosy",
+    [RUNNER_ENVIRONMENT.pod]: "shop-runner-0",
+    [RUNNER_ENVIRONMENT.address]: "10.0.0.7",
+    [RUNNER_ENVIRONMENT.instanceId]: "",
+    [RUNNER_ENVIRONMENT.workflow]: "shop-x2",
+    [RUNNER_ENVIRONMENT.runsKept]: "60",
+    [RUNNER_ENVIRONMENT.failedRunsKept]: "600",
+  };
+
+  it("is read, whether there is an instance id or none", () => {
+    assert.deepEqual(readEnvironment("resident", complete), {
+      namespace: "argosy",
+      pod: "shop-runner-0",
+      address: "10.0.0.7",
+      instanceId: "",
+      workflow: "shop-x2",
+      runsKept: "60",
+      failedRunsKept: "600",
+    });
+    const named = { ...complete, [RUNNER_ENVIRONMENT.instanceId]: "argosy" };
+    assert.equal(readEnvironment("run", named).instanceId, "argosy");
+  });
+
+  const needed: readonly [EngineCommand, readonly (keyof typeof RUNNER_ENVIRONMENT)[]][] = [
+    ["resident", ["namespace", "pod", "address", "instanceId", "runsKept", "failedRunsKept"]],
+    ["run", ["namespace", "pod", "instanceId", "workflow"]],
+    ["resync", ["namespace", "pod", "instanceId", "workflow"]],
+  ];
+  for (const [command, variables] of needed) {
+    it(`names each variable that "${command}" needs and does not find`, () => {
+      for (const variable of variables) {
+        const name = RUNNER_ENVIRONMENT[variable];
+        const { [name]: _, ...rest } = complete;
+        assert.throws(
+          () => readEnvironment(command, rest),
+          new RegExp(`: ${name} must be set for "${command}"`),
+        );
+      }
+      const all = variables.map((variable) => RUNNER_ENVIRONMENT[variable]).join(", ");
+      assert.throws(() => readEnvironment(command, {}), new RegExp(`: ${all} must be set`));
+    });
+  }
+
+  it("takes an empty variable for one that is missing, but for the instance id", () => {
+    const empty = { ...complete, [RUNNER_ENVIRONMENT.pod]: "" };
+    assert.throws(() => readEnvironment("resident", empty), /ARGOSY_POD must be set/);
+  });
+
+  it("needs no Workflow to reconcile for ever", () => {
+    const { [RUNNER_ENVIRONMENT.workflow]: _, ...rest } = complete;
+    assert.equal(readEnvironment("resident", rest).workflow, "");
+  });
+});
+
+describe("a runner's settings", () => {
+  it("are those of a pod, where no test says otherwise", () => {
+    const settings = readSettings({});
+    assert.equal(pathOf(settings, "pipes"), "/argosy/pipes");
+    assert.deepEqual(addressOf(settings, "hints"), { port: RUNNER_PORTS.hints });
+    assert.equal(settings.leaseSeconds, 15);
+  });
+
+  it("let several of them be on one machine", () => {
+    const given = { root: "/tmp/a", host: "127.0.0.2", ports: { hints: 1, metrics: 2 } };
+    const settings = readSettings({ [SETTINGS_VARIABLE]: JSON.stringify(given) });
+    assert.equal(pathOf(settings, "definition"), "/tmp/a/argosy/definition");
+    assert.deepEqual(addressOf(settings, "metrics"), { host: "127.0.0.2", port: 2 });
+    assert.equal(settings.announcedWithinMs, 30_000);
+  });
+});
+
+describe("a runner's identity", () => {
+  for (const address of ["10.0.0.7", "fd00::7"]) {
+    it(`tells its address, ${address}, and is never that of another process`, () => {
+      const runner = { pod: "shop-runner-5d4f8c7b9-x2x2x", address };
+      const identity = identityOf(runner);
+      assert.ok(identity.startsWith(`shop-runner-5d4f8c7b9-x2x2x_${address}_`));
+      assert.equal(addressIn(identity), address);
+      assert.notEqual(identityOf(runner), identity);
+    });
+  }
+
+  it("of another kind of process tells no address", () => {
+    for (const other of ["", "host-1a2b", "a_b", "__", "a__c", "a_b_c_d"]) {
+      assert.equal(addressIn(other), undefined, other);
+    }
+  });
+});

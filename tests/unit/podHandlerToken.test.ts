@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { type KeepTokenOptions, keepHandlerToken, writeHandlerToken } from "../../runtime/pod/handlerToken";
+import { removeFolder, writeFolder } from "./operatorFolder";
+import { eventually } from "./support/eventually";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
+
+describe("the handler's token", () => {
+  let api: TestApiServer;
+  let folder: string;
+  let errors: Error[];
+  let stopping: AbortController;
+  let lifetimeMs: number;
+  beforeEach(async () => {
+    api = await TestApiServer.start();
+    [folder, errors, stopping, lifetimeMs] = [writeFolder({}), [], new AbortController(), 3_600_000];
+    api.answer = (_, response) => json(response, tokenRequest(), 201);
+  });
+  afterEach(async () => {
+    stopping.abort();
+    await api.stop();
+    removeFolder(folder);
+  });
+
+  /** The token tells which request it answers. */
+  function tokenRequest() {
+    const expirationTimestamp = new Date(Date.now() + lifetimeMs).toISOString();
+    return { status: { token: `token-${api.calls.length}`, expirationTimestamp } };
+  }
+
+  function options(): KeepTokenOptions {
+    return {
+      connection: api.connection(),
+      namespace: "argosy",
+      account: "shop-handler",
+      folder,
+      signal: stopping.signal,
+      onError: (error) => errors.push(error),
+    };
+  }
+
+  const read = (name: string) => readFileSync(path.join(folder, name), "utf8");
+
+  it("is written with what Kubernetes' clients look for beside it, for the pod's group to read", async () => {
+    const renewAt = await writeHandlerToken(options());
+    assert.equal(api.calls[0]?.path, "/api/v1/namespaces/argosy/serviceaccounts/shop-handler/token");
+    assert.deepEqual(api.calls[0]?.body, {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      spec: { expirationSeconds: 3_600 },
+    });
+    assert.equal(read("token"), "token-1");
+    assert.equal(read("namespace"), "argosy");
+    assert.equal(read("ca.crt"), api.connection().certificateAuthority);
+    assert.deepEqual(readdirSync(folder).sort(), ["ca.crt", "namespace", "token"]);
+    for (const name of readdirSync(folder))
+      assert.equal(statSync(path.join(folder, name)).mode & 0o777, 0o440);
+    const share = (renewAt - Date.now()) / lifetimeMs;
+    assert.ok(share > 0.79 && share <= 0.8, String(share));
+  });
+
+  it("is replaced before its time is over, until the pod ends", async () => {
+    lifetimeMs = 100;
+    await keepHandlerToken(options());
+    assert.equal(read("token"), "token-1");
+    await eventually("replaced", () => read("token") === "token-2");
+    stopping.abort();
+    const { length } = api.calls;
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    assert.equal(api.calls.length, length);
+  });
+
+  it("is waited for where the API server does not give it yet", async () => {
+    api.answer = (_, response) =>
+      api.calls.length < 2
+        ? refuse(response, 403, { message: "not yet" })
+        : json(response, tokenRequest(), 201);
+    await keepHandlerToken(options());
+    assert.equal(read("token"), "token-2");
+    assert.deepEqual(
+      errors.map(({ message }) => message),
+      ["not yet"],
+    );
+  });
+
+  it("is waited for no longer when the pod ends", async () => {
+    api.answer = (_, response) => refuse(response, 403);
+    const kept = keepHandlerToken(options());
+    await eventually("tried", () => errors.length > 0);
+    stopping.abort();
+    await assert.rejects(kept, { name: "AbortError" });
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});

@@ -1,0 +1,318 @@
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { connect } from "node:net";
+import fc from "fast-check";
+import { type HttpListener, listen } from "../../runtime/http/listen";
+import type { ObjectName } from "../../runtime/kubernetes/objects";
+import type { HintResult } from "../../runtime/metrics";
+import { forwardHint } from "../../runtime/pod/forwardHint";
+import { HintError, parseHint } from "../../runtime/pod/hint";
+import { HintDesk } from "../../runtime/pod/hintDesk";
+import { FORWARDED_HEADER, startHintServer } from "../../runtime/pod/hintServer";
+
+const widgets = {
+  customResource: {
+    group: "shop.example.com",
+    version: "v1",
+    kind: "Widget",
+    plural: "widgets",
+    namespaced: true,
+  },
+  namespaces: "all",
+} as const;
+const zones = { ...widgets, customResource: { ...widgets.customResource, kind: "Zone", namespaced: false } };
+
+describe("parseHint", () => {
+  const parse = (hint: unknown, operator: Parameters<typeof parseHint>[1] = widgets) =>
+    parseHint(JSON.stringify(hint), operator);
+
+  it("gives the names, whatever else is beside them", () => {
+    const hint = { namespace: "shop", name: "one.two-3", uid: "x" };
+    assert.deepEqual(parse(hint), { namespace: "shop", name: "one.two-3" });
+  });
+
+  it("gives no namespace where the kind has none", () => {
+    for (const hint of [{ name: "north" }, { name: "north", namespace: "" }]) {
+      assert.deepEqual(parse(hint, zones), { name: "north" });
+    }
+    assert.throws(() => parse({ name: "north", namespace: "shop" }, zones), HintError);
+  });
+
+  it("refuses a namespace that is not this operator's: it could not even read there", () => {
+    const operator = { ...widgets, namespaces: ["shop"] };
+    assert.deepEqual(parse({ namespace: "shop", name: "one" }, operator), { namespace: "shop", name: "one" });
+    assert.throws(() => parse({ namespace: "other", name: "one" }, operator), HintError);
+  });
+
+  const wrong: readonly unknown[] = [
+    null,
+    [],
+    "one",
+    {},
+    { name: "one" },
+    { namespace: "shop" },
+    { namespace: "", name: "one" },
+    { namespace: "shop", name: "" },
+    { namespace: "shop", name: 1 },
+    { namespace: ["shop"], name: "one" },
+    { namespace: "shop", name: "One" },
+    { namespace: "shop", name: "one/two" },
+    { namespace: "shop", name: "one." },
+    { namespace: "shop", name: "-one" },
+    { namespace: "shop", name: "one\n" },
+    { namespace: "shop", name: "a".repeat(254) },
+    { namespace: "../shop", name: "one" },
+  ];
+  for (const hint of wrong) {
+    it(`refuses ${JSON.stringify(hint).slice(0, 60)}`, () => assert.throws(() => parse(hint), HintError));
+  }
+
+  it("takes any text for a hint or refuses it as one, and never takes a name that Kubernetes would not", () => {
+    const bodies = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.record({ namespace: fc.string(), name: fc.string() }).map((hint) => JSON.stringify(hint)),
+    );
+    fc.assert(
+      fc.property(bodies, (body) => {
+        try {
+          const { namespace, name } = parseHint(body, widgets);
+          assert.match(`${namespace} ${name}`, /^[a-z0-9][-a-z0-9.]* [a-z0-9][-a-z0-9.]*$/);
+        } catch (error) {
+          if (!(error instanceof HintError)) throw error;
+        }
+      }),
+    );
+  });
+});
+
+describe("the hint server", () => {
+  let server: HttpListener;
+  let result: HintResult;
+  let taken: { name: ObjectName; forwarded: boolean }[];
+  let results: HintResult[];
+  beforeEach(async () => {
+    [result, taken, results] = ["queued", [], []];
+    server = await startHintServer({
+      host: "127.0.0.1",
+      port: 0,
+      operator: widgets,
+      take: (name, forwarded) => {
+        taken.push({ name, forwarded });
+        return result;
+      },
+      onResult: (each) => results.push(each),
+    });
+  });
+  afterEach(() => server.close());
+
+  const one = { namespace: "shop", name: "one" };
+
+  function post(body: string, init: RequestInit = {}, path = "/events"): Promise<Response> {
+    return fetch(`http://127.0.0.1:${server.port}${path}`, { method: "POST", body, ...init });
+  }
+
+  for (const good of ["queued", "known", "forwarded"] as const) {
+    it(`answers 204 without a body to what is ${good}`, async () => {
+      result = good;
+      const response = await post(JSON.stringify(one));
+      assert.equal(response.status, 204);
+      assert.equal(await response.text(), "");
+      assert.equal(response.headers.get("content-length"), null);
+      assert.deepEqual(taken, [{ name: one, forwarded: false }]);
+      assert.deepEqual(results, [good]);
+    });
+  }
+
+  for (const bad of ["full", "leaderless"] as const) {
+    it(`answers 503, so that the Sensor tries again, where it is ${bad}`, async () => {
+      result = bad;
+      assert.equal((await post(JSON.stringify(one))).status, 503);
+      assert.deepEqual(results, [bad]);
+    });
+  }
+
+  it("tells that another replica has passed the hint on", async () => {
+    await post(JSON.stringify(one), { headers: { [FORWARDED_HEADER]: "other" } });
+    assert.deepEqual(taken, [{ name: one, forwarded: true }]);
+  });
+
+  it("answers 400 to what is no hint, and says why", async () => {
+    const response = await post('{"name":"one"}');
+    assert.equal(response.status, 400);
+    assert.match(await response.text(), /namespace/);
+    assert.deepEqual([taken, results], [[], ["invalid"]]);
+  });
+
+  it("answers 404 elsewhere and 405 to other methods", async () => {
+    assert.equal((await post(JSON.stringify(one), {}, "/")).status, 404);
+    const response = await fetch(`http://127.0.0.1:${server.port}/events`);
+    assert.equal(response.status, 405);
+    assert.equal(response.headers.get("allow"), "POST");
+    assert.deepEqual(taken, []);
+  });
+
+  it("takes a body of 64 KiB, and answers 413 to a longer one", async () => {
+    const ofBytes = (bytes: number) => JSON.stringify(one).padEnd(bytes);
+    assert.equal((await post(ofBytes(64 * 1024))).status, 204);
+    const response = await post(ofBytes(64 * 1024 + 1));
+    assert.equal(response.status, 413);
+    assert.deepEqual(results, ["queued", "invalid"]);
+  });
+
+  it("answers 413 without waiting for the end of a body that does not tell its length", async () => {
+    const code = await new Promise((resolve, reject) => {
+      const outgoing = request(
+        { host: "127.0.0.1", port: server.port, path: "/events", method: "POST", agent: false },
+        (response) => resolve(response.resume().statusCode),
+      );
+      outgoing.on("error", reject);
+      // It is never ended.
+      outgoing.write(" ".repeat(64 * 1024 + 1));
+    });
+    assert.equal(code, 413);
+    assert.deepEqual(results, ["invalid"]);
+  });
+
+  it("survives a sender that goes in the middle", async () => {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.write("POST /events HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    socket.resetAndDestroy();
+    assert.equal((await post(JSON.stringify(one))).status, 204);
+    assert.deepEqual(results, ["queued"]);
+  });
+
+  it("ends although somebody sends his hint slowly", async () => {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write("POST /events HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await server.close();
+    assert.deepEqual(taken, []);
+  });
+
+  it("ends with kept-alive connections open, when what it works on is answered", async () => {
+    await post(JSON.stringify(one), { keepalive: true });
+    await server.close();
+    await assert.rejects(post(JSON.stringify(one)));
+  });
+});
+
+describe("a hint passed on", () => {
+  const one = { namespace: "shop", name: "one" };
+  let leader: HttpListener | undefined;
+  afterEach(async () => {
+    await leader?.close();
+    leader = undefined;
+  });
+
+  const target = () => ({ address: "127.0.0.1", port: leader?.port ?? 1, from: "standby-0" });
+
+  it("comes to the leader with both names and who passed it on", async () => {
+    const taken: unknown[] = [];
+    leader = await startHintServer({
+      host: "127.0.0.1",
+      port: 0,
+      operator: widgets,
+      take: (name, forwarded) => {
+        taken.push(name, forwarded);
+        return "queued";
+      },
+      onResult: () => {},
+    });
+    assert.equal(await forwardHint(one, target()), true);
+    assert.deepEqual(taken, [one, true]);
+  });
+
+  it("has failed where the leader refuses it", async () => {
+    leader = await listen(
+      { host: "127.0.0.1", port: 0 },
+      (_, response) => void response.writeHead(503).end(),
+    );
+    assert.equal(await forwardHint(one, target()), false);
+  });
+
+  it("has failed where the leader does not listen", async () => {
+    assert.equal(await forwardHint(one, target()), false);
+  });
+
+  it("has failed where the leader says nothing", async () => {
+    const silent = await listen({ host: "127.0.0.1", port: 0 }, () => {});
+    assert.equal(
+      await forwardHint(one, { address: "127.0.0.1", port: silent.port, from: "standby-0" }),
+      false,
+    );
+    await silent.close();
+  });
+});
+
+describe("HintDesk", () => {
+  const one = { namespace: "shop", name: "one" };
+  const hinted: ObjectName[] = [];
+  const forwarded: string[] = [];
+  beforeEach(() => {
+    hinted.length = 0;
+    forwarded.length = 0;
+  });
+
+  function desk(state: {
+    leading?: boolean;
+    leader?: string;
+    known?: boolean;
+    full?: boolean;
+    refused?: boolean;
+  }) {
+    return new HintDesk({
+      controller: {
+        isLeading: state.leading ?? false,
+        leader: state.leader,
+        hint: (name) => {
+          hinted.push(name);
+          return !state.full;
+        },
+      },
+      announcements: { hinted: () => state.known ?? false },
+      forward: async (_, address) => {
+        forwarded.push(address);
+        return !state.refused;
+      },
+    });
+  }
+
+  it("of the leader takes a hint", async () => {
+    assert.equal(await desk({ leading: true }).take(one, false), "queued");
+    assert.equal(await desk({ leading: true }).take(one, true), "queued");
+    assert.deepEqual(hinted, [one, one]);
+  });
+
+  it("of the leader does nothing more for what the watch has told of", async () => {
+    assert.equal(await desk({ leading: true, known: true }).take(one, false), "known");
+    assert.deepEqual(hinted, []);
+  });
+
+  it("of the leader says that too many wait", async () => {
+    assert.equal(await desk({ leading: true, full: true }).take(one, false), "full");
+  });
+
+  it("of a standby passes a hint on to the address in the lease", async () => {
+    assert.equal(await desk({ leader: "pod-a_10.0.0.7_u" }).take(one, false), "forwarded");
+    assert.deepEqual(forwarded, ["10.0.0.7"]);
+    assert.deepEqual(hinted, []);
+  });
+
+  it("of a standby never passes on what was passed on", async () => {
+    assert.equal(await desk({ leader: "pod-a_10.0.0.7_u" }).take(one, true), "leaderless");
+    assert.deepEqual(forwarded, []);
+  });
+
+  it("of a standby knows no leader where none holds the lease, or one without an address", async () => {
+    assert.equal(await desk({}).take(one, false), "leaderless");
+    assert.equal(await desk({ leader: "laptop-1a2b" }).take(one, false), "leaderless");
+    assert.deepEqual(forwarded, []);
+  });
+
+  it("of a standby says so where the leader did not take it", async () => {
+    assert.equal(await desk({ leader: "pod-a_10.0.0.7_u", refused: true }).take(one, false), "leaderless");
+  });
+});

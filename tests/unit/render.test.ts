@@ -1,0 +1,340 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import fc from "fast-check";
+import { parse } from "yaml";
+import { manifestsOf } from "../../cli/render/manifests";
+import { formatManifest } from "../../cli/render/output";
+import { renderStack } from "../../cli/render/renderStack";
+import { runProgram } from "../../cli/render/runProgram";
+import { readStackConfiguration } from "../../cli/render/stackConfiguration";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+
+const { ConfigMap } = k8s.core.v1;
+const metadata = { name: "settings", namespace: "shop" };
+const keepAll = async () => undefined;
+
+async function render(program: () => unknown): Promise<Manifest[]> {
+  const { resources } = await runProgram(program, { project: "argosy", stack: "dev", values: {} });
+  return manifestsOf(resources);
+}
+
+describe("render", () => {
+  it("leaves out what is meant for Pulumi, and keeps all other annotations", async () => {
+    const annotations = { "pulumi.com/waitFor": "condition=Ready", "example.com/owner": "shop" };
+    const manifests = await render(() => {
+      new ConfigMap("one", { metadata: { ...metadata, annotations } });
+      const only = { "pulumi.com/skipAwait": "true" };
+      new ConfigMap("other", { metadata: { name: "other", namespace: "shop", annotations: only } });
+    });
+    assert.deepEqual(
+      manifests.map((manifest) => manifest.metadata),
+      [
+        { name: "other", namespace: "shop" },
+        { ...metadata, annotations: { "example.com/owner": "shop" } },
+      ],
+    );
+  });
+
+  it("waits for what a program makes of something that is known later", async () => {
+    const later = pulumi.output(new Promise<string>((resolve) => setImmediate(resolve, "late")));
+    const manifests = await render(() => {
+      later.apply((name) => new ConfigMap(name, { metadata: { ...metadata, name } }));
+    });
+    assert.deepEqual(
+      manifests.map((manifest) => manifest.metadata.name),
+      ["late"],
+    );
+  });
+
+  it("does not look into the cluster that a stack's configuration names", async () => {
+    let seen: string | undefined = "nothing was read";
+    const values = { "kubernetes:kubeconfig": "/home/somebody/.kube/config", "kubernetes:context": "prod" };
+    const program = () => {
+      seen = new pulumi.Config("kubernetes").get("kubeconfig");
+    };
+    await runProgram(program, { project: "argosy", stack: "dev", values });
+    assert.equal(seen, undefined);
+  });
+
+  describe("writes YAML", () => {
+    /** Texts that one version of YAML or the other takes for something else. */
+    const treacherous = [
+      "yes",
+      "off",
+      "y",
+      "017",
+      "0o17",
+      "0b1",
+      "1_000",
+      "12:30:45",
+      "1e3",
+      "~",
+      "",
+      "null",
+    ];
+    const texts = fc.oneof(fc.constantFrom(...treacherous), fc.string(), fc.string({ unit: "binary" }));
+
+    it("that YAML 1.1, as kubectl reads it, and YAML 1.2 read alike", () => {
+      fc.assert(
+        fc.property(fc.dictionary(texts, texts), (data) => {
+          const manifest = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { ...data } };
+          const text = formatManifest(manifest);
+          assert.deepEqual(parse(text), manifest);
+          assert.deepEqual(parse(text, { version: "1.1" }), manifest);
+        }),
+      );
+    });
+  });
+
+  describe("refuses", () => {
+    const refused: readonly (readonly [string, () => unknown, RegExp])[] = [
+      [
+        "a transform of a resource",
+        () => new ConfigMap("one", { metadata }, { transforms: [keepAll] }),
+        /^one has a transform, which only Pulumi's engine runs.*use pulumi preview\.$/,
+      ],
+      [
+        "a transform of a component, which its children inherit",
+        () => {
+          const parent = new pulumi.ComponentResource("a:b:C", "group", {}, { transforms: [keepAll] });
+          new ConfigMap("one", { metadata }, { parent });
+        },
+        /^group has a transform/,
+      ],
+      [
+        "a transform of the stack",
+        () => pulumi.runtime.registerResourceTransform(keepAll),
+        /^the stack dev has a transform/,
+      ],
+      [
+        "a secret of Pulumi's",
+        () => new ConfigMap("one", { metadata, data: { password: pulumi.secret("s3cret") } }),
+        /^one holds a secret of Pulumi's.*Refer to a Secret of the cluster by name\.$/,
+      ],
+      [
+        "a question to a provider",
+        () => new ConfigMap("one", { metadata, data: { text: pulumi.output(askProvider()) } }),
+        /^kubernetes:yaml:decode asks a provider, and there is none here/,
+      ],
+      [
+        "a question to a provider that the program can do without",
+        () => askProvider().catch(() => ""),
+        /^kubernetes:yaml:decode asks a provider/,
+      ],
+      [
+        "the outputs of another stack",
+        () => new pulumi.StackReference("org/other/dev").getOutput("x"),
+        /^the outputs of the stack org\/other\/dev are asked for.*--platform FILE/,
+      ],
+      [
+        "what is no object of Kubernetes",
+        () => new pulumi.CustomResource("random:index/randomPet:RandomPet", "pet", {}),
+        /^pet is a random:index\/randomPet:RandomPet: only objects of Kubernetes can be rendered\.$/,
+      ],
+      [
+        "a provider of the program's own",
+        () => new k8s.Provider("other", {}),
+        /^other is a pulumi:providers:kubernetes/,
+      ],
+      [
+        "a chart",
+        () => new k8s.helm.v4.Chart("web", { chart: "nginx" }),
+        /^web is a kubernetes:helm\.sh\/v4:Chart, which is no object of its own/,
+      ],
+      [
+        "a patch of somebody else's object",
+        () => new k8s.core.v1.ConfigMapPatch("one", { metadata, data: { a: "b" } }),
+        /^one is a kubernetes:core\/v1:ConfigMapPatch, which is no object of its own/,
+      ],
+      [
+        "an object that is only read",
+        () => ConfigMap.get("one", "shop/settings"),
+        /^one is a kubernetes:core\/v1:ConfigMap, which is no object of its own/,
+      ],
+      [
+        "an object without a name",
+        () => new ConfigMap("one", { data: {} }),
+        /^one has no metadata\.name: Pulumi would make one up/,
+      ],
+      [
+        "a name that the API server makes",
+        () => new ConfigMap("one", { metadata: { generateName: "settings-" } }),
+        /^one has no metadata\.name/,
+      ],
+      [
+        "two manifests of one object",
+        () => [new ConfigMap("one", { metadata }), new ConfigMap("other", { metadata })],
+        /^v1\/ConfigMap shop\/settings is registered twice\. Give one of them another name\.$/,
+      ],
+      [
+        "two versions of one object",
+        () => ["v1alpha1", "v1"].map(sensor),
+        /^argoproj\.io\/Sensor shop\/settings is registered twice/,
+      ],
+    ];
+    for (const [what, program, message] of refused) {
+      it(what, () =>
+        assert.rejects(
+          render(() => void program()),
+          { message },
+        ),
+      );
+    }
+
+    it("what a program fails with where nobody awaits it", () =>
+      assert.rejects(
+        render(() => void Promise.reject(new Error("lost on the way"))),
+        /^Error: lost on the way$/,
+      ));
+  });
+});
+
+/** As components ask that are made from YAML or charts. */
+function askProvider(): Promise<unknown> {
+  return pulumi.runtime.invoke("kubernetes:yaml:decode", { text: "" });
+}
+
+function sensor(version: string): pulumi.Resource {
+  const manifest = { apiVersion: `argoproj.io/${version}`, kind: "Sensor", metadata };
+  return new k8s.apiextensions.CustomResource(version, manifest);
+}
+
+describe("a stack's configuration", () => {
+  const PROJECT = `name: argosy
+config:
+  size: { type: integer, default: 1 }
+  title: { type: string, default: "" }
+  labels: { type: object, default: {} }
+  undecided: { type: string }
+  other:region: { value: north }
+  plain: text
+`;
+  let root: string;
+  beforeEach(() => {
+    root = writeFolder({ "Pulumi.yaml": PROJECT, "Pulumi.prod.yaml": "", "Pulumi.dev.yaml": "" });
+  });
+  afterEach(() => removeFolder(root));
+
+  /** What a program is given where the stack's file is this. */
+  function read(file: string): Readonly<Record<string, string>> {
+    addFiles(root, { "Pulumi.dev.yaml": file });
+    return readStackConfiguration(root, "dev").values;
+  }
+  const refuse = (file: string, message: RegExp) => assert.throws(() => read(file), { message });
+  const DEFAULTS = {
+    "argosy:size": "1",
+    "argosy:title": "",
+    "argosy:labels": "{}",
+    "other:region": "north",
+    "argosy:plain": "text",
+  };
+
+  it("is the project's defaults, and over them the stack's file", () => {
+    assert.deepEqual(read(""), DEFAULTS);
+    const file = `config: { "argosy:size": 3, title: a, "argosy:labels": { b: [true] }, "aws:region": south }`;
+    assert.deepEqual(read(file), {
+      ...DEFAULTS,
+      "argosy:size": "3",
+      "argosy:title": "a",
+      "argosy:labels": '{"b":[true]}',
+      "aws:region": "south",
+    });
+  });
+
+  it("is what Pulumi makes of it: all of it text, and nothing is an empty one", () => {
+    assert.equal(read('config: { "argosy:title": "2.10" }')["argosy:title"], "2.10");
+    assert.equal(read("config: { argosy:title: yes }")["argosy:title"], "yes");
+    assert.equal(read("config: { argosy:title: null }")["argosy:title"], "");
+    assert.equal(read("config: { argosy:size: -2.5 }")["argosy:size"], "-2.5");
+  });
+
+  it("refuses numbers that Go reads otherwise", () => {
+    refuse("config: { argosy:size: 017 }", /^Pulumi\.dev\.yaml cannot be read: 017 .* Write 17, or quote it/);
+    refuse("config: { argosy:labels: { a: [12345678901234567890] } }", /12345678901234567890 can be read in/);
+  });
+
+  it("refuses encrypted values, however deep", () => {
+    const message =
+      /^Pulumi\.dev\.yaml: argosy:labels is encrypted, and only Pulumi can read it.*pulumi preview\.$/;
+    for (const value of [
+      "{ secure: v1:abc }",
+      "{ a: { secure: v1:abc } }",
+      "[{ b: [{ secure: v1:abc }] }]",
+    ]) {
+      refuse(`config: { "argosy:labels": ${value} }`, message);
+    }
+    addFiles(root, { "Pulumi.yaml": `${PROJECT}  token: { value: { secure: v1:abc } }\n` });
+    refuse("", /^Pulumi\.yaml: argosy:token is encrypted/);
+  });
+
+  it("takes a key named secure for what Pulumi takes it for", () => {
+    const labels = (value: string) => read(`config: { "argosy:labels": ${value} }`)["argosy:labels"];
+    assert.equal(labels("{ secure: a, disk: b }"), '{"secure":"a","disk":"b"}');
+    assert.equal(labels("{ secure: true }"), '{"secure":true}');
+  });
+
+  it("refuses environments of Pulumi Cloud", () => {
+    refuse(
+      "environment: [shop/prod]",
+      /^Pulumi\.dev\.yaml: environment names values .* only Pulumi can read/,
+    );
+  });
+
+  it("names the stacks that there are", () => {
+    assert.throws(() => readStackConfiguration(root, "test"), {
+      message: "Pulumi.test.yaml is missing. There is: dev, prod.",
+    });
+  });
+
+  it("names the file that is no YAML", () => {
+    refuse("config: [", /^Pulumi\.dev\.yaml cannot be read: .*line 1/s);
+    addFiles(root, { "Pulumi.yaml": "name: a\nname: b\n" });
+    refuse("", /^Pulumi\.yaml cannot be read: Map keys must be unique/);
+    removeFolder(path.join(root, "Pulumi.yaml"));
+    refuse("", /^Pulumi\.yaml cannot be read: ENOENT/);
+  });
+});
+
+describe("the outputs of the platform's stack", () => {
+  /** Operators alone, on what a program of two lines makes of another stack's outputs. */
+  const PROGRAM = `
+const pulumi = require(${JSON.stringify(require.resolve("@pulumi/pulumi"))});
+const k8s = require(${JSON.stringify(require.resolve("@pulumi/kubernetes"))});
+module.exports = async () => {
+  const { value } = await new pulumi.StackReference("org/argosy/platform").getOutputDetails("platform");
+  new k8s.core.v1.ConfigMap("one", { metadata: { name: "one", namespace: value.namespace } });
+};`;
+  let root: string;
+  before(() => {
+    root = writeFolder({
+      "Pulumi.yaml": "name: argosy\n",
+      "Pulumi.dev.yaml": "",
+      "index.ts": PROGRAM,
+      "outputs.json": '{ "platform": { "namespace": "shop" } }',
+      "list.json": "[]",
+      "broken.json": "{",
+    });
+  });
+  after(() => removeFolder(root));
+
+  const given = (file: string) => renderStack(root, "dev", path.join(root, file));
+
+  it("are read from a file", async () => {
+    assert.equal(manifestsOf(await given("outputs.json"))[0]?.metadata.namespace, "shop");
+  });
+
+  it("are asked for where there is no file", () =>
+    assert.rejects(renderStack(root, "dev"), {
+      name: "CommandError",
+      message: /^the outputs of the stack org\/argosy\/platform are asked for.*--platform FILE/,
+    }));
+
+  it("are refused by the file's name where it is no JSON, no object, or missing", async () => {
+    await assert.rejects(given("broken.json"), /broken\.json cannot be read as JSON/);
+    await assert.rejects(given("list.json"), /list\.json holds no outputs\. Make it by pulumi stack output/);
+    await assert.rejects(given("none.json"), /none\.json cannot be read as JSON: ENOENT/);
+  });
+});

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { manifestsOf } from "../../cli/render/manifests";
+import { formatStream } from "../../cli/render/output";
+import { renderStack } from "../../cli/render/renderStack";
+import { addFiles, removeFolder } from "./operatorFolder";
+import { copyProject } from "./support/projectCopy";
+
+const ROOT = path.resolve(__dirname, "../..");
+const USAGE_EXIT_CODE = 2;
+
+/** The command as it is typed, in a copy of the project beside it. */
+describe("the command render", () => {
+  let copy: string;
+  before(() => {
+    copy = copyProject();
+  });
+  after(() => removeFolder(copy));
+
+  /** A kubeconfig whose cluster must not matter. */
+  const elsewhere = () => ({ ...process.env, KUBECONFIG: path.join(copy, "kubeconfig") });
+
+  function render(...args: string[]) {
+    const command = ["cli/bootstrap.mjs", "render", ...args];
+    return spawnSync(process.execPath, command, {
+      cwd: copy,
+      env: elsewhere(),
+      encoding: "utf8",
+      maxBuffer: 2 ** 26,
+    });
+  }
+
+  /** A file of the copy, replaced for the time of a test. */
+  async function edited(file: string, edit: (text: string) => string, then: () => void): Promise<void> {
+    const text = readFileSync(path.join(copy, file), "utf8");
+    addFiles(copy, { [file]: edit(text) });
+    try {
+      then();
+    } finally {
+      addFiles(copy, { [file]: text });
+    }
+  }
+
+  it("prints the same from another folder, with another cluster at hand, and each time", async () => {
+    const cluster = { server: "https://127.0.0.1:9" };
+    const user = { name: "u", user: { token: "t" } };
+    addFiles(copy, {
+      kubeconfig: {
+        apiVersion: "v1",
+        kind: "Config",
+        clusters: [{ name: "c", cluster }],
+        users: [user],
+        contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+        "current-context": "x",
+      },
+    });
+    const { stdout, stderr, status } = render("--stack", "prod");
+    assert.deepEqual([status, stderr], [0, ""]);
+    const here = formatStream(manifestsOf(await renderStack(ROOT, "prod")));
+    assert.ok(here.length > 100_000);
+    assert.equal(stdout, here);
+    assert.equal(formatStream(manifestsOf(await renderStack(ROOT, "prod"))), here);
+    assert.notEqual(stdout, formatStream(manifestsOf(await renderStack(ROOT, "dev"))));
+  });
+
+  it("prints nothing but manifests, also where the program warns", () =>
+    edited(
+      "Pulumi.dev.yaml",
+      (text) => `${text}  argosy:argoWorkflows: share\n`,
+      () => {
+        const { stdout, stderr, status } = render();
+        assert.equal(status, 0);
+        assert.match(stdout, /^---\napiVersion: /);
+        assert.match(stderr, /cannot be asked whether Argo Workflows is there/);
+      },
+    ));
+
+  it("can be read by somebody who stops early", () => {
+    const line = `"${process.execPath}" cli/bootstrap.mjs render | head -n 1`;
+    const options = { cwd: copy, env: elsewhere(), encoding: "utf8" } as const;
+    const { stdout, stderr, status } = spawnSync("bash", ["-o", "pipefail", "-c", line], options);
+    assert.deepEqual([stdout, stderr, status], ["---\n", "", 0]);
+  });
+
+  it("explains itself", () => {
+    const { stdout, status } = render("--help");
+    assert.equal(status, 0);
+    for (const option of ["--stack", "--out", "--against", "--platform"]) assert.ok(stdout.includes(option));
+  });
+
+  it("says what it does not understand, with the exit code for that", () => {
+    const { stdout, stderr, status } = render("--stak", "prod");
+    assert.deepEqual([stdout, status], ["", USAGE_EXIT_CODE]);
+    assert.match(stderr, /unknown option '--stak'/);
+  });
+
+  describe("tells an author without a stack trace what to put right:", () => {
+    function refusal(...args: string[]): string {
+      const { stdout, stderr, status } = render(...args);
+      assert.deepEqual([stdout, status], ["", 1]);
+      assert.doesNotMatch(stderr, /^\s+at /m);
+      return stderr;
+    }
+
+    it("a stack that is not there", () => {
+      assert.equal(refusal("--stack", "test"), "Pulumi.test.yaml is missing. There is: dev, prod.\n");
+    });
+
+    it("an operator", () =>
+      edited(
+        "handlers/memcached/operator.ts",
+        (text) => text.replace("children:", "chidren:"),
+        () =>
+          assert.match(
+            refusal(),
+            /^handlers\/memcached\/operator\.ts: chidren is not a known field\. Did you mean children\?$/m,
+          ),
+      ));
+
+    it("a configuration", () =>
+      edited(
+        "Pulumi.dev.yaml",
+        (text) => `${text}  argosy:eventBusReplicas: 2\n`,
+        () =>
+          assert.equal(refusal(), "argosy:eventBusReplicas is 2. Give 1, or an odd number from 3 to 7.\n"),
+      ));
+  });
+});

@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { Replay } from "../../runtime/argo/replay";
+import { ReconcileFailure } from "../../runtime/failure";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { ObjectName } from "../../runtime/kubernetes/objects";
+import { NotLeadingError } from "../../runtime/leaderElection";
+import type { ReconcileReport } from "../../runtime/reconcileReport";
+import { eventually } from "./support/eventually";
+import { operator } from "./support/objects";
+import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
+
+const BASE = "/apis/argoproj.io/v1alpha1";
+const SETS = `${BASE}/namespaces/operators/workflowtasksets`;
+const WORKFLOW = { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow" };
+
+const TASK_SET = {
+  metadata: {
+    name: "submitted",
+    namespace: "operators",
+    uid: "set",
+    resourceVersion: "5",
+    ownerReferences: [{ ...WORKFLOW, name: "submitted", uid: "flow" }],
+  },
+  spec: { tasks: { node: { plugin: { argosy: { operator: "shop" } } } } },
+};
+
+const REPORT: ReconcileReport = {
+  operator: "shop",
+  kind: "Widget",
+  namespace: "services",
+  name: "demo",
+  event: "reconcile",
+  attempt: 1,
+  result: "succeeded",
+  changes: [],
+  log: "",
+  durationMs: 1,
+};
+
+/** An API server with one WorkflowTaskSet, and an engine that notes what it is asked for. */
+describe("Replay", () => {
+  let api: TestApiServer;
+  let client: KubernetesClient;
+  let replay: Replay;
+  let notices: string[];
+  let asked: ObjectName[];
+  let leading: boolean;
+  let served: boolean;
+  /** What the server answers to the patches, one after another; then 200. */
+  let refusals: number[];
+  let outcome: () => ReconcileReport;
+
+  beforeEach(async () => {
+    [notices, asked, refusals, leading, served] = [[], [], [], true, true];
+    outcome = () => REPORT;
+    api = await TestApiServer.start((call, response) => {
+      if (call.path === BASE) {
+        const resources = [{ name: "workflowtasksets", kind: "WorkflowTaskSet", namespaced: true }];
+        return served ? json(response, { resources }) : refuse(response, 404);
+      }
+      if (call.method === "PATCH") {
+        const code = refusals.shift();
+        if (code === undefined) return json(response, TASK_SET);
+        refuse(response, code);
+        return;
+      }
+      if (call.path === SETS && call.query.get("watch")) {
+        return sendEvent(response, "MODIFIED", {
+          ...TASK_SET,
+          metadata: { ...TASK_SET.metadata, resourceVersion: "6" },
+        });
+      }
+      if (call.path === SETS)
+        return json(response, { metadata: { resourceVersion: "5" }, items: [TASK_SET] });
+      const parameters = [
+        { name: "namespace", value: "services" },
+        { name: "name", value: "demo" },
+      ];
+      json(response, {
+        ...WORKFLOW,
+        metadata: { name: "submitted", uid: "flow" },
+        spec: { arguments: { parameters } },
+      });
+    });
+    client = api.client();
+    replay = new Replay({
+      client,
+      operator: operator(),
+      namespace: "operators",
+      instanceId: "",
+      lookAgainMs: 20,
+      onNotice: (notice) => void notices.push(notice),
+      engine: {
+        get isLeading() {
+          return leading;
+        },
+        reconcileNow: async (name) => {
+          asked.push(name);
+          return outcome();
+        },
+        tryHandler: () => assert.fail("nothing is to be tried"),
+      },
+    });
+  });
+
+  afterEach(async () => {
+    await replay.stop(0);
+    client.close();
+    await api.stop();
+  });
+
+  const patches = (): ApiCall[] => api.calls.filter(({ method }) => method === "PATCH");
+
+  it("answers a task once, into the version of its set that it has seen last", async () => {
+    replay.start();
+    await eventually("answered", () => patches().length > 0);
+    const [patch] = patches();
+    assert.equal(patch?.path, `${SETS}/submitted/status`);
+    const body = patch?.body as {
+      metadata: { uid: string };
+      status: { nodes: Record<string, { phase: string }> };
+    };
+    assert.equal(body.metadata.uid, "set");
+    assert.equal(body.status.nodes["node"]?.phase, "Succeeded");
+    assert.deepStrictEqual(asked, [{ namespace: "services", name: "demo" }]);
+  });
+
+  it("looks only for sets of its Workflow controller that have not completed", async () => {
+    replay.start();
+    await eventually("listed", () => api.calls.some(({ path }) => path === SETS));
+    const list = api.calls.find(({ path }) => path === SETS);
+    assert.equal(
+      list?.query.get("labelSelector"),
+      "workflows.argoproj.io/completed!=true,!workflows.argoproj.io/controller-instanceid",
+    );
+  });
+
+  it("answers into the newer version where the set has changed meanwhile, without reconciling again", async () => {
+    refusals = [409, 409];
+    replay.start();
+    await eventually("answered", () => patches().length === 3);
+    const last = patches().at(-1)?.body as { metadata: { resourceVersion: string } };
+    assert.equal(last.metadata.resourceVersion, "6");
+    assert.equal(asked.length, 1);
+  });
+
+  it("answers nothing while it does not lead, and everything once it does", async () => {
+    leading = false;
+    replay.start();
+    await eventually("watching", () => api.calls.some(({ query }) => query.get("watch") !== null));
+    assert.equal(asked.length, 0);
+    leading = true;
+    await eventually("answered", () => patches().length === 1);
+  });
+
+  it("leaves the answer to the next leader where the lease is lost meanwhile", async () => {
+    outcome = () => {
+      throw new NotLeadingError();
+    };
+    replay.start();
+    await eventually("asked", () => asked.length === 1);
+    leading = false;
+    assert.deepStrictEqual([patches().length, notices], [0, []]);
+  });
+
+  it("answers that a reconcile failed, with its message", async () => {
+    outcome = () => ({
+      ...REPORT,
+      result: "failed",
+      failure: new ReconcileFailure("HandlerError", "no plan"),
+    });
+    replay.start();
+    await eventually("answered", () => patches().length > 0);
+    assert.match(JSON.stringify(patches()[0]?.body), /"phase":"Failed","message":"HandlerError: no plan"/);
+  });
+
+  it("is off where the cluster has no Argo Workflows: says so once, and begins when it has come", async () => {
+    served = false;
+    replay.start();
+    await eventually("looked again", () => api.calls.length > 3);
+    assert.deepStrictEqual(notices, [
+      "Argo Workflows is not in this cluster: no submitted Workflow is answered",
+    ]);
+    served = true;
+    await eventually("answered", () => patches().length > 0);
+  });
+});

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/failure";
+import type { Condition } from "../../runtime/kubernetes/objects";
+import type { ReconcileReport } from "../../runtime/reconcileReport";
+import { ReconcileRequests } from "../../runtime/reconcileRequests";
+import { conditionsOf, type Verdict } from "../../runtime/status/conditions";
+
+const NOW = "2026-01-02T03:04:05Z";
+const READY: Verdict = { kind: "ready" };
+const FAILED: Verdict = { kind: "failed", failure: new ReconcileFailure("HandlerError", "no plan") };
+
+describe("the run that Ready names", () => {
+  const ready = (verdict: Verdict, previous: readonly Condition[], run?: string) =>
+    conditionsOf(verdict, previous, 1, NOW, run);
+  const message = (conditions: readonly Condition[]) =>
+    conditions.find(({ type }) => type === "Ready")?.message;
+
+  it("is the one that did something, in Ready alone", () => {
+    const conditions = ready(READY, [], "shop-demo-1-ab");
+    assert.equal(message(conditions), "every child is applied and ready (run shop-demo-1-ab)");
+    assert.equal(conditions.filter((condition) => condition.message.includes("(run ")).length, 1);
+  });
+
+  it("stays where a later run did nothing, so that its status is not written", () => {
+    const before = ready({ kind: "progressing", message: "wait" }, [], "shop-demo-1-ab");
+    assert.equal(message(ready(READY, before)), "every child is applied and ready (run shop-demo-1-ab)");
+    const calm = ready(READY, ready(READY, before));
+    assert.deepStrictEqual(ready(READY, calm), calm);
+  });
+
+  it("is no run that failed, once one has not", () => {
+    const before = ready(FAILED, [], "shop-demo-1-ab");
+    assert.equal(message(before), "no plan (run shop-demo-1-ab)");
+    assert.equal(message(ready(READY, before)), "every child is applied and ready");
+  });
+
+  it("is not the former one where a run fails that nobody tells of", () => {
+    assert.equal(message(ready(FAILED, ready(READY, [], "shop-demo-1-ab"))), "no plan");
+  });
+
+  it("is still there where the message is cut", () => {
+    const long: Verdict = { kind: "progressing", message: "x".repeat(5_000) };
+    assert.ok(message(ready(long, [], "shop-demo-1-ab"))?.endsWith("… (run shop-demo-1-ab)"));
+  });
+});
+
+describe("ReconcileRequests", () => {
+  const report = (more: Partial<ReconcileReport> = {}): ReconcileReport => ({
+    operator: "shop",
+    kind: "Widget",
+    name: "demo",
+    event: "reconcile",
+    attempt: 1,
+    result: "succeeded",
+    changes: [],
+    log: "",
+    durationMs: 1,
+    ...more,
+  });
+
+  it("answers with the report of a run that begins after the question, not of the one that runs", async () => {
+    const requests = new ReconcileRequests();
+    const running = requests.take("a");
+    const answer = requests.ask("a");
+    requests.answer("a", running, report({ generation: 1 }));
+    requests.answer("a", requests.take("a"), report({ generation: 2 }));
+    assert.equal((await answer).generation, 2);
+  });
+
+  it("waits for the next run where one came to nothing", async () => {
+    const requests = new ReconcileRequests();
+    const answer = requests.ask("a");
+    requests.answer("a", requests.take("a"), report({ result: "skipped", skipped: "changed meanwhile" }));
+    assert.ok(requests.has("a"));
+    requests.answer("a", requests.take("a"), report());
+    assert.equal((await answer).result, "succeeded");
+  });
+
+  it("refuses everybody at the end", async () => {
+    const requests = new ReconcileRequests();
+    const answers = [requests.ask("a"), requests.ask("b")];
+    requests.refuse(new Error("over"));
+    for (const answer of answers) await assert.rejects(answer, /over/);
+  });
+});
