@@ -42,19 +42,15 @@ export class Operator extends pulumi.ComponentResource {
     const child = { parent: this };
 
     const parts = registerSet(name, buildOperator(definition, args, files), after(child, beneath));
-    this.workings =
-      definition.execution === "resident"
-        ? [
-            ...parts,
-            registerRunnerDeployment(
-              `${name}-runner`,
-              definition,
-              args,
-              files,
-              after(child, [...beneath, ...parts]),
-            ),
-          ]
-        : parts;
+    const runner = () =>
+      registerRunnerDeployment(
+        `${name}-runner`,
+        definition,
+        args,
+        files,
+        after(child, [...beneath, ...parts]),
+      );
+    this.workings = definition.execution === "resident" ? [...parts, runner()] : parts;
     const crd = buildCustomResourceDefinition(definition);
     const metadata = {
       ...crd.metadata,

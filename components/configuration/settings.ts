@@ -11,6 +11,7 @@ import {
   type Shape,
   text,
 } from "../../runtime/definition/shape";
+import { bytesOf } from "../manifests/eventPath/quantity";
 import type { PodPlacement } from "../placement";
 import type { Installation } from "../platform";
 
@@ -40,9 +41,10 @@ export interface Settings extends Omit<PodPlacement, "registry"> {
 }
 
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const QUANTITY = /^[0-9]+(\.[0-9]+)?(k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$/;
 const IMAGE_PREFIX = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?(\/[a-z0-9][-a-z0-9._]*)*$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+/** The least that the event bus takes (manifests/eventPath/eventBus.ts), in bytes. */
+const SMALLEST_STORAGE = 128 * 2 ** 20;
 /** The longest time that is a 32-bit number of seconds, as Argo has it. */
 const LONGEST_SECONDS = 2 ** 31 - 1;
 
@@ -90,7 +92,11 @@ export const SETTING_SHAPES: Readonly<Record<keyof Settings, Shape>> = {
         report(field, `is ${JSON.stringify(value)}`, this.remedy);
     },
   },
-  eventBusStorage: orNone(pattern(QUANTITY, "a size", 'Give one, for example "1Gi", or "" for none.')),
+  eventBusStorage: orNone(
+    text('Give a size of 128Mi or more, for example "1Gi", or "" for none.', (value) =>
+      sizeOf(value) >= SMALLEST_STORAGE ? undefined : `is "${value}"`,
+    ),
+  ),
   eventBusStorageClass: orNone(
     pattern(/^[a-z0-9][-a-z0-9.]*$/, "a storage class", "kubectl get storageclass shows them."),
   ),
@@ -137,6 +143,15 @@ export function parseSetting(key: string, value: string): unknown {
     return JSON.parse(value);
   } catch {
     return value;
+  }
+}
+
+/** The bytes of a quantity; 0 of what is none. */
+function sizeOf(quantity: string): number {
+  try {
+    return bytesOf(quantity);
+  } catch {
+    return 0;
   }
 }
 

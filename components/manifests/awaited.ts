@@ -9,3 +9,9 @@ export function awaited(...conditions: readonly string[]): Record<string, string
     "pulumi.com/timeoutSeconds": "180",
   };
 }
+
+/**
+ * Annotations of a Service behind which a Deployment of ours is, which Pulumi awaits anyway: for the Service itself it
+ * would wait ten seconds more, also for one that is ready (pulumi-kubernetes, provider/pkg/await/service.go).
+ */
+export const NOT_AWAITED = { "pulumi.com/skipAwait": "true" } as const;

@@ -46,6 +46,7 @@ describe("the order of the program", () => {
     ["argosy-event-source", "press-crd"],
     ["gear-runner-account", "gear-runner", "gear-crd"],
     ["gear-runner-role-binding", "gear-runner"],
+    ["gear-service", "gear-runner", "gear-crd"],
     ["gear-handler-files", "gear-runner"],
     ["argosy-engine", "gear-runner"],
     ["press-template", "press-resync", "press-crd"],

@@ -1,6 +1,7 @@
 import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { RUNNER_PORTS } from "../../../runtime/pod/layout";
+import { NOT_AWAITED } from "../awaited";
 import { sensorPodLabels } from "../eventPath/podTemplate";
 import { runnerNameOf } from "./names";
 import type { OperatorOptions } from "./options";
@@ -11,7 +12,7 @@ export function buildService(operator: Operator, options: OperatorOptions): Mani
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: metadataOf(operator, options),
+    metadata: { ...metadataOf(operator, options), annotations: NOT_AWAITED },
     spec: {
       type: "ClusterIP",
       selector: runnerLabels(operator),

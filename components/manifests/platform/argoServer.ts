@@ -1,5 +1,6 @@
 import type { PolicyRule } from "../../../runtime/definition/definition";
 import { IMAGES, imageReference } from "../../images";
+import { NOT_AWAITED } from "../awaited";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
 import { buildAccount, buildDeployment, selectorOf } from "./deployment";
@@ -69,11 +70,10 @@ export function buildArgoServer(options: PlatformOptions): ManifestSet {
       // It keeps its lists in an SQLite in memory, which may sort a long one in a file.
       volumes: [{ name: "tmp", emptyDir: { sizeLimit: "64Mi" } }],
     }),
-    // After the server: Pulumi waits until a Service has pods.
     service: {
       apiVersion: "v1",
       kind: "Service",
-      metadata: { name, namespace: controllerNamespace, labels },
+      metadata: { name, namespace: controllerNamespace, labels, annotations: NOT_AWAITED },
       spec: {
         selector: selectorOf(labels),
         ports: [{ name: "web", port: PORT, targetPort: "web", appProtocol: "https" }],
