@@ -80,7 +80,9 @@ export class Operators extends pulumi.ComponentResource {
 
     this.platform = platform;
     this.eventPath = new EventPath(eventPathName, { ...path, operators: definitions, protect }, above);
-    const beneath = [this.eventPath, register(`${eventPathName}-engine`, engine, above)];
+    // A quarter of a megabyte that nobody can read: its name, a hash, tells that it has changed.
+    const shown = { ...above, hideDiffs: ["data"] };
+    const beneath = [this.eventPath, register(`${eventPathName}-engine`, engine, shown)];
     this.operators = plans.map((plan) => {
       const { name: operator } = plan.definition;
       return new Operator(operator, { ...options, ...plan, beneath, protect }, above);

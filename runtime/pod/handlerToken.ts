@@ -2,7 +2,7 @@ import { chmodSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ClusterConnection } from "../kubernetes/connection";
-import { HttpTransport } from "../kubernetes/transport";
+import { requestToken } from "../kubernetes/tokenRequest";
 
 /** Whose token is kept where. */
 export interface HandlerTokenOptions {
@@ -24,15 +24,6 @@ export interface KeepTokenOptions extends HandlerTokenOptions {
   readonly onError: (error: Error) => void;
 }
 
-/** The answer of the TokenRequest API. */
-interface TokenRequest {
-  readonly status: { readonly token: string; readonly expirationTimestamp: string };
-}
-
-/** How long a token shall hold, in seconds; the API server may choose another time. */
-const LIFETIME_SECONDS = 3_600;
-/** A token is replaced when so much of its time has passed: what the kubelet does too. */
-const RENEWED_AFTER = 0.8;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 /** Readable for the user and the group of the pod, which both containers have. */
@@ -66,14 +57,13 @@ export async function keepHandlerToken(options: KeepTokenOptions): Promise<void>
  * @throws ApiError, ApiUnreachableError
  */
 export async function writeHandlerToken(options: HandlerTokenOptions): Promise<number> {
-  const { connection, namespace, folder } = options;
-  const { token, expirationTimestamp } = (await request(options)).status;
-  const now = Date.now();
+  const { connection, namespace, account, folder } = options;
+  const { text, renewAt } = await requestToken({ namespace, name: account }, connection);
   // The token last: who finds it finds the others.
   replaceFile(path.join(folder, "namespace"), namespace);
   replaceFile(path.join(folder, "ca.crt"), connection.certificateAuthority ?? "");
-  replaceFile(path.join(folder, "token"), token);
-  return now + (Date.parse(expirationTimestamp) - now) * RENEWED_AFTER;
+  replaceFile(path.join(folder, "token"), text);
+  return renewAt;
 }
 
 async function writeEventually(options: KeepTokenOptions): Promise<number> {
@@ -85,24 +75,6 @@ async function writeEventually(options: KeepTokenOptions): Promise<number> {
       options.onError(error as Error);
     }
     await pause(waitMs, undefined, { signal: options.signal });
-  }
-}
-
-async function request({ connection, namespace, account }: HandlerTokenOptions): Promise<TokenRequest> {
-  const transport = new HttpTransport(connection);
-  try {
-    const { body } = await transport.send<TokenRequest>({
-      method: "POST",
-      path: `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`,
-      body: {
-        apiVersion: "authentication.k8s.io/v1",
-        kind: "TokenRequest",
-        spec: { expirationSeconds: LIFETIME_SECONDS },
-      },
-    });
-    return body;
-  } finally {
-    transport.close();
   }
 }
 
