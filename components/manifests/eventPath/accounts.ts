@@ -1,5 +1,6 @@
 import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
 import { type EventPathOptions, eventPathNames } from "./options";
@@ -59,11 +60,7 @@ function watchRule({ customResource: { group, plural } }: Operator): PolicyRule 
 }
 
 function serviceAccount({ account, component, options: { name, platform } }: Grantee): Manifest {
-  return {
-    apiVersion: "v1",
-    kind: "ServiceAccount",
-    metadata: { name: account, namespace: platform.namespace, labels: labelsOf(name, component) },
-  };
+  return buildAccount(account, platform.namespace, labelsOf(name, component));
 }
 
 /** A role with these rules, bound to the account: in a namespace, or in the whole cluster where there is none. */
@@ -73,21 +70,12 @@ function grant(
   namespace: string | undefined,
   rules: readonly PolicyRule[],
 ): ManifestSet {
-  const apiVersion = "rbac.authorization.k8s.io/v1";
-  const kind = namespace === undefined ? "ClusterRole" : "Role";
-  const metadata = {
+  const { role, binding } = buildRole({
     name: account,
-    ...(namespace !== undefined && { namespace }),
+    namespace,
     labels: labelsOf(name, component),
-  };
-  return {
-    [key]: { apiVersion, kind, metadata, rules },
-    [`${key}-binding`]: {
-      apiVersion,
-      kind: `${kind}Binding`,
-      metadata,
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name: account },
-      subjects: [{ kind: "ServiceAccount", name: account, namespace: platform.namespace }],
-    },
-  };
+    rules,
+    account: { name: account, namespace: platform.namespace },
+  });
+  return { [key]: role, [`${key}-binding`]: binding };
 }

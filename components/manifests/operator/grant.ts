@@ -1,5 +1,5 @@
 import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
 
@@ -21,10 +21,10 @@ export interface Grant {
 }
 
 /** The service account itself: `<component>-account`. */
-export function buildAccount(operator: Operator, account: OperatorAccount): ManifestSet {
+export function buildOperatorAccount(operator: Operator, account: OperatorAccount): ManifestSet {
   const { component, namespace, serviceAccountName } = account;
-  const metadata = { name: serviceAccountName, namespace, labels: labelsOf(operator.name, component) };
-  return { [`${component}-account`]: { apiVersion: "v1", kind: "ServiceAccount", metadata } };
+  const labels = labelsOf(operator.name, component);
+  return { [`${component}-account`]: buildAccount(serviceAccountName, namespace, labels) };
 }
 
 /**
@@ -32,51 +32,24 @@ export function buildAccount(operator: Operator, account: OperatorAccount): Mani
  * cluster, and with "-<namespace>" after each in namespaces.
  */
 export function buildGrant(operator: Operator, account: OperatorAccount, grant: Grant): ManifestSet {
-  const { component } = account;
+  const { component, namespace: home, serviceAccountName } = account;
   const { about, namespaces, rules } = grant;
   const prefix = about === undefined ? component : `${component}-${about}`;
   const scopes = namespaces === "all" ? [undefined] : namespaces;
   return Object.fromEntries(
     scopes.flatMap((namespace) => {
       const suffix = namespace === undefined ? "" : `-${namespace}`;
-      const [role, binding] = roleWithBinding(
-        operator,
-        account,
-        `${operator.name}-${prefix}`,
+      const { role, binding } = buildRole({
+        name: `${operator.name}-${prefix}`,
         namespace,
+        labels: labelsOf(operator.name, component),
         rules,
-      );
+        account: { name: serviceAccountName, namespace: home },
+      });
       return [
         [`${prefix}-role${suffix}`, role],
         [`${prefix}-role-binding${suffix}`, binding],
       ];
     }),
   );
-}
-
-function roleWithBinding(
-  operator: Operator,
-  account: OperatorAccount,
-  name: string,
-  namespace: string | undefined,
-  rules: readonly PolicyRule[],
-): [role: Manifest, binding: Manifest] {
-  const apiVersion = "rbac.authorization.k8s.io/v1";
-  const kind = namespace === undefined ? "ClusterRole" : "Role";
-  const metadata = {
-    name,
-    ...(namespace !== undefined && { namespace }),
-    labels: labelsOf(operator.name, account.component),
-  };
-  const subject = { kind: "ServiceAccount", name: account.serviceAccountName, namespace: account.namespace };
-  return [
-    { apiVersion, kind, metadata, rules },
-    {
-      apiVersion,
-      kind: `${kind}Binding`,
-      metadata,
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name },
-      subjects: [subject],
-    },
-  ];
 }

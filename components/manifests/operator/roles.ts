@@ -1,7 +1,7 @@
 import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { ManifestSet } from "../manifestSet";
-import { buildAccount, buildGrant, type OperatorAccount } from "./grant";
+import { buildGrant, buildOperatorAccount, type OperatorAccount } from "./grant";
 import { handlerAccountOf, resyncNameOf, runnerNameOf } from "./names";
 import type { OperatorOptions } from "./options";
 import {
@@ -56,7 +56,7 @@ export function buildAccess(operator: Operator, { platform: { namespace } }: Ope
 function runnerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   const { namespaces } = operator;
   return {
-    ...buildAccount(operator, runner),
+    ...buildOperatorAccount(operator, runner),
     ...buildGrant(operator, runner, { namespaces, rules: objectRules(operator) }),
   };
 }
@@ -73,7 +73,7 @@ function handlerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   const { namespaces, rules } = operator;
   return {
     ...buildGrant(operator, runner, { about: "token", namespaces: [namespace], rules: tokenRules(operator) }),
-    ...buildAccount(operator, handler),
+    ...buildOperatorAccount(operator, handler),
     ...buildGrant(operator, handler, { namespaces, rules }),
   };
 }
@@ -82,7 +82,7 @@ function resyncSet(operator: Operator, namespace: string): ManifestSet {
   const resync = accountOf("resync", resyncNameOf(operator.name), namespace);
   const rules = RESYNC_WORKFLOW_RULES;
   return {
-    ...buildAccount(operator, resync),
+    ...buildOperatorAccount(operator, resync),
     ...buildGrant(operator, resync, { namespaces: operator.namespaces, rules: lookRules(operator) }),
     ...buildGrant(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
   };

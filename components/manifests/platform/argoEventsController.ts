@@ -1,11 +1,11 @@
 import { IMAGES, imageReference } from "../../images";
+import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
 import { buildArgoEventsConfiguration } from "./argoEventsConfiguration";
 import { ARGO_EVENTS_RULES } from "./argoEventsRules";
-import { buildAccount, buildDeployment } from "./deployment";
+import { buildDeployment } from "./deployment";
 import { ownsController, type PlatformOptions } from "./options";
-import { buildRole } from "./role";
 
 /** Ports of the events controller (argo-events, pkg/apis/events/v1alpha1/const.go). */
 const PORTS = { metrics: 7777, health: 8081 };

@@ -1,11 +1,11 @@
 import type { PolicyRule } from "../../../runtime/definition/definition";
 import { IMAGES, imageReference } from "../../images";
+import { buildAccount, buildRole } from "../access";
 import { NOT_AWAITED } from "../awaited";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
-import { buildAccount, buildDeployment, selectorOf } from "./deployment";
+import { buildDeployment, selectorOf } from "./deployment";
 import { ownsController, type PlatformOptions } from "./options";
-import { buildRole } from "./role";
 import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
 import { WORKFLOW_CONFIGURATION_RULES } from "./workflowControllerRules";
 

@@ -58,12 +58,3 @@ export function selectorOf(labels: Readonly<Record<string, string>>): Record<str
   const keys = ["app.kubernetes.io/name", "app.kubernetes.io/component"];
   return Object.fromEntries(Object.entries(labels).filter(([key]) => keys.includes(key)));
 }
-
-/** A service account. */
-export function buildAccount(
-  name: string,
-  namespace: string,
-  labels: Readonly<Record<string, string>>,
-): Manifest {
-  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace, labels } };
-}

@@ -1,9 +1,8 @@
 import type { PolicyRule } from "../../../runtime/definition/definition";
+import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
-import { buildAccount } from "./deployment";
 import type { PlatformOptions } from "./options";
-import { buildRole } from "./role";
 
 const READ = ["get", "list", "watch"];
 

@@ -1,9 +1,9 @@
 import { IMAGES, imageReference } from "../../images";
+import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
-import { buildAccount, buildDeployment } from "./deployment";
+import { buildDeployment } from "./deployment";
 import { ownsController, type PlatformOptions } from "./options";
-import { buildRole } from "./role";
 import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
 import { WORKFLOW_CONFIGURATION_RULES, WORKFLOW_CONTROLLER_RULES } from "./workflowControllerRules";
 

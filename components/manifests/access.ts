@@ -1,0 +1,40 @@
+import type { PolicyRule } from "../../runtime/definition/definition";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+
+type Labels = Readonly<Record<string, string>>;
+
+/** What is allowed to a service account. */
+export interface Grant {
+  /** Name of the role and of its binding. */
+  readonly name: string;
+  /** Where the rules hold: in one namespace, the account's own or another. @default the whole cluster */
+  readonly namespace?: string | undefined;
+  readonly labels: Labels;
+  readonly rules: readonly PolicyRule[];
+  readonly account: { readonly name: string; readonly namespace: string };
+}
+
+/** A Role, or a ClusterRole where no namespace is given, and its binding to the account. */
+export function buildRole({ name, namespace, labels, rules, account }: Grant): {
+  readonly role: Manifest;
+  readonly binding: Manifest;
+} {
+  const apiVersion = "rbac.authorization.k8s.io/v1";
+  const kind = namespace === undefined ? "ClusterRole" : "Role";
+  const metadata = { name, ...(namespace !== undefined && { namespace }), labels };
+  return {
+    role: { apiVersion, kind, metadata, rules },
+    binding: {
+      apiVersion,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name },
+      subjects: [{ kind: "ServiceAccount", ...account }],
+    },
+  };
+}
+
+/** A service account. */
+export function buildAccount(name: string, namespace: string, labels: Labels): Manifest {
+  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace, labels } };
+}
