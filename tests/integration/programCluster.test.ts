@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { checkArgoInCluster, type Installations } from "../../components/argoInCluster";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "../unit/operatorFolder";
@@ -138,6 +139,14 @@ describe("the program on a real API server", function () {
     await cluster?.close();
   });
 
+  it("refuses to adopt an Argo that is not there, and installs it where it is not", async () => {
+    await assert.rejects(
+      looking({ argoEvents: "adopt", argoWorkflows: "install" }),
+      /argosy:argoEvents is "adopt", but Argo Events is not in the cluster/,
+    );
+    await looking({ argoEvents: "install", argoWorkflows: "install" });
+  });
+
   it("is accepted, every object and every field of it", async () => {
     for (const { manifests } of programs) {
       const entries = manifests.map((manifest) => ({ manifest, resource: { kind: manifest.kind } }));
@@ -148,6 +157,18 @@ describe("the program on a real API server", function () {
         );
       }
     }
+  });
+
+  it("shares or adopts an Argo that is there, and does not install over somebody else's", async () => {
+    await looking({ argoEvents: "install", argoWorkflows: "install" });
+    const crd = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" };
+    const name = "workflows.argoproj.io";
+    await cluster.api.patch({ ...crd, metadata: { name } }, { metadata: { labels: null } });
+    await looking({ argoEvents: "share", argoWorkflows: "adopt" });
+    await assert.rejects(
+      looking({ argoEvents: "install", argoWorkflows: "install" }),
+      /argosy:argoWorkflows is "install", but Argo Workflows is in the cluster already/,
+    );
   });
 
   it("makes only pods that a namespace with the restricted standard accepts", async () => {
@@ -195,6 +216,18 @@ describe("the program on a real API server", function () {
       [],
     );
   });
+
+  /** Looks into this cluster as the program does. */
+  async function looking(installations: Installations): Promise<void> {
+    const { KUBECONFIG } = process.env;
+    process.env.KUBECONFIG = cluster.controlPlane.kubeconfig;
+    try {
+      await checkArgoInCluster("argosy", installations);
+    } finally {
+      if (KUBECONFIG === undefined) delete process.env.KUBECONFIG;
+      else process.env.KUBECONFIG = KUBECONFIG;
+    }
+  }
 
   function dryRun(pod: Manifest): Promise<unknown> {
     const resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };

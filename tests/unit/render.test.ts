@@ -131,7 +131,7 @@ describe("render", () => {
       ],
       [
         "what is no object of Kubernetes",
-        () => new pulumi.CustomResource("random:index/randomPet:RandomPet", "pet", {}),
+        () => new Pet("pet", {}),
         /^pet is a random:index\/randomPet:RandomPet: only objects of Kubernetes can be rendered\.$/,
       ],
       [
@@ -191,6 +191,12 @@ describe("render", () => {
       ));
   });
 });
+
+class Pet extends pulumi.CustomResource {
+  constructor(name: string, inputs: pulumi.Inputs) {
+    super("random:index/randomPet:RandomPet", name, inputs);
+  }
+}
 
 /** As components ask that are made from YAML or charts. */
 function askProvider(): Promise<unknown> {

@@ -1,0 +1,267 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import fc from "fast-check";
+import { parse } from "yaml";
+import { readStackConfiguration } from "../../cli/render/stackConfiguration";
+import { operatorsArgs } from "../../components/configuration/args";
+import { ConfigurationError } from "../../components/configuration/configurationError";
+import { readConfiguration } from "../../components/configuration/readConfiguration";
+import { SETTING_SHAPES, type Settings } from "../../components/configuration/settings";
+import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
+import { operatorOptions } from "./operatorManifests";
+
+const ROOT = path.resolve(__dirname, "../..");
+const TYPES = ["string", "integer", "boolean", "array", "object"];
+
+/** A key as Pulumi.yaml declares it. */
+interface Declaration {
+  readonly type: string;
+  readonly items?: { readonly type: string };
+  readonly default: unknown;
+  readonly description: string;
+}
+
+const { name: project, config: declared } = readYaml("Pulumi.yaml") as {
+  readonly name: string;
+  readonly config: Readonly<Record<string, Declaration>>;
+};
+const KEYS = Object.keys(SETTING_SHAPES) as (keyof Settings)[];
+const { values: DEFAULTS } = readStackConfiguration(ROOT, "dev");
+
+function readYaml(file: string): unknown {
+  return parse(readFileSync(path.join(ROOT, file), "utf8"));
+}
+
+/** The defaults with other values of some keys, as Pulumi gives them: as text. */
+function read(settings: Partial<Record<keyof Settings, string>>): Settings {
+  const own = Object.entries(settings).map(([key, value]) => [`${project}:${key}`, value]);
+  return readConfiguration(project, { ...DEFAULTS, ...Object.fromEntries(own) });
+}
+
+function problemsOf(settings: Partial<Record<keyof Settings, string>>): readonly string[] {
+  try {
+    read(settings);
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof ConfigurationError, String(error));
+    return error.problems;
+  }
+}
+
+describe("Pulumi.yaml", () => {
+  it("declares the keys that the program knows, and no others", () => {
+    assert.deepEqual(Object.keys(declared).sort(), [...KEYS].sort());
+  });
+
+  for (const [key, declaration] of Object.entries(declared)) {
+    it(`gives ${key} a type, a default of that type and a description`, () => {
+      const { type, items, description } = declaration;
+      assert.ok(TYPES.includes(type), type);
+      assert.equal(typeOf(declaration.default), type);
+      // Pulumi refuses a list of it knows not what (sdk/go/common/workspace/project.go, Validate).
+      assert.equal(items !== undefined, type === "array");
+      assert.match(description, /^[A-Z].{20,}\.$/s);
+    });
+  }
+
+  it("has defaults that are a configuration", () => {
+    assert.deepEqual(problemsOf({}), []);
+  });
+
+  it("has all keys described in the documentation", () => {
+    const text = readFileSync(path.join(ROOT, "docs/configuration.md"), "utf8");
+    assert.deepEqual(
+      KEYS.filter((key) => !text.includes(`\`${key}\``)),
+      [],
+    );
+  });
+});
+
+describe("the stacks' files", () => {
+  const files = readdirSync(ROOT).filter((file) => /^Pulumi\..+\.yaml$/.test(file));
+
+  it("are one for each end", () => {
+    assert.deepEqual(files, ["Pulumi.dev.yaml", "Pulumi.prod.yaml"]);
+  });
+
+  for (const file of files) {
+    it(`${file} sets declared keys, each to its type`, () => {
+      const { config } = readYaml(file) as { readonly config: Readonly<Record<string, unknown>> };
+      for (const [key, value] of Object.entries(config)) {
+        const declaration = declared[key.replace(`${project}:`, "")];
+        assert.ok(key.startsWith(`${project}:`) && declaration, key);
+        assert.equal(typeOf(value), declaration.type, key);
+      }
+      const { values } = readStackConfiguration(ROOT, file.split(".")[1] ?? "");
+      readConfiguration(project, values);
+    });
+  }
+});
+
+describe("the configuration", () => {
+  /** For each key a value that is wrong, and what is said of it. */
+  const WRONG: Readonly<Record<keyof Settings, readonly (readonly [value: string, complaint: RegExp])[]>> = {
+    parts: [["both", /is "both", not one of "all", "platform", "operators"\. The default is "all"\./]],
+    platformStack: [["a b", /is "a b", not the name of a stack\. Give "organization\/project\/stack"/]],
+    name: [
+      ["Argosy", /is "Argosy", not a DNS label of at most 30 characters\. Give one/],
+      ["a".repeat(31), /not a DNS label of at most 30 characters/],
+      ["", /is empty\. Give one/],
+    ],
+    namespace: [
+      ["shop.prod", /is "shop\.prod", not the name of a namespace\. Name one/],
+      ["kube-system", /is "kube-system", which is Kubernetes' own\. Name another/],
+    ],
+    controllerNamespace: [["-", /is "-", not the name of a namespace\. Name one/]],
+    createNamespaces: [["yes", /must be true or false, not the text "yes"\. The default is true\./]],
+    argoEvents: [["true", /is "true", not one of "install", "share", "adopt"\. The default is "install"/]],
+    argoWorkflows: [["Install", /is "Install", not one of/]],
+    instanceId: [["a b", /is "a b", not the value of a label\. The default is "argosy"/]],
+    jetStreamVersion: [
+      ["2.10 latest", /is "2\.10 latest", not a version\. Give one/],
+      ["2.10.29", /is "2\.10\.29", and argoEvents is "install"\. Set it to ""/],
+    ],
+    eventBusReplicas: [
+      ["2", /is 2\. Give 1, or an odd number from 3 to 7\./],
+      ["three", /is "three"\. Give 1/],
+    ],
+    eventBusStorage: [
+      ["10 GB", /is "10 GB"\. Give a size of 128Mi or more, for example "1Gi", or "" for none/],
+      ["127Mi", /is "127Mi"\. Give a size of 128Mi or more/],
+      ["99999999P", /is "99999999P"\. Give a size/],
+    ],
+    eventBusStorageClass: [
+      ["Fast_Disk", /is "Fast_Disk", not a storage class\. kubectl get storageclass/],
+      ["fast", /is given without eventBusStorage\. Give the volume's size/],
+    ],
+    runnerReplicas: [
+      ["0", /is 0, outside of 1 to 5\. One leads/],
+      ["1.5", /must be a whole number, not 1\.5/],
+      ["2x", /must be a whole number, not the text "2x"/],
+    ],
+    runsKeptSeconds: [
+      ["60s", /must be a whole number, not the text "60s"\. Give seconds/],
+      ["-1", /is -1, outside of 0 to 2147483647/],
+      ["2147483648", /is 2147483648, outside of/],
+    ],
+    failedRunsKeptSeconds: [["", /must be a whole number, not the text ""\. Give seconds/]],
+    registry: [["https://mirror.example.com", /is "https:\/\/mirror.*not a registry\. Give host and path/]],
+    imagePullSecrets: [
+      ["pull", /must be a list, not the text "pull"\. Give a list of names of Secrets/],
+      ['[""]', /\[0\] is empty\. Name a Secret/],
+    ],
+    nodeSelector: [
+      ["[]", /must be an object, not a list\. Give labels of nodes/],
+      ['{"disk":1}', /\.disk must be a text, not 1\. Quote it/],
+    ],
+    tolerations: [
+      ["{}", /must be a list, not an object\. Give a list of tolerations/],
+      ['[{"efect":"NoSchedule"}]', /\[0\]\.efect is not a known field\. Did you mean .*effect\?/],
+      ['[{"effect":"Never"}]', /\[0\]\.effect is "Never", not one of/],
+    ],
+    protect: [["1", /must be true or false, not 1\. The default is false/]],
+  };
+  for (const key of KEYS) {
+    for (const [value, complaint] of WRONG[key]) {
+      it(`refuses ${key} ${JSON.stringify(value)} with the key and the remedy`, () => {
+        const [problem = "", ...others] = problemsOf({ [key]: value });
+        assert.deepEqual(others, []);
+        assert.ok(problem.startsWith(`${project}:${key}`), problem);
+        assert.match(problem, complaint);
+      });
+    }
+  }
+
+  it("tells everything that is wrong at once", () => {
+    const problems = problemsOf({ parts: "both", runnerReplicas: "0", protect: "no" });
+    assert.deepEqual(
+      problems.map((problem) => problem.split(" ")[0]),
+      ["argosy:parts", "argosy:runnerReplicas", "argosy:protect"],
+    );
+  });
+
+  it("does not judge the keys of others", () => {
+    const values = { ...DEFAULTS, "kubernetes:context": "prod", "argosy-other:parts": "both" };
+    assert.deepEqual(readConfiguration(project, values), read({}));
+  });
+
+  it("leaves texts as they are, whatever they look like", () => {
+    const instanceIds = ["1", "2.10", "true", "null", "1e3"];
+    for (const instanceId of instanceIds) assert.equal(read({ instanceId }).instanceId, instanceId);
+    const version = read({ argoEvents: "adopt", jetStreamVersion: "2.10" });
+    assert.equal(version.jetStreamVersion, "2.10");
+  });
+
+  it("reads lists and objects", () => {
+    const tolerations = [
+      { key: "dedicated", operator: "Exists", effect: "NoSchedule", tolerationSeconds: 60 },
+    ];
+    const settings = read({
+      imagePullSecrets: '["pull"]',
+      nodeSelector: '{"disk":"ssd","old":""}',
+      tolerations: JSON.stringify(tolerations),
+    });
+    assert.deepEqual(settings.imagePullSecrets, ["pull"]);
+    assert.deepEqual(settings.nodeSelector, { disk: "ssd", old: "" });
+    assert.deepEqual(settings.tolerations, tolerations);
+  });
+
+  it("takes as small a volume as the event bus does, and none that this refuses", () => {
+    const storage = (eventBusStorage: string) => operatorsArgs(read({ eventBusStorage })).eventBus;
+    const { platform, placement } = operatorOptions();
+    const build = (size: string) =>
+      buildEventBus({ name: "argosy", platform, placement, eventBus: { replicas: 1, storage: size } });
+    assert.deepEqual(storage("128Mi"), { replicas: 1, storage: "128Mi" });
+    assert.doesNotThrow(() => build("128Mi"));
+    assert.throws(() => build("127Mi"), RangeError);
+  });
+
+  it("takes operators alone with the platform's stack, and only then", () => {
+    assert.match(problemsOf({ parts: "operators" })[0] ?? "", /^argosy:platformStack is "".*Name the stack/);
+    assert.deepEqual(problemsOf({ parts: "operators", platformStack: "org/argosy/platform" }), []);
+    for (const parts of ["all", "platform"]) {
+      const [problem = ""] = problemsOf({ parts, platformStack: "org/argosy/platform" });
+      assert.match(
+        problem,
+        /^argosy:platformStack is "org.*Set parts to "operators", or remove platformStack/,
+      );
+    }
+  });
+
+  it("whatever is written, either holds or is refused with keys and remedies", () => {
+    const json = fc.json();
+    const scrap = fc.constantFrom(
+      "",
+      "1",
+      "-0",
+      "01",
+      "1e400",
+      "NaN",
+      "true",
+      '"',
+      "{",
+      "[1,",
+      "null",
+      '{"__proto__":1}',
+    );
+    const entry = fc.tuple(
+      fc.oneof(fc.constantFrom(...KEYS), fc.string()),
+      fc.oneof(scrap, json, fc.string()),
+    );
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 4 }), (entries) => {
+        const problems = problemsOf(Object.fromEntries(entries));
+        for (const problem of problems)
+          assert.match(problem, /^argosy:.* .+\. .+[.?]$|^argosy:.*shows them\.$/s);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+/** The type that Pulumi.yaml would give a value. */
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return Number.isInteger(value) ? "integer" : typeof value;
+}

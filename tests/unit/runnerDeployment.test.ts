@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { isRecord } from "../../runtime/definition/shape";
+import { removeFolder } from "./operatorFolder";
+import { run } from "./support/program";
+import { EVERY_FORM, operatorsProgram, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+
+type PodBuilder = new (spec: Record<string, unknown>) => object;
+
+/** The module that kubernetesx' own index takes its names from, at each use. */
+const kubernetesx = require("@pulumi/kubernetesx/kx") as { PodBuilder: PodBuilder };
+const MARK = 4242;
+
+describe("a runner's Deployment", () => {
+  let sample: SampleProgram;
+  before(() => {
+    sample = sampleProgram(EVERY_FORM);
+  });
+  after(() => removeFolder(sample.root));
+
+  /** The pods of all runners, by operator. */
+  async function pods(): Promise<Map<string, Record<string, unknown>>> {
+    const { manifests } = await run(operatorsProgram(sample));
+    const runners = manifests.filter(
+      ({ kind, metadata }) => kind === "Deployment" && metadata.name.endsWith("-runner"),
+    );
+    return new Map(
+      runners.map(({ metadata, spec }) => {
+        assert.ok(isRecord(spec) && isRecord(spec.template) && isRecord(spec.template.spec));
+        return [metadata.name, spec.template.spec];
+      }),
+    );
+  }
+
+  it("has the pod that kubernetesx has built", async () => {
+    const { PodBuilder: original } = kubernetesx;
+    let built = 0;
+    kubernetesx.PodBuilder = class extends original {
+      constructor(spec: Record<string, unknown>) {
+        built++;
+        super({ ...spec, terminationGracePeriodSeconds: MARK });
+      }
+    };
+    try {
+      const marked = [...(await pods()).values()].map((pod) => pod.terminationGracePeriodSeconds);
+      assert.deepEqual(marked, [MARK, MARK]);
+      assert.equal(built, 2);
+    } finally {
+      kubernetesx.PodBuilder = original;
+    }
+    const marked = [...(await pods()).values()].filter((pod) => pod.terminationGracePeriodSeconds === MARK);
+    assert.deepEqual(marked, []);
+  });
+
+  it("names its containers itself: kubernetesx would name them by their images, and all alike", async () => {
+    for (const pod of (await pods()).values()) {
+      const names = (containers: unknown) => (containers as { name: string }[]).map(({ name }) => name);
+      assert.deepEqual(names(pod.containers).sort(), ["handler", "runner"]);
+      const all = [...names(pod.initContainers), ...names(pod.containers)];
+      assert.equal(new Set(all).size, all.length);
+      for (const name of all) assert.match(name, /^[a-z]([-a-z]*[a-z])?$/);
+    }
+  });
+
+  it("selects the pods of its own operator alone", async () => {
+    const { manifests } = await run(operatorsProgram(sample));
+    const selectors = manifests
+      .filter(({ kind, metadata }) => kind === "Deployment" && metadata.name.endsWith("-runner"))
+      .map(({ spec }) => JSON.stringify((spec as { selector: unknown }).selector));
+    assert.equal(selectors.length, 2);
+    assert.equal(new Set(selectors).size, 2);
+  });
+
+  it("has no empty lists, which kubernetesx leaves everywhere", async () => {
+    for (const pod of (await pods()).values()) assert.doesNotMatch(JSON.stringify(pod), /:\[\]/);
+  });
+});
