@@ -11,6 +11,7 @@ import {
   type Shape,
   text,
 } from "../../runtime/definition/shape";
+import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
 import { bytesOf } from "../manifests/eventPath/quantity";
 import type { PodPlacement } from "../placement";
 import type { Installation } from "../platform";
@@ -43,8 +44,6 @@ export interface Settings extends Omit<PodPlacement, "registry"> {
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const IMAGE_PREFIX = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?(\/[a-z0-9][-a-z0-9._]*)*$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
-/** The least that the event bus takes (manifests/eventPath/eventBus.ts), in bytes. */
-const SMALLEST_STORAGE = 128 * 2 ** 20;
 /** The longest time that is a 32-bit number of seconds, as Argo has it. */
 const LONGEST_SECONDS = 2 ** 31 - 1;
 

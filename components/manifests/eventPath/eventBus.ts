@@ -11,8 +11,8 @@ const MEBIBYTE = 2 ** 20;
 /** What the bus may use of a node's own disk where it has no volume: an emptyDir without a limit. */
 const EPHEMERAL_STORAGE = 512 * MEBIBYTE;
 
-/** Less would hold but a few of the largest events. */
-const SMALLEST_STORAGE = 128 * MEBIBYTE;
+/** The least that a server's volume may have, in bytes: less would hold but a few of the largest events. */
+export const SMALLEST_STORAGE = 128 * MEBIBYTE;
 
 /**
  * The largest event, as NATS reads it: 4 MiB. An UPDATE carries its object twice, and etcd takes no object above
