@@ -17,7 +17,7 @@ export class KubeconfigError extends Error {
  * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
  *   @default `$KUBECONFIG`, else `~/.kube/config`
  * @param context the context to use. @default the kubeconfig's current one
- * @throws KubeconfigError where there is no such context
+ * @throws KubeconfigError where it cannot be read, or has no such context
  */
 export async function connectionFromKubeconfig(
   source?: string,
@@ -26,9 +26,16 @@ export async function connectionFromKubeconfig(
   // Only here: loading it takes a second, which nobody who has no cluster should wait for.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
-  if (source?.includes("\n") || source?.startsWith("{")) config.loadFromString(source);
-  else if (source) config.loadFromFile(source);
-  else config.loadFromDefault();
+  try {
+    if (source?.includes("\n") || source?.startsWith("{")) config.loadFromString(source);
+    else if (source) config.loadFromFile(source);
+    else config.loadFromDefault();
+  } catch (error) {
+    const name = source?.includes("\n")
+      ? "the kubeconfig"
+      : (source ?? process.env.KUBECONFIG ?? "the kubeconfig");
+    throw new KubeconfigError(`${name} is no kubeconfig: ${(error as Error).message}`);
+  }
   if (context) {
     const known = config.getContexts().map(({ name }) => name);
     if (!known.includes(context)) {

@@ -89,7 +89,7 @@ describe("the documentation", () => {
     };
     const named = documents.flatMap((document) => {
       const text = readFileSync(path.join(root, document), "utf8");
-      return [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z-]+)/g)].map((match) => ({
+      return [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z0-9-]+)/g)].map((match) => ({
         document,
         script: match[1] ?? "",
       }));

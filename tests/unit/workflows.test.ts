@@ -74,6 +74,7 @@ describe("GitHub's workflows", () => {
   it("are there to be looked at", () => {
     assert.deepEqual([...workflows.keys()].sort(), [
       "drift.yml",
+      "e2e.yml",
       "preview.yml",
       "test.yml",
       "up-stack.yml",

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { Reference } from "../../integration/support/api";
+import { session } from "./hooks";
+import { waitFor } from "./progress";
+
+/** What both operators do wrong where they are asked for so many. */
+export const SLOW = 47;
+export const CRASHES = 48;
+export const HANGS = 49;
+export const TOO_MANY = 51;
+
+/** An operator of either form, with objects that have a number, and a child that shows it. */
+export interface Form {
+  readonly execution: "resident" | "pod";
+  /** The operator's name, and so that of its WorkflowTemplate. */
+  readonly operator: string;
+  object(name: string, count: number): Manifest;
+  child(name: string): Reference;
+  /** The part of the child that carries the number. */
+  content(count: number): JsonObject;
+  /** The number that a child carries. */
+  countIn(child: KubernetesObject): number;
+}
+
+const resident: Form = {
+  execution: "resident",
+  operator: "memcached",
+  object: (name, size) => ({
+    apiVersion: "cache.example.com/v1alpha1",
+    kind: "Memcached",
+    metadata: { name, namespace: session().team },
+    spec: { size },
+  }),
+  child: (name) => reference("apps/v1", "Deployment", name),
+  content: (replicas) => ({ spec: { replicas } }),
+  countIn: ({ spec }) => (spec as { replicas: number }).replicas,
+};
+
+const pod: Form = {
+  execution: "pod",
+  operator: "report",
+  object: (name, pages) => ({
+    apiVersion: "office.example.com/v1",
+    kind: "Report",
+    metadata: { name, namespace: session().team },
+    spec: { pages },
+  }),
+  child: (name) => reference("v1", "ConfigMap", name),
+  content: (pages) => ({ data: { pages: String(pages) } }),
+  countIn: ({ data }) => Number((data as { pages: string }).pages),
+};
+
+export const FORMS = { resident, pod } as const;
+
+function reference(apiVersion: string, kind: string, name: string): Reference {
+  return { apiVersion, kind, metadata: { name, namespace: session().team } };
+}
+
+/** Asserts that the child is there and carries the number. */
+export async function assertChild(form: Form, name: string, count: number): Promise<KubernetesObject> {
+  const child = await session().api.get(form.child(name));
+  assert.equal(form.countIn(child), count);
+  return child;
+}
+
+/** Waits for the object's Ready condition to have this status, for its newest generation. Gives the condition. */
+export function readyIs(
+  form: Form,
+  name: string,
+  expected: Pick<Condition, "status" | "reason">,
+): Promise<Condition> {
+  const { kind } = form.object(name, 0);
+  return waitFor(
+    `${kind} ${name} to be told "${expected.reason}"`,
+    async () => {
+      const { metadata, status } = await session().api.get(form.object(name, 0));
+      const { conditions = [] } = (status ?? {}) as { conditions?: Condition[] };
+      const ready = conditions.find(({ type }) => type === "Ready");
+      assert.ok(ready, "it has no Ready condition");
+      const { status: state, reason, observedGeneration } = ready;
+      const wanted = { ...expected, observedGeneration: metadata.generation };
+      assert.deepEqual({ status: state, reason, observedGeneration }, wanted, ready.message);
+      return ready;
+    },
+    150_000,
+  );
+}
+
+/** The Workflow that a condition names. */
+export function runIn({ message }: Condition): string {
+  const [, run] = / \(run ([a-z0-9-]+)\)$/.exec(message) ?? [];
+  assert.ok(run, `names no run: ${message}`);
+  return run;
+}
+
+/** Creates an object, and waits until it is Ready. Gives the name of the run that made its children. */
+export async function createReady(form: Form, name: string, count: number): Promise<string> {
+  await session().api.create(form.object(name, count));
+  return runIn(await readyIs(form, name, { status: "True", reason: "Reconciled" }));
+}

@@ -1,0 +1,39 @@
+import { kubectl } from "./kubectl";
+import { findGround } from "./requirements";
+import { NAMESPACE, Session } from "./session";
+
+let current: Session | undefined;
+
+/** This run's session. Only in tests and hooks: it is opened before the first of them. */
+export function session(): Session {
+  if (!current) throw new Error("no session is open");
+  return current;
+}
+
+/** Called by mocha (`require` in .mocharc.e2e.json) before the first test and after the last one. */
+export const mochaHooks = {
+  async beforeAll(this: Mocha.Context): Promise<void> {
+    this.timeout(60_000);
+    const ground = await findGround();
+    if ("missing" in ground) {
+      process.stderr.write(`e2e skipped: ${ground.missing}\n`);
+      return this.skip();
+    }
+    process.stderr.write(`e2e on ${ground.connection.server}\n`);
+    current = await Session.open(ground.connection);
+  },
+  /** What there was when a test failed: soon it is gone. */
+  async afterEach(this: Mocha.Context): Promise<void> {
+    if (this.currentTest?.state === "failed" && current) await showState();
+  },
+  async afterAll(this: Mocha.Context): Promise<void> {
+    this.timeout(900_000);
+    await current?.close();
+  },
+};
+
+async function showState(): Promise<void> {
+  const kinds = "pods,workflows.argoproj.io";
+  const table = await kubectl("get", kinds, "--namespace", NAMESPACE, "--output", "wide").catch(String);
+  process.stderr.write(`${table}\n`);
+}

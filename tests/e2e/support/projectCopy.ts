@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parse, stringify } from "yaml";
+
+const PROJECT = path.resolve(__dirname, "../../..");
+const COPIED = [
+  "index.ts",
+  "components",
+  "runtime",
+  "handlers",
+  "package.json",
+  "tsconfig.json",
+  "Pulumi.yaml",
+];
+
+/** Two runners, so that one can take over; and runs that go while the e2e looks on. */
+const SETTINGS = { "argosy:runnerReplicas": 2, "argosy:runsKeptSeconds": 60 };
+
+/** What memcached's handler does not do by itself: to crash, and to hang. The same numbers as those of `report`. */
+const MISBEHAVIOUR = `
+    if size == 48:
+        sys.exit("the cellar is flooded")
+    if size == 49:
+        import time
+        time.sleep(600)
+`;
+
+/** A copy of the project in a temporary folder, where its handlers can be edited and its stacks are not touched. */
+export class ProjectCopy {
+  /** The temporary folder: the project is in `project`, the state of its stacks in `state`. */
+  private readonly root = mkdtempSync(path.join(tmpdir(), "argosy-e2e-"));
+  readonly folder = path.join(this.root, "project");
+  readonly state = path.join(this.root, "state");
+
+  /** @param stack the stack's name: its settings are those of dev, and {@link SETTINGS} */
+  constructor(stack: string) {
+    mkdirSync(this.state);
+    for (const name of COPIED) {
+      cpSync(path.join(PROJECT, name), path.join(this.folder, name), { recursive: true });
+    }
+    cpSync(path.join(PROJECT, "tests/e2e/handlers"), path.join(this.folder, "handlers"), { recursive: true });
+    symlinkSync(path.join(PROJECT, "node_modules"), path.join(this.folder, "node_modules"));
+    const { config } = parse(readFileSync(path.join(PROJECT, "Pulumi.dev.yaml"), "utf8"));
+    const settings = stringify({ config: { ...config, ...SETTINGS } });
+    writeFileSync(path.join(this.folder, `Pulumi.${stack}.yaml`), settings);
+    const size = `size = request["object"]["spec"]["size"]\n`;
+    this.edit("handlers/memcached/main.py", size, `${size}${MISBEHAVIOUR.slice(1)}`);
+    this.edit("handlers/memcached/operator.ts", `crd: "crd.yaml",`, `crd: "crd.yaml", timeoutSeconds: 5,`);
+  }
+
+  /** Replaces a text in one of the copy's files. */
+  edit(file: string, text: string, replacement: string): void {
+    const name = path.join(this.folder, file);
+    const content = readFileSync(name, "utf8");
+    assert.ok(content.includes(text), `${file} has no ${text}`);
+    writeFileSync(name, content.replace(text, replacement));
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}

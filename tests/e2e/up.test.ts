@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { FORMS } from "./support/forms";
+import { session } from "./support/hooks";
+import { waitFor } from "./support/progress";
+import { NAMESPACE } from "./support/session";
+
+describe("pulumi up", () => {
+  it("installs Argo and the operators, and ends when all of it works", async () => {
+    const { outputs, summary } = await session().up();
+    assert.equal(summary.result, "succeeded");
+    assert.deepEqual(outputs["customResources"]?.value, [
+      "memcacheds.cache.example.com",
+      "reports.office.example.com",
+    ]);
+    for (const form of Object.values(FORMS)) {
+      const { apiVersion, kind } = form.object("any", 0);
+      assert.deepEqual(await session().api.list(apiVersion, kind), []);
+    }
+  });
+
+  it("leaves no pod that does not get ready", async () => {
+    await session().up();
+    // The event source waits for the custom resource definitions, which come last.
+    await waitFor("every pod to be ready", async () => {
+      const pods = await session().api.list("v1", "Pod", NAMESPACE);
+      assert.ok(pods.length >= 5);
+      for (const { metadata, status } of pods.filter((pod) => !isOfRun(pod))) {
+        const { conditions = [] } = status as { conditions?: { type: string; status: string }[] };
+        const isReady = conditions.some((each) => each.type === "Ready" && each.status === "True");
+        assert.ok(isReady, `${metadata.name} is not`);
+      }
+    });
+  });
+
+  it("changes nothing where nothing has changed", async () => {
+    await session().up();
+    const { summary } = await session().stack.up({ expectNoChanges: true });
+    assert.deepEqual(Object.keys(summary.resourceChanges ?? {}), ["same"]);
+  });
+});
+
+/** Pods of runs come and go. */
+function isOfRun({ metadata }: KubernetesObject): boolean {
+  return metadata.labels?.["workflows.argoproj.io/workflow"] !== undefined;
+}

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { connectionFromKubeconfig, KubeconfigError } from "../../components/kubeconfig";
+import { removeFolder, writeFolder } from "./operatorFolder";
+
+const KUBECONFIG = {
+  apiVersion: "v1",
+  kind: "Config",
+  "current-context": "one",
+  clusters: [{ name: "c", cluster: { server: "https://one.example.com:6443" } }],
+  contexts: [{ name: "one", context: { cluster: "c", user: "u", namespace: "shop" } }],
+  users: [{ name: "u", user: { token: "t" } }],
+};
+
+describe("the connection of a kubeconfig", () => {
+  let root: string;
+  beforeEach(() => {
+    root = writeFolder({ config: KUBECONFIG, empty: "", broken: "a: [" });
+  });
+  afterEach(() => removeFolder(root));
+
+  it("comes from a file, or from the text itself, as Pulumi's provider takes both", async () => {
+    for (const source of [path.join(root, "config"), JSON.stringify(KUBECONFIG)]) {
+      const { server, namespace, token } = await connectionFromKubeconfig(source);
+      assert.deepEqual({ server, namespace }, { server: "https://one.example.com:6443", namespace: "shop" });
+      assert.equal(await token?.(), "t");
+    }
+  });
+
+  it("is refused with the file's name where that is no kubeconfig", async () => {
+    for (const name of ["empty", "broken", "missing"]) {
+      const file = path.join(root, name);
+      await assert.rejects(connectionFromKubeconfig(file), (error) => {
+        assert.ok(error instanceof KubeconfigError);
+        assert.ok(error.message.startsWith(`${file} is no kubeconfig: `), error.message);
+        return true;
+      });
+    }
+  });
+
+  it("is refused where there is no such context, with those that there are", async () => {
+    await assert.rejects(
+      connectionFromKubeconfig(path.join(root, "config"), "two"),
+      /has no context "two"\. It has: one/,
+    );
+  });
+});
