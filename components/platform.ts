@@ -14,6 +14,3 @@ export interface Platform {
   /** The JetStream version of the event bus, one that the events controller's configuration knows. */
   readonly jetStreamVersion: string;
 }
-
-/** Label of a Workflow, WorkflowTemplate or CronWorkflow: whose it is (argo-workflows, workflow/common/common.go). */
-export const INSTANCE_ID_LABEL = "workflows.argoproj.io/controller-instanceid";

@@ -16,6 +16,7 @@ import { LeaderElection, NotLeadingError } from "./leaderElection";
 import { Metrics } from "./metrics";
 import { fieldManagerOf, leaseNameOf } from "./names";
 import { keyOf, nameOf } from "./objectKey";
+import { findOperatorKinds } from "./operatorKinds";
 import { type Outcome, type Priority, ReconcileQueue } from "./queue";
 import type { ReconcileReport } from "./reconcileReport";
 import { ReconcileRequests } from "./reconcileRequests";
@@ -134,12 +135,8 @@ export class Controller {
    *   wait for them; Error where it was stopped meanwhile
    */
   async start(): Promise<void> {
-    const { operator } = this.options;
-    const { group, version, kind } = operator.customResource;
-    const [resource, ...childResources] = await Promise.all([
-      this.find(`${group}/${version}`, kind),
-      ...operator.children.map((child) => this.find(child.apiVersion, child.kind)),
-    ]);
+    const find = (apiVersion: string, kind: string) => this.find(apiVersion, kind);
+    const { resource, childResources } = await findOperatorKinds(this.options.operator, find);
     this.stopping.signal.throwIfAborted();
     await this.assemble(resource, childResources);
     this.election.start();

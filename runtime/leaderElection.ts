@@ -3,6 +3,7 @@ import type { KubernetesClient } from "./kubernetes/client";
 import { isApiError } from "./kubernetes/errors";
 import type { KubernetesObject } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
+import { microTimeOf } from "./kubernetes/time";
 
 /** What a {@link LeaderElection} works with. */
 export interface LeaderElectionOptions {
@@ -158,7 +159,7 @@ export class LeaderElection {
   }
 
   private nextSpec(): LeaseSpec {
-    const now = new Date().toISOString().replace("Z", "000Z");
+    const now = microTimeOf(new Date());
     const { identity } = this.options;
     const before = this.spec();
     const ours = before.holderIdentity === identity;

@@ -1,5 +1,6 @@
 import {
   anyText,
+  DNS_LABEL,
   fields,
   flag,
   integer,
@@ -41,13 +42,12 @@ export interface Settings extends Omit<PodPlacement, "registry"> {
   readonly protect: boolean;
 }
 
-const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const IMAGE_PREFIX = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?(\/[a-z0-9][-a-z0-9._]*)*$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 /** The longest time that is a 32-bit number of seconds, as Argo has it. */
 const LONGEST_SECONDS = 2 ** 31 - 1;
 
-const namespaceShape = pattern(LABEL, "the name of a namespace", "Name one, for example argosy.");
+const namespaceShape = pattern(DNS_LABEL, "the name of a namespace", "Name one, for example argosy.");
 const installationShape = oneOf(["install", "share", "adopt"], 'The default is "install".');
 const keptShape = integer(0, LONGEST_SECONDS, "Give seconds, for example 3600.");
 

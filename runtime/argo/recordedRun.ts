@@ -2,6 +2,7 @@ import type { ChildChange, ChildVerb } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import type { Manifest } from "../kubernetes/objects";
+import { timeOf } from "../kubernetes/time";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { RUN_PARAMETERS } from "../pod/layout";
 import { describeChanges, type ReconcileReport } from "../reconcileReport";
@@ -70,8 +71,8 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
   const template = workflowTemplateOf(operator);
   const told = {
     phase,
-    startedAt: time(new Date(finishedAt.getTime() - report.durationMs)),
-    finishedAt: time(finishedAt),
+    startedAt: timeOf(new Date(finishedAt.getTime() - report.durationMs)),
+    finishedAt: timeOf(finishedAt),
     message: messageOf(report, run.runs),
     progress: "1/1",
   };
@@ -152,9 +153,4 @@ export function outputsOf(report: ReconcileReport): Parameter[] {
 /** The end of a log: the error is there. */
 export function endOf(log: string): string {
   return clean(log.slice(-LONGEST_OUTPUT), LONGEST_OUTPUT);
-}
-
-/** RFC 3339 in seconds, as Kubernetes' own times. */
-function time(date: Date): string {
-  return date.toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,6 +1,9 @@
 import { nearest } from "./nearest";
 import type { Report } from "./operatorError";
 
+/** A DNS label (RFC 1123), of any length that one may have: the name of a namespace is one. */
+export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
 /** What a value must look like, and what to tell an author whose value does not. */
 export interface Shape {
   /** How to put it right, in a sentence: appended to every complaint about the value. */

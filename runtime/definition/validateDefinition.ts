@@ -2,6 +2,7 @@ import type { OperatorDefinition } from "./definition";
 import type { Report } from "./operatorError";
 import {
   anyText,
+  DNS_LABEL,
   fields,
   flag,
   integer,
@@ -14,8 +15,6 @@ import {
   text,
 } from "./shape";
 
-/** A DNS label (RFC 1123), of any length that one may have. */
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** A DNS label that may be the beginning of a Service's name (RFC 1035): those have a letter first. */
 const SERVICE_LABEL = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Group and version: "v1", "apps/v1", "cache.example.com/v1alpha1". */

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
-import type {
-  HandlerExit,
-  HandlerProcess,
-  HandlerProcessListener,
-  HandlerTransport,
+import {
+  DRAIN_MS,
+  type HandlerExit,
+  type HandlerProcess,
+  type HandlerProcessListener,
+  type HandlerTransport,
 } from "./handlerTransport";
 
 /** What to start, and where. */
@@ -31,9 +32,6 @@ const PASSED_ON = [
   "PYENV_ROOT",
   "PYENV_VERSION",
 ];
-
-/** How long to wait for the rest of the output after a process has exited: a grandchild may hold its pipes open. */
-const DRAIN_MS = 300;
 
 /** Runs handlers as child processes, each the leader of a process group of its own. */
 export class ChildProcessTransport implements HandlerTransport {

@@ -33,3 +33,6 @@ export interface HandlerProcess {
 export interface HandlerTransport {
   start(listener: HandlerProcessListener): HandlerProcess;
 }
+
+/** How long to wait for the rest of the output after a process has exited: a grandchild may hold its pipes open. */
+export const DRAIN_MS = 300;

@@ -1,11 +1,14 @@
 import { constants } from "node:os";
 import path from "node:path";
-import type { HandlerExit, HandlerProcess, HandlerProcessListener } from "../handler/handlerTransport";
+import {
+  DRAIN_MS,
+  type HandlerExit,
+  type HandlerProcess,
+  type HandlerProcessListener,
+} from "../handler/handlerTransport";
 import { ProcessPipes } from "./processPipes";
 import type { ShellSession } from "./shellSession";
 
-/** How long to wait for the rest of the output after a process has exited: a grandchild may hold its pipes open. */
-const DRAIN_MS = 300;
 /** How long the shell may take to report the end of a process that was killed: what watches it may be dead, too. */
 const KILL_MS = 5_000;
 /** How much of standard error is looked at for why a program could not be executed. */

@@ -10,6 +10,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { discover } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { findOperatorKinds } from "../operatorKinds";
 import type { ReconcileReport } from "../reconcileReport";
 import { tryHandler } from "../trial";
 import { OneObject } from "./oneObject";
@@ -65,11 +66,9 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
     const workflow = await client.get(WORKFLOWS, { namespace, name });
     if (!workflow) return failed(`there is no Workflow ${name} in namespace ${namespace}`);
     const target = runTargetOf(workflow, operator);
-    const { group, version, kind } = operator.customResource;
-    const [resource, ...childResources] = await Promise.all([
-      discover(client, `${group}/${version}`, kind),
-      ...operator.children.map((child) => discover(client, child.apiVersion, child.kind)),
-    ]);
+    const { resource, childResources } = await findOperatorKinds(operator, (apiVersion, kind) =>
+      discover(client, apiVersion, kind),
+    );
     if (target.kind === "trial") {
       const { answer } = await tryHandler({ operator, childResources, pool }, target.object);
       return { exitCode: 0, message: "tried, nothing applied", answer: JSON.stringify(answer) };

@@ -3,6 +3,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { microTimeOf } from "../kubernetes/time";
 import { clean, withRun } from "./conditions";
 
 /** Something to tell of an object, for `kubectl describe` and `kubectl events`. */
@@ -84,7 +85,7 @@ export class EventRecorder {
     const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
     // Without the run: what happens again and again is one series, which names the first run of it.
     const key = fingerprint([object.metadata.uid, event.type, event.reason, event.note]);
-    const now = new Date().toISOString().replace("Z", "000Z");
+    const now = microTimeOf(new Date());
     const known = this.series.get(key);
     if (known && known.until > Date.now()) {
       known.count++;

@@ -10,6 +10,7 @@ import type {
   Manifest,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { timeOf } from "../kubernetes/time";
 import { conditionsOf, type Verdict } from "./conditions";
 
 /** What a {@link StatusWriter} works with. */
@@ -67,13 +68,7 @@ export class StatusWriter {
   ): Condition[] {
     const previous = conditionsIn(object["status"]);
     const { generation = 1 } = object.metadata;
-    const ours = conditionsOf(
-      verdict,
-      previous,
-      generation,
-      new Date().toISOString().replace(/\.\d+Z$/, "Z"),
-      run,
-    );
+    const ours = conditionsOf(verdict, previous, generation, timeOf(new Date()), run);
     const ourTypes = new Set(ours.map(({ type }) => type));
     // A handler may keep conditions of its own beside ours.
     const theirs = conditionsIn(fields).filter(({ type }) => !ourTypes.has(type));

@@ -1,7 +1,8 @@
+import { instanceLabel } from "../../../runtime/argo/workflows";
 import type { JsonObject } from "../../../runtime/kubernetes/objects";
 import { OPERATOR_LABEL } from "../../../runtime/names";
 import { RUN_PARAMETERS, RUNNER_PORTS } from "../../../runtime/pod/layout";
-import { INSTANCE_ID_LABEL, type Platform } from "../../platform";
+import type { Platform } from "../../platform";
 import { dependencyOf, type OperatorEvent } from "./operatorEvent";
 
 /**
@@ -87,7 +88,7 @@ function workflowOf(
       generateName: `${operator.name}-`,
       namespace,
       labels: {
-        ...(instanceId !== "" && { [INSTANCE_ID_LABEL]: instanceId }),
+        ...instanceLabel(instanceId),
         [OPERATOR_LABEL]: operator.name,
       },
     },

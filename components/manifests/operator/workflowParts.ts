@@ -1,9 +1,9 @@
+import { instanceLabel } from "../../../runtime/argo/workflows";
 import type { Operator } from "../../../runtime/definition/definition";
 import type { ObjectMeta } from "../../../runtime/kubernetes/objects";
 import { OPERATOR_LABEL } from "../../../runtime/names";
 import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
 import { placementFields } from "../../placement";
-import { INSTANCE_ID_LABEL } from "../../platform";
 import { labelsOf } from "../labels";
 import { POD_SECURITY } from "../podSecurity";
 import type { OperatorOptions } from "./options";
@@ -31,7 +31,7 @@ export function workflowMetadata(
       ...labelsOf(operator.name, "runs"),
       [OPERATOR_LABEL]: operator.name,
       // The controller looks only after what carries its own.
-      ...(instanceId !== "" && { [INSTANCE_ID_LABEL]: instanceId }),
+      ...instanceLabel(instanceId),
     },
   };
 }

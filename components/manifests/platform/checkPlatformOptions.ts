@@ -1,4 +1,4 @@
-import { oneOf, pattern, type Shape } from "../../../runtime/definition/shape";
+import { DNS_LABEL, oneOf, pattern, type Shape } from "../../../runtime/definition/shape";
 import type { PlatformOptions } from "./options";
 
 /** Something in a platform's options that whoever configures it has to put right. */
@@ -12,7 +12,7 @@ export interface OptionProblem {
 }
 
 const namespaceShape = pattern(
-  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  DNS_LABEL,
   "a DNS label",
   'At most 63 lower-case letters, digits and "-", for example "argosy".',
 );

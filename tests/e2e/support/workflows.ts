@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { INSTANCE_ID_LABEL } from "../../../components/platform";
-import { WORKFLOW_LABELS, WORKFLOWS } from "../../../runtime/argo/workflows";
+import { instanceLabel, WORKFLOW_LABELS, WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import type { Reference } from "../../integration/support/api";
 import { session } from "./hooks";
@@ -51,7 +50,7 @@ let created = 0;
 
 async function create(hint: string, labels: Record<string, string>, spec: unknown): Promise<string> {
   const { metadata, ...kind } = runOf(`${hint.slice(0, 40)}-by-hand-${++created}`);
-  const own = { ...labels, [INSTANCE_ID_LABEL]: INSTANCE_ID };
+  const own = { ...labels, ...instanceLabel(INSTANCE_ID) };
   await session().api.create({ ...kind, metadata: { ...metadata, labels: own }, spec });
   return metadata.name;
 }
