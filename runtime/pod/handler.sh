@@ -33,15 +33,20 @@ open_session() {
   "$argosy_busybox" mkfifo -m 600 "$argosy_session/control" "$argosy_session/reports" || exit 1
   # Open for reading and writing: that waits for nobody, and nothing ends while there is no runner yet.
   exec 4<>"$argosy_session/control" 5<>"$argosy_session/reports"
+  # Until the watchdog is known, a signal is only remembered: to leave would be to leave it behind.
   argosy_watchdog=
-  trap leave TERM INT
+  argosy_leaving=
+  trap 'argosy_leaving=yes' TERM INT
   echo "${argosy_session##*/}" >"$argosy_session/name"
   "$argosy_busybox" mv "$argosy_session/name" "$argosy_pipes/session"
   # A runner that had no work has gone before we were there. It looks for our session once more after it has left word.
   [ ! -e "$argosy_pipes/closed" ] || leave
-  give_up_later &
+  watch_over_wait &
   argosy_watchdog=$!
-  read -r argosy_command argosy_form <&4
+  trap leave TERM INT
+  [ -z "$argosy_leaving" ] || leave
+  argosy_command=
+  while [ -z "$argosy_command" ]; do read -r argosy_command argosy_form <&4 || exit 1; done
   trap '' TERM INT
   kill -USR1 "$argosy_watchdog"
   wait "$argosy_watchdog" 2>/dev/null
@@ -56,11 +61,19 @@ leave() {
   exit 0
 }
 
-give_up_later() {
-  exec 4<&- 5<&-
-  attend "$argosy_busybox" sleep "$argosy_patience_seconds"
-  wait "$argosy_attended" 2>/dev/null
+# A signal that comes just before the shell reads is seen only after it has read. So it is given an empty line every
+# second, which says nothing, until a runner has come or patience is over.
+watch_over_wait() {
+  exec 5<&-
+  argosy_seconds=0
+  while [ "$argosy_seconds" -lt "$argosy_patience_seconds" ]; do
+    attend "$argosy_busybox" sleep 1 4<&-
+    wait "$argosy_attended" 2>/dev/null
+    echo >&4
+    argosy_seconds=$((argosy_seconds + 1))
+  done
   kill -TERM $$
+  echo >&4
 }
 
 # Kills every process, and ends the session: the runner, if there is one, reads the end of "reports".

@@ -526,6 +526,19 @@ function behaves(shell: Shell): void {
       await eventually("nothing is left", () => container.processes().length === 0);
     });
 
+    it("ends the shell by SIGTERM at any moment of its wait, and leaves nothing", async () => {
+      container = new HandlerContainer(shell, ["cat"]);
+      for (let round = 0; round < 40; round++) {
+        container.start();
+        while (!container.files().includes("session")) await new Promise(setImmediate);
+        const until = performance.now() + round / 20;
+        while (performance.now() < until) await new Promise(setImmediate);
+        container.shell?.kill("SIGTERM");
+        await eventually("the shell has ended", () => container.exitCode === 0);
+        await eventually("nothing is left", () => container.processes().length === 0);
+      }
+    });
+
     it("ends the shell of a run with its runner, even one that crashed", async () => {
       container = new HandlerContainer(shell, ["sh", "-c", `${ECHO}; sleep 60`]).start();
       const runner = await runnerProcess(container.pipes, "run");
