@@ -6,18 +6,9 @@ import path from "node:path";
 import ts from "typescript";
 import { parse, parseAllDocuments } from "yaml";
 import { parseAnswer } from "../../runtime/handler/parseAnswer";
+import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
 
 const root = path.join(__dirname, "..", "..");
-
-/** A fenced code block of a Markdown file. */
-interface Block {
-  /** "docs/handlers.md:12" */
-  readonly place: string;
-  readonly language: string;
-  /** The word after the language, which says what the block is an example of. */
-  readonly role: string;
-  readonly code: string;
-}
 
 const documents = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], {
   cwd: root,
@@ -25,19 +16,9 @@ const documents = execFileSync("git", ["ls-files", "-co", "--exclude-standard", 
 })
   .trim()
   .split("\n");
-const blocks = documents.flatMap(blocksOf);
+const blocks = documents.flatMap(codeBlocksOf);
 
-function blocksOf(document: string): Block[] {
-  const text = readFileSync(path.join(root, document), "utf8");
-  return [...text.matchAll(/^```(\w+)[ ]?(\w*)\n(.*?)^```$/gms)].map((match) => ({
-    place: `${document}:${text.slice(0, match.index).split("\n").length}`,
-    language: match[1] ?? "",
-    role: match[2] ?? "",
-    code: match[3] ?? "",
-  }));
-}
-
-function blocksFor(...languages: string[]): Block[] {
+function blocksFor(...languages: string[]): CodeBlock[] {
   return blocks.filter(({ language }) => languages.includes(language));
 }
 

@@ -35,6 +35,12 @@ export class TestStack {
     await (await this.stack()).cancel();
   }
 
+  /** The environment in which `pulumi` works on this stack, in the project's folder. */
+  async shellEnvironment(): Promise<Readonly<Record<string, string>>> {
+    await (await this.stack()).workspace.selectStack(this.name);
+    return this.environment;
+  }
+
   /** What somebody types to do by hand what {@link destroy} could not. */
   get destroyCommand(): string {
     const environment = Object.entries(this.environment).map(([name, value]) => `${name}='${value}'`);

@@ -1,0 +1,47 @@
+import { commandOnPath } from "../../runtime/definition/commandOnPath";
+import { namespace } from "../integration/support/manifests";
+import { codeBlocksOf } from "../unit/support/codeBlocks";
+import { session } from "./support/hooks";
+import { waitFor } from "./support/progress";
+import { Shell } from "./support/shell";
+
+/** Made by the page's own commands. */
+const USERS_NAMESPACE = "shop";
+/** What a page takes for granted: a clone of the project, with somebody's name for commits. */
+const CLONE = `
+git init --quiet
+git config user.name e2e
+git config user.email e2e@example.com
+git add --all
+git commit --quiet --message "As it was cloned"
+`;
+
+describe("every command of docs/operations.md", () => {
+  let shell: Shell | undefined;
+
+  before(async function () {
+    if (!commandOnPath("kubectl")) return this.skip();
+    const { stack, project } = session();
+    await session().up();
+    await stack.up();
+    shell = new Shell(project.folder, await stack.shellEnvironment());
+    await shell.run(CLONE);
+  });
+
+  after(async () => {
+    shell?.end();
+    if (!shell) return;
+    await session().api.delete(namespace(USERS_NAMESPACE));
+    await waitFor("the page's namespace to go", () => session().api.assertGone(namespace(USERS_NAMESPACE)));
+  });
+
+  for (const { place, role, code } of codeBlocksOf("docs/operations.md")) {
+    it(`${place} ends well`, async function () {
+      if (role !== "" && !commandOnPath(role)) {
+        process.stderr.write(`      skipped: no program ${role} is on PATH\n`);
+        return this.skip();
+      }
+      await shell?.run(code);
+    });
+  }
+});
