@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  withinMs = 5_000,
+  withinMs = 20_000,
 ): Promise<void> {
   const until = performance.now() + withinMs;
   while (!(await condition())) {
