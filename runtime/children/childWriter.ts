@@ -153,9 +153,13 @@ export class ChildWriter {
       await this.send(child, { resourceVersion: MUST_NOT_EXIST });
       return "recreated";
     } catch (error) {
-      const there = isApiError(error, 409) && (await client.get(resource, manifest.metadata));
-      if (there && there.metadata.uid === uid) return "deleted";
-      throw error;
+      if (!isApiError(error, 409)) throw error;
+      const there = await client.get(resource, manifest.metadata);
+      if (there?.metadata.uid === uid) return "deleted";
+      if (there) throw error;
+      // It went between the two.
+      await this.send(child, { resourceVersion: MUST_NOT_EXIST });
+      return "recreated";
     }
   }
 }
