@@ -41,12 +41,11 @@ open_session() {
   "$argosy_busybox" mv "$argosy_session/name" "$argosy_pipes/session"
   # A runner that had no work has gone before we were there. It looks for our session once more after it has left word.
   [ ! -e "$argosy_pipes/closed" ] || leave
-  watch_over_wait &
+  give_up_later &
   argosy_watchdog=$!
   trap leave TERM INT
   [ -z "$argosy_leaving" ] || leave
-  argosy_command=
-  while [ -z "$argosy_command" ]; do read -r argosy_command argosy_form <&4 || exit 1; done
+  read -r argosy_command argosy_form <&4
   trap '' TERM INT
   kill -USR1 "$argosy_watchdog"
   wait "$argosy_watchdog" 2>/dev/null
@@ -61,19 +60,11 @@ leave() {
   exit 0
 }
 
-# A signal that comes just before the shell reads is seen only after it has read. So it is given an empty line every
-# second, which says nothing, until a runner has come or patience is over.
-watch_over_wait() {
-  exec 5<&-
-  argosy_seconds=0
-  while [ "$argosy_seconds" -lt "$argosy_patience_seconds" ]; do
-    attend "$argosy_busybox" sleep 1 4<&-
-    wait "$argosy_attended" 2>/dev/null
-    echo >&4
-    argosy_seconds=$((argosy_seconds + 1))
-  done
+give_up_later() {
+  exec 4<&- 5<&-
+  attend "$argosy_busybox" sleep "$argosy_patience_seconds"
+  wait "$argosy_attended" 2>/dev/null
   kill -TERM $$
-  echo >&4
 }
 
 # Kills every process, and ends the session: the runner, if there is one, reads the end of "reports".

@@ -533,8 +533,11 @@ function behaves(shell: Shell): void {
         while (!container.files().includes("session")) await new Promise(setImmediate);
         const until = performance.now() + round / 20;
         while (performance.now() < until) await new Promise(setImmediate);
-        container.shell?.kill("SIGTERM");
-        await eventually("the shell has ended", () => container.exitCode === 0);
+        await eventually("the shell has ended", () => {
+          // A shell that is about to read sees a signal only after it has read, or at the next one.
+          container.shell?.kill("SIGTERM");
+          return container.exitCode === 0;
+        });
         await eventually("nothing is left", () => container.processes().length === 0);
       }
     });
