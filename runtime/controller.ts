@@ -1,6 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { ChildIndex } from "./children/childIndex";
+import { ChildIndex, type UndoneChild } from "./children/childIndex";
 import { ChildWriter } from "./children/childWriter";
+import type { Owner } from "./children/ownership";
+import { Contests } from "./contests";
 import { CustomResourceWatch } from "./customResourceWatch";
 import type { Operator } from "./definition/definition";
 import { HandlerPool } from "./handler/handlerPool";
@@ -10,7 +12,7 @@ import { KubernetesClient } from "./kubernetes/client";
 import type { ClusterConnection } from "./kubernetes/connection";
 import { discover } from "./kubernetes/discovery";
 import { ApiUnreachableError } from "./kubernetes/errors";
-import type { ObjectName } from "./kubernetes/objects";
+import { formatName, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { LeaderElection, NotLeadingError } from "./leaderElection";
 import { Metrics } from "./metrics";
@@ -40,6 +42,8 @@ export interface ControllerOptions {
   readonly leaseSeconds?: number;
   /** Wait for kinds that the cluster does not serve yet, instead of failing at once. @default false */
   readonly awaitKinds?: boolean;
+  /** Whether a change that the watch tells of begins a run; otherwise a hint has to. @default true */
+  readonly heedsOwnWatch?: boolean;
   /** Called when the watch tells of an object that is new or has changed, and when it tells that one is gone. */
   readonly onChange?: (name: ObjectName) => void;
   readonly onGone?: (name: ObjectName) => void;
@@ -84,6 +88,7 @@ export class Controller {
   private reconciler: Reconciler | undefined;
   private childResources: readonly Resource[] | undefined;
   private readonly requests = new ReconcileRequests();
+  private readonly contests = new Contests();
   private resync: NodeJS.Timeout | undefined;
   /** Whether the election has told that we lead, and not yet that we do not. */
   private inTerm = false;
@@ -94,8 +99,11 @@ export class Controller {
   constructor(private readonly options: ControllerOptions) {
     const { operator } = options;
     this.metrics = new Metrics(operator.name, {
-      queueDepth: () => this.queue.depth,
+      // A standby collects what changes too, for the term that it may get.
+      queueDepth: () => (this.isLeading ? this.queue.depth : 0),
       queueOldestSeconds: () => this.queue.oldestSeconds,
+      failing: () => this.queue.failing,
+      contested: () => this.contests.size,
       active: () => this.queue.active,
       handlerProcesses: () => this.pool.size,
       children: () => this.index?.size ?? 0,
@@ -109,6 +117,7 @@ export class Controller {
     this.pool = new HandlerPool({
       transport: options.transport,
       timeoutMs: operator.timeoutSeconds * 1000,
+      onStart: () => this.metrics.handlerStarted(),
       onFailure: ({ reason }) => this.metrics.handlerFailed(reason),
     });
     this.events = new EventRecorder({
@@ -236,8 +245,12 @@ export class Controller {
       fieldManager,
       kinds: childResources,
       namespaces: operator.namespaces,
-      onChange: (owner, undone) =>
-        this.queue.addAfter(keyOf(owner), undone ? UNDONE_COALESCING_MS : REPORT_COALESCING_MS, "child"),
+      onChange: (owner, undone) => {
+        if (undone && this.contests.undone(keyOf(owner))) this.tellContest(resource, owner, undone);
+        const coalescingMs = undone ? UNDONE_COALESCING_MS : REPORT_COALESCING_MS;
+        const delayMs = Math.max(coalescingMs, this.contests.delayMs(keyOf(owner)));
+        this.queue.addAfter(keyOf(owner), delayMs, "child");
+      },
       onInterruption: ({ kind }, error) => this.interrupted(kind, error),
     });
     const watch = new CustomResourceWatch({
@@ -245,6 +258,7 @@ export class Controller {
       resource,
       namespaces: operator.namespaces,
       onTrigger: (name, priority) => {
+        if (priority === "change" && this.options.heedsOwnWatch === false) return;
         this.queue.add(keyOf(name), priority);
         if (priority === "change") this.options.onChange?.(name);
       },
@@ -325,6 +339,7 @@ export class Controller {
     const report = await this.reconciler?.reconcile(nameOf(key), attempt);
     if (!report) return { done: true };
     this.metrics.reconciled(report);
+    if (report.changes.length > 0) this.contests.changed(key);
     this.requests.answer(key, requests, report);
     try {
       this.options.onReport?.(report);
@@ -333,6 +348,16 @@ export class Controller {
       this.notice(`report of ${key}: ${(error as Error).message}`);
     }
     return outcomeOf(report);
+  }
+
+  /** Says on the object that somebody else wants its child otherwise, and who. */
+  private tellContest({ apiVersion, kind }: Resource, owner: Owner, child: UndoneChild): void {
+    const { uid, ...name } = owner;
+    const who = child.by === undefined ? "deleted" : `changed by ${child.by}`;
+    const note = `${child.kind} ${formatName(child)} is ${who} each time that it is applied: it is mended less often until that ends`;
+    const object = { apiVersion, kind, metadata: { ...name, uid } };
+    this.events.record(object, { type: "Warning", reason: "ChildContested", note, action: "Apply" });
+    this.notice(`${formatName(owner)}: ${note}`);
   }
 
   private interrupted(kind: string, error: Error): void {

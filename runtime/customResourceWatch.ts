@@ -1,5 +1,7 @@
+import { jsonOf } from "./flaw";
+import { readJson } from "./json";
 import type { KubernetesClient } from "./kubernetes/client";
-import type { Condition, KubernetesObject, ObjectName } from "./kubernetes/objects";
+import { conditionsIn, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { Reflector, type ReflectorSink } from "./kubernetes/reflector";
 import type { Resource } from "./kubernetes/resource";
 import { isNewer } from "./kubernetes/resourceVersion";
@@ -58,7 +60,7 @@ export class CustomResourceWatch {
   /** The object as it is now: as the watch or our own last write has it, or read from the API server. */
   async read(name: ObjectName): Promise<KubernetesObject | undefined> {
     const newest = this.seen.get(keyOf(name))?.newest;
-    if (newest) return JSON.parse(newest.json) as KubernetesObject;
+    if (newest) return readJson(newest.json) as KubernetesObject;
     return this.options.client.get(this.options.resource, name);
   }
 
@@ -133,15 +135,17 @@ function triggerOf({ metadata }: KubernetesObject): string {
 
 /** Whether an object's status says that its newest generation was reconciled: its turn comes after the others'. */
 function isSettled(object: KubernetesObject): boolean {
-  const status = object["status"] as { observedGeneration?: number; conditions?: Condition[] } | undefined;
+  const status = object["status"] as { observedGeneration?: number } | undefined;
   if (object.metadata.deletionTimestamp || status?.observedGeneration !== object.metadata.generation)
     return false;
-  return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
+  return conditionsIn(status).some(({ type, status: value }) => type === "Ready" && value === "True");
 }
 
 /** The newer one of what is known and an object that was seen. */
-function newer(known: Seen["newest"], object: KubernetesObject): NonNullable<Seen["newest"]> {
+function newer(known: Seen["newest"], object: KubernetesObject): Seen["newest"] {
   const { resourceVersion } = object.metadata;
   if (known && !isNewer(resourceVersion, known.resourceVersion)) return known;
-  return { resourceVersion, json: JSON.stringify(object) };
+  const json = jsonOf(object);
+  // It must not end the watch of all the others. Its reconcile reads it, and fails, and so says why.
+  return json === undefined ? undefined : { resourceVersion, json };
 }

@@ -10,17 +10,21 @@
  * - `ApiError`: anything else that the API server refused
  * - `InternalError`: a fault in Argosy
  */
-export type FailureReason =
-  | "HandlerError"
-  | "HandlerCrashed"
-  | "HandlerTimedOut"
-  | "HandlerNotStarted"
-  | "InvalidAnswer"
-  | "ChildConflict"
-  | "ChildRefused"
-  | "StatusRefused"
-  | "ApiError"
-  | "InternalError";
+export const FAILURE_REASONS = [
+  "HandlerError",
+  "HandlerCrashed",
+  "HandlerTimedOut",
+  "HandlerNotStarted",
+  "InvalidAnswer",
+  "ChildConflict",
+  "ChildRefused",
+  "StatusRefused",
+  "ApiError",
+  "InternalError",
+] as const;
+
+/** One of {@link FAILURE_REASONS}. */
+export type FailureReason = (typeof FAILURE_REASONS)[number];
 
 /** A reconcile that failed for a reason that its object's owner should read. */
 export class ReconcileFailure extends Error {

@@ -1,20 +1,33 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { FAILURE_REASONS, type FailureReason } from "./failure";
 import type { RequestReport } from "./kubernetes/transport";
-import type { ReconcileReport } from "./reconcileReport";
+import { RECONCILE_RESULTS, type ReconcileReport } from "./reconcileReport";
 
-/** What became of a hint. */
-export type HintResult =
+/** What becomes of a hint. */
+export const HINT_RESULTS = [
   /** The watch had told of that change already. */
-  | "known"
-  | "queued"
+  "known",
+  "queued",
   /** The leader took it. */
-  | "forwarded"
+  "forwarded",
   /** Too many objects wait. */
-  | "full"
+  "full",
   /** Nobody leads, or who does has not taken it. */
-  | "leaderless"
+  "leaderless",
   /** It is no hint, or not one for this operator. */
-  | "invalid";
+  "invalid",
+] as const;
+
+/** One of {@link HINT_RESULTS}. */
+export type HintResult = (typeof HINT_RESULTS)[number];
+
+/** Why a handler process is given up. */
+const HANDLER_PROCESS_REASONS = [
+  "HandlerCrashed",
+  "HandlerTimedOut",
+  "HandlerNotStarted",
+  "InvalidAnswer",
+] as const satisfies readonly FailureReason[];
 
 /** What is told of the recording of runs as Workflows. */
 export interface RecordingFigures {
@@ -34,49 +47,74 @@ export interface RecordingFigures {
 export interface MetricSources {
   readonly queueDepth: () => number;
   readonly queueOldestSeconds: () => number;
+  /** Objects whose last reconcile failed. */
+  readonly failing: () => number;
+  /** Objects whose children somebody else changes back each time. */
+  readonly contested: () => number;
   readonly active: () => number;
   readonly handlerProcesses: () => number;
   readonly children: () => number;
   readonly isLeader: () => boolean;
 }
 
-/** Prometheus metrics of one operator's engine, in a registry of their own. All names begin with `argosy_`. */
+/**
+ * Prometheus metrics of one operator's engine, in a registry of their own. All names begin with `argosy_`. Counters whose
+ * labels have known values begin at 0 with each: what appears at 1 would be no increase to Prometheus.
+ */
 export class Metrics {
   readonly registry = new Registry();
-  private readonly reconciles = this.counter("reconciles_total", "Reconciles by result", ["result"]);
-  private readonly failures = this.counter("reconcile_failures_total", "Failed reconciles by reason", [
-    "reason",
-  ]);
-  private readonly changes = this.counter("child_changes_total", "Changes made to children", [
-    "verb",
-    "kind",
-  ]);
+  private readonly reconciles = this.counter(
+    "reconciles_total",
+    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused, or changed meanwhile)",
+    { result: RECONCILE_RESULTS },
+  );
+  private readonly failures = this.counter(
+    "reconcile_failures_total",
+    "Failed reconciles by reason, which the object's Ready condition has too",
+    { reason: FAILURE_REASONS },
+  );
+  private readonly changes = this.counter(
+    "child_changes_total",
+    "Changes made to children, by verb and kind",
+    {
+      verb: [],
+      kind: [],
+    },
+  );
+  private readonly handlerStarts = this.counter(
+    "handler_process_starts_total",
+    "Handler processes started: on demand, and anew after one has ended, failed or been idle",
+  );
   private readonly handlerFailures = this.counter(
     "handler_process_failures_total",
-    "Handler processes that were given up, by reason",
-    ["reason"],
+    "Handler processes that crashed, hung or broke the contract, and were replaced, by reason",
+    { reason: HANDLER_PROCESS_REASONS },
   );
-  private readonly requests = this.counter("api_requests_total", "Requests to the API server", [
-    "method",
-    "code",
-  ]);
+  private readonly requests = this.counter(
+    "api_requests_total",
+    "Requests to the API server, by method and status code; code 0 for one without an answer",
+    { method: [], code: [] },
+  );
   private readonly watchInterruptions = this.counter(
     "watch_interruptions_total",
-    "Watches that ended with an error and were resumed",
-    ["kind"],
+    "Watches that ended with an error and were resumed, by kind",
+    { kind: [] },
   );
   private readonly hints = this.counter(
     "hints_total",
-    "Hints received, by result: known (the watch had told of it), queued, forwarded (to the leader), full (too many " +
-      "objects wait), leaderless (nobody leads, or the leader did not take it), invalid (no hint for this operator)",
-    ["result"],
+    "Events received from the Sensor, by result: known (the watch had told of it), queued, forwarded (to the leader), " +
+      "full (too many objects wait), leaderless (nobody leads, or the leader did not take it), invalid (not one for " +
+      "this operator)",
+    { result: HINT_RESULTS },
   );
   private readonly unannounced = this.counter(
     "unannounced_changes_total",
-    "Changes of custom resources that the watch saw and no hint told of within 30 seconds: where it grows, events are lost",
-    [],
+    "Changes of custom resources that the watch saw and no event told of within 30 seconds: where it grows, events are lost",
   );
-  private readonly droppedEvents = this.counter("events_dropped_total", "Kubernetes Events not written", []);
+  private readonly droppedEvents = this.counter(
+    "events_dropped_total",
+    "Kubernetes Events about objects that were not written: too many at once, or the API server refused them",
+  );
   private readonly duration = new Histogram({
     name: "argosy_reconcile_duration_seconds",
     help: "Duration of a reconcile, from reading the object to writing its status",
@@ -86,16 +124,28 @@ export class Metrics {
 
   constructor(operator: string, sources: MetricSources) {
     this.registry.setDefaultLabels({ operator });
-    this.gauge("queue_depth", "Objects that wait for their reconcile", sources.queueDepth);
+    this.gauge("queue_depth", "Objects that wait for their reconcile; 0 on a standby", sources.queueDepth);
     this.gauge(
       "queue_oldest_seconds",
-      "How long the first in line has been waiting",
+      "How long the object that waits longest has been waiting for its reconcile; 0 where none waits, and on a standby",
       sources.queueOldestSeconds,
+    );
+    this.gauge(
+      "objects_failing",
+      "Objects whose last reconcile failed, whether they are tried again or wait for a change; 0 on a standby",
+      sources.failing,
+    );
+    this.gauge(
+      "objects_contested",
+      "Objects with a child that somebody else changes back each time that it is applied, and which is mended less often for that",
+      sources.contested,
     );
     this.gauge("reconciles_active", "Reconciles that run now", sources.active);
     this.gauge("handler_processes", "Handler processes alive", sources.handlerProcesses);
-    this.gauge("children", "Children known", sources.children);
-    this.gauge("leader", "1 where this process leads", () => Number(sources.isLeader()));
+    this.gauge("children", "Children of custom resources that are known to be there", sources.children);
+    this.gauge("leader", "1 where this runner leads and reconciles, 0 where it stands by", () =>
+      Number(sources.isLeader()),
+    );
   }
 
   reconciled(report: ReconcileReport): void {
@@ -103,6 +153,10 @@ export class Metrics {
     if (report.failure) this.failures.inc({ reason: report.failure.reason });
     for (const { verb, kind } of report.changes) this.changes.inc({ verb, kind });
     this.duration.observe(report.durationMs / 1000);
+  }
+
+  handlerStarted(): void {
+    this.handlerStarts.inc();
   }
 
   handlerFailed(reason: string): void {
@@ -135,14 +189,18 @@ export class Metrics {
     this.count("runs_recorded_total", "Runs recorded as Workflows", () => figures().recorded);
     this.count(
       "runs_coalesced_total",
-      "Runs that another one's Workflow stands for",
+      "Runs without a Workflow of their own, since that of another run of the object tells of them too",
       () => figures().coalesced,
     );
-    this.count("runs_dropped_total", "Runs not recorded, and never to be", () => figures().dropped);
+    this.count(
+      "runs_dropped_total",
+      "Runs that were not recorded and never will be: too many waited, or the API server refused the Workflow",
+      () => figures().dropped,
+    );
     this.gauge("runs_waiting", "Runs that wait to be recorded", () => figures().waiting);
     this.gauge(
       "recording_lag_seconds",
-      "How long the first run in line has been waiting to be recorded",
+      "How long the run that waits longest has been waiting to be recorded; 0 where none waits",
       () => figures().lagSeconds,
     );
   }
@@ -160,8 +218,18 @@ export class Metrics {
     });
   }
 
-  private counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
-    return new Counter({ name: `argosy_${name}`, help, labelNames, registers: [this.registry] });
+  /** @param labels the values of each that are known beforehand, for a counter of one label */
+  private counter<Label extends string = never>(
+    name: string,
+    help: string,
+    labels: Readonly<Record<Label, readonly string[]>> = {} as Record<Label, readonly string[]>,
+  ): Counter<Label> {
+    const labelNames = Object.keys(labels) as Label[];
+    const counter = new Counter({ name: `argosy_${name}`, help, labelNames, registers: [this.registry] });
+    for (const label of labelNames) {
+      for (const value of labels[label]) counter.inc({ [label]: value } as Record<Label, string>, 0);
+    }
+    return counter;
   }
 
   private gauge(name: string, help: string, read: () => number): void {

@@ -3,6 +3,11 @@ export const DOMAIN = "argosy.dev";
 
 /** On a custom resource: any value but "false" stops its reconciliation, deletion included. */
 export const PAUSED_ANNOTATION = `${DOMAIN}/paused`;
+/**
+ * On a custom resource that is being deleted: any value but "false" lets it go without asking the handler, which may be
+ * broken for ever. Children that no owner reference covers are deleted all the same.
+ */
+export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
 /** On a custom resource: each new value asks for a reconcile. */
 export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
 /** On an object that is not ours: any value but "false" lets a custom resource of ours take it as its child. */

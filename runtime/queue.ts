@@ -33,6 +33,8 @@ interface Entry {
   waitingSince: number;
   /** Set while running: it must run again afterwards, with this priority. */
   again: Priority | undefined;
+  /** When that is due at the earliest, on the monotonic clock. */
+  againAt: number;
   failures: number;
   timer: NodeJS.Timeout | undefined;
   /** When {@link timer} fires, on the monotonic clock. */
@@ -58,6 +60,8 @@ export class ReconcileQueue {
   private running = 0;
   private turns = 0;
   private open = false;
+  /** On the monotonic clock. */
+  private openSince = 0;
   private onIdle: (() => void)[] = [];
 
   constructor(options: ReconcileQueueOptions) {
@@ -66,6 +70,7 @@ export class ReconcileQueue {
 
   /** Begins to work, also after {@link pause}. */
   start(): void {
+    if (!this.open) this.openSince = performance.now();
     this.open = true;
     this.next();
   }
@@ -96,10 +101,21 @@ export class ReconcileQueue {
     return this.running;
   }
 
-  /** How long the first key in line has been waiting, in seconds; 0 where none waits. */
+  /** Keys whose last run failed, whether they are tried again or not. */
+  get failing(): number {
+    let failing = 0;
+    for (const { failures } of this.entries.values()) if (failures > 0) failing++;
+    return failing;
+  }
+
+  /**
+   * How long the first key in line has been waiting, in seconds, while the queue works; 0 where none waits. What a
+   * standby collects waits for nobody.
+   */
   get oldestSeconds(): number {
     const oldest = this.oldest();
-    return oldest === undefined ? 0 : (performance.now() - this.entry(oldest).waitingSince) / 1000;
+    if (oldest === undefined || !this.open) return 0;
+    return (performance.now() - Math.max(this.entry(oldest).waitingSince, this.openSince)) / 1000;
   }
 
   /**
@@ -109,7 +125,7 @@ export class ReconcileQueue {
   add(key: string, priority: Priority = "change"): void {
     const entry = this.entry(key);
     if (entry.state === "running") {
-      entry.again = higher(entry.again, priority);
+      this.runAgain(entry, 0, priority);
     } else if (entry.state === "waiting") {
       if (higher(entry.priority, priority) !== entry.priority) {
         this.lanes[entry.priority].delete(key);
@@ -123,7 +139,7 @@ export class ReconcileQueue {
   /** As {@link add}, after a delay in which further calls make no difference. */
   addAfter(key: string, delayMs: number, priority: Priority): void {
     const entry = this.entry(key);
-    if (entry.state === "running") entry.again = higher(entry.again, priority);
+    if (entry.state === "running") this.runAgain(entry, delayMs, priority);
     else if (entry.state === "waiting") this.add(key, priority);
     else if (!backingOff(entry) && !(entry.dueAt <= performance.now() + delayMs)) {
       this.delay(key, entry, delayMs, priority);
@@ -149,6 +165,7 @@ export class ReconcileQueue {
         priority: "routine",
         waitingSince: 0,
         again: undefined,
+        againAt: Number.POSITIVE_INFINITY,
         failures: 0,
         timer: undefined,
         dueAt: Number.POSITIVE_INFINITY,
@@ -156,6 +173,12 @@ export class ReconcileQueue {
       this.entries.set(key, entry);
     }
     return entry;
+  }
+
+  /** What is at work must run once more, after this delay at the latest. */
+  private runAgain(entry: Entry, delayMs: number, priority: Priority): void {
+    entry.again = higher(entry.again, priority);
+    entry.againAt = Math.min(entry.againAt, performance.now() + delayMs);
   }
 
   private enqueue(key: string, entry: Entry, priority: Priority): void {
@@ -200,6 +223,7 @@ export class ReconcileQueue {
     this.lanes[entry.priority].delete(key);
     entry.state = "running";
     entry.again = undefined;
+    entry.againAt = Number.POSITIVE_INFINITY;
     this.running++;
     const outcome = await this.options.work(key, entry.failures + 1);
     this.running--;
@@ -214,8 +238,11 @@ export class ReconcileQueue {
     const delayMs = this.delayAfter(entry, outcome);
     // What failed and is tried again anyway waits for the end of its backoff, unless the object itself changed.
     const backsOff = !outcome.done && delayMs !== undefined;
-    if (entry.again && (entry.again === "change" || !backsOff)) this.enqueue(key, entry, entry.again);
-    else if (delayMs !== undefined) this.delay(key, entry, delayMs, "routine");
+    if (entry.again && (entry.again === "change" || !backsOff)) {
+      const againMs = Math.min(entry.againAt - performance.now(), delayMs ?? Number.POSITIVE_INFINITY);
+      if (againMs > 0) this.delay(key, entry, againMs, entry.again);
+      else this.enqueue(key, entry, entry.again);
+    } else if (delayMs !== undefined) this.delay(key, entry, delayMs, "routine");
     else if (outcome.done) this.entries.delete(key);
   }
 

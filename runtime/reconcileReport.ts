@@ -4,12 +4,16 @@ import type { HandlerEvent } from "./handler/contract";
 import { formatName } from "./kubernetes/objects";
 
 /** How a reconcile ended. */
-export type ReconcileResult =
+export const RECONCILE_RESULTS = [
   /** Every child is as the handler wants it, and the status says so. */
-  | "succeeded"
-  | "failed"
+  "succeeded",
+  "failed",
   /** Nothing was to be done: the object is gone, or paused, or changed while it was handled. */
-  | "skipped";
+  "skipped",
+] as const;
+
+/** One of {@link RECONCILE_RESULTS}. */
+export type ReconcileResult = (typeof RECONCILE_RESULTS)[number];
 
 /** What one reconcile did: what `npm run dev` prints, and what is recorded as a Workflow in a cluster. */
 export interface ReconcileReport {
@@ -31,6 +35,8 @@ export interface ReconcileReport {
   /** The end of what the handler wrote to standard error. */
   readonly log: string;
   readonly durationMs: number;
+  /** How long the handler took to answer, a wait for a free process included. Undefined where it was not asked. */
+  readonly handlerMs?: number | undefined;
   /** When the object is due again by itself, in milliseconds, because the handler asked for it. */
   readonly againAfterMs?: number | undefined;
   /** Whether every child is ready. Undefined where the run did not come to judge it. */

@@ -21,10 +21,16 @@ import { ApiError, ApiUnreachableError, isApiError } from "./kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { NotLeadingError } from "./leaderElection";
-import { annotated, finalizerOf, OWNER_UID_LABEL, PAUSED_ANNOTATION } from "./names";
+import {
+  annotated,
+  finalizerOf,
+  OWNER_UID_LABEL,
+  PAUSED_ANNOTATION,
+  SKIP_FINALIZE_ANNOTATION,
+} from "./names";
 import { describeChanges, type ReconcileReport } from "./reconcileReport";
 import type { Verdict } from "./status/conditions";
-import type { EventRecorder } from "./status/eventRecorder";
+import type { EventRecorder, ObjectEvent } from "./status/eventRecorder";
 import { statusChecker } from "./status/statusSchema";
 import type { StatusWriter } from "./status/statusWriter";
 
@@ -57,6 +63,12 @@ type Draft = { -readonly [Key in keyof ReconcileReport]: ReconcileReport[Key] } 
 
 /** When a handler that has not finished to finalize is asked again, where it does not say. */
 const FINALIZE_AGAIN_MS = 5_000;
+
+const FINALIZE_SKIPPED: ObjectEvent = {
+  type: "Warning",
+  reason: "FinalizeSkipped",
+  note: `deleted without asking the handler, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: what only the handler knows of is still there`,
+};
 
 /**
  * Brings one custom resource and its children to what the handler wants. It takes the newest object, asks the
@@ -152,7 +164,9 @@ export class Reconciler {
       children,
       attempt: report.attempt,
     };
+    const askedAt = performance.now();
     const { answer, log } = await askHandler<Answer>(this.options.pool, request, this.checkStatus);
+    report.handlerMs = performance.now() - askedAt;
     report.log = log;
     return answer;
   }
@@ -223,7 +237,8 @@ export class Reconciler {
     report.event = "finalize";
     const { finalizers = [] } = object.metadata;
     if (!finalizers.includes(this.finalizer)) return skip(report, "gone");
-    if (this.options.operator.finalize) {
+    const skipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
+    if (this.options.operator.finalize && !skipped) {
       const answer = await this.ask("finalize", object, await this.observe(object), report);
       if ("finalized" in answer && !answer.finalized) {
         report.againAfterMs = (answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000;
@@ -236,6 +251,7 @@ export class Reconciler {
       object,
       finalizers.filter((finalizer) => finalizer !== this.finalizer),
     );
+    if (skipped) this.options.events.record(object, FINALIZE_SKIPPED);
   }
 
   /**
@@ -254,7 +270,12 @@ export class Reconciler {
           metadataOnly: true,
           ...(namespace !== undefined && { namespace }),
         };
-        await client.list(resource, selection, (items) => index.learn(resource, items));
+        try {
+          await client.list(resource, selection, (items) => index.learn(resource, items));
+        } catch (error) {
+          // Where its kind is gone, so is every child of it.
+          if (!isApiError(error, 404)) throw error;
+        }
       }
     }
     for (const record of index.of(object.metadata.uid)) {

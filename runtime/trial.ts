@@ -28,6 +28,14 @@ export interface TrialResult {
 /** An object that nobody has created yet has no uid. */
 const NO_UID = "trial";
 
+/** What of an example's metadata goes into other texts; all else goes to the handler as it is. */
+const METADATA_TYPES = {
+  uid: "string",
+  namespace: "string",
+  generation: "number",
+  deletionTimestamp: "string",
+};
+
 /**
  * Asks the handler about an object alone: nothing is read for it, there are no children, and nothing is applied. The
  * answer is checked as it would be before it is applied. An object with a deletionTimestamp is asked to be finalized.
@@ -68,5 +76,10 @@ function readExample(object: unknown, { customResource }: Operator): KubernetesO
     throw new Error(`the object to try the handler on must be ${wanted}; the name is missing`);
   }
   const { name, managedFields: _, ...more } = metadata;
+  for (const [field, type] of Object.entries(METADATA_TYPES)) {
+    if (more[field] !== undefined && typeof more[field] !== type) {
+      throw new Error(`the object to try the handler on has a metadata.${field} that is no ${type}`);
+    }
+  }
   return { ...object, apiVersion, kind, metadata: { uid: NO_UID, resourceVersion: "1", ...more, name } };
 }

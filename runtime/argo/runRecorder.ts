@@ -63,22 +63,26 @@ export class RunRecorder {
     return this.held.get(keyOf(report))?.run.name ?? freshName(report);
   }
 
-  /** Records a run that has ended, if it is one to be recorded, under the name that it was given. Never waits. */
-  record(report: ReconcileReport): void {
+  /**
+   * Records a run that has ended, if it is one to be recorded, under the name that it was given. Never waits.
+   * @returns the name of the Workflow that tells of it, or will; undefined where none does
+   */
+  record(report: ReconcileReport): string | undefined {
     const name = isRecorded(report, this.options.policy) ? (report.run ?? this.nameOf(report)) : undefined;
-    if (name === undefined) return;
+    if (name === undefined) return undefined;
     const key = keyOf(report);
     const held = this.held.get(key);
     if (held || (report.failure && this.isKnown(name))) {
       this.coalesced++;
       if (held) held.run = joined(held.run, report);
-      return;
+      return held?.run.name ?? name;
     }
     if (report.failure) this.remember(name);
     const run = { name, report, finishedAt: new Date(), runs: 1 };
     const waitMs = this.pace.take(key);
     if (waitMs > 0) this.held.set(key, { run, timer: this.releaseAfter(waitMs, key) });
     else this.writer.add(run);
+    return name;
   }
 
   /** What has been recorded so far, and what waits. */

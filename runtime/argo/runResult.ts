@@ -1,4 +1,5 @@
 import { ReconcileFailure } from "../failure";
+import { writeJson } from "../json";
 import { formatName } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcileReport";
 import { clean } from "../status/conditions";
@@ -22,7 +23,7 @@ export function resultOfReport(report: ReconcileReport): NodeResult {
 
 /** A trial as the answer to whoever submitted it: what the handler answered, as JSON. */
 export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeResult {
-  const json = JSON.stringify(answer);
+  const json = writeJson(answer);
   const cut = json.length > LONGEST_ANSWER;
   return {
     phase: "Succeeded",

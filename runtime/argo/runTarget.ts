@@ -1,4 +1,6 @@
 import type { CustomResourceKind, Operator } from "../definition/definition";
+import { flawOf } from "../flaw";
+import { readJson } from "../json";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { RUN_PARAMETERS } from "../pod/layout";
@@ -60,9 +62,13 @@ function needed(workflow: KubernetesObject, parameter: "name" | "namespace", kin
 }
 
 function parse(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = readJson(text);
   } catch (error) {
     throw new RunTargetError(`parameter "object" is not JSON: ${(error as Error).message}`);
   }
+  const flaw = flawOf(value);
+  if (flaw !== undefined) throw new RunTargetError(`parameter "object" ${flaw}`);
+  return value;
 }

@@ -1,3 +1,4 @@
+import { isRecord } from "../definition/shape";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
@@ -64,14 +65,17 @@ export interface WorkflowSpec {
 
 /** The `spec` of a Workflow. */
 export function specOf(workflow: KubernetesObject): WorkflowSpec {
-  return (workflow["spec"] ?? {}) as WorkflowSpec;
+  const spec = workflow["spec"];
+  return isRecord(spec) ? (spec as WorkflowSpec) : {};
 }
 
 /** The value of a parameter of a Workflow; "" where it has none: every parameter of our templates has that default. */
 export function parameterOf(workflow: KubernetesObject, name: string): string {
-  const value = specOf(workflow).arguments?.parameters?.find((parameter) => parameter.name === name)?.value;
-  // A number that was written without quotes reaches Argo as text as well (`AnyString`).
-  return value === undefined || value === null ? "" : String(value);
+  const parameters: unknown = specOf(workflow).arguments?.parameters;
+  const entries: unknown[] = Array.isArray(parameters) ? parameters : [];
+  const value = entries.filter(isRecord).find((parameter) => parameter["name"] === name)?.["value"];
+  // A number that was written without quotes reaches Argo as text as well (`AnyString`). Anything else is no value.
+  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : "";
 }
 
 /** Whether a Workflow has ended, or somebody has asked for its end. */

@@ -23,6 +23,13 @@ export interface ChildRecord extends ObjectName {
   applied?: { readonly manifest: string; readonly ownedFields: string };
 }
 
+/** A child from which somebody else took away what we have applied. */
+export interface UndoneChild extends ObjectName {
+  readonly kind: string;
+  /** The field manager that wrote to it last, beside us; undefined where the child is gone, or nobody did. */
+  readonly by?: string | undefined;
+}
+
 /** What a {@link ChildIndex} watches and whom it tells. */
 export interface ChildIndexOptions {
   readonly client: KubernetesClient;
@@ -34,9 +41,9 @@ export interface ChildIndexOptions {
   readonly namespaces: "all" | readonly string[];
   /**
    * A child of `owner` was changed or deleted by somebody else.
-   * @param undone whether that took something away that we have applied, rather than only report a status
+   * @param undone what was done, where that took something away that we have applied, rather than only report a status
    */
-  readonly onChange: (owner: Owner, undone: boolean) => void;
+  readonly onChange: (owner: Owner, undone?: UndoneChild) => void;
   readonly onInterruption: (resource: Resource, error: Error) => void;
 }
 
@@ -190,15 +197,24 @@ export class ChildIndex {
     const record = this.put(resource, object);
     // The first list finds what was there before us: start-up reconciles every object anyway.
     if (first) return;
-    if (known && known.owner.uid !== record?.owner.uid) this.options.onChange(known.owner, true);
-    if (record) this.options.onChange(record.owner, record.ownedFields !== ownedBefore);
+    const undone = { ...nameOf(resource, object.metadata), by: this.lastWriter(object) };
+    if (known && known.owner.uid !== record?.owner.uid) this.options.onChange(known.owner, undone);
+    if (record) this.options.onChange(record.owner, record.ownedFields === ownedBefore ? undefined : undone);
   }
 
   private gone(key: string, uid: string): void {
     const record = this.byKey.get(key);
     if (record?.uid !== uid) return;
     this.drop(key);
-    this.options.onChange(record.owner, true);
+    this.options.onChange(record.owner, nameOf(record.resource, record));
+  }
+
+  private lastWriter({ metadata }: KubernetesObject): string | undefined {
+    const others = (metadata.managedFields ?? []).filter(
+      ({ manager, subresource }) => manager !== this.options.fieldManager && !subresource,
+    );
+    // RFC 3339 in UTC sorts as text.
+    return others.sort((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1))[0]?.manager;
   }
 
   private put(resource: Resource, object: KubernetesObject): ChildRecord | undefined {
@@ -243,6 +259,10 @@ export class ChildIndex {
 /** Sorts by kind, then namespace and name. */
 function childKey(resource: Resource, name: ObjectName): string {
   return `${resource.apiVersion} ${resource.kind} ${formatName({ namespace: name.namespace, name: name.name })}`;
+}
+
+function nameOf({ kind }: Resource, { namespace, name }: ObjectName): UndoneChild {
+  return { kind, namespace, name };
 }
 
 function sameKind(a: Resource, b: Resource): boolean {

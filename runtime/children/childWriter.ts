@@ -202,7 +202,8 @@ function belongsToFormer(found: KubernetesObject, { manifest }: DesiredChild): b
 
 /** The API server's "no" to a child as a failure that its author can act on; undefined for any other error. */
 function refusal(error: unknown, child: DesiredChild): ReconcileFailure | undefined {
-  if (!(error instanceof ApiError) || ![400, 403, 404, 409, 422, 500].includes(error.code)) return undefined;
+  if (!(error instanceof ApiError) || ![400, 403, 404, 409, 413, 422, 500].includes(error.code))
+    return undefined;
   const immutable =
     child.update === "apply" &&
     error.code === 422 &&

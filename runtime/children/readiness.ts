@@ -1,4 +1,4 @@
-import { type Condition, groupOf, type KubernetesObject } from "../kubernetes/objects";
+import { type Condition, conditionsIn, groupOf, type KubernetesObject } from "../kubernetes/objects";
 
 /** The parts of a status that readiness is read from. */
 interface ObservedStatus {
@@ -29,7 +29,7 @@ export function whyNotReady(child: KubernetesObject): string | undefined {
   if (child.metadata.deletionTimestamp) return "is being deleted";
   const { conditions, ...counts } = (child["status"] ?? {}) as ObservedStatus;
   // A kind may have something else of that name.
-  const status: ObservedStatus = { ...counts, ...(Array.isArray(conditions) && { conditions }) };
+  const status: ObservedStatus = { ...counts, conditions: conditionsIn({ conditions }) };
   const { generation } = child.metadata;
   if (generation !== undefined && (status.observedGeneration ?? generation) < generation)
     return "is not observed yet";

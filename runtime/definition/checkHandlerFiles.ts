@@ -32,10 +32,10 @@ export function checkHandlerFiles(folder: string, command: readonly string[], re
 }
 
 function unreadable(file: string): string | undefined {
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) return "is missing";
-  if (!stats.isFile()) return "is not a file";
   try {
+    const stats = statSync(file, { throwIfNoEntry: false });
+    if (stats === undefined) return "is missing";
+    if (!stats.isFile()) return "is not a file";
     accessSync(file, constants.R_OK);
     return undefined;
   } catch {

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from "../kubernetes/objects";
 import { OWN_STATUS_FIELDS } from "../names";
+import { statusChecker } from "../status/statusSchema";
 import type { CustomResourceKind } from "./definition";
 import type { Report } from "./operatorError";
 import { readYaml } from "./readYaml";
@@ -96,6 +97,12 @@ function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefin
   const stored = readStoredVersion(crd, problem);
   if (!complete || stored === undefined) return undefined;
   const statusSchema = statusSchemaOf(stored);
+  const flaw = statusSchema && whyNoSchema(statusSchema);
+  if (flaw !== undefined) {
+    const field = `version ${show(stored.name)}: schema.openAPIV3Schema.properties.status`;
+    report(field, `is no schema: ${flaw}`, "Correct it: the handler's status is checked against it.");
+    return undefined;
+  }
   return {
     group,
     version: String(stored.name),
@@ -159,6 +166,16 @@ function checkVersion(version: JsonObject, field: string, problem: Report): void
   }
   const status = statusSchemaOf(version);
   if (status) checkStatusSchema(status, `${field}.schema.openAPIV3Schema.properties.status`, problem);
+}
+
+/** Why a status cannot be checked against a schema; undefined where it can. */
+function whyNoSchema(schema: JsonObject): string | undefined {
+  try {
+    statusChecker(schema);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.replace(/\.$/, "");
+  }
 }
 
 /** What would keep Argosy's own fields, {@link OWN_STATUS_FIELDS}, from being written. */

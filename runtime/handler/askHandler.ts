@@ -1,4 +1,5 @@
 import { ReconcileFailure } from "../failure";
+import { jsonOf } from "../flaw";
 import type { HandlerAnswer, HandlerRequest } from "./contract";
 import type { HandlerPool } from "./handlerPool";
 import { parseAnswer } from "./parseAnswer";
@@ -8,16 +9,20 @@ import { parseAnswer } from "./parseAnswer";
  *
  * @param checkStatus says what is wrong with an answered status, or undefined
  * @returns the answer, with the end of what the handler wrote to standard error
- * @throws ReconcileFailure where the handler crashes, hangs, breaks the contract, or says itself that it failed
+ * @throws ReconcileFailure where the handler crashes, hangs, breaks the contract, or says itself that it failed, and
+ *   where it cannot be asked
  */
 export async function askHandler<Answer extends HandlerAnswer>(
   pool: HandlerPool,
   request: HandlerRequest,
   checkStatus: (status: unknown) => string | undefined,
 ): Promise<{ answer: Exclude<Answer, { error: unknown }>; log: string }> {
-  const { answer, log } = await pool.ask(JSON.stringify(request), (line) =>
-    parseAnswer(line, request.event, request.id),
-  );
+  const question = jsonOf(request);
+  if (question === undefined) {
+    const message = "the object or a child of it is nested too deeply to be given to a handler";
+    throw new ReconcileFailure("HandlerNotStarted", message, { permanent: true });
+  }
+  const { answer, log } = await pool.ask(question, (line) => parseAnswer(line, request.event, request.id));
   if ("error" in answer) {
     const { message, ...when } = answer.error;
     throw new ReconcileFailure("HandlerError", message, { ...when, log });

@@ -9,7 +9,9 @@ export interface HandlerPoolOptions {
   readonly timeoutMs: number;
   /** A process that nobody asked anything for so long is ended. @default 60000 */
   readonly idleMs?: number;
-  /** Told of every process that was given up, and why. */
+  /** Told of every process that is started. */
+  readonly onStart?: () => void;
+  /** Told of every process that was given up, and why. One that ends by itself, having answered, is no failure. */
   readonly onFailure?: (failure: ReconcileFailure) => void;
 }
 
@@ -134,10 +136,11 @@ export class HandlerPool {
   private startWorker(): HandlerWorker {
     const worker: HandlerWorker = new HandlerWorker(this.options.transport, (failure) => {
       this.takeFromIdle(worker);
-      this.options.onFailure?.(failure);
+      if (failure) this.options.onFailure?.(failure);
       this.endSoon(worker, 0);
     });
     this.alive.add(worker);
+    this.options.onStart?.();
     return worker;
   }
 

@@ -38,10 +38,13 @@ export class HandlerWorker {
     this.markGone = resolve;
   });
 
-  /** @param onOver called once, when the process exits, hangs or breaks the contract; not after {@link end} */
+  /**
+   * @param onOver called once, when the process exits, hangs or breaks the contract; not after {@link end}. Without a
+   *   failure where it ended well, with nothing left to answer
+   */
   constructor(
     transport: HandlerTransport,
-    private readonly onOver: (failure: ReconcileFailure) => void,
+    private readonly onOver: (failure?: ReconcileFailure) => void,
   ) {
     this.process = transport.start({
       output: (chunk) => this.receive(chunk),
@@ -133,6 +136,7 @@ export class HandlerWorker {
     // One that answers one line and ends has answered, however soon its end is noticed.
     if (code === 0) this.settle();
     if (startError) this.fail("HandlerNotStarted", `the handler could not be started: ${startError.message}`);
+    else if (code === 0 && !this.question) this.giveUp();
     else
       this.fail(
         "HandlerCrashed",
@@ -141,11 +145,14 @@ export class HandlerWorker {
   }
 
   private fail(reason: FailureReason, message: string): void {
+    this.giveUp(new ReconcileFailure(reason, message, { log: this.logTail.toString("utf8") }));
+  }
+
+  private giveUp(failure?: ReconcileFailure): void {
     if (this.over) return;
     this.over = true;
     this.process.kill();
-    const failure = new ReconcileFailure(reason, message, { log: this.logTail.toString("utf8") });
-    this.refuse(failure);
+    if (failure) this.refuse(failure);
     this.onOver(failure);
   }
 

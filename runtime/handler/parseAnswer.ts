@@ -1,4 +1,6 @@
 import { ReconcileFailure } from "../failure";
+import { flawOf } from "../flaw";
+import { readJson } from "../json";
 import type { Manifest } from "../kubernetes/objects";
 import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
 
@@ -14,6 +16,12 @@ const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
 /** A week: beyond it a wish to be asked again is surely a unit mixed up. */
 const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
 
+/**
+ * The most children of one object. Each is a write of its own, and a watch's news: more are a slip, such as a number of
+ * replicas that was taken for a number of objects.
+ */
+export const MOST_CHILDREN = 5_000;
+
 /** What may stand in a name that becomes part of a URL path; the API server checks each kind's own rule. */
 const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
 
@@ -27,16 +35,18 @@ const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
 export function parseAnswer(line: string, event: HandlerEvent, id?: string): HandlerAnswer {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = readJson(line);
   } catch {
     throw invalid(
       `a line that is not JSON: ${quote(line)}. Print log lines to standard error, not standard output`,
     );
   }
   if (!isObject(value)) throw invalid(`${quote(line)} where a JSON object was expected`);
+  const flaw = flawOf(value);
+  if (flaw !== undefined) throw invalid(`a line that ${flaw}`);
   if (id !== undefined && value["id"] !== undefined && value["id"] !== id) {
     throw invalid(
-      `"id" is ${quote(String(value["id"]))}, and the request's is "${id}": it answers another request`,
+      `"id" is ${quote(JSON.stringify(value["id"]))}, and the request's is "${id}": it answers another request`,
     );
   }
   if ("error" in value) return errorAnswer(value);
@@ -69,6 +79,11 @@ function reconcileAnswer(value: Record<string, unknown>): ReconcileAnswer {
   const { children } = value;
   // A missing list must not be read as an empty one: that would delete every child.
   if (!Array.isArray(children)) throw invalid('"children" must be a list; answer [] to have no children');
+  if (children.length > MOST_CHILDREN) {
+    throw invalid(
+      `"children" has ${children.length} entries, more than the ${MOST_CHILDREN} that one object may have`,
+    );
+  }
   children.forEach(checkChild);
   return { children: children as Manifest[], ...common(value) };
 }
@@ -104,7 +119,7 @@ function checkChild(child: unknown, index: number): void {
   checkName(metadata["name"], `${path}.metadata.name`);
   if (metadata["namespace"] != null) checkName(metadata["namespace"], `${path}.metadata.namespace`);
   for (const key of ["labels", "annotations"]) checkStringMap(metadata[key], `${path}.metadata.${key}`);
-  checkObjects(metadata["ownerReferences"], `${path}.metadata.ownerReferences`);
+  checkOwners(metadata["ownerReferences"], `${path}.metadata.ownerReferences`);
 }
 
 function checkName(name: unknown, path: string): void {
@@ -112,6 +127,15 @@ function checkName(name: unknown, path: string): void {
     throw invalid(
       `${path} must be a Kubernetes name, and is ${name === undefined ? "missing" : quote(JSON.stringify(name))}`,
     );
+  }
+}
+
+function checkOwners(list: unknown, path: string): void {
+  checkObjects(list, path);
+  const isReference = (entry: Record<string, unknown>) =>
+    ["kind", "name", "uid"].every((key) => typeof entry[key] === "string");
+  if (Array.isArray(list) && !list.every(isReference)) {
+    throw invalid(`${path} must have kind, name and uid in each entry; leave it out: Argosy sets the owner`);
   }
 }
 

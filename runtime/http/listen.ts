@@ -19,11 +19,20 @@ export interface HttpListener {
   close(): Promise<void>;
 }
 
+/**
+ * Connections at once; a further one is closed. With the 64 KiB that a request may have, all of them together stay far
+ * below a runner's memory, whoever may reach its port. A Sensor, a kubelet and Prometheus need a handful.
+ */
+const MOST_CONNECTIONS = 512;
+/** Who sends slowly, or nothing at all, is cut off after so long. In milliseconds. */
+const PATIENCE = { headersTimeout: 3_000, requestTimeout: 5_000, connectionsCheckingInterval: 1_000 };
+
 /** Somebody who sends his request slowly must not hold up the end. */
 const CLOSE_GRACE_MS = 2_000;
 
 /**
- * Listens for HTTP.
+ * Listens for HTTP. Whoever may reach it can cost it neither memory nor connections without end.
+ * @param options beside these bounds
  * @throws Error where the address cannot be had
  */
 export async function listen(
@@ -32,13 +41,14 @@ export async function listen(
   options: ServerOptions = {},
 ): Promise<HttpListener> {
   let closing = false;
-  const server = createServer(options, (request, response) => {
+  const server = createServer({ ...PATIENCE, ...options }, (request, response) => {
     // A kept-alive connection would hold a server open that closes.
     response.once("close", () => {
       if (closing) setImmediate(() => server.closeIdleConnections());
     });
     onRequest(request, response);
   });
+  server.maxConnections = MOST_CONNECTIONS;
   server.listen(port, host);
   await once(server, "listening");
   return {

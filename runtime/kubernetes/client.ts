@@ -37,6 +37,9 @@ export interface DeleteOptions {
   readonly propagation?: "Background" | "Foreground" | "Orphan";
 }
 
+/** Pods, as the API serves them. */
+export const PODS: Resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
+
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 /** Large enough that most lists are one page, small enough that no answer is tens of megabytes. */
@@ -182,6 +185,30 @@ export class KubernetesClient {
     };
     try {
       await this.transport.send({ method: "DELETE", path: resourcePath(resource, name), body });
+      return true;
+    } catch (error) {
+      if (isApiError(error, 404) || isApiError(error, 409)) return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Evicts a pod: it is deleted where its disruption budgets allow that. Gives false where there was none, or another
+   * one than that with the uid.
+   */
+  async evict({ namespace, name }: ObjectName, uid: string): Promise<boolean> {
+    const body = {
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { name, ...(namespace !== undefined && { namespace }) },
+      deleteOptions: { preconditions: { uid } },
+    };
+    try {
+      await this.transport.send({
+        method: "POST",
+        path: resourcePath(PODS, { namespace, name }, "eviction"),
+        body,
+      });
       return true;
     } catch (error) {
       if (isApiError(error, 404) || isApiError(error, 409)) return false;

@@ -64,6 +64,17 @@ export interface Condition {
   observedGeneration?: number;
 }
 
+/** The conditions of a status. Whoever may write it may have written anything there: what is no condition is left out. */
+export function conditionsIn(status: unknown): Condition[] {
+  const { conditions } = (status ?? {}) as { conditions?: unknown };
+  return Array.isArray(conditions) ? conditions.filter(isCondition) : [];
+}
+
+function isCondition(value: unknown): value is Condition {
+  const { type, status, reason = "", message = "" } = (value ?? {}) as Record<string, unknown>;
+  return [type, status, reason, message].every((text) => typeof text === "string");
+}
+
 /** What names one object within its kind. */
 export interface ObjectName {
   namespace?: string | undefined;

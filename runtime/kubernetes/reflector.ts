@@ -1,8 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { readJson } from "../json";
 import { LineSplitter } from "../lines";
 import type { KubernetesClient, Selection } from "./client";
 import { ApiError, type ApiStatus } from "./errors";
-import type { KubernetesObject } from "./objects";
+import { formatName, type KubernetesObject } from "./objects";
 import type { Resource } from "./resource";
 
 /** Receives what a {@link Reflector} sees, in the order of the API server. */
@@ -22,7 +23,7 @@ export interface ReflectorOptions extends Selection {
   readonly client: KubernetesClient;
   readonly resource: Resource;
   readonly sink: ReflectorSink;
-  /** Told of each interruption, before the reflector tries again by itself. */
+  /** Told of each interruption, before the reflector tries again by itself, and of each object that the sink did not take. */
   readonly onInterruption?: (error: Error) => void;
 }
 
@@ -94,7 +95,7 @@ export class Reflector {
     const { client, resource, sink } = this.options;
     sink.listing();
     const onPage = (items: KubernetesObject[]) => {
-      for (const item of items) sink.set(item);
+      for (const item of items) this.tell(item, (object) => sink.set(object));
     };
     const resourceVersion = await client.list(resource, this.options, onPage, this.stopping.signal);
     sink.listed();
@@ -112,7 +113,7 @@ export class Reflector {
     const lines = new LineSplitter();
     try {
       for await (const chunk of stream) {
-        for (const line of lines.push(chunk as Buffer)) this.receive(JSON.parse(line) as WatchEvent);
+        for (const line of lines.push(chunk as Buffer)) this.receive(readJson(line) as WatchEvent);
       }
     } finally {
       stream.destroy();
@@ -124,7 +125,18 @@ export class Reflector {
     if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object, "watch");
     this.resourceVersion = event.object.metadata.resourceVersion;
     this.retryMs = FIRST_RETRY_MS;
-    if (event.type === "DELETED") this.options.sink.remove(event.object);
-    else if (event.type !== "BOOKMARK") this.options.sink.set(event.object);
+    const { sink } = this.options;
+    if (event.type === "DELETED") this.tell(event.object, (object) => sink.remove(object));
+    else if (event.type !== "BOOKMARK") this.tell(event.object, (object) => sink.set(object));
+  }
+
+  /** One object that its sink cannot take must not keep the others from coming, now and after each new list. */
+  private tell(object: KubernetesObject, take: (object: KubernetesObject) => void): void {
+    try {
+      take(object);
+    } catch (error) {
+      const { message } = error as Error;
+      this.options.onInterruption?.(new Error(`${formatName(object.metadata)} was left out: ${message}`));
+    }
   }
 }

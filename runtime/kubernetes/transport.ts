@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
+import { readJson, writeJson } from "../json";
 import type { ClusterConnection } from "./connection";
 import { ApiError, type ApiStatus, ApiUnreachableError } from "./errors";
 
@@ -124,7 +125,7 @@ export class HttpTransport {
 
   private async exchange(request: ApiRequest, silenceMs: number, agent: Agent): Promise<IncomingMessage> {
     const token = await this.connection.token?.();
-    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    const body = request.body === undefined ? undefined : writeJson(request.body);
     return new Promise((resolve, reject) => {
       const outgoing = httpsRequest(
         {
@@ -178,7 +179,7 @@ function retryAfterMs(error: unknown, request: ApiRequest, attempt: number): num
 /** What answers with success and no JSON is not the API server, but a proxy or a login page before it. */
 function decode<T>(text: string, request: ApiRequest): T {
   try {
-    return JSON.parse(text) as T;
+    return readJson(text) as T;
   } catch (error) {
     throw new ApiUnreachableError(describe(request), error as Error);
   }

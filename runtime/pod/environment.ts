@@ -10,6 +10,7 @@ const NEEDED: Readonly<Record<EngineCommand, readonly Variable[]>> = {
   resident: ["namespace", "pod", "address", "instanceId", "runsKept", "failedRunsKept"],
   run: ["namespace", "pod", "instanceId", "workflow"],
   resync: ["namespace", "pod", "instanceId", "workflow"],
+  keep: ["namespace", "pod", "eventPath"],
 };
 /** "" is an answer: there is none. */
 const MAY_BE_EMPTY: readonly Variable[] = ["instanceId"];
@@ -39,5 +40,7 @@ export function readEnvironment(
     workflow: read("workflow"),
     runsKept: read("runsKept"),
     failedRunsKept: read("failedRunsKept"),
+    archive: read("archive"),
+    eventPath: read("eventPath"),
   };
 }

@@ -25,10 +25,7 @@ export const FORWARDED_HEADER = "argosy-forwarded-by";
 /** A hint is two names; whatever else a Sensor may put beside them, it needs no more. */
 const MOST_BYTES = 64 * 1024;
 
-const LIMITS = {
-  headersTimeout: 5_000,
-  requestTimeout: 10_000,
-  connectionsCheckingInterval: 5_000,
+const OPTIONS = {
   // Longer than Go's clients keep an idle connection (net/http, DefaultTransport: 90 s): the one that closes it is the
   // one that sends, so that no hint meets a connection which is just being closed.
   keepAliveTimeout: 120_000,
@@ -42,7 +39,7 @@ const LIMITS = {
  * @throws Error where the address cannot be had
  */
 export function startHintServer(options: HintServerOptions): Promise<HttpListener> {
-  return listen(options, (request, response) => void answer(request, response, options), LIMITS);
+  return listen(options, (request, response) => void answer(request, response, options), OPTIONS);
 }
 
 async function answer(

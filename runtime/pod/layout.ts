@@ -34,7 +34,9 @@ export type EngineCommand =
   /** Reconcile the one object that the Workflow names, and end. */
   | "run"
   /** Submit a Workflow for each object that needs a reconcile, and end. */
-  | "resync";
+  | "resync"
+  /** Look after the event path, for ever. */
+  | "keep";
 
 /** Environment variables that the manifests give to the engine. */
 export const RUNNER_ENVIRONMENT = {
@@ -50,8 +52,12 @@ export const RUNNER_ENVIRONMENT = {
   runsKept: "ARGOSY_RUNS_KEPT_SECONDS",
   /** "resident": the same of one that failed. */
   failedRunsKept: "ARGOSY_FAILED_RUNS_KEPT_SECONDS",
+  /** "resident": "true" where the Workflow controller has an archive. Else not set. */
+  archive: "ARGOSY_ARCHIVE",
   /** "run" and "resync": the Workflow that this pod belongs to. */
   workflow: "ARGOSY_WORKFLOW",
+  /** "keep": the event path's name. */
+  eventPath: "ARGOSY_EVENT_PATH",
 } as const;
 
 /** Parameters of every WorkflowTemplate of ours. Each has the default "". */

@@ -1,5 +1,6 @@
 import { formatName } from "../kubernetes/objects";
 import { describeChanges, type ReconcileReport } from "../reconcileReport";
+import { clean } from "../status/conditions";
 
 export type LogLevel = "info" | "warn" | "error";
 
@@ -8,9 +9,15 @@ export interface LogFields {
   readonly operator?: string | undefined;
   /** "namespace/name" of the custom resource. */
   readonly object?: string | undefined;
+  /** The custom resource's. */
+  readonly uid?: string | undefined;
   readonly generation?: number | undefined;
+  /** The name of the Workflow that tells of this run: "memcached-demo-x7k2p". */
+  readonly run?: string | undefined;
   readonly result?: string | undefined;
   readonly durationMs?: number | undefined;
+  /** Of that, how long the handler took. */
+  readonly handlerMs?: number | undefined;
   /** "created Deployment sessions" */
   readonly changes?: readonly string[] | undefined;
   /** The failure's, in one word. */
@@ -23,14 +30,20 @@ export interface LogFields {
 /** Writes one line. */
 export type Log = (level: LogLevel, message: string, fields?: LogFields) => void;
 
-/** One line of JSON, with a newline. */
+/** What JSON lets stand as it is, and a terminal or a viewer may act on: controls, and turns of the reading order. */
+const ACTIVE = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
+/** How many changes a line names: a reconcile may have thousands. */
+const MOST_CHANGES = 50;
+
+/** One line of JSON, with a newline. It has nothing in it that a terminal would act on. */
 export function formatLogLine(
   level: LogLevel,
   message: string,
   fields: LogFields = {},
   now = new Date(),
 ): string {
-  return `${JSON.stringify({ time: now.toISOString(), level, message, ...fields })}\n`;
+  const line = JSON.stringify({ time: now.toISOString(), level, message, ...fields });
+  return `${line.replace(ACTIVE, escaped)}\n`;
 }
 
 /** A log whose lines all have these fields. */
@@ -41,22 +54,30 @@ export function logTo(write: (line: string) => unknown, common: LogFields = {}):
 /**
  * Logs a reconcile. One that found nothing to do and whose handler had nothing to say is only counted, in the metrics:
  * every object is looked at again every few minutes.
+ * @param run the name of the Workflow that tells of it
  */
-export function logReport(log: Log, report: ReconcileReport): void {
+export function logReport(log: Log, report: ReconcileReport, run?: string): void {
   const { result, skipped, failure } = report;
   const changes = changesOf(report);
   if (result === "skipped" && skipped !== "paused") return;
   if (result === "succeeded" && changes.length === 0 && !report.log.trim()) return;
   const summary = changes.join(", ") || "nothing to change";
-  log(failure ? "error" : "info", failure?.message ?? skipped ?? summary, {
+  log(failure ? "error" : "info", clean(failure?.message ?? skipped ?? summary), {
     object: formatName(report),
+    uid: report.uid,
     generation: report.generation,
+    run,
     result,
     durationMs: Math.round(report.durationMs),
-    ...(changes.length > 0 && { changes }),
+    ...(report.handlerMs !== undefined && { handlerMs: Math.round(report.handlerMs) }),
+    ...(changes.length > 0 && { changes: changes.slice(0, MOST_CHANGES) }),
     ...(failure && { reason: failure.reason, attempt: report.attempt }),
     ...(report.log.trim() && { log: report.log }),
   });
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function changesOf({ changes, namespace }: ReconcileReport): string[] {

@@ -1,12 +1,21 @@
+import { keep } from "./keep";
 import type { EngineCommand } from "./layout";
 import { logTo } from "./logLine";
-import { openPod, type Pod, type PodCommand } from "./pod";
+import { openPod, openSurroundings, type PodCommand, type Surroundings } from "./pod";
 import { resident } from "./resident";
 import { resync } from "./resync";
 import { run } from "./run";
 
+/** Work that has been made ready: nothing is missing that it needs. */
+type Work = () => Promise<number>;
+
 /** What engine.js does when its first argument says so. */
-const COMMANDS: Readonly<Record<EngineCommand, PodCommand>> = { resident, run, resync };
+const COMMANDS: Readonly<Record<EngineCommand, (surroundings: Surroundings) => Work>> = {
+  resident: ofOperator(resident),
+  run: ofOperator(run),
+  resync: ofOperator(resync),
+  keep: (surroundings) => () => keep(surroundings),
+};
 
 /** Something went wrong while it ran: started again, it may go well. */
 const FAULT = 1;
@@ -15,8 +24,15 @@ const UNUSABLE = 2;
 
 const write = (line: string) => process.stdout.write(line);
 
-function commandOf(argument: string | undefined): PodCommand | undefined {
+function commandOf(argument: string | undefined) {
   return Object.hasOwn(COMMANDS, argument ?? "") ? COMMANDS[argument as EngineCommand] : undefined;
+}
+
+function ofOperator(command: PodCommand): (surroundings: Surroundings) => Work {
+  return (surroundings) => {
+    const pod = openPod(surroundings);
+    return () => command(pod);
+  };
 }
 
 async function main(): Promise<number> {
@@ -29,14 +45,14 @@ async function main(): Promise<number> {
   const stopping = new AbortController();
   // Without a handler of ours, the first process of a container ignores them.
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopping.abort());
-  let pod: Pod;
+  let work: Work;
   try {
-    pod = openPod(argument as EngineCommand, process.env, stopping.signal, write);
+    work = command(openSurroundings(argument as EngineCommand, process.env, stopping.signal, write));
   } catch (error) {
     logTo(write)("error", (error as Error).message);
     return UNUSABLE;
   }
-  return command(pod);
+  return work();
 }
 
 function fail(error: unknown): never {

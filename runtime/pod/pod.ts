@@ -6,9 +6,8 @@ import type { EngineCommand } from "./layout";
 import { type Log, logTo } from "./logLine";
 import { type PodSettings, pathOf, readSettings } from "./podSettings";
 
-/** What a command of the engine finds in its pod. */
-export interface Pod {
-  readonly operator: Operator;
+/** What every command of the engine finds in its pod. */
+export interface Surroundings {
   readonly environment: RunnerEnvironment;
   readonly settings: PodSettings;
   /** As the pod's service account. */
@@ -18,28 +17,42 @@ export interface Pod {
   readonly stopping: AbortSignal;
 }
 
+/** What a command of the engine finds in a pod of an operator. */
+export interface Pod extends Surroundings {
+  readonly operator: Operator;
+}
+
 /** What a command of the engine does. @returns the exit code */
-export type PodCommand = (pod: Pod) => Promise<number>;
+export type PodCommand<Found extends Surroundings = Pod> = (pod: Found) => Promise<number>;
 
 /**
- * Reads all that the manifests gave to this pod.
+ * Reads what the manifests gave to this pod.
  * @param write where the log goes
- * @throws Error, OperatorError where something of it is missing or unusable
+ * @throws Error where something of it is missing or unusable
  */
-export function openPod(
+export function openSurroundings(
   command: EngineCommand,
   env: Readonly<Record<string, string | undefined>>,
   stopping: AbortSignal,
   write: (line: string) => unknown,
-): Pod {
+): Surroundings {
   const settings = readSettings(env);
-  const operator = readDefinitionFile(pathOf(settings, "definition"));
   return {
-    operator,
     environment: readEnvironment(command, env),
     settings,
     connection: inClusterConnection(pathOf(settings, "serviceAccount"), env),
-    log: logTo(write, { operator: operator.name }),
+    log: logTo(write),
     stopping,
   };
+}
+
+/**
+ * Reads which operator a pod is of.
+ * @throws OperatorError where its definition is missing or unusable
+ */
+export function openPod(surroundings: Surroundings): Pod {
+  const operator = readDefinitionFile(pathOf(surroundings.settings, "definition"));
+  const log: Log = (level, message, fields) =>
+    surroundings.log(level, message, { operator: operator.name, ...fields });
+  return { ...surroundings, operator, log };
 }

@@ -13,9 +13,11 @@ export interface PodSettings {
   readonly leaseSeconds: number;
   /** How long the event of a change may take before it counts as lost, in milliseconds. @default 30000 */
   readonly announcedWithinMs: number;
+  /** Whether a change that the own watch tells of begins a run; false leaves it to events. @default true */
+  readonly heedsOwnWatch?: boolean;
 }
 
-/** The environment variable by which a test gives other settings, as JSON. No manifest sets it. */
+/** The environment variable by which a test or a benchmark gives other settings, as JSON. No manifest sets it. */
 export const SETTINGS_VARIABLE = "ARGOSY_TEST_POD";
 
 const IN_A_POD: PodSettings = {

@@ -36,6 +36,7 @@ export async function resident(pod: Pod): Promise<number> {
     client,
     namespace,
     instanceId,
+    archive: environment.archive === "true",
     policy: operator.record,
     kept,
     onNotice,
@@ -54,13 +55,11 @@ export async function resident(pod: Pod): Promise<number> {
     instance: environment.pod,
     leaseSeconds: settings.leaseSeconds,
     awaitKinds: true,
+    ...(settings.heedsOwnWatch !== undefined && { heedsOwnWatch: settings.heedsOwnWatch }),
     onChange: (name) => controller.isLeading && announcements.changed(name),
     onGone: (name) => announcements.gone(name),
     runName: (report) => recorder.nameOf(report),
-    onReport: (report) => {
-      logReport(log, report);
-      recorder.record(report);
-    },
+    onReport: (report) => logReport(log, report, recorder.record(report)),
     onNotice,
   });
   controller.metrics.observeRecording(() => recorder.figures);

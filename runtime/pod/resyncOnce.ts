@@ -79,14 +79,14 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   const until = performance.now() + withinMs;
   const candidates = inOrder(await listCandidates(client, operator));
   let live = await liveRuns(options);
-  const waiting = candidates.filter((candidate) => !live.objects.has(keyOf(candidate)));
+  const waiting = candidates.filter((candidate) => !live.has(keyOf(candidate)));
   const running = candidates.length - waiting.length;
   let [submitted, failed] = [0, 0];
   while (waiting.length > 0 && !signal?.aborted) {
-    const room = Math.max(0, operator.concurrency - live.count);
+    const room = Math.max(0, operator.concurrency - live.size);
     for (const candidate of waiting.splice(0, room)) {
       // An event has been quicker.
-      if (live.objects.has(keyOf(candidate))) continue;
+      if (live.has(keyOf(candidate))) continue;
       try {
         await client.create(WORKFLOWS, runOf(candidate, options));
         submitted++;
@@ -140,21 +140,22 @@ function inOrder(candidates: readonly Candidate[]): Candidate[] {
   return shuffled.sort((a, b) => a.at - b.at).map(({ candidate }) => candidate);
 }
 
-/** The operator's runs that have not ended, and the objects that they are about. */
-async function liveRuns({ client, operator, namespace, instanceId }: ResyncOptions) {
+/**
+ * The objects that the operator's runs which have not ended are about: no more of them go on at once, since each object
+ * has one lock.
+ */
+async function liveRuns({ client, operator, namespace, instanceId }: ResyncOptions): Promise<Set<string>> {
   const template = workflowTemplateOf(operator.name);
   const objects = new Set<string>();
-  let count = 0;
   await client.list(WORKFLOWS, { namespace, labelSelector: liveSelector(instanceId) }, (workflows) => {
     for (const workflow of workflows) {
       if (specOf(workflow).workflowTemplateRef?.name !== template || isOver(workflow)) continue;
-      count++;
       const name = parameterOf(workflow, RUN_PARAMETERS.name);
       const namespace = parameterOf(workflow, RUN_PARAMETERS.namespace) || undefined;
       objects.add(keyOf({ namespace, name }));
     }
   });
-  return { objects, count };
+  return objects;
 }
 
 function runOf(object: Candidate, { operator, namespace, instanceId }: ResyncOptions): Manifest {

@@ -6,6 +6,7 @@ import { WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import { HandlerPool } from "../handler/handlerPool";
 import type { HandlerTransport } from "../handler/handlerTransport";
+import { writeJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { discover } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
@@ -13,6 +14,7 @@ import { formatName, type KubernetesObject, type ObjectName } from "../kubernete
 import { findOperatorKinds } from "../operatorKinds";
 import type { ReconcileReport } from "../reconcileReport";
 import { tryHandler } from "../trial";
+import { deleteNeedlessRuns } from "./needlessRuns";
 import { OneObject } from "./oneObject";
 
 /** What a run in a pod of its own works with. */
@@ -71,7 +73,7 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
     );
     if (target.kind === "trial") {
       const { answer } = await tryHandler({ operator, childResources, pool }, target.object);
-      return { exitCode: 0, message: "tried, nothing applied", answer: JSON.stringify(answer) };
+      return { exitCode: 0, message: "tried, nothing applied", answer: writeJson(answer) };
     }
     const object = new OneObject({
       operator,
@@ -85,7 +87,11 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
     });
     try {
-      return await new Run(object, target.name, target.uid, options).finish();
+      // It would only save pods: the run does not hang on it.
+      const needless = await deleteNeedlessRuns(target, options).catch(() => 0);
+      const outcome = await new Run(object, target.name, target.uid, options).finish();
+      if (needless === 0) return outcome;
+      return { ...outcome, message: `${outcome.message}; ${needless} further runs were not needed any more` };
     } finally {
       await object.close();
     }

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { Socket } from "node:net";
 import path from "node:path";
 import { LineSplitter } from "../lines";
@@ -53,7 +53,7 @@ export class ShellSession {
   static greet(pipes: string, life: RunnerLife, listener: ShellListener): ShellSession | undefined {
     let reports: Socket | undefined;
     try {
-      const name = readFileSync(path.join(pipes, "session"), "utf8").trim();
+      const name = readWord(path.join(pipes, "session"));
       if (!SESSION_NAME.test(name)) return undefined;
       const folder = path.join(pipes, name);
       // In this order: where "control" has a reader, "reports" had a writer, so that its end will be seen.
@@ -76,5 +76,24 @@ export class ShellSession {
   /** Leaves the shell, which then kills every process. */
   leave(): void {
     this.reports.destroy();
+  }
+}
+
+/** Longer than any name of a session. */
+const LONGEST_WORD_BYTES = 64;
+
+/**
+ * The beginning of a file that the handler's container may have put anything in the place of: a pipe would hold this
+ * process up for ever, and a link could lead to what only the runner may read.
+ * @throws Error where it is no file
+ */
+function readWord(file: string): string {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  try {
+    if (!fstatSync(fd).isFile()) throw new Error(`${file} is not a file`);
+    const buffer = Buffer.alloc(LONGEST_WORD_BYTES);
+    return buffer.toString("utf8", 0, readSync(fd, buffer)).trim();
+  } finally {
+    closeSync(fd);
   }
 }

@@ -98,11 +98,14 @@ function runStillToName(verdict: Verdict, ready: Condition | undefined): string 
   return / \(run ([a-z0-9-]+)\)$/.exec(ready.message)?.[1];
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
+const ESCAPE_SEQUENCE = /\u001b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])/g;
+/** Control characters but the newline, and what ends a line or turns the order of reading around. */
+const ACTIVE = /[^\P{Cc}\n]|[\u2028\u2029\p{Bidi_Control}]/gu;
+
 /** Takes out what a terminal would act on and what is no character, and cuts what is too long to be read. */
 export function clean(text: string, longest = LONGEST_MESSAGE): string {
-  // An escape sequence first, then any control character but the newline.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
-  const plain = text.replace(/\u001b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])/g, "").replace(/[^\P{Cc}\n]/gu, "");
+  const plain = text.replace(ESCAPE_SEQUENCE, "").replace(ACTIVE, "");
   const cut = plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
   // Half of a character, cut in two here or by the handler, would not come back from the API server as it was.
   return cut.replace(/\p{Cs}/gu, "");

@@ -1,7 +1,7 @@
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
-import type { KubernetesObject } from "../kubernetes/objects";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { microTimeOf } from "../kubernetes/time";
 import { clean, withRun } from "./conditions";
@@ -14,7 +14,14 @@ export interface ObjectEvent {
   readonly note: string;
   /** The name of the Workflow that tells more, where there is one. */
   readonly run?: string | undefined;
+  /** What was done, in one word. @default "Reconcile" */
+  readonly action?: string;
 }
+
+/** What an event says of the object that it is about. */
+export type Regarded = Pick<KubernetesObject, "apiVersion" | "kind"> & {
+  readonly metadata: ObjectName & { readonly uid: string };
+};
 
 /** What an {@link EventRecorder} works with. */
 export interface EventRecorderOptions {
@@ -62,7 +69,7 @@ export class EventRecorder {
   constructor(private readonly options: EventRecorderOptions) {}
 
   /** Records an event about `object`. */
-  record(object: KubernetesObject, event: ObjectEvent): void {
+  record(object: Regarded, event: ObjectEvent): void {
     if (this.backlog >= LONGEST_BACKLOG)
       return this.options.onDrop(new Error("too many events wait to be written"));
     if (!this.takeToken(object.metadata.uid))
@@ -80,7 +87,7 @@ export class EventRecorder {
     return this.tail;
   }
 
-  private async write(object: KubernetesObject, event: ObjectEvent): Promise<void> {
+  private async write(object: Regarded, event: ObjectEvent): Promise<void> {
     const namespace = object.metadata.namespace ?? "default";
     const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
     // Without the run: what happens again and again is one series, which names the first run of it.
@@ -108,7 +115,7 @@ export class EventRecorder {
       type: event.type,
       reason: event.reason,
       note: withRun(note, event.run),
-      action: "Reconcile",
+      action: event.action ?? "Reconcile",
       eventTime: now,
       reportingController: this.options.controller,
       reportingInstance: this.options.instance,

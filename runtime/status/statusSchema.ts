@@ -1,4 +1,5 @@
 import Ajv, { type ErrorObject, type ValidateFunction } from "ajv";
+import { rounded } from "../json";
 import type { Json, JsonObject } from "../kubernetes/objects";
 import { OWN_STATUS_FIELDS } from "../names";
 
@@ -19,7 +20,7 @@ export function statusChecker(schema: JsonObject | undefined): (status: unknown)
   );
   return (status) => {
     const fields = Object.entries(status as JsonObject).filter(([name]) => !OWN_STATUS_FIELDS.includes(name));
-    if (check(Object.fromEntries(fields))) return undefined;
+    if (check(rounded(Object.fromEntries(fields)))) return undefined;
     return check.errors?.map(explain).join("; ");
   };
 }

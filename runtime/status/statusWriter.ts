@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from "node:util";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError } from "../kubernetes/errors";
-import type {
-  Condition,
-  JsonObject,
-  KubernetesObject,
-  ManagedFieldsEntry,
-  Manifest,
+import {
+  type Condition,
+  conditionsIn,
+  type JsonObject,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+  type Manifest,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { timeOf } from "../kubernetes/time";
@@ -55,7 +56,8 @@ export class StatusWriter {
       conditions: this.conditions(object, verdict, given, run),
     };
     const isLeft = ({ type }: Condition) => !status.conditions.some((condition) => condition.type === type);
-    const isLess = !owned.every((field) => field in status) || ownedConditions(current, entry).some(isLeft);
+    const isLess =
+      !owned.every((field) => Object.hasOwn(status, field)) || ownedConditions(current, entry).some(isLeft);
     if (isWithin(status, current) && !isLess) return undefined;
     return this.apply(object, status);
   }
@@ -94,7 +96,7 @@ export class StatusWriter {
       return written.object;
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
-      if (error instanceof ApiError && (error.code === 422 || error.code === 400 || error.code === 500)) {
+      if (error instanceof ApiError && [400, 413, 422, 500].includes(error.code)) {
         throw new ReconcileFailure("StatusRefused", `the API server refused the status: ${error.message}`, {
           cause: error,
         });
@@ -139,10 +141,7 @@ function isWithin(part: Status, whole: Status): boolean {
 }
 
 function pick(status: Status, fields: readonly string[]): Status {
-  return Object.fromEntries(fields.filter((field) => field in status).map((field) => [field, status[field]]));
-}
-
-function conditionsIn(status: unknown): Condition[] {
-  const { conditions } = (status ?? {}) as { conditions?: unknown };
-  return Array.isArray(conditions) ? (conditions as Condition[]) : [];
+  return Object.fromEntries(
+    fields.filter((field) => Object.hasOwn(status, field)).map((field) => [field, status[field]]),
+  );
 }

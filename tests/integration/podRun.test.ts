@@ -177,6 +177,37 @@ describe("the engine in a pod of its own", () => {
       await api.assertGone(inTest(configMap("settings")));
     });
 
+    it("makes others of its object needless that wait for its lock, and no other Workflow", async () => {
+      const { metadata } = await api.apply(object("hot", answering(configMap("settings"))));
+      const { uid } = metadata;
+      const hot = { namespace, name: "hot", uid };
+      const labels = { "argosy.dev/object-uid": uid };
+      const waits = (name: string) => submit(operator, `${namespace}-${name}`, hot, labels);
+      for (const name of ["new", "pending", "running", "ended"]) await waits(name);
+      await submit(operator, `${namespace}-by-hand`, hot);
+      await submit(operator, `${namespace}-other`, { namespace, name: "other", uid }, labels);
+      await submit(operator, `${namespace}-trial`, { ...hot, object: "{}" }, labels);
+      const workflow = (name: string) => ({
+        ...WORKFLOWS,
+        metadata: { name: `${namespace}-${name}`, namespace: operator.runnerNamespace },
+      });
+      await api.patch(workflow("pending"), { status: { phase: "Pending", message: "Waiting for a lock" } });
+      await api.patch(workflow("running"), { status: { phase: "Running" } });
+      const completed = { "workflows.argoproj.io/completed": "true" };
+      await api.patch(workflow("ended"), { metadata: { labels: completed }, status: { phase: "Succeeded" } });
+      const { exitCode, message } = await run(hot);
+      assert.deepStrictEqual(
+        [exitCode, message],
+        [0, "created ConfigMap settings; 2 further runs were not needed any more"],
+      );
+      const left = ["new", "pending", "running", "ended", "by-hand", "other", "trial"];
+      const there = await Promise.all(left.map((name) => api.find(workflow(name))));
+      assert.deepStrictEqual(
+        left.filter((_, index) => there[index]),
+        ["running", "ended", "by-hand", "other", "trial"],
+      );
+    });
+
     it("finalizes an object that is being deleted, asking until the handler has finished", async () => {
       const plan = answering(configMap("settings"));
       const manifest = object("demo", plan);

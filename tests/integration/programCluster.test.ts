@@ -20,6 +20,7 @@ const ACCOUNTS = {
   "argosy/argosy-event-bus": [],
   "argosy/argosy-event-source": ["watch gears.shop.example.com", "list presss.shop.example.com in team-b"],
   "argosy/argosy-sensor": ["create workflows.argoproj.io in argosy"],
+  "argosy/argosy-keeper": ["list pods in argosy", "create pods/eviction in argosy"],
   "argosy/gear-runner": [
     "patch gears/status.shop.example.com in anywhere",
     "delete deployments.apps in anywhere",
@@ -95,6 +96,14 @@ const DENIED: Partial<Record<Account, readonly string[]>> = {
     "list presss.shop.example.com in team-c",
   ],
   "argosy/argosy-sensor": ["get workflows.argoproj.io in argosy", "create workflows.argoproj.io in default"],
+  "argosy/argosy-keeper": [
+    "delete pods in argosy",
+    "patch pods in argosy",
+    "get pods/log in argosy",
+    "create pods/eviction in argosy-system",
+    "patch deployments.apps in argosy",
+    "patch sensors.argoproj.io in argosy",
+  ],
   "argosy/gear-runner": [
     "get presss.shop.example.com in team-a",
     "delete gears.shop.example.com in anywhere",

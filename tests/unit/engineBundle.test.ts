@@ -73,7 +73,7 @@ describe("the engine's bundle", () => {
     assert.equal(status, 2, stdout);
     const line = JSON.parse(stdout) as Record<string, string>;
     assert.equal(line["level"], "error");
-    assert.match(line["message"] ?? "", /operator\.json: ENOENT/);
+    assert.match(line["message"] ?? "", /^environment: ARGOSY_NAMESPACE, .* must be set for "resident"/);
   });
 
   function bundle(): string {

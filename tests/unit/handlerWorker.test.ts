@@ -14,7 +14,7 @@ const SECOND = 1_000;
 
 describe("HandlerWorker", () => {
   let worker: HandlerWorker | undefined;
-  let given: ReconcileFailure[];
+  let given: (ReconcileFailure | undefined)[];
   beforeEach(() => {
     given = [];
   });

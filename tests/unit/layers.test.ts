@@ -4,7 +4,7 @@ import path from "node:path";
 import ts from "typescript";
 
 const ROOT = path.resolve(__dirname, "../..");
-const FOLDERS = ["runtime", "components", "handlers", "examples", "cli", "bench", "tests"];
+const FOLDERS = ["runtime", "components", "handlers", "examples", "cli", "bench", "chaos", "tests"];
 
 /** A file's import of something: of a file by its path from the project's root, of a package by its name. */
 interface Import {
@@ -48,7 +48,7 @@ describe("arrows point one way:", () => {
   });
 
   it("the engine imports nothing above it", () => {
-    const above = ["components", "handlers", "examples", "cli", "bench", "tests", "index"];
+    const above = ["components", "handlers", "examples", "cli", "bench", "chaos", "tests", "index"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "runtime") && within(of, ...above)),
       [],
@@ -81,6 +81,14 @@ describe("arrows point one way:", () => {
     const builders = ["components/manifests", "components/crdVerdict"];
     assert.deepEqual(
       found(({ from, of }) => within(from, ...builders) && within(of, "@pulumi")),
+      [],
+    );
+  });
+
+  it("a chaos run knows the engine, and nothing above it", () => {
+    const above = ["components", "handlers", "examples", "cli", "bench", "tests", "index"];
+    assert.deepEqual(
+      found(({ from, of }) => within(from, "chaos") && within(of, ...above)),
       [],
     );
   });

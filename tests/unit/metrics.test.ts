@@ -29,6 +29,8 @@ describe("Metrics", () => {
     return new Metrics("shop", {
       queueDepth: depth,
       queueOldestSeconds: () => 1.5,
+      failing: () => 7,
+      contested: () => 8,
       active: () => 2,
       handlerProcesses: () => 3,
       children: () => 4,
@@ -45,6 +47,8 @@ describe("Metrics", () => {
     for (const line of [
       "argosy_queue_depth 6",
       "argosy_queue_oldest_seconds 1.5",
+      "argosy_objects_failing 7",
+      "argosy_objects_contested 8",
       "argosy_reconciles_active 2",
       "argosy_handler_processes 3",
       "argosy_children 4",
@@ -74,6 +78,7 @@ describe("Metrics", () => {
 
   it("counts what goes wrong around the reconciles", async () => {
     const metrics = make();
+    metrics.handlerStarted();
     metrics.handlerFailed("HandlerTimedOut");
     metrics.requested({ method: "GET", code: 0, durationSeconds: 1 });
     metrics.watchInterrupted("ConfigMap");
@@ -84,10 +89,24 @@ describe("Metrics", () => {
     for (const line of [
       'argosy_hints_total{result="queued"} 1',
       "argosy_unannounced_changes_total 2",
+      "argosy_handler_process_starts_total 1",
       'argosy_handler_process_failures_total{reason="HandlerTimedOut"} 1',
       'argosy_api_requests_total{method="GET",code="0"} 1',
       'argosy_watch_interruptions_total{kind="ConfigMap"} 1',
       "argosy_events_dropped_total 1",
+    ]) {
+      assert.ok(lines.includes(line), `${line} is not among\n${lines.join("\n")}`);
+    }
+  });
+
+  it("begins at 0 with whatever it may count, so that a first time is an increase", async () => {
+    const lines = await samples(make());
+    for (const line of [
+      'argosy_reconciles_total{result="failed"} 0',
+      'argosy_reconcile_failures_total{reason="InternalError"} 0',
+      'argosy_handler_process_failures_total{reason="HandlerCrashed"} 0',
+      'argosy_hints_total{result="leaderless"} 0',
+      "argosy_unannounced_changes_total 0",
     ]) {
       assert.ok(lines.includes(line), `${line} is not among\n${lines.join("\n")}`);
     }

@@ -120,6 +120,8 @@ describe("a resident runner's pod", () => {
       workflow: "",
       runsKept: "3600",
       failedRunsKept: "86400",
+      archive: "",
+      eventPath: "",
     });
   });
 

@@ -13,6 +13,8 @@ describe("a runner's environment", () => {
     [RUNNER_ENVIRONMENT.workflow]: "shop-x2",
     [RUNNER_ENVIRONMENT.runsKept]: "60",
     [RUNNER_ENVIRONMENT.failedRunsKept]: "600",
+    [RUNNER_ENVIRONMENT.archive]: "true",
+    [RUNNER_ENVIRONMENT.eventPath]: "argosy",
   };
 
   it("is read, whether there is an instance id or none", () => {
@@ -24,6 +26,8 @@ describe("a runner's environment", () => {
       workflow: "shop-x2",
       runsKept: "60",
       failedRunsKept: "600",
+      archive: "true",
+      eventPath: "argosy",
     });
     const named = { ...complete, [RUNNER_ENVIRONMENT.instanceId]: "argosy" };
     assert.equal(readEnvironment("run", named).instanceId, "argosy");
@@ -33,6 +37,7 @@ describe("a runner's environment", () => {
     ["resident", ["namespace", "pod", "address", "instanceId", "runsKept", "failedRunsKept"]],
     ["run", ["namespace", "pod", "instanceId", "workflow"]],
     ["resync", ["namespace", "pod", "instanceId", "workflow"]],
+    ["keep", ["namespace", "pod", "eventPath"]],
   ];
   for (const [command, variables] of needed) {
     it(`names each variable that "${command}" needs and does not find`, () => {

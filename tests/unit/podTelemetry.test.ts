@@ -85,6 +85,7 @@ describe("a runner's log", () => {
     logReport(
       logTo((line) => lines.push(line), { operator: "shop" }),
       { ...report, ...more },
+      "shop-one-x",
     );
     return lines.map((line) => {
       const { time, ...rest } = JSON.parse(line) as Record<string, unknown>;
@@ -116,7 +117,9 @@ describe("a runner's log", () => {
         message: "created Deployment one, deleted ConfigMap other/old",
         operator: "shop",
         object: "team/one",
+        uid: "u",
         generation: 3,
+        run: "shop-one-x",
         result: "succeeded",
         durationMs: 13,
         changes: ["created Deployment one", "deleted ConfigMap other/old"],
@@ -132,7 +135,9 @@ describe("a runner's log", () => {
         message: "the handler ended with exit code 1",
         operator: "shop",
         object: "team/one",
+        uid: "u",
         generation: 3,
+        run: "shop-one-x",
         result: "failed",
         durationMs: 13,
         reason: "HandlerCrashed",

@@ -325,6 +325,29 @@ describe("ReconcileQueue", () => {
     assert.deepStrictEqual(watched.starts, ["a"]);
   });
 
+  it("lets delayed additions wait also where they come while the key runs", async () => {
+    const watched = started();
+    watched.queue.add("a");
+    await clock.tick();
+    watched.queue.addAfter("a", 50, "child");
+    watched.queue.addAfter("a", 90, "child");
+    await clock.tick(20);
+    watched.finish("a", DONE);
+    await clock.tick(29);
+    assert.deepStrictEqual(watched.starts, ["a"]);
+    await clock.tick(1);
+    assert.deepStrictEqual(watched.starts, ["a", "a"]);
+    watched.queue.addAfter("a", MINUTE, "child");
+    watched.finish("a", { done: true, againAfterMs: 10 });
+    await clock.tick(10);
+    assert.deepStrictEqual(watched.starts, ["a", "a", "a"]);
+    watched.queue.addAfter("a", MINUTE, "child");
+    watched.queue.add("a", "change");
+    watched.finish("a", DONE);
+    await clock.tick();
+    assert.deepStrictEqual(watched.starts, ["a", "a", "a", "a"]);
+  });
+
   it("brings a later turn forward when something is due sooner", async () => {
     const watched = started();
     await failOnce(watched, "a", { done: true, againAfterMs: MINUTE });
@@ -382,8 +405,24 @@ describe("ReconcileQueue", () => {
     await clock.tick(1_000);
     queue.add("b");
     await clock.tick(1_000);
-    assert.deepStrictEqual([queue.depth, queue.active, queue.oldestSeconds], [2, 0, 2]);
+    assert.deepStrictEqual([queue.depth, queue.active, queue.oldestSeconds], [2, 0, 0]);
     queue.start();
-    assert.deepStrictEqual([queue.depth, queue.active, queue.oldestSeconds], [1, 1, 2]);
+    assert.deepStrictEqual([queue.depth, queue.active, queue.oldestSeconds], [1, 1, 0]);
+    await clock.tick(3_000);
+    assert.equal(queue.oldestSeconds, 3);
+  });
+
+  it("tells how many have failed, until they succeed or are gone", async () => {
+    const watched = started({ concurrency: 3 });
+    await failOnce(watched, "retried");
+    await failOnce(watched, "hopeless", { done: false, permanent: true });
+    await failOnce(watched, "gone");
+    await failOnce(watched, "fine", DONE);
+    assert.equal(watched.queue.failing, 3);
+    watched.forget("gone");
+    await failOnce(watched, "hopeless", DONE);
+    assert.equal(watched.queue.failing, 1);
+    await failOnce(watched, "retried", { done: true, againAfterMs: MINUTE });
+    assert.equal(watched.queue.failing, 0);
   });
 });

@@ -47,6 +47,7 @@ export function submit(
   operator: TestOperator,
   name: string,
   parameters: Partial<Record<keyof typeof RUN_PARAMETERS, string>>,
+  labels: Record<string, string> = {},
 ): Promise<KubernetesObject> {
   const given = Object.entries(parameters).map(([key, value]) => ({
     name: RUN_PARAMETERS[key as keyof typeof RUN_PARAMETERS],
@@ -58,7 +59,7 @@ export function submit(
     metadata: {
       name,
       namespace: operator.runnerNamespace,
-      labels: { "workflows.argoproj.io/controller-instanceid": INSTANCE_ID },
+      labels: { "workflows.argoproj.io/controller-instanceid": INSTANCE_ID, ...labels },
     },
     spec: { workflowTemplateRef: { name: operator.operator.name }, arguments: { parameters: given } },
   });

@@ -33,14 +33,24 @@ export class ResidentOperator {
 
   static async install(
     cluster: TestCluster,
-    definition: Partial<OperatorDefinition> & { readonly name: string },
+    {
+      handlerFiles = {},
+      ...definition
+    }: Partial<OperatorDefinition> & {
+      readonly name: string;
+      /** @default main.js, which is plannedHandler.js */
+      readonly handlerFiles?: Readonly<Record<string, string>>;
+    },
     settings: ResidentSettings,
   ): Promise<ResidentOperator> {
     const { name } = definition;
     const folder = path.join(mkdtempSync(path.join(tmpdir(), "argosy-resident-")), name);
     mkdirSync(folder);
     writeFileSync(path.join(folder, "crd.yaml"), JSON.stringify(customResourceDefinitionOf({ name })));
-    writeFileSync(path.join(folder, "main.js"), readFileSync(path.join(__dirname, "plannedHandler.js")));
+    const planned = readFileSync(path.join(__dirname, "plannedHandler.js"), "utf8");
+    for (const [file, content] of Object.entries({ "main.js": planned, ...handlerFiles })) {
+      writeFileSync(path.join(folder, file), content);
+    }
     const operator = loadOperator(folder, {
       crd: "crd.yaml",
       handler: { image: "node:22-alpine", command: [process.execPath, "main.js"] },
@@ -73,11 +83,15 @@ export class ResidentOperator {
     return { apiVersion: `${group}/${version}`, kind, metadata: { name, namespace }, spec };
   }
 
-  /** Starts a pod with an address of its own on this machine. */
-  async start(): Promise<ResidentPod> {
+  /**
+   * Starts a pod with an address of its own on this machine.
+   * @param server another way to the API server. @default the cluster's own
+   */
+  async start(server?: string): Promise<ResidentPod> {
     const ordinal = this.pods.length;
     const pod = await ResidentPod.start(this, {
       ...this.settings,
+      server,
       name: `${this.operator.name}-runner-${ordinal}`,
       // All of 127.0.0.0/8 is this machine; the second number keeps two runs of these tests apart.
       host: `127.${1 + (process.pid % 250)}.0.${ordinal + 1}`,

@@ -32,6 +32,8 @@ export interface LogEntry extends LogFields {
 /** How a {@link ResidentPod} is started. */
 export interface ResidentPodOptions extends Omit<PodSettings, "root"> {
   readonly name: string;
+  /** Another way to the API server. @default the cluster's own */
+  readonly server?: string | undefined;
 }
 
 /**
@@ -53,7 +55,7 @@ export class ResidentPod {
     const { operator, cluster, namespace } = owner;
     const [shell] = shells();
     if (!shell) throw new Error("this machine has no shell");
-    const container = new HandlerContainer(shell, operator.handler.command);
+    const container = new HandlerContainer(shell, operator.handler.command, operator.env);
     // The container's folder is what a pod has at /argosy.
     const root = mkdtempSync(path.join(tmpdir(), "argosy-root-"));
     symlinkSync(container.root, path.join(root, "argosy"));
@@ -90,8 +92,8 @@ export class ResidentPod {
   /** Starts the runner's container, or starts it again. */
   startRunner(): this {
     const { owner, root, options } = this;
-    const { name, host, ...settings } = options;
-    const server = new URL(owner.cluster.connection.server);
+    const { name, host, server: way, ...settings } = options;
+    const server = new URL(way ?? owner.cluster.connection.server);
     const engine = path.join(pathOf({ root }, "engine"), "engine.js");
     const runner = spawn(process.execPath, [engine, "resident"], {
       cwd: "/",
@@ -114,6 +116,22 @@ export class ResidentPod {
     });
     this.runner = runner;
     return this;
+  }
+
+  /** Its name, which is part of its identity. */
+  get name(): string {
+    return this.options.name;
+  }
+
+  /** Whether the runner's process is there. */
+  get isRunning(): boolean {
+    const { runner } = this;
+    return runner !== undefined && runner.exitCode === null && runner.signalCode === null;
+  }
+
+  /** Sends a signal to the runner, and does not wait. */
+  signal(signal: NodeJS.Signals): void {
+    this.runner?.kill(signal);
   }
 
   /** The messages of its log. */
@@ -159,7 +177,7 @@ export class ResidentPod {
   /** Sends a signal to the runner and waits for its end. @returns its exit code */
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null> {
     const { runner } = this;
-    if (!runner || runner.exitCode !== null || runner.signalCode !== null) return runner?.exitCode ?? null;
+    if (!runner || !this.isRunning) return runner?.exitCode ?? null;
     const exited = new Promise<number | null>((resolve) => runner.once("exit", resolve));
     runner.kill(signal);
     return exited;

@@ -1,0 +1,64 @@
+import type { KubernetesObject } from "../kubernetes/objects";
+
+/** What an event path consists of, in the order in which its parts must begin. */
+export const EVENT_PATH_PARTS = ["event-bus", "sensor", "event-source"] as const;
+
+/** One of {@link EVENT_PATH_PARTS}: the label app.kubernetes.io/component of its pods. */
+export type EventPathPart = (typeof EVENT_PATH_PARTS)[number];
+
+/** A pod of an event path, as far as it matters when its program began. */
+export interface EventPathPod {
+  readonly object: KubernetesObject;
+  readonly part: EventPathPart;
+  /** The Sensor or EventSource that it is of, which are pairs of one name; "" for the bus, which all share. */
+  readonly shard: string;
+  readonly ready: boolean;
+  /** When its program began; undefined where it does not run. In milliseconds since the epoch, as all times here. */
+  readonly beganAt: number | undefined;
+  /** When its program ended last; undefined where it runs, or has never ended. */
+  readonly failedAt: number | undefined;
+}
+
+const NAME_LABEL = "app.kubernetes.io/name";
+const COMPONENT_LABEL = "app.kubernetes.io/component";
+/** What Argo's controller calls the container of its program, of a bus's server too (argo-events, pkg/reconciler). */
+const MAIN = "main";
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly state?: { readonly running?: { readonly startedAt: string } };
+  readonly lastState?: { readonly terminated?: { readonly finishedAt: string } };
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  readonly containerStatuses?: readonly ContainerStatus[];
+}
+
+/** Selects the pods of the event path of that name. */
+export function eventPathSelector(name: string): string {
+  return `${NAME_LABEL}=${name},${COMPONENT_LABEL} in (${EVENT_PATH_PARTS.join(",")})`;
+}
+
+/** Reads a pod of an event path; undefined for one that has ended or is about to, and for any other pod. */
+export function eventPathPodOf(object: KubernetesObject): EventPathPod | undefined {
+  const { labels = {}, deletionTimestamp, creationTimestamp = "" } = object.metadata;
+  const status = (object["status"] ?? {}) as PodStatus;
+  const part = EVENT_PATH_PARTS.find((each) => each === labels[COMPONENT_LABEL]);
+  if (!part || deletionTimestamp || status.phase === "Succeeded" || status.phase === "Failed")
+    return undefined;
+  const main = status.containerStatuses?.find(({ name }) => name === MAIN);
+  const startedAt = main?.state?.running?.startedAt;
+  const finishedAt = main?.lastState?.terminated?.finishedAt;
+  return {
+    object,
+    part,
+    shard: labels["sensor-name"] ?? labels["eventsource-name"] ?? "",
+    ready: status.conditions?.some((each) => each.type === "Ready" && each.status === "True") ?? false,
+    // The kubelet's clock may be behind the API server's.
+    beganAt:
+      startedAt === undefined ? undefined : Math.max(Date.parse(startedAt), Date.parse(creationTimestamp)),
+    failedAt: startedAt === undefined && finishedAt !== undefined ? Date.parse(finishedAt) : undefined,
+  };
+}

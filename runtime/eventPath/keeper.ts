@@ -1,0 +1,101 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Counter, Gauge, Registry } from "prom-client";
+import { type KubernetesClient, PODS } from "../kubernetes/client";
+import { EventRecorder } from "../status/eventRecorder";
+import { EVENT_PATH_PARTS, type EventPathPod, eventPathPodOf, eventPathSelector } from "./eventPathPods";
+import { outdatedPods } from "./outdatedPods";
+
+/** What a {@link Keeper} looks after, and whom it tells. */
+export interface KeeperOptions {
+  readonly client: KubernetesClient;
+  readonly namespace: string;
+  /** The event path's name. */
+  readonly eventPath: string;
+  /** The pod that this process is in, for Kubernetes Events. */
+  readonly instance: string;
+  /** Told of each pod that is replaced, and of what goes wrong. */
+  readonly onNotice: (notice: string) => void;
+  /** How often to look, in milliseconds. @default 10000 */
+  readonly lookMs?: number;
+  /** The time between two replacements of a pair's sensor, or its event source, in milliseconds. @default 60000 */
+  readonly againMs?: number;
+}
+
+const LOOK_MS = 10_000;
+const AGAIN_MS = 60_000;
+
+/**
+ * Keeps an event path whole: replaces a sensor's or an event source's pod whose event bus began after it. It changes
+ * nothing but that, and remembers nothing but when: another one in its place goes on.
+ */
+export class Keeper {
+  readonly registry = new Registry();
+  private readonly events: EventRecorder;
+  private readonly replaced: Counter<"part">;
+  private readonly outdated: Gauge;
+  /** When a pod of that part and pair was replaced last, on the monotonic clock. */
+  private readonly replacedAt = new Map<string, number>();
+
+  constructor(private readonly options: KeeperOptions) {
+    const { client, eventPath, instance, onNotice } = options;
+    this.registry.setDefaultLabels({ event_path: eventPath });
+    this.replaced = new Counter({
+      name: "argosy_event_path_pods_replaced_total",
+      help: "Pods of sensors and event sources that were replaced because the event bus began after them, by part",
+      labelNames: ["part"],
+      registers: [this.registry],
+    });
+    for (const part of EVENT_PATH_PARTS.slice(1)) this.replaced.inc({ part }, 0);
+    this.outdated = new Gauge({
+      name: "argosy_event_path_pods_outdated",
+      help: "Pods of sensors and event sources that began before the event bus did: no event reaches an operator",
+      registers: [this.registry],
+    });
+    this.events = new EventRecorder({
+      client,
+      controller: `argosy/${eventPath}-keeper`,
+      instance,
+      onDrop: (error) => onNotice(`event: ${error.message}`),
+    });
+  }
+
+  /** Looks again and again until the signal aborts. What fails is tried again at the next look. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { lookMs = LOOK_MS, onNotice } = this.options;
+    while (!signal.aborted) {
+      await this.look(Date.now()).catch((error: Error) => onNotice(error.message));
+      await pause(lookMs, undefined, { signal }).catch(() => {});
+    }
+    await this.events.flush();
+  }
+
+  /**
+   * Looks once.
+   * @param now in milliseconds since the epoch
+   * @throws ApiError, ApiUnreachableError
+   */
+  async look(now: number): Promise<void> {
+    const { client, namespace, eventPath } = this.options;
+    const pods: EventPathPod[] = [];
+    await client.list(PODS, { namespace, labelSelector: eventPathSelector(eventPath) }, (items) => {
+      pods.push(...items.flatMap((item) => eventPathPodOf(item) ?? []));
+    });
+    const outdated = outdatedPods(pods, now);
+    this.outdated.set(outdated.length);
+    for (const pod of outdated) await this.replace(pod);
+  }
+
+  private async replace({ object, part, shard }: EventPathPod): Promise<void> {
+    const { client, onNotice, againMs = AGAIN_MS } = this.options;
+    const key = `${part}/${shard}`;
+    const last = this.replacedAt.get(key);
+    if (last !== undefined && performance.now() - last < againMs) return;
+    this.replacedAt.set(key, performance.now());
+    const { name, namespace, uid } = object.metadata;
+    if (!(await client.evict({ name, namespace }, uid))) return;
+    this.replaced.inc({ part });
+    const note = "the event bus began anew after this pod, which would lose every event";
+    onNotice(`replaced pod ${name}: ${note}`);
+    this.events.record(object, { type: "Warning", reason: "EventBusBeganAnew", note, action: "Evict" });
+  }
+}

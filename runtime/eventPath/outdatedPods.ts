@@ -1,0 +1,41 @@
+import type { EventPathPart, EventPathPod } from "./eventPathPods";
+
+/** How long what a pod stands on must have been there, in milliseconds: what rolls out one by one counts once. */
+export const SETTLED_MS = 20_000;
+
+/**
+ * The pods of an event path that must begin anew, because what they stand on began after them.
+ *
+ * The stream and each Sensor's bucket are made by sensors and event sources when they start, and never again. Where the
+ * bus loses its storage, the sensor finds no bucket, and the event source publishes into nothing, for ever and without
+ * an end of either (argo-events, pkg/eventbus/jetstream, seen with 1.9.11). And where it was only away, the event source
+ * has dropped what changed meanwhile: when it begins, it adds every object again. It begins after its sensor, since a
+ * new subscription is given only what is published from then on.
+ *
+ * @param now in milliseconds since the epoch
+ * @returns none while the bus or a sensor is not there; an event source only when its sensor needs nothing any more
+ */
+export function outdatedPods(pods: readonly EventPathPod[], now: number): EventPathPod[] {
+  const of = (part: EventPathPart, shard = "") =>
+    pods.filter((pod) => pod.part === part && pod.shard === shard);
+  const servers = of("event-bus");
+  const serving = servers.filter(({ ready }) => ready);
+  if (serving.length * 2 <= servers.length) return [];
+  const busBeganAt = latest(serving);
+  const outdated = (pod: EventPathPod, since: number) =>
+    since + SETTLED_MS <= now && (pod.beganAt ?? pod.failedAt ?? since) < since;
+  const shards = new Set(pods.filter(({ part }) => part === "event-source").map(({ shard }) => shard));
+  return [...shards].flatMap((shard) => {
+    const sensors = of("sensor", shard);
+    if (sensors.some((sensor) => (sensor.beganAt ?? 0) < busBeganAt)) {
+      return sensors.filter((sensor) => outdated(sensor, busBeganAt));
+    }
+    if (sensors.length === 0) return [];
+    const since = Math.max(busBeganAt, latest(sensors));
+    return of("event-source", shard).filter((source) => outdated(source, since));
+  });
+}
+
+function latest(pods: readonly EventPathPod[]): number {
+  return Math.max(...pods.map(({ beganAt = 0 }) => beganAt));
+}

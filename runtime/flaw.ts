@@ -1,0 +1,37 @@
+import { writeJson } from "./json";
+
+/**
+ * How deep an answer, an example or a file may be nested, its outermost object included. What is deeper is nobody's
+ * intention, and would break whoever walks it by recursion: `JSON.stringify` at some thousands of levels, Python's
+ * `json` at a thousand.
+ */
+export const MOST_LEVELS = 500;
+
+/**
+ * What keeps a value that was read from JSON or YAML from being passed on as it is, to follow "is" or "has": it is too
+ * deep (or holds itself, as YAML's aliases allow), or has a number that JSON cannot carry, such as `1e999`, which would
+ * silently become null. Undefined where nothing does.
+ */
+export function flawOf(value: unknown, levels = MOST_LEVELS): string | undefined {
+  if (typeof value === "number" && !Number.isFinite(value)) return "has a number that JSON has not";
+  if (typeof value !== "object" || value === null) return undefined;
+  if (levels === 0) return `is nested more than ${MOST_LEVELS} levels deep`;
+  for (const inner of Object.values(value)) {
+    const flaw = flawOf(inner, levels - 1);
+    if (flaw !== undefined) return flaw;
+  }
+  return undefined;
+}
+
+/**
+ * An object of the API as JSON; undefined where it is too deep for that: the API server takes 10,000 levels, and
+ * `JSON.stringify` some thousands.
+ */
+export function jsonOf(object: object): string | undefined {
+  try {
+    return writeJson(object);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+
+/**
+ * Stands before an integer that a JavaScript number cannot hold, and makes it a text until it is written again. Nobody
+ * can guess it, so that no text of an object is taken for one.
+ */
+const MARK = `${randomUUID()}:`;
+const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, "g");
+const MARKED_TEXT = new RegExp(`^${MARK}(-?\\d+)$`);
+/** So many digits, and it may be more than a JavaScript number holds. */
+const LONG_NUMBER = /\d{16}/;
+
+/**
+ * What of JSON some reader takes for something else: YAML, in which JSON is sent for a server-side apply, refuses
+ * control characters and folds the line ends of Unicode, as a handler's reader of lines may do
+ * (https://yaml.org/spec/1.2.2/#51-character-set, Node's readline).
+ */
+const NOT_PLAIN = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
+
+/**
+ * Reads JSON as `JSON.parse`, without a loss: an integer of 64 bits, which JavaScript would round, is there as a text
+ * that {@link writeJson} writes as the number that it was.
+ * @throws SyntaxError
+ */
+export function readJson(text: string): unknown {
+  return JSON.parse(LONG_NUMBER.test(text) ? marked(text) : text);
+}
+
+/**
+ * Writes a value as JSON on one line, as `JSON.stringify`: with its integers as they were read, and with characters
+ * escaped that not every reader of JSON takes as they are.
+ * @throws TypeError, RangeError as `JSON.stringify`
+ */
+export function writeJson(value: unknown): string {
+  const text = JSON.stringify(value).replace(NOT_PLAIN, escaped);
+  return text.includes(MARK) ? text.replace(MARKED, "$1") : text;
+}
+
+/** The same value with numbers for the integers that {@link readJson} kept: as near as a JavaScript number comes. */
+export function rounded(value: unknown): unknown {
+  const text = JSON.stringify(value);
+  if (!text.includes(MARK)) return value;
+  return JSON.parse(text, (_, inner: unknown) => {
+    const [, integer] = (typeof inner === "string" && MARKED_TEXT.exec(inner)) || [];
+    return integer === undefined ? inner : Number(integer);
+  });
+}
+
+/** JSON with a mark at each integer that would be rounded. Only what is outside of texts is looked at. */
+function marked(text: string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const quote = text.indexOf('"', at);
+    const begin = quote < 0 ? text.length : quote;
+    parts.push(text.slice(at, begin).replace(/-?\d[\d.eE+-]*/g, markedNumber));
+    at = quote < 0 ? begin : endOfText(text, quote);
+    parts.push(text.slice(begin, at));
+  }
+  return parts.join("");
+}
+
+function markedNumber(token: string): string {
+  const isExact = !/^-?\d{16,}$/.test(token) || String(Number(token)) === token;
+  return isExact ? token : `"${MARK}${token}"`;
+}
+
+/** Where a text ends, after its closing quote: the first quote that has an even number of backslashes before it. */
+function endOfText(text: string, quote: number): number {
+  for (let end = text.indexOf('"', quote + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text[end - 1 - backslashes] === "\\") backslashes++;
+    if (backslashes % 2 === 0) return end + 1;
+  }
+  return text.length;
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

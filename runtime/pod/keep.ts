@@ -1,0 +1,28 @@
+import { Keeper } from "../eventPath/keeper";
+import { KubernetesClient } from "../kubernetes/client";
+import { withoutRepeats } from "./notices";
+import type { Surroundings } from "./pod";
+import { addressOf } from "./podSettings";
+import { startTelemetryServer } from "./telemetryServer";
+
+/**
+ * Looks after an event path until the pod is to end.
+ * @throws Error where the port cannot be had
+ */
+export async function keep(surroundings: Surroundings): Promise<number> {
+  const { environment, settings, connection, log, stopping } = surroundings;
+  const { namespace, eventPath, pod: instance } = environment;
+  const client = new KubernetesClient(connection);
+  const onNotice = withoutRepeats((notice) => log("info", notice));
+  const keeper = new Keeper({ client, namespace, eventPath, instance, onNotice });
+  const telemetry = await startTelemetryServer({
+    ...addressOf(settings, "metrics"),
+    registry: keeper.registry,
+    whyNotReady: () => (stopping.aborted ? "the pod is to end" : undefined),
+  });
+  log("info", `looking after event path ${eventPath}`);
+  await keeper.run(stopping);
+  client.close();
+  await telemetry.close();
+  return 0;
+}

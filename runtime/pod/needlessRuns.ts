@@ -1,0 +1,65 @@
+import { type RunTarget, runTargetOf } from "../argo/runTarget";
+import { WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
+import type { Operator } from "../definition/definition";
+import type { KubernetesClient } from "../kubernetes/client";
+import type { KubernetesObject } from "../kubernetes/objects";
+import { OBJECT_UID_LABEL } from "../names";
+import { keyOf } from "../objectKey";
+
+/** Where runs are deleted, and for which one. */
+export interface NeedlessRunsOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The namespace of the operator's Workflows. */
+  readonly namespace: string;
+  /** The Workflow of the run that begins. */
+  readonly workflow: string;
+}
+
+/**
+ * Deletes the Workflows of the same object that wait for the end of this one: whatever they were made for, this run will
+ * see, since it reads the object afterwards. So a hot object has one run and one that waits, not hundreds. Only those that
+ * carry the object's uid as a label, which the Sensor and the resync give them: what somebody submits is run.
+ *
+ * @returns how many there were
+ * @throws ApiError, ApiUnreachableError
+ */
+export async function deleteNeedlessRuns(
+  target: Extract<RunTarget, { kind: "object" }>,
+  { operator, client, namespace, workflow }: NeedlessRunsOptions,
+): Promise<number> {
+  if (target.uid === undefined) return 0;
+  const labelSelector = `${OBJECT_UID_LABEL}=${target.uid},${WORKFLOW_LABELS.completed}!=true`;
+  const needless: KubernetesObject[] = [];
+  await client.list(WORKFLOWS, { namespace, labelSelector }, (items) => {
+    needless.push(
+      ...items.filter(
+        (item) => item.metadata.name !== workflow && waits(item) && isFor(item, target, operator),
+      ),
+    );
+  });
+  const deleted = await Promise.all(
+    needless.map(({ metadata }) => client.delete(WORKFLOWS, metadata, { uid: metadata.uid })),
+  );
+  return deleted.filter((done) => done).length;
+}
+
+/** Whether nothing of it has begun: the controller has not seen it yet, or it waits for the object's lock. */
+function waits(workflow: KubernetesObject): boolean {
+  const { phase = "", nodes = {} } = (workflow["status"] ?? {}) as { phase?: string; nodes?: object };
+  return (phase === "" || phase === "Pending") && Object.keys(nodes).length === 0;
+}
+
+/** Whether it is for that very object: a label is soon written, and a trial has none to do with it. */
+function isFor(
+  workflow: KubernetesObject,
+  target: Extract<RunTarget, { kind: "object" }>,
+  operator: Operator,
+): boolean {
+  try {
+    const other = runTargetOf(workflow, operator);
+    return other.kind === "object" && other.uid === target.uid && keyOf(other.name) === keyOf(target.name);
+  } catch {
+    return false;
+  }
+}

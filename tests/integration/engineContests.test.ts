@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { eventually } from "./support/eventually";
+import { configMap, inNamespace } from "./support/manifests";
+import { answering, useOperator } from "./support/useOperator";
+
+describe("where somebody changes a child back each time", function () {
+  this.timeout(120_000);
+  const bench = useOperator({ name: "contest-test", children: [{ apiVersion: "v1", kind: "ConfigMap" }] });
+  const contested = () => bench.engine.metric("argosy_objects_contested");
+
+  /** Another controller that wants the child's data otherwise, until it is stopped. */
+  function rival(name: string) {
+    const child = inNamespace(configMap(name), bench.namespace);
+    let [stopped, changes] = [false, 0];
+    const ended = (async () => {
+      while (!stopped) {
+        const { data } = (await bench.api.get(child)) as { data?: Record<string, string> };
+        if (data?.["a"] === "theirs") continue;
+        changes++;
+        await bench.api.apply(inNamespace(configMap(name, { a: "theirs" }), bench.namespace), "rival");
+      }
+    })();
+    return {
+      changes: () => changes,
+      stop: () => {
+        stopped = true;
+        return ended;
+      },
+    };
+  }
+
+  it("the engine says so, who does it, goes on ever less often, and is at hand for a new generation", async () => {
+    const object = await bench.applied("fought", answering(configMap("fought", { a: "ours" })));
+    const other = rival("fought");
+    await eventually(async () => assert.equal(await contested(), 1));
+    const events = await eventually(async () => {
+      const all = await bench.api.list("events.k8s.io/v1", "Event", bench.namespace);
+      const found = all.filter(({ reason }) => reason === "ChildContested") as unknown as { note: string }[];
+      assert.equal(found.length, 1);
+      return found;
+    });
+    assert.match(events[0]?.note ?? "", /ConfigMap .*fought is changed by rival each time/);
+    // By now seconds lie between two rounds; without that there would be some twenty in each.
+    const before = other.changes();
+    await bench.applied("fought", answering(configMap("fought", { a: "ours", b: "new" })));
+    const { data } = (await bench.api.get(inNamespace(configMap("fought"), bench.namespace))) as unknown as {
+      data: object;
+    };
+    assert.equal((data as { b?: string }).b, "new");
+    assert.ok(other.changes() - before <= 3, `${other.changes() - before} rounds in one`);
+    await other.stop();
+    await eventually(async () => {
+      const child = await bench.api.get(inNamespace(configMap("fought"), bench.namespace));
+      assert.deepEqual(child["data"], { a: "ours", b: "new" });
+    });
+    await bench.ready(object);
+  });
+
+  it("and a child that is deleted a few times by hand comes back each time", async () => {
+    await bench.applied("deleted", answering(configMap("deleted", { a: "1" })));
+    const child = inNamespace(configMap("deleted"), bench.namespace);
+    for (let time = 0; time < 4; time++) {
+      const { uid } = (await bench.api.get(child)).metadata;
+      await bench.api.delete(child);
+      await eventually(async () => assert.notEqual((await bench.api.get(child)).metadata.uid, uid));
+    }
+  });
+});

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { Contests } from "../../runtime/contests";
+
+describe("Contests", () => {
+  let now: number;
+  let contests: Contests;
+  beforeEach(() => {
+    now = 0;
+    contests = new Contests(
+      { patience: 3, firstDelayMs: 100, longestDelayMs: 1_000, quietMs: 2_000 },
+      () => now,
+    );
+  });
+
+  /** So many times what we change is undone, each time after so long; we change it when the delay is over. */
+  function fight(rounds: number, key = "a", undoneAfterMs = 1): number[] {
+    return Array.from({ length: rounds }, () => {
+      contests.changed(key);
+      now += undoneAfterMs;
+      contests.undone(key);
+      const delayMs = contests.delayMs(key);
+      now += delayMs;
+      return delayMs;
+    });
+  }
+
+  it("puts nothing off where nobody undoes anything, or only now and then", () => {
+    contests.changed("a");
+    assert.equal(contests.delayMs("a"), 0);
+    assert.deepEqual(fight(20, "b", 2_001), new Array(20).fill(0));
+    assert.equal(contests.undone("c"), false);
+    assert.equal(contests.delayMs("c"), 0);
+  });
+
+  it("mends a few times at once, then less and less often, up to a bound", () => {
+    assert.deepEqual(fight(9), [0, 0, 0, 100, 200, 400, 800, 1_000, 1_000]);
+  });
+
+  it("tells once that an object is contested, and how many are", () => {
+    const told = Array.from({ length: 10 }, () => {
+      contests.changed("a");
+      return contests.undone("a");
+    });
+    assert.deepEqual(
+      told.map((isContested, round) => (isContested ? round : -1)).filter((round) => round >= 0),
+      [3],
+    );
+    assert.equal(contests.size, 1);
+    fight(4, "b");
+    assert.equal(contests.size, 2);
+  });
+
+  it("counts many children that are undone at once as one time", () => {
+    contests.changed("a");
+    for (let child = 0; child < 200; child++) assert.equal(contests.undone("a"), false);
+    assert.equal(contests.delayMs("a"), 0);
+  });
+
+  it("has no patience with one object at the cost of another", () => {
+    fight(9, "a");
+    contests.changed("b");
+    contests.undone("b");
+    assert.equal(contests.delayMs("b"), 0);
+  });
+
+  it("is over when what we changed stays for a while: then it is mended at once again", () => {
+    fight(9);
+    contests.changed("a");
+    now += 2_001;
+    assert.equal(contests.size, 0);
+    contests.undone("a");
+    assert.equal(contests.delayMs("a"), 0);
+    assert.deepEqual(fight(4), [0, 0, 0, 100]);
+  });
+
+  it("is not over while what was undone waits to be mended", () => {
+    fight(9);
+    contests.changed("a");
+    contests.undone("a");
+    now += 1_000 + 2_000;
+    assert.equal(contests.size, 1);
+    contests.changed("a");
+    contests.undone("a");
+    assert.equal(contests.delayMs("a"), 1_000);
+  });
+
+  it("remembers nothing of objects that have been quiet", () => {
+    for (let object = 0; object < 1_000; object++) contests.changed(`object-${object}`);
+    now += 10_000;
+    contests.changed("last");
+    assert.equal((contests as unknown as { contests: Map<string, unknown> }).contests.size, 1);
+  });
+});

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { parse as parseYaml } from "yaml";
+import { readJson, rounded, writeJson } from "../../runtime/json";
+
+/** What YAML does not take as it is (1.2, c-printable), and where some reader of lines would see a line end. */
+const UNPRINTABLE = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\ufffd]/;
+
+describe("readJson and writeJson", () => {
+  it("are JSON's own for whatever JSON can carry", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value);
+        assert.deepEqual(readJson(text), JSON.parse(text));
+        assert.deepEqual(JSON.parse(writeJson(value)), JSON.parse(text));
+      }),
+    );
+  });
+
+  it("carry an integer of 64 bits from one text to the next as it is", () => {
+    const text =
+      '{"a":9223372036854775807,"b":[-9223372036854775808,9007199254740993],"c":{"d":18446744073709551615}}';
+    assert.equal(writeJson(readJson(text)), text);
+  });
+
+  it("carry it through copies, and through JSON's own functions", () => {
+    const object = readJson('{"spec":{"id":9007199254740993}}') as { spec: { id: unknown } };
+    const copy = JSON.parse(JSON.stringify({ ...object, more: structuredClone(object.spec) })) as unknown;
+    assert.equal(writeJson(copy), '{"spec":{"id":9007199254740993},"more":{"id":9007199254740993}}');
+  });
+
+  it("leave every other number a number, and every text as it is", () => {
+    const text =
+      '{"9007199254740993":1,"text":"9007199254740993, \\"9007199254740993\\\\","small":9007199254740991,"float":0.12345678901234568,"large":1e+21,"even":9007199254740992}';
+    const { small, float, large, text: same } = readJson(text) as Record<string, unknown>;
+    assert.deepEqual([typeof small, typeof float, typeof large], ["number", "number", "number"]);
+    assert.equal(same, '9007199254740993, "9007199254740993\\');
+    assert.equal(writeJson(readJson(text)), text);
+  });
+
+  it("are of one mind about texts, whatever integers stand beside them", () => {
+    const big = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    fc.assert(
+      fc.property(fc.string(), fc.string(), big, (key, value, integer) => {
+        const text = `{${JSON.stringify(`k${key}`)}:${integer},"v":[${JSON.stringify(value)},${integer}]}`;
+        const written = writeJson(readJson(text));
+        assert.equal((JSON.parse(written) as { v: string[] }).v[0], value);
+        assert.equal(written.split(String(integer)).length >= 3, true, written);
+      }),
+    );
+  });
+
+  it("round such an integer where only its size matters", () => {
+    assert.deepEqual(rounded(readJson('{"a":[9007199254740993],"b":"x"}')), {
+      a: [9007199254740992],
+      b: "x",
+    });
+    const small = { a: 1 };
+    assert.equal(rounded(small), small);
+  });
+
+  it("write nothing that YAML refuses or folds, and no end of a line, but what was there comes back", () => {
+    const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
+    fc.assert(
+      fc.property(
+        fc.array(unit).map((units) => units.join("")),
+        (text) => {
+          const written = writeJson({ [text]: text });
+          assert.doesNotMatch(written.replace(/[\u{10000}-\u{10ffff}]/gu, ""), UNPRINTABLE);
+          assert.deepEqual(JSON.parse(written), { [text]: text });
+        },
+      ),
+    );
+    for (const text of ["a\u0085b", "a \u2028 b", "\u007f", "\ufeff", "\uffff"]) {
+      assert.deepEqual(parseYaml(writeJson({ text })), { text });
+    }
+  });
+
+  it("throw what JSON throws", () => {
+    assert.throws(() => readJson('{"a":9007199254740993'), SyntaxError);
+    assert.throws(() => readJson("no JSON 9007199254740993"), SyntaxError);
+  });
+});
