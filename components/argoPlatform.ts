@@ -1,4 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
+import { buildMonitoring } from "./manifests/monitoring/buildMonitoring";
 import { buildArgoEventsController } from "./manifests/platform/argoEventsController";
 import { buildArgoEventsDefinitions } from "./manifests/platform/argoEventsDefinitions";
 import { buildArgoServer } from "./manifests/platform/argoServer";
@@ -52,9 +53,15 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     registerSet("argo-workflows", buildWorkflowController(args), after(child, [...namespaces, ...workflows]));
     registerSet("argo-server", buildArgoServer(args), after(child, [...namespaces, ...workflows]));
     registerSet("argosy-viewer", buildViewer(args), after(child, namespaces));
+    registerSet("argosy", buildMonitoring(args), after(child, namespaces));
 
-    const { namespace, instanceId, jetStreamVersion } = args;
-    this.platform = { namespace, instanceId, jetStreamVersion };
+    this.platform = platformOf(args);
     this.registerOutputs({ platform: this.platform });
   }
+}
+
+/** What operators need to know of a platform that is made from these. */
+export function platformOf(args: ArgoPlatformArgs): Platform {
+  const { namespace, instanceId, jetStreamVersion, archive } = args;
+  return { namespace, instanceId, jetStreamVersion, ...(archive && { archivesRuns: true }) };
 }

@@ -1,8 +1,10 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { Operator } from "../runtime/definition/definition";
+import type { Manifest } from "../runtime/kubernetes/objects";
 import { buildEventPathAccounts } from "./manifests/eventPath/accounts";
 import { buildEventBus } from "./manifests/eventPath/eventBus";
 import { buildEventSource } from "./manifests/eventPath/eventSource";
+import { buildKeeper } from "./manifests/eventPath/keeper";
 import type { EventPathOptions } from "./manifests/eventPath/options";
 import { planEventPath } from "./manifests/eventPath/planEventPath";
 import { buildSensor } from "./manifests/eventPath/sensor";
@@ -12,19 +14,22 @@ import { after, register, registerSet } from "./register";
 export interface EventPathArgs extends EventPathOptions {
   /** The operators whose custom resources it carries the events of. */
   readonly operators: readonly Operator[];
+  /** The ConfigMap of the engine, for the keeper. Registered by whoever shares it. */
+  readonly engine: Manifest;
   /** Whether Pulumi refuses to delete the event bus. @default false */
   readonly protect?: boolean;
 }
 
 /**
  * The way of an event from the Kubernetes API to the operators: one EventBus, and one EventSource and one Sensor that
- * all operators share, or as few as their specifications allow.
+ * all operators share, or as few as their specifications allow. A keeper sees to it that they survive their bus.
  *
  * @example
  * ```ts
  * const path = new EventPath("argosy", {
  *   name: "argosy",
  *   operators: loadOperators("handlers"),
+ *   engine: buildEngineFiles("argosy", "argosy", engineFiles()),
  *   platform: { namespace: "argosy", instanceId: "argosy", jetStreamVersion: "2.10.29" },
  *   placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
  *   eventBus: { replicas: 3, storage: "10Gi" },
@@ -56,6 +61,7 @@ export class EventPath extends pulumi.ComponentResource {
         after(child, [...accounts, ...this.sensors]),
       ),
     );
+    registerSet(name, buildKeeper(args, args.engine), after(child, this.eventSources));
     this.registerOutputs({ name: args.name });
   }
 }

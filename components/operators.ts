@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { checkOperators } from "../runtime/definition/checkOperators";
 import type { Operator as OperatorDefinition } from "../runtime/definition/definition";
-import { ArgoPlatform, type ArgoPlatformArgs } from "./argoPlatform";
+import { ArgoPlatform, type ArgoPlatformArgs, platformOf } from "./argoPlatform";
 import { engineFiles } from "./engineBundle";
 import { EventPath } from "./eventPath";
 import type { EventBusOptions } from "./manifests/eventPath/options";
@@ -28,6 +28,8 @@ export interface OperatorsArgs {
   readonly runsKeptSeconds: number;
   /** How long Workflows of runs that failed are kept, in seconds. */
   readonly failedRunsKeptSeconds: number;
+  /** The only namespace from which the runners' metrics can be had. @default any */
+  readonly prometheusNamespace?: string;
   /** Whether Pulumi refuses to delete CRDs, namespaces and the event bus. @default false */
   readonly protect?: boolean;
 }
@@ -58,11 +60,10 @@ export class Operators extends pulumi.ComponentResource {
   /** @throws OperatorError, before anything is registered, with everything that an author has to put right */
   constructor(name: string, args: OperatorsArgs, opts?: pulumi.ComponentResourceOptions) {
     const { definitions, placement, protect = false, eventPathName = name } = args;
-    const { namespace, instanceId, jetStreamVersion } = args.platform;
-    const platform = { namespace, instanceId, jetStreamVersion };
+    const platform = "controllerNamespace" in args.platform ? platformOf(args.platform) : args.platform;
     const path = { name: eventPathName, platform, placement, eventBus: args.eventBus };
     const options = { ...args, platform, eventPathName };
-    const engine = buildEngineFiles(eventPathName, namespace, { ...engineFiles() });
+    const engine = buildEngineFiles(eventPathName, platform.namespace, { ...engineFiles() });
     checkOperators(definitions);
     planEventPath(definitions, path);
     const plans = definitions.map((definition) => ({
@@ -79,10 +80,14 @@ export class Operators extends pulumi.ComponentResource {
     const above = after(child, ground);
 
     this.platform = platform;
-    this.eventPath = new EventPath(eventPathName, { ...path, operators: definitions, protect }, above);
     // A quarter of a megabyte that nobody can read: its name, a hash, tells that it has changed.
-    const shown = { ...above, hideDiffs: ["data"] };
-    const beneath = [this.eventPath, register(`${eventPathName}-engine`, engine, shown)];
+    const shared = register(`${eventPathName}-engine`, engine, { ...above, hideDiffs: ["data"] });
+    this.eventPath = new EventPath(
+      eventPathName,
+      { ...path, operators: definitions, engine, protect },
+      after(above, [shared]),
+    );
+    const beneath = [this.eventPath, shared];
     this.operators = plans.map((plan) => {
       const { name: operator } = plan.definition;
       return new Operator(operator, { ...options, ...plan, beneath, protect }, above);

@@ -13,4 +13,9 @@ export interface Platform {
   readonly instanceId: string;
   /** The JetStream version of the event bus, one that the events controller's configuration knows. */
   readonly jetStreamVersion: string;
+  /**
+   * Whether the Workflow controller archives runs: then it is given those that a resident operator records as well.
+   * @default false
+   */
+  readonly archivesRuns?: boolean;
 }

@@ -24,6 +24,7 @@ function isPlatform(value: unknown): value is Platform {
     isRecord(value) &&
     typeof value.namespace === "string" &&
     typeof value.instanceId === "string" &&
-    typeof value.jetStreamVersion === "string"
+    typeof value.jetStreamVersion === "string" &&
+    ["boolean", "undefined"].includes(typeof value.archivesRuns)
   );
 }

@@ -26,9 +26,12 @@ const CLASSES: Readonly<Record<string, ResourceClass>> = {
   "rbac.authorization.k8s.io/v1/RoleBinding": k8s.rbac.v1.RoleBinding as ResourceClass,
 };
 
+/** Groups whose kinds are custom resources of somebody else's. */
+const CUSTOM: readonly string[] = ["argoproj.io", "monitoring.coreos.com"];
+
 /**
  * Registers a manifest: as Pulumi's own class where its kind is one of Kubernetes', else as a custom resource of
- * Argo's.
+ * Argo's or of the Prometheus Operator's.
  * @param name the name in Pulumi's tree
  * @throws Error for a kind of Kubernetes' own that is missing in the table: as a custom resource it would lose
  *   Pulumi's knowledge of when it is ready
@@ -41,7 +44,8 @@ export function register(
   const { apiVersion, kind } = manifest;
   const Class = CLASSES[`${apiVersion}/${kind}`];
   if (Class) return new Class(name, manifest, opts);
-  if (!apiVersion.startsWith("argoproj.io/")) throw new Error(`register.ts knows no ${apiVersion} ${kind}`);
+  const [group = ""] = apiVersion.split("/");
+  if (!CUSTOM.includes(group)) throw new Error(`register.ts knows no ${apiVersion} ${kind}`);
   return new k8s.apiextensions.CustomResource(name, manifest, opts);
 }
 

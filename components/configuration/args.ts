@@ -1,4 +1,5 @@
 import type { ArgoPlatformArgs } from "../argoPlatform";
+import type { ArchiveOptions } from "../manifests/platform/archive";
 import { JETSTREAM_VERSION } from "../manifests/platform/argoEventsConfiguration";
 import type { OperatorsArgs } from "../operators";
 import type { PodPlacement } from "../placement";
@@ -7,7 +8,7 @@ import type { Settings } from "./settings";
 /** What a configuration says of the platform. */
 export function platformArgs(settings: Settings): ArgoPlatformArgs {
   const { namespace, controllerNamespace, createNamespaces, instanceId, protect } = settings;
-  const { argoEvents, argoWorkflows, jetStreamVersion } = settings;
+  const { argoEvents, argoWorkflows, jetStreamVersion, archive } = settings;
   return {
     namespace,
     controllerNamespace,
@@ -16,6 +17,8 @@ export function platformArgs(settings: Settings): ArgoPlatformArgs {
     argoEvents,
     argoWorkflows,
     jetStreamVersion: jetStreamVersion || JETSTREAM_VERSION,
+    ...(isGiven(archive) && { archive }),
+    monitoring: settings.monitoring,
     placement: placementOf(settings),
     protect,
   };
@@ -24,7 +27,7 @@ export function platformArgs(settings: Settings): ArgoPlatformArgs {
 /** What it says of the operators, whichever they are and whatever they stand on. */
 export function operatorsArgs(settings: Settings): Omit<OperatorsArgs, "definitions" | "platform"> {
   const { name, eventBusReplicas, eventBusStorage, eventBusStorageClass, runnerReplicas, protect } = settings;
-  const { runsKeptSeconds, failedRunsKeptSeconds } = settings;
+  const { runsKeptSeconds, failedRunsKeptSeconds, monitoring } = settings;
   return {
     eventPathName: name,
     eventBus: {
@@ -36,8 +39,13 @@ export function operatorsArgs(settings: Settings): Omit<OperatorsArgs, "definiti
     replicas: runnerReplicas,
     runsKeptSeconds,
     failedRunsKeptSeconds,
+    ...(monitoring.namespace !== undefined && { prometheusNamespace: monitoring.namespace }),
     protect,
   };
+}
+
+function isGiven(archive: Settings["archive"]): archive is ArchiveOptions {
+  return "host" in archive;
 }
 
 function placementOf({ registry, imagePullSecrets, nodeSelector, tolerations }: Settings): PodPlacement {

@@ -46,6 +46,10 @@ function checkTogether(settings: Settings, report: Report): void {
       'Set it to "": the controller of our own has one version.',
     );
   }
+  for (const key of ["podMonitor", "alertRules", "dashboard"] as const) {
+    if (settings.parts !== "operators" || !settings.monitoring[key]) continue;
+    report(`monitoring.${key}`, 'is true, and parts is "operators"', "Set it in the platform's stack.");
+  }
   for (const { key, complaint, remedy } of checkPlatformOptions(platformArgs(settings))) {
     report(key, complaint, remedy);
   }

@@ -14,8 +14,11 @@ import {
 } from "../../runtime/definition/shape";
 import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
 import { bytesOf } from "../manifests/eventPath/quantity";
+import type { ArchiveOptions } from "../manifests/platform/archive";
 import type { PodPlacement } from "../placement";
 import type { Installation } from "../platform";
+import { ARCHIVE_SHAPE } from "./archiveShape";
+import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
 
 /** What a stack holds: everything, or a platform and its operators in a stack each. */
 export type Parts = "all" | "platform" | "operators";
@@ -38,6 +41,9 @@ export interface Settings extends Omit<PodPlacement, "registry"> {
   readonly runnerReplicas: number;
   readonly runsKeptSeconds: number;
   readonly failedRunsKeptSeconds: number;
+  /** Without any field: none. */
+  readonly archive: ArchiveOptions | Readonly<Record<string, never>>;
+  readonly monitoring: MonitoringSettings;
   readonly registry: string;
   readonly protect: boolean;
 }
@@ -102,6 +108,8 @@ export const SETTING_SHAPES: Readonly<Record<keyof Settings, Shape>> = {
   runnerReplicas: integer(1, 5, "One leads, the others stand by: 1 or 2."),
   runsKeptSeconds: keptShape,
   failedRunsKeptSeconds: keptShape,
+  archive: ARCHIVE_SHAPE,
+  monitoring: MONITORING_SHAPE,
   registry: orNone(
     pattern(
       IMAGE_PREFIX,

@@ -146,6 +146,33 @@ describe("the configuration", () => {
       ["2147483648", /is 2147483648, outside of/],
     ],
     failedRunsKeptSeconds: [["", /must be a whole number, not the text ""\. Give seconds/]],
+    archive: [
+      ["db.example.com", /must be an object, not the text "db.example.com"\. Give host, database and secret/],
+      ['{"host":"db","secret":"s"}', /\.database is missing\. Give its name/],
+      [
+        '{"host":"db","database":"runs","secret":"s","password":"x"}',
+        /\.password is not a known field\. Known are: host/,
+      ],
+      [
+        '{"host":"db:5432","database":"runs","secret":"s"}',
+        /\.host is "db:5432", not a host\. Give its name or address/,
+      ],
+      [
+        '{"host":"db","database":"runs","secret":"s","sslMode":"prefer"}',
+        /\.sslMode is "prefer", not one of/,
+      ],
+      [
+        '{"host":"db","database":"runs","secret":"s","cluster":"it\'s"}',
+        /\.cluster is "it's", not a DNS label/,
+      ],
+    ],
+    monitoring: [
+      ["yes", /must be an object, not the text "yes"\. Give what you want of podMonitor, alertRules/],
+      ['{"podMonitors":true}', /\.podMonitors is not a known field\. Did you mean monitoring\.podMonitor\?/],
+      ['{"podMonitor":"yes"}', /\.podMonitor must be true or false, not the text "yes"/],
+      ['{"labels":{"release":"a b"}}', /\.labels\.release is "a b", not the value of a label\. Give one/],
+      ['{"namespace":"a.b"}', /\.namespace is "a\.b", not the name of a namespace\. Name the one/],
+    ],
     registry: [["https://mirror.example.com", /is "https:\/\/mirror.*not a registry\. Give host and path/]],
     imagePullSecrets: [
       ["pull", /must be a list, not the text "pull"\. Give a list of names of Secrets/],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
-import { EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
+import { EVENT_FILTER, POD_EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
 import { buildEventSource, SENSOR_ANNOTATION } from "../../components/manifests/eventPath/eventSource";
 import { dependencyOf, eventsOf } from "../../components/manifests/eventPath/operatorEvent";
 import type { EventPathOptions } from "../../components/manifests/eventPath/options";
@@ -139,7 +139,7 @@ describe("buildSensor", () => {
         name: `on-${eventName}`,
         eventSourceName: "argosy",
         eventName,
-        filters: { script: EVENT_FILTER },
+        filters: { script: eventName === "heavy" ? POD_EVENT_FILTER : EVENT_FILTER },
       })),
     );
     assert.deepEqual(
@@ -219,6 +219,10 @@ describe("buildSensor", () => {
             {
               src: { dependencyName, dataKey: "body.metadata.uid", value: "" },
               dest: "spec.arguments.parameters.2.value",
+            },
+            {
+              src: { dependencyName, dataKey: "body.metadata.uid", value: "" },
+              dest: "metadata.labels.argosy\\.dev/object-uid",
             },
           ],
         },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
+import { EVENT_FILTER, POD_EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
 import { isRecord } from "../../runtime/definition/shape";
 import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
 import { passesFilter } from "./support/luaFilter";
@@ -160,5 +160,63 @@ describe("the event filter", () => {
       fc.property(event, (each) => assert.equal(passes(each as JsonObject), oracle(each as JsonObject))),
       { numRuns: 400 },
     );
+  });
+});
+
+describe("the event filter of an operator whose runs have a pod each", () => {
+  const AT = "2026-11-20T14:22:41Z";
+  const written = (time: string | undefined, manager = "kubectl-edit", subresource?: string) => ({
+    manager,
+    operation: "Update",
+    ...(time !== undefined && { time }),
+    ...(subresource !== undefined && { subresource }),
+  });
+  /** An object of this generation, written at that time, and observed at that generation. */
+  const at = (time: string | undefined, generation: number, observed: number, more: JsonObject = {}) =>
+    object(
+      {
+        generation,
+        managedFields: [written(time), written("2026-11-20T14:22:59Z", "argosy/demo", "status")],
+        ...more,
+      },
+      { status: { observedGeneration: observed } },
+    );
+  const passesUpdate = (oldBody: Json, body: Json) =>
+    passesFilter(POD_EVENT_FILTER, { type: "UPDATE", body, oldBody });
+
+  it("passes the first change, and none that follows within a second while nobody has observed it", () => {
+    assert.equal(passesUpdate(at("2026-11-20T14:22:40Z", 2, 2), at(AT, 3, 2)), true);
+    assert.equal(passesUpdate(at(AT, 2, 2), at(AT, 3, 2)), true);
+    assert.equal(passesUpdate(at(AT, 3, 2), at(AT, 4, 2)), false);
+    assert.equal(passesUpdate(at(AT, 4, 2), at(AT, 5, 2)), false);
+    assert.equal(passesUpdate(at(AT, 5, 2), at("2026-11-20T14:22:42Z", 6, 2)), true);
+  });
+
+  it("passes what nobody can tell the time of", () => {
+    assert.equal(passesUpdate(at(undefined, 3, 2), at(undefined, 4, 2)), true);
+    assert.equal(passesUpdate(object({ generation: 3 }), object({ generation: 4 })), true);
+    assert.equal(passesUpdate(null, at(AT, 4, 2)), true);
+    const odd = { managedFields: [null, "x", { time: 3 }, { time: null }] };
+    assert.equal(passesUpdate(object({ generation: 3, ...odd }), object({ generation: 4, ...odd })), true);
+  });
+
+  it("passes the begin of a deletion and another object of that name at any time", () => {
+    assert.equal(passesUpdate(at(AT, 3, 2), at(AT, 4, 2, { deletionTimestamp: AT })), true);
+    assert.equal(passesUpdate(at(AT, 3, 2), at(AT, 1, 2, { uid: "4-5-6" })), true);
+  });
+
+  it("passes an object that was added, as the other does", () => {
+    assert.equal(passesFilter(POD_EVENT_FILTER, { type: "ADD", body: at(AT, 3, 2), oldBody: null }), true);
+    assert.equal(passesFilter(POD_EVENT_FILTER, { type: "ADD", body: at(AT, 3, 3), oldBody: null }), false);
+  });
+
+  it("of a hundred changes a second passes one a second, the very first among them", () => {
+    let [before, passed] = [at("2026-11-20T14:22:00Z", 1, 1), [] as number[]];
+    for (let change = 2; change <= 501; change++) {
+      const now = at(`2026-11-20T14:23:${String(Math.floor(change / 100)).padStart(2, "0")}Z`, change, 1);
+      if (passesUpdate(before, now)) passed.push(change);
+      before = now;
+    }
+    assert.deepEqual(passed, [2, 100, 200, 300, 400, 500]);
   });
 });

@@ -60,7 +60,7 @@ describe("buildAccess", () => {
   it("lets a run in a pod of its own reconcile, read what it was submitted with, and report", () => {
     assert.deepStrictEqual(rights(build({ execution: "pod" }), "shop-runner"), [
       ...WIDGETS,
-      "argosy: argoproj.io/workflows get",
+      "argosy: argoproj.io/workflows get,list,delete",
       "argosy: argoproj.io/workflowtaskresults create,patch",
     ]);
   });

@@ -30,5 +30,6 @@ export function eventPathNames(name: string) {
     eventBusAccount: `${name}-event-bus`,
     sourceAccount: `${name}-event-source`,
     sensorAccount: `${name}-sensor`,
+    keeper: `${name}-keeper`,
   } as const;
 }

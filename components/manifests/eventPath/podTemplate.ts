@@ -1,3 +1,4 @@
+import type { EventPathPart } from "../../../runtime/eventPath/eventPathPods";
 import { placementFields } from "../../placement";
 import { labelsOf } from "../labels";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
@@ -5,7 +6,7 @@ import type { EventPathOptions } from "./options";
 
 /** What differs between the pods of an EventSource and of a Sensor. */
 export interface EventPathPod {
-  readonly component: "event-source" | "sensor";
+  readonly component: Exclude<EventPathPart, "event-bus">;
   readonly serviceAccountName: string;
   readonly annotations?: Readonly<Record<string, string>>;
   /** What it needs when idle, and the most that it may have. */

@@ -1,7 +1,7 @@
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { awaited } from "../awaited";
 import { labelsOf } from "../labels";
-import { EVENT_FILTER } from "./eventFilter";
+import { EVENT_FILTER, POD_EVENT_FILTER } from "./eventFilter";
 import { dependencyOf, eventsOf } from "./operatorEvent";
 import { type EventPathOptions, eventPathNames } from "./options";
 import { podTemplate } from "./podTemplate";
@@ -38,7 +38,7 @@ export function buildSensor(shard: EventPathShard, options: EventPathOptions): M
         name: dependencyOf(event),
         eventSourceName: shard.name,
         eventName: event.name,
-        filters: { script: EVENT_FILTER },
+        filters: { script: event.operator.execution === "pod" ? POD_EVENT_FILTER : EVENT_FILTER },
       })),
       triggers: events.map((event) => triggerOf(event, platform)),
     },

@@ -1,6 +1,6 @@
 import { instanceLabel } from "../../../runtime/argo/workflows";
 import type { JsonObject } from "../../../runtime/kubernetes/objects";
-import { OPERATOR_LABEL } from "../../../runtime/names";
+import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../../runtime/names";
 import { RUN_PARAMETERS, RUNNER_PORTS } from "../../../runtime/pod/layout";
 import type { Platform } from "../../platform";
 import { dependencyOf, type OperatorEvent } from "./operatorEvent";
@@ -55,6 +55,7 @@ function hintTrigger(event: OperatorEvent, { namespace }: Platform) {
 
 function workflowTrigger(event: OperatorEvent, platform: Platform) {
   const { namespace, name, uid } = RUN_PARAMETERS;
+  const label = OBJECT_UID_LABEL.replaceAll(".", "\\.");
   const sources = [
     { parameter: namespace, src: source(event, "namespace", "") },
     { parameter: name, src: source(event, "name") },
@@ -69,10 +70,11 @@ function workflowTrigger(event: OperatorEvent, platform: Platform) {
         sources.map(({ parameter }) => parameter),
       ),
     },
-    parameters: sources.map(({ src }, index) => ({
-      src,
-      dest: `spec.arguments.parameters.${index}.value`,
-    })),
+    parameters: [
+      ...sources.map(({ src }, index) => ({ src, dest: `spec.arguments.parameters.${index}.value` })),
+      // A run looks by it for others of its object.
+      { src: source(event, "uid", ""), dest: `metadata.labels.${label}` },
+    ],
   };
 }
 

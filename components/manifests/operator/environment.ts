@@ -18,11 +18,12 @@ export function engineEnvironment({ platform }: OperatorOptions): EnvironmentVar
 
 /** A resident engine's further environment: where another one finds it, and how long what it records is kept. */
 export function residentEnvironment(options: OperatorOptions): EnvironmentVariable[] {
-  const { runsKeptSeconds, failedRunsKeptSeconds } = options;
+  const { runsKeptSeconds, failedRunsKeptSeconds, platform } = options;
   return [
     field(RUNNER_ENVIRONMENT.address, "status.podIP"),
     { name: RUNNER_ENVIRONMENT.runsKept, value: String(runsKeptSeconds) },
     { name: RUNNER_ENVIRONMENT.failedRunsKept, value: String(failedRunsKeptSeconds) },
+    ...(platform.archivesRuns ? [{ name: RUNNER_ENVIRONMENT.archive, value: "true" }] : []),
   ];
 }
 

@@ -22,8 +22,8 @@ export function buildService(operator: Operator, options: OperatorOptions): Mani
 }
 
 /**
- * Who may speak to the runners: hints come from the Sensors of the event path, whatever their shard. Whom they may
- * speak to is left open: a handler's purpose may be anywhere.
+ * Who may speak to the runners: hints come from the Sensors of the event path, whatever their shard, and Prometheus asks
+ * for metrics. Whom they may speak to is left open: a handler's purpose may be anywhere.
  */
 export function buildNetworkPolicy(operator: Operator, options: OperatorOptions): Manifest {
   const port = (number: number) => [{ port: number, protocol: "TCP" }];
@@ -43,11 +43,16 @@ export function buildNetworkPolicy(operator: Operator, options: OperatorOptions)
             { podSelector: { matchLabels: runnerLabels(operator) } },
           ],
         },
-        // Any monitoring of the cluster, wherever it is: the figures are no secret.
-        { ports: port(RUNNER_PORTS.metrics), from: [{ namespaceSelector: {} }] },
+        { ports: port(RUNNER_PORTS.metrics), from: [{ namespaceSelector: monitoring(options) }] },
       ],
     },
   };
+}
+
+/** Unless it is told where, any monitoring of the cluster, wherever it is: the figures are no secret. */
+function monitoring({ prometheusNamespace }: OperatorOptions) {
+  if (prometheusNamespace === undefined) return {};
+  return { matchLabels: { "kubernetes.io/metadata.name": prometheusNamespace } };
 }
 
 /** A drain takes one runner at a time. */

@@ -68,9 +68,9 @@ export const RESIDENT_WORKFLOW_RULES: readonly PolicyRule[] = [
 /** Every pod of a Workflow reports by its executor (argo-workflows, docs/workflow-rbac.md). */
 const EXECUTOR_RULE: PolicyRule = { ...ARGO, resources: ["workflowtaskresults"], verbs: ["create", "patch"] };
 
-/** A run in a pod of its own reads what it was submitted with. */
+/** A run in a pod of its own reads what it was submitted with, and deletes those that it makes needless. */
 export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
-  { ...ARGO, resources: ["workflows"], verbs: ["get"] },
+  { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "delete"] },
   EXECUTOR_RULE,
 ];
 

@@ -4,7 +4,7 @@ import type { OperatorFiles } from "./configMaps";
 import type { PodForm, Volume, VolumeMount } from "./podParts";
 
 /** Whoever may look into the pod's volumes may read them, nobody may write. */
-const READ_ONLY = 0o444;
+export const READ_ONLY = 0o444;
 /** A ConfigMap keeps no modes, and any of the author's files may be the one that is run. */
 const EXECUTABLE = 0o555;
 /**

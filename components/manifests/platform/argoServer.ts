@@ -4,10 +4,11 @@ import { buildAccount, buildRole } from "../access";
 import { NOT_AWAITED } from "../awaited";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
-import { buildDeployment, selectorOf } from "./deployment";
+import { withCertificateAuthority } from "./archive";
+import { type ArgoProgram, buildDeployment, selectorOf } from "./deployment";
 import { ownsController, type PlatformOptions } from "./options";
 import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
-import { WORKFLOW_CONFIGURATION_RULES } from "./workflowControllerRules";
+import { workflowConfigurationRules } from "./workflowControllerRules";
 
 /** Where the UI and its API are. */
 const PORT = 2746;
@@ -35,41 +36,42 @@ export function buildArgoServer(options: PlatformOptions): ManifestSet {
     name: `${name}-configuration`,
     namespace: controllerNamespace,
     labels,
-    rules: WORKFLOW_CONFIGURATION_RULES,
+    rules: workflowConfigurationRules(options),
     account,
   });
   const page = { path: "/", port: "web", scheme: "HTTPS" };
+  const program: ArgoProgram = {
+    name,
+    namespace: controllerNamespace,
+    labels,
+    placement,
+    strategy: "RollingUpdate",
+    configuration: buildWorkflowConfiguration(options),
+    container: {
+      image: imageReference(IMAGES.argoServer, placement),
+      args: [
+        "server",
+        "--auth-mode=client",
+        "--secure=true",
+        "--namespaced",
+        `--managed-namespace=${namespace}`,
+        `--configmap=${WORKFLOW_CONFIGURATION}`,
+      ],
+      ports: [{ name: "web", containerPort: PORT }],
+      livenessProbe: { httpGet: page, initialDelaySeconds: 30, periodSeconds: 30, timeoutSeconds: 5 },
+      readinessProbe: { httpGet: page, periodSeconds: 5, timeoutSeconds: 5 },
+      resources: { requests: { cpu: "20m", memory: "64Mi" }, limits: { memory: "512Mi" } },
+      volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+    },
+    // It keeps its lists in an SQLite in memory, which may sort a long one in a file.
+    volumes: [{ name: "tmp", emptyDir: { sizeLimit: "64Mi" } }],
+  };
   return {
     account: buildAccount(name, controllerNamespace, labels),
     ...buildRole({ name, namespace, labels, rules: RULES, account }),
     "configuration-role": own.role,
     "configuration-binding": own.binding,
-    server: buildDeployment({
-      name,
-      namespace: controllerNamespace,
-      labels,
-      placement,
-      strategy: "RollingUpdate",
-      configuration: buildWorkflowConfiguration(options),
-      container: {
-        image: imageReference(IMAGES.argoServer, placement),
-        args: [
-          "server",
-          "--auth-mode=client",
-          "--secure=true",
-          "--namespaced",
-          `--managed-namespace=${namespace}`,
-          `--configmap=${WORKFLOW_CONFIGURATION}`,
-        ],
-        ports: [{ name: "web", containerPort: PORT }],
-        livenessProbe: { httpGet: page, initialDelaySeconds: 30, periodSeconds: 30, timeoutSeconds: 5 },
-        readinessProbe: { httpGet: page, periodSeconds: 5, timeoutSeconds: 5 },
-        resources: { requests: { cpu: "20m", memory: "64Mi" }, limits: { memory: "512Mi" } },
-        volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
-      },
-      // It keeps its lists in an SQLite in memory, which may sort a long one in a file.
-      volumes: [{ name: "tmp", emptyDir: { sizeLimit: "64Mi" } }],
-    }),
+    server: buildDeployment(withCertificateAuthority(program, options.archive)),
     service: {
       apiVersion: "v1",
       kind: "Service",

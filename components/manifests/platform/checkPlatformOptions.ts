@@ -1,5 +1,5 @@
 import { DNS_LABEL, oneOf, pattern, type Shape } from "../../../runtime/definition/shape";
-import type { PlatformOptions } from "./options";
+import { ownsController, type PlatformOptions } from "./options";
 
 /** Something in a platform's options that whoever configures it has to put right. */
 export interface OptionProblem {
@@ -43,6 +43,13 @@ export function checkPlatformOptions(options: PlatformOptions): readonly OptionP
   } else if (options.argoWorkflows === "share") {
     // Without one ours takes every Workflow that has no label, and so does the controller beside it.
     report("instanceId", 'is "", and argoWorkflows is "share"', 'Give one, for example "argosy".');
+  }
+  if (options.archive && !ownsController(options.argoWorkflows)) {
+    report(
+      "archive",
+      'is given, and argoWorkflows is "adopt"',
+      "Set up that of the controller that is there.",
+    );
   }
   return problems;
 }

@@ -1,5 +1,7 @@
 import type { PodPlacement } from "../../placement";
 import type { Installation } from "../../platform";
+import type { MonitoringOptions } from "../monitoring/options";
+import type { ArchiveOptions } from "./archive";
 
 /** What the manifests of the platform depend on. {@link checkPlatformOptions} tells what is wrong with them. */
 export interface PlatformOptions {
@@ -18,6 +20,10 @@ export interface PlatformOptions {
   readonly argoEvents: Installation;
   /** How Argo Workflows comes into the cluster; argo-server comes and stays away with its controller. */
   readonly argoWorkflows: Installation;
+  /** Where the Workflow controller, if it is ours, archives runs. @default none */
+  readonly archive?: ArchiveOptions;
+  /** What of the monitoring is made. @default nothing */
+  readonly monitoring?: MonitoringOptions;
   readonly placement: PodPlacement;
 }
 

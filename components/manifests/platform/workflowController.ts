@@ -2,10 +2,11 @@ import { IMAGES, imageReference } from "../../images";
 import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
-import { buildDeployment } from "./deployment";
+import { ARCHIVE_ENVIRONMENT, withCertificateAuthority } from "./archive";
+import { type ArgoProgram, buildDeployment } from "./deployment";
 import { ownsController, type PlatformOptions } from "./options";
 import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
-import { WORKFLOW_CONFIGURATION_RULES, WORKFLOW_CONTROLLER_RULES } from "./workflowControllerRules";
+import { WORKFLOW_CONTROLLER_RULES, workflowConfigurationRules } from "./workflowControllerRules";
 
 /** The controller's own settings that are no flags (argo-workflows, docs/environment-variables.md). */
 const ENVIRONMENT = {
@@ -27,7 +28,7 @@ const ENVIRONMENT = {
  */
 export function buildWorkflowController(options: PlatformOptions): ManifestSet {
   if (!ownsController(options.argoWorkflows)) return {};
-  const { namespace, controllerNamespace, placement } = options;
+  const { namespace, controllerNamespace, placement, archive } = options;
   const name = "workflow-controller";
   const labels = labelsOf("argo-workflows", "controller");
   const account = { name, namespace: controllerNamespace };
@@ -36,47 +37,49 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
     name: `${name}-configuration`,
     namespace: controllerNamespace,
     labels,
-    rules: WORKFLOW_CONFIGURATION_RULES,
+    rules: workflowConfigurationRules(options),
     account,
   });
+  const environment = { ...ENVIRONMENT, ...(archive && ARCHIVE_ENVIRONMENT) };
   const health = { path: "/healthz", port: "health" };
+  const program: ArgoProgram = {
+    name,
+    namespace: controllerNamespace,
+    labels,
+    placement,
+    // Two at once would both start the pods of a Workflow.
+    strategy: "Recreate",
+    configuration,
+    container: {
+      image: imageReference(IMAGES.workflowController, placement),
+      command: ["workflow-controller"],
+      args: [
+        "--namespaced",
+        `--managed-namespace=${namespace}`,
+        `--configmap=${WORKFLOW_CONFIGURATION}`,
+        `--executor-image=${imageReference(IMAGES.argoExecutor, placement)}`,
+        "--executor-image-pull-policy=IfNotPresent",
+        // Each run costs about a dozen calls: its defaults of 20 and 30 allow no more than two runs a second.
+        "--qps=100",
+        "--burst=150",
+      ],
+      env: Object.entries(environment).map(([key, value]) => ({ name: key, value })),
+      ports: [
+        { name: "metrics", containerPort: 9090 },
+        { name: "health", containerPort: 6060 },
+      ],
+      // It fails where a Workflow has waited for minutes and none has moved (workflow/controller/healthz.go).
+      livenessProbe: { httpGet: health, initialDelaySeconds: 90, periodSeconds: 60, timeoutSeconds: 30 },
+      readinessProbe: { httpGet: health, periodSeconds: 5 },
+      resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "1Gi" } },
+    },
+  };
   return {
     account: buildAccount(name, controllerNamespace, labels),
     ...buildRole({ name, namespace, labels, rules: WORKFLOW_CONTROLLER_RULES, account }),
     "configuration-role": own.role,
     "configuration-binding": own.binding,
     configuration,
-    controller: buildDeployment({
-      name,
-      namespace: controllerNamespace,
-      labels,
-      placement,
-      // Two at once would both start the pods of a Workflow.
-      strategy: "Recreate",
-      configuration,
-      container: {
-        image: imageReference(IMAGES.workflowController, placement),
-        command: ["workflow-controller"],
-        args: [
-          "--namespaced",
-          `--managed-namespace=${namespace}`,
-          `--configmap=${WORKFLOW_CONFIGURATION}`,
-          `--executor-image=${imageReference(IMAGES.argoExecutor, placement)}`,
-          "--executor-image-pull-policy=IfNotPresent",
-          // Each run costs about a dozen calls: its defaults of 20 and 30 allow no more than two runs a second.
-          "--qps=100",
-          "--burst=150",
-        ],
-        env: Object.entries(ENVIRONMENT).map(([key, value]) => ({ name: key, value })),
-        ports: [
-          { name: "metrics", containerPort: 9090 },
-          { name: "health", containerPort: 6060 },
-        ],
-        // It fails where a Workflow has waited for minutes and none has moved (workflow/controller/healthz.go).
-        livenessProbe: { httpGet: health, initialDelaySeconds: 90, periodSeconds: 60, timeoutSeconds: 30 },
-        readinessProbe: { httpGet: health, periodSeconds: 5 },
-        resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "1Gi" } },
-      },
-    }),
+    controller: buildDeployment(withCertificateAuthority(program, archive)),
   };
 }

@@ -1,6 +1,7 @@
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { labelsOf } from "../labels";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
+import { buildPersistence } from "./archive";
 import { embeddedYaml } from "./embeddedYaml";
 import type { PlatformOptions } from "./options";
 
@@ -12,8 +13,13 @@ export const WORKFLOW_CONFIGURATION = "workflow-controller-configmap";
  * own since the controller glues them together, and an unknown key ends the controller
  * (argo-workflows, config/controller.go, config/config.go).
  */
-export function buildWorkflowConfiguration({ controllerNamespace, instanceId }: PlatformOptions): Manifest {
-  const configuration = { ...(instanceId !== "" && { instanceID: instanceId }), ...CONFIGURATION };
+export function buildWorkflowConfiguration(options: PlatformOptions): Manifest {
+  const { controllerNamespace, instanceId, archive } = options;
+  const configuration = {
+    ...(instanceId !== "" && { instanceID: instanceId }),
+    ...CONFIGURATION,
+    ...(archive && { persistence: buildPersistence(archive) }),
+  };
   return {
     apiVersion: "v1",
     kind: "ConfigMap",

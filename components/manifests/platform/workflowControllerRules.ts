@@ -1,4 +1,6 @@
 import type { PolicyRule } from "../../../runtime/definition/definition";
+import { archiveRules } from "./archive";
+import type { PlatformOptions } from "./options";
 import { WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
 
 /**
@@ -27,10 +29,16 @@ export const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
   core(["events"], ["create", "patch"]),
 ];
 
-/** What the Workflow controller and argo-server do in their own namespace: read their configuration, once. */
-export const WORKFLOW_CONFIGURATION_RULES: readonly PolicyRule[] = [
-  { ...core(["configmaps"], ["get"]), resourceNames: [WORKFLOW_CONFIGURATION] },
-];
+/**
+ * What the Workflow controller and argo-server do in their own namespace: read their configuration, and the credentials
+ * of their archive.
+ */
+export function workflowConfigurationRules({ archive }: PlatformOptions): readonly PolicyRule[] {
+  return [
+    { ...core(["configmaps"], ["get"]), resourceNames: [WORKFLOW_CONFIGURATION] },
+    ...(archive ? archiveRules(archive) : []),
+  ];
+}
 
 function argo(resources: readonly string[], verbs: readonly string[]): PolicyRule {
   return { apiGroups: ["argoproj.io"], resources, verbs };

@@ -1,0 +1,159 @@
+import { ownsController, type PlatformOptions } from "../platform/options";
+
+/** One alert of Prometheus' (https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/). */
+export interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  /** For how long the expression has to hold. @default once is enough */
+  readonly for?: string;
+  readonly labels: { readonly severity: "warning" | "critical" };
+  readonly annotations: {
+    /** What is wrong, in a sentence. */
+    readonly summary: string;
+    /** What it means, and what to do about it. */
+    readonly remedy: string;
+  };
+}
+
+const PAGE = "More: docs/operations.md.";
+const ONE = "{{ $labels.operator }}";
+
+/** Everything that somebody has to know of, and what to do then. Few: each is worth getting up for, or a look by day. */
+export function alertsOf(options: PlatformOptions): Alert[] {
+  return [...operatorAlerts(options), ...recordingAlerts(options), ...platformAlerts(options)];
+}
+
+/** Alerts about single operators: each has the label `operator`. */
+function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
+  const here = `namespace="${namespace}"`;
+  const by = "by (namespace, operator)";
+  const runnerLog = `kubectl -n ${namespace} logs deployment/${ONE}-runner --container runner`;
+  return [
+    {
+      alert: "ArgosyNoLeader",
+      expr: `max ${by} (argosy_leader{${here}}) == 0 or max ${by} (up{${here},component="runner"}) == 0`,
+      for: "2m",
+      labels: { severity: "critical" },
+      annotations: {
+        summary: `No runner of ${ONE} leads: its objects are not reconciled.`,
+        remedy: `kubectl -n ${namespace} get lease argosy-${ONE} names the last leader; ${runnerLog} says why there is none. ${PAGE}`,
+      },
+    },
+    {
+      alert: "ArgosyObjectsFailing",
+      expr: `max ${by} (argosy_objects_failing{${here}}) > 0`,
+      for: "10m",
+      labels: { severity: "warning" },
+      annotations: {
+        summary: `{{ $value }} objects of ${ONE} fail to reconcile.`,
+        remedy: `${runnerLog} | grep '"level":"error"' names them and the reason, as their Ready conditions do. ${PAGE}`,
+      },
+    },
+    {
+      alert: "ArgosyQueueStuck",
+      expr: `max ${by} (argosy_queue_oldest_seconds{${here}}) > 300`,
+      for: "1m",
+      labels: { severity: "warning" },
+      annotations: {
+        summary: `An object of ${ONE} has been waiting for its reconcile for {{ $value | humanizeDuration }}.`,
+        remedy: `The handler is too slow for so many objects: give the operator a higher concurrency, or its handler more CPU (kubectl -n ${namespace} top pods --containers). ${PAGE}`,
+      },
+    },
+    {
+      alert: "ArgosyHandlerRestarts",
+      expr: `sum by (namespace, operator, reason) (increase(argosy_handler_process_failures_total{${here}}[15m])) > 5`,
+      labels: { severity: "warning" },
+      annotations: {
+        summary: `The handler of ${ONE} was restarted {{ $value | humanize }} times within 15 minutes ({{ $labels.reason }}).`,
+        remedy: `kubectl -n ${namespace} logs deployment/${ONE}-runner --container handler shows its standard error. Out of memory: raise resources in operator.ts; too slow: timeoutSeconds. ${PAGE}`,
+      },
+    },
+    {
+      alert: "ArgosyChangesUnannounced",
+      // A tenth: single events may come late, or be lost where something restarts.
+      expr:
+        `sum ${by} (increase(argosy_unannounced_changes_total{${here}}[15m])) > ` +
+        `0.1 * sum ${by} (increase(argosy_hints_total{${here},result=~"known|queued"}[15m]))`,
+      for: "5m",
+      labels: { severity: "warning" },
+      annotations: {
+        summary: `Events of ${ONE} are lost: no event announced {{ $value | humanize }} changes within 15 minutes.`,
+        remedy:
+          "The runner has seen these changes nevertheless; operators with execution pod have not. If the bus has lost its stream, new pods of event source and sensor make it again: " +
+          `kubectl -n ${namespace} delete pods --selector 'app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component in (event-source,sensor)'. ${PAGE}`,
+      },
+    },
+  ];
+}
+
+/** Alerts about the recording of runs as Workflows: nothing that is reconciled hangs on it. */
+function recordingAlerts({ namespace }: PlatformOptions): Alert[] {
+  const here = `namespace="${namespace}"`;
+  const by = "by (namespace, operator)";
+  const remedy = `kubectl -n ${namespace} logs deployment/${ONE}-runner --container runner | grep recorded says why. Objects are reconciled nevertheless. ${PAGE}`;
+  return [
+    {
+      alert: "ArgosyRunsDropped",
+      expr: `sum ${by} (increase(argosy_runs_dropped_total{${here}}[15m])) > 0`,
+      labels: { severity: "warning" },
+      annotations: {
+        summary: `{{ $value | humanize }} runs of ${ONE} were not recorded as Workflows.`,
+        remedy,
+      },
+    },
+    {
+      alert: "ArgosyRecordingLate",
+      expr: `max ${by} (argosy_recording_lag_seconds{${here}}) > 300`,
+      for: "1m",
+      labels: { severity: "warning" },
+      annotations: {
+        summary: `A run of ${ONE} has been waiting to be recorded for {{ $value | humanizeDuration }}.`,
+        remedy,
+      },
+    },
+  ];
+}
+
+/** Alerts about what all operators stand on. */
+function platformAlerts(options: PlatformOptions): Alert[] {
+  const { namespace, controllerNamespace } = options;
+  const controllers = [
+    ...(ownsController(options.argoEvents) ? ["argo-events-controller"] : []),
+    ...(ownsController(options.argoWorkflows) ? ["workflow-controller"] : []),
+  ];
+  const eventPath = ["event-bus", "event-source", "sensor"];
+  const operators = `up{namespace="${namespace}",component=~"runner|${eventPath.join("|")}"}`;
+  const missing = eventPath.map(
+    (component) =>
+      `label_replace(group(${operators}) unless group(up{namespace="${namespace}",component="${component}"}), "component", "${component}", "", "")`,
+  );
+  const down = `up{namespace="${controllerNamespace}",component="controller"} == 0`;
+  const absent = controllers.map(
+    (container) =>
+      `absent(up{namespace="${controllerNamespace}",component="controller",container="${container}"})`,
+  );
+  const eventPathDown: Alert = {
+    alert: "ArgosyEventPathDown",
+    // A pod that cannot be scheduled is no target.
+    expr: [`up{namespace="${namespace}",component=~"${eventPath.join("|")}"} == 0`, ...missing].join(" or "),
+    for: "5m",
+    labels: { severity: "critical" },
+    annotations: {
+      summary:
+        "The {{ $labels.component }} of Argo Events is down: operators with execution pod do nothing, others go on by their watch.",
+      remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component={{ $labels.component }} says why. ${PAGE}`,
+    },
+  };
+  const controllerDown: Alert = {
+    alert: "ArgosyControllerDown",
+    expr: [down, ...absent].join(" or "),
+    for: "5m",
+    labels: { severity: "warning" },
+    annotations: {
+      summary:
+        "{{ $labels.container }} is down: resident operators go on; what needs a Workflow, or a new pod of the event path, waits.",
+      remedy: `kubectl -n ${controllerNamespace} describe pods --selector app.kubernetes.io/component=controller says why. ${PAGE}`,
+    },
+  };
+  return [eventPathDown, ...(controllers.length > 0 ? [controllerDown] : [])];
+}

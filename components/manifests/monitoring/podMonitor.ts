@@ -1,0 +1,53 @@
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { labelsOf } from "../labels";
+import { ownsController, type PlatformOptions } from "../platform/options";
+
+/** What gives metrics in the operators' namespace: each of these pods has a port of the name "metrics". */
+const COMPONENTS = ["runner", "event-bus", "event-source", "sensor"];
+/** Prometheus' names for two labels of a pod (prometheus, discovery/kubernetes/pod.go). */
+const COMPONENT = "__meta_kubernetes_pod_label_app_kubernetes_io_component";
+const NAME = "__meta_kubernetes_pod_label_app_kubernetes_io_name";
+
+/**
+ * Everything of the platform that gives metrics, in one PodMonitor: the runners of all operators of the namespace,
+ * those of other programs too, the event path, and Argo's controllers where they are ours.
+ *
+ * It gives each target the label `component`, and each runner's `operator`; alerts and dashboard go by them. Labels of
+ * the metrics themselves win (`honorLabels`): a Workflow's namespace is not the controller's.
+ */
+export function buildPodMonitor(options: PlatformOptions): Manifest {
+  const { namespace, controllerNamespace, monitoring } = options;
+  const hasControllers = ownsController(options.argoEvents) || ownsController(options.argoWorkflows);
+  return {
+    apiVersion: "monitoring.coreos.com/v1",
+    kind: "PodMonitor",
+    metadata: {
+      name: "argosy",
+      namespace,
+      labels: { ...labelsOf("argosy", "monitoring"), ...monitoring?.labels },
+    },
+    spec: {
+      namespaceSelector: { matchNames: [namespace, ...(hasControllers ? [controllerNamespace] : [])] },
+      selector: {
+        matchLabels: { "app.kubernetes.io/managed-by": "argosy" },
+        matchExpressions: [
+          {
+            key: "app.kubernetes.io/component",
+            operator: "In",
+            values: [...COMPONENTS, ...(hasControllers ? ["controller"] : [])],
+          },
+        ],
+      },
+      podMetricsEndpoints: [
+        {
+          port: "metrics",
+          honorLabels: true,
+          relabelings: [
+            { sourceLabels: [COMPONENT], targetLabel: "component" },
+            { sourceLabels: [COMPONENT, NAME], regex: "runner;(.+)", targetLabel: "operator" },
+          ],
+        },
+      ],
+    },
+  };
+}

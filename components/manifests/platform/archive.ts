@@ -1,0 +1,98 @@
+import type { PolicyRule } from "../../../runtime/definition/definition";
+import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import type { ArgoProgram } from "./deployment";
+
+/** How a connection to PostgreSQL is secured (https://www.postgresql.org/docs/current/libpq-ssl.html). */
+export const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
+
+/** The archive of Argo Workflows: a PostgreSQL that keeps runs when the cluster has forgotten them. */
+export interface ArchiveOptions {
+  readonly host: string;
+  /** @default 5432 */
+  readonly port?: number;
+  readonly database: string;
+  /**
+   * Name of a Secret in the controllers' namespace: keys `username` and `password`, and where `sslMode` verifies,
+   * `ca.crt` with the certificate of who has signed the database's.
+   */
+  readonly secret: string;
+  /** @default "require" */
+  readonly sslMode?: (typeof SSL_MODES)[number];
+  /** After how many days a run is deleted from the archive. @default 90 */
+  readonly keptDays?: number;
+  /** Tells the runs of clusters apart that share a database. @default "default" */
+  readonly cluster?: string;
+}
+
+/** The default port of PostgreSQL. */
+const PORT = 5432;
+const KEPT_DAYS = 90;
+/** Where the certificate is mounted, and the name of the volume. */
+const AUTHORITY_FOLDER = "/etc/argosy/archive";
+const AUTHORITY = "archive-certificate-authority";
+
+/**
+ * `persistence` of the Workflow controller's configuration (argo-workflows, config/config.go). The status of nodes
+ * stays in the Workflow: our runs have one or two.
+ */
+export function buildPersistence(archive: ArchiveOptions): JsonObject {
+  const { host, port = PORT, database, secret, sslMode = "require", keptDays = KEPT_DAYS } = archive;
+  return {
+    archive: true,
+    archiveTTL: `${keptDays}d`,
+    // A resync only looks which objects need a run. Those runs are archived.
+    archiveLabelSelector: {
+      matchExpressions: [{ key: "workflows.argoproj.io/cron-workflow", operator: "DoesNotExist" }],
+    },
+    clusterName: archive.cluster ?? "default",
+    // Of the controller and of argo-server each; the controller archives eight at once.
+    connectionPool: { maxOpenConns: 10, maxIdleConns: 2, connMaxLifetime: "10m" },
+    reconnectionConfig: RECONNECTION,
+    postgresql: {
+      host,
+      port,
+      database,
+      tableName: "argo_workflows",
+      userNameSecret: { name: secret, key: "username" },
+      passwordSecret: { name: secret, key: "password" },
+      ssl: sslMode !== "disable",
+      sslMode,
+    },
+  };
+}
+
+/**
+ * For ever: who has given up once never tries again until it is started anew (argo-workflows, util/sqldb/session.go).
+ * Nor does it after a first answer that is a refusal, as of a database that is just starting: so not too often.
+ */
+const RECONNECTION = { maxRetries: 1_000_000, baseDelaySeconds: 15, maxDelaySeconds: 30, retryMultiple: 1 };
+
+/**
+ * Environment of the Workflow controller: it does not ask the archive how long a new run will take, since it would
+ * not begin that run while the database is away (argo-workflows, workflow/controller/estimation).
+ */
+export const ARCHIVE_ENVIRONMENT = { SKIP_WORKFLOW_DURATION_ESTIMATION: "true" };
+
+/** To read the credentials, once, and nobody else's. */
+export function archiveRules({ secret }: ArchiveOptions): PolicyRule[] {
+  return [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: [secret] }];
+}
+
+/** A program that speaks with the archive, given what it needs to verify the database's certificate. */
+export function withCertificateAuthority(
+  program: ArgoProgram,
+  archive: ArchiveOptions | undefined,
+): ArgoProgram {
+  if (!archive?.sslMode?.startsWith("verify-")) return program;
+  const { env = [], volumeMounts = [] } = program.container as { env?: Json[]; volumeMounts?: Json[] };
+  const items = [{ key: "ca.crt", path: "ca.crt" }];
+  return {
+    ...program,
+    container: {
+      ...program.container,
+      env: [...env, { name: "PGSSLROOTCERT", value: `${AUTHORITY_FOLDER}/ca.crt` }],
+      volumeMounts: [...volumeMounts, { name: AUTHORITY, mountPath: AUTHORITY_FOLDER, readOnly: true }],
+    },
+    volumes: [...(program.volumes ?? []), { name: AUTHORITY, secret: { secretName: archive.secret, items } }],
+  };
+}
