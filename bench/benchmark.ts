@@ -116,8 +116,8 @@ async function withCluster<T>(
 }
 
 /** Holds all operators to the same work: the children of the first that comes are the measure of the others'. */
-function createComparison(): (name: RunName, children: string) => void {
-  let first: { name: RunName; children: string } | undefined;
+export function createComparison(): (name: string, children: string) => void {
+  let first: { name: string; children: string } | undefined;
   return (name, children) => {
     first ??= { name, children };
     if (children === first.children) return;

@@ -9,7 +9,7 @@ import { HttpTransport } from "../runtime/kubernetes/transport";
 /** The namespace of every object that the benchmark makes. */
 export const NAMESPACE = "benchmark";
 
-/** Paths of the collections that hold an operator's work and what the control plane makes of it, owners first. */
+/** Paths of the collections that hold an operator's work and what the cluster makes of it, owners first. */
 const collections = {
   memcacheds: `/apis/cache.example.com/v1alpha1/namespaces/${NAMESPACE}/memcacheds`,
   deployments: `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`,
@@ -24,8 +24,18 @@ const collections = {
 /** A kind of object that the benchmark lists or deletes. */
 export type Collection = keyof typeof collections;
 
+/** What the benchmark creates, and what it leaves behind. */
+export interface ClusterOptions {
+  /** `spec.size` of the Memcacheds: how many pods each of their Deployments has. @default 1 */
+  readonly size?: number;
+  /** What is created in place of a Memcached: its collection, and the object of a name. */
+  readonly work?: { readonly collection: Collection; readonly manifest: (name: string) => Manifest };
+  /** Paths of further collections that are cleared with the work: what an operator keeps of it elsewhere. */
+  readonly further?: readonly string[];
+}
+
 const POLL_MS = 250;
-const CLEAR_TIMEOUT_MS = 180_000;
+const CLEAR_TIMEOUT_MS = 600_000;
 
 /** The driver's own access to the control plane: few requests, little work for each. */
 export class Cluster {
@@ -36,6 +46,7 @@ export class Cluster {
   constructor(
     connection: ClusterConnection,
     private readonly signal: AbortSignal,
+    private readonly options: ClusterOptions = {},
   ) {
     this.transport = new HttpTransport(connection);
     this.client = new KubernetesClient(connection);
@@ -49,13 +60,20 @@ export class Cluster {
     while (!(await this.isServed("memcacheds"))) await sleep(POLL_MS, undefined, { signal: this.signal });
   }
 
-  /** Creates a Memcached. */
+  /** How many pods the Deployment of each Memcached has. */
+  get size(): number {
+    return this.options.size ?? 1;
+  }
+
+  /** Creates a Memcached, or what is created in its place. */
   async create(name: string): Promise<void> {
+    const { work } = this.options;
+    if (work) return this.post(collections[work.collection], work.manifest(name));
     await this.post(collections.memcacheds, {
       apiVersion: "cache.example.com/v1alpha1",
       kind: "Memcached",
       metadata: { name },
-      spec: { size: 1 },
+      spec: { size: this.size },
     });
   }
 
@@ -77,7 +95,7 @@ export class Cluster {
     while (!(await this.isEmpty())) {
       if (Date.now() > deadline)
         throw new Error(`not all objects are gone after ${CLEAR_TIMEOUT_MS / 1000} s`);
-      for (const path of Object.values(collections)) {
+      for (const path of this.cleared) {
         const request = `${path}?gracePeriodSeconds=0&propagationPolicy=Background`;
         await this.transport.send({ method: "DELETE", path: request, signal: this.signal });
       }
@@ -91,8 +109,12 @@ export class Cluster {
     this.client.close();
   }
 
+  private get cleared(): string[] {
+    return [...Object.values(collections), ...(this.options.further ?? [])];
+  }
+
   private async isEmpty(): Promise<boolean> {
-    for (const path of Object.values(collections)) {
+    for (const path of this.cleared) {
       if ((await this.get(`${path}?limit=1`)).length > 0) return false;
     }
     return true;

@@ -6,17 +6,24 @@ import type { Peer } from "./peer";
 
 const FOLDER = join(__dirname, "peers", "controller-runtime");
 
+/** The arguments of each of its runs, on this machine and in a cluster. */
+export const CONTROLLER_RUNTIME_ARGUMENTS = {
+  "controller-runtime": ["--workers=1"],
+  "controller-runtime-raised": ["--workers=32", "--qps=1000", "--burst=2000"],
+} as const;
+
 /** The peer on controller-runtime, the Go library of Kubebuilder and the Operator SDK, as it is out of the box. */
 export function createControllerRuntimePeer(): Peer {
-  return createPeer("controller-runtime", ["--workers=1"]);
+  return createPeer("controller-runtime");
 }
 
 /** The same operator with as many reconciles at once as Argosy's default, and client limits that no work here reaches. */
 export function createRaisedControllerRuntimePeer(): Peer {
-  return createPeer("controller-runtime-raised", ["--workers=32", "--qps=1000", "--burst=2000"]);
+  return createPeer("controller-runtime-raised");
 }
 
-function createPeer(name: "controller-runtime" | "controller-runtime-raised", args: readonly string[]): Peer {
+function createPeer(name: keyof typeof CONTROLLER_RUNTIME_ARGUMENTS): Peer {
+  const args = CONTROLLER_RUNTIME_ARGUMENTS[name];
   let program = "";
   return {
     name,

@@ -41,13 +41,15 @@ export function firstDifference(left: string, right: string): string {
 
 async function findMissing(cluster: Cluster, count: number): Promise<string | undefined> {
   const deployments = await cluster.list("deployments");
-  const ready = deployments.filter((deployment) => statusOf(deployment).readyReplicas === 1).length;
+  const isReady = (object: KubernetesObject) => (statusOf(object).readyReplicas ?? 0) === cluster.size;
+  // Of size 0 they are ready from the start, but only if somebody has looked at them.
+  const ready = deployments.filter((each) => isReady(each) && statusOf(each).observedGeneration).length;
   if (ready < count) return `${ready} of ${count} Deployments are ready`;
   const services = await cluster.list("services");
   if (services.length < count) return `${services.length} of ${count} Services are there`;
   const told = (await cluster.list("memcacheds")).filter((memcached) => {
-    const status = statusOf(memcached);
-    return status.readyReplicas === 1 && status.observedGeneration === memcached.metadata.generation;
+    const { observedGeneration } = statusOf(memcached);
+    return isReady(memcached) && observedGeneration === memcached.metadata.generation;
   }).length;
   if (told < count) return `${told} of ${count} Memcacheds have a status that is right`;
   return undefined;

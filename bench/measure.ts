@@ -2,74 +2,116 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Cluster } from "./cluster";
 import { describeChildren, untilSettled } from "./equalWork";
 import { type Figures, percentile } from "./figures";
-import { residentMiB } from "./memory";
-import type { Progress, RunningPeer } from "./peer";
+import type { Progress, RunningOperator } from "./peer";
 import type { Work } from "./report";
 import { Sightings } from "./sightings";
+
+/** One object's way, in `performance.now()`. */
+export interface Passage {
+  readonly name: string;
+  /** Just before its create call. */
+  readonly sentAt: number;
+  /** When that was answered. */
+  readonly answeredAt: number;
+  /** When a watch showed its Deployment. */
+  readonly seenAt: number;
+}
+
+/** Looks on between what is timed. */
+export interface Observer {
+  /** The operator has shown that it works. */
+  warm?(): Promise<void>;
+  /** An object's Deployment was seen; the next object waits. */
+  passed?(passage: Passage): Promise<void>;
+  /** The objects that were created one by one, before they are deleted. */
+  oneByOne?(passages: readonly Passage[]): Promise<void>;
+  /** The burst is about to begin; an operator is idle. */
+  burstBegins?(): Promise<void>;
+  /** All work of the burst is done. */
+  burstSettled?(): Promise<void>;
+}
 
 /** What {@link measure} needs. */
 export interface Measurement {
   readonly cluster: Cluster;
-  readonly running: RunningPeer;
+  readonly running: RunningOperator;
   readonly work: Work;
   readonly progress: Progress;
   readonly signal: AbortSignal;
   /** Told what the operator made of its first object, so that all can be held to the same work. */
   readonly onChildren: (children: string) => void;
+  readonly observer?: Observer;
+  /** Waits until all is done for so many objects. @default {@link untilSettled} */
+  readonly settled?: typeof untilSettled;
+  /** How long a phase may take. @default 600000 */
+  readonly phaseTimeoutMs?: number;
+  /** Rest after each object of those one by one, so that what ends of one does not delay the next. @default 0 */
+  readonly restMs?: number;
 }
 
 const QUIET_MS = 5_000;
-const WARM_UP_TIMEOUT_MS = 60_000;
+const WARM_UP_TIMEOUT_MS = 180_000;
 const PHASE_TIMEOUT_MS = 600_000;
 /** Create calls of the burst that are on their way at once. */
 const IN_FLIGHT = 20;
 
 /** Gives a started operator the work, on an API that is empty before and after, and measures it. */
 export async function measure(measurement: Measurement): Promise<Figures> {
-  const { cluster, running, work, progress, signal } = measurement;
+  const { cluster, running, work, progress, signal, observer } = measurement;
   await running.ready;
   await sleep(QUIET_MS, undefined, { signal });
-  const idleMiB = await residentMiB(running.pid);
+  const idleMiB = await running.memoryMiB();
   progress(`idle ${Math.round(idleMiB)} MiB`);
 
   await warmUp(measurement);
+  await observer?.warm?.();
 
-  const latencies = await watching(measurement, (seen) => oneByOne(measurement, seen));
+  const passages = await watching(measurement, (seen) => oneByOne(measurement, seen));
+  await observer?.oneByOne?.(passages);
   await cluster.clear();
+  const latencies = passages.map(({ sentAt, seenAt }) => seenAt - sentAt);
   const p50Ms = percentile(latencies, 50);
   const p99Ms = percentile(latencies, 99);
   progress(`${work.objects} one by one: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`);
 
+  await observer?.burstBegins?.();
   const burst = await watching(measurement, (seen) => allAtOnce(measurement, seen));
   const burstP99Ms = percentile(burst.latencies, 99);
   const perSecond = work.burst / burst.seconds;
-  progress(`${work.burst} at once: p99 ${burstP99Ms.toFixed(0)} ms, ${perSecond.toFixed(0)} changes/s`);
+  progress(`${work.burst} at once: p99 ${burstP99Ms.toFixed(0)} ms, ${perSecond.toFixed(1)} changes/s`);
 
-  await untilSettled(cluster, work.burst, PHASE_TIMEOUT_MS, signal);
+  await settle(measurement, work.burst, measurement.phaseTimeoutMs ?? PHASE_TIMEOUT_MS);
   await sleep(QUIET_MS, undefined, { signal });
-  const loadedMiB = await residentMiB(running.pid);
+  await observer?.burstSettled?.();
+  const loadedMiB = await running.memoryMiB();
   progress(`loaded ${Math.round(loadedMiB)} MiB`);
   await cluster.clear();
   return { p50Ms, p99Ms, burstP99Ms, perSecond, idleMiB, loadedMiB };
 }
 
 /** One object that does not count: it shows that the operator works, and what it makes. */
-async function warmUp({ cluster, signal, onChildren }: Measurement): Promise<void> {
+async function warmUp(measurement: Measurement): Promise<void> {
+  const { cluster, onChildren } = measurement;
   await cluster.create("warm-up");
-  await untilSettled(cluster, 1, WARM_UP_TIMEOUT_MS, signal);
+  await settle(measurement, 1, WARM_UP_TIMEOUT_MS);
   onChildren(await describeChildren(cluster));
   await cluster.clear();
 }
 
-async function oneByOne({ cluster, work }: Measurement, seen: Sightings): Promise<number[]> {
-  const latencies: number[] = [];
+async function oneByOne(measurement: Measurement, seen: Sightings): Promise<Passage[]> {
+  const { cluster, work, signal, restMs } = measurement;
+  const passages: Passage[] = [];
   for (let index = 0; index < work.objects; index++) {
     const name = `one-${index}`;
     const sentAt = performance.now();
-    const [seenAt] = await Promise.all([seen.of(name), cluster.create(name)]);
-    latencies.push(seenAt - sentAt);
+    const answered = cluster.create(name).then(() => performance.now());
+    const [seenAt, answeredAt] = await Promise.all([seen.of(name), answered]);
+    const passage = { name, sentAt, answeredAt, seenAt };
+    passages.push(passage);
+    if (restMs) await sleep(restMs, undefined, { signal });
+    await measurement.observer?.passed?.(passage);
   }
-  return latencies;
+  return passages;
 }
 
 async function allAtOnce({ cluster, work }: Measurement, seen: Sightings) {
@@ -94,15 +136,20 @@ async function allAtOnce({ cluster, work }: Measurement, seen: Sightings) {
   return { latencies, seconds: (lastSeenAt - startedAt) / 1000 };
 }
 
+function settle(measurement: Measurement, count: number, timeoutMs: number): Promise<void> {
+  const { cluster, signal, settled = untilSettled } = measurement;
+  return settled(cluster, count, timeoutMs, signal);
+}
+
 async function watching<T>(
-  { cluster, signal }: Measurement,
+  { cluster, signal, phaseTimeoutMs = PHASE_TIMEOUT_MS }: Measurement,
   step: (seen: Sightings) => Promise<T>,
 ): Promise<T> {
   const seen = new Sightings();
   const abort = () => seen.fail(signal.reason as Error);
   signal.addEventListener("abort", abort, { once: true });
-  const tooLate = new Error(`not all Deployments were there after ${PHASE_TIMEOUT_MS / 1000} s`);
-  const timer = setTimeout(() => seen.fail(tooLate), PHASE_TIMEOUT_MS);
+  const tooLate = new Error(`not all Deployments were there after ${phaseTimeoutMs / 1000} s`);
+  const timer = setTimeout(() => seen.fail(tooLate), phaseTimeoutMs);
   const reflector = cluster.watchDeployments(seen);
   try {
     await reflector.start();

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { residentMiB } from "./memory";
 import type { PeerStart, RunningPeer } from "./peer";
 
 /** How an operator is started. */
@@ -43,7 +44,7 @@ export function startOperator(command: OperatorCommand): RunningPeer {
   failed.catch(() => {}); // whoever waits for the operator sees it; nobody need to
 
   return {
-    pid: child.pid ?? Number.NaN,
+    memoryMiB: () => residentMiB(child.pid ?? Number.NaN),
     ready: Promise.race([untilPrinted(command.logFile, command.readyText), failed]),
     failed,
     stop: async () => {

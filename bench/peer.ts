@@ -36,12 +36,16 @@ export interface Peer {
   start(start: PeerStart): Promise<RunningPeer>;
 }
 
-/** A started operator. */
-export interface RunningPeer {
-  /** The process at the root of the operator's process tree. */
-  readonly pid: number;
+/** A started operator, as far as it is measured. */
+export interface RunningOperator {
   /** Resolves when the operator watches the API. */
   readonly ready: Promise<void>;
+  /** The memory of all that belongs to it, in MiB. */
+  memoryMiB(): Promise<number>;
+}
+
+/** An operator that was started as a process. */
+export interface RunningPeer extends RunningOperator {
   /** Rejects when the operator ends by itself; never resolves. */
   readonly failed: Promise<never>;
   /** Ends the operator and all its processes. */

@@ -65,12 +65,14 @@ function explain({ objects, burst, rounds }: Work, machine: string): string[] {
 }
 
 /** Three significant digits, or all digits before the point. */
-function formatFigure(value: number): string {
+export function formatFigure(value: number): string {
+  if (value === 0) return "0";
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(value, 0.01))));
   return value.toFixed(digits);
 }
 
-function alignColumns(rows: readonly (readonly string[])[]): string[] {
+/** Rows as lines: the first column to the left, the others to the right. */
+export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const width = (column: number): number => Math.max(...rows.map((row) => (row[column] ?? "").length));
   return rows.map((row) =>
     row

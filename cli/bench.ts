@@ -4,13 +4,12 @@ import { BenchmarkError, runBenchmark } from "../bench/benchmark";
 import { type RunName, runNames } from "../bench/peer";
 import { createPeers } from "../bench/peers";
 import { describeMachine, formatJson, formatTable } from "../bench/report";
-import { loadOperators } from "../components/loadOperators";
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
+import { memcachedOperator, positiveInteger, progress } from "./benchWork";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { startControlPlane } from "./controlPlane";
 import { cacheDirectory } from "./controlPlane/cache";
-import { PROJECT_FOLDER } from "./tools";
 
 interface Options {
   readonly objects: number;
@@ -21,7 +20,12 @@ interface Options {
 }
 
 /** `npm run bench`: the same work by Argosy and by its peers, as a table. */
-export function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[]): Promise<void> {
+  if (args.includes("--cluster")) {
+    // Only here: it loads the whole program.
+    const { main: mainInCluster } = require("./benchInCluster") as typeof import("./benchInCluster");
+    return mainInCluster(args);
+  }
   const program = new Command("npm run bench --")
     .description(
       "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: " +
@@ -35,13 +39,16 @@ export function main(args: readonly string[]): Promise<void> {
         .argParser(runNameList)
         .default(runNames, "all"),
     )
-    .option("--json", "print JSON instead of the table");
+    .option("--json", "print JSON instead of the table")
+    .option(
+      "--cluster",
+      "on the cluster that the kubeconfig names instead; --cluster --help tells its options",
+    );
   return runCommand<Options>(program, args, bench);
 }
 
 async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Promise<number> {
-  const memcached = loadOperators(join(PROJECT_FOLDER, "handlers")).find(({ name }) => name === "memcached");
-  if (!memcached) throw new CommandError("handlers/memcached is missing: the work is its custom resource.");
+  const memcached = memcachedOperator();
   try {
     const runs = await runBenchmark({
       peers: createPeers(memcached).filter(({ name }) => peers.includes(name)),
@@ -59,15 +66,6 @@ async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Pr
     if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
     throw error;
   }
-}
-
-function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
-function positiveInteger(text: string): number {
-  if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError("It must be a whole number above 0.");
-  return Number(text);
 }
 
 function runNameList(text: string): RunName[] {

@@ -17,9 +17,9 @@ MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 @kopf.on.login()
 async def login(memo: kopf.Memo, **kwargs: Any) -> kopf.AiohttpSession:
     """Opens the one HTTP session that Kopf and the handlers use."""
-    info = kopf.login_with_kubeconfig(**kwargs)
+    info = kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
     if info is None:
-        raise kopf.LoginError("set KUBECONFIG")
+        raise kopf.LoginError("set KUBECONFIG, or run in a pod")
     memo.session = aiohttp.ClientSession(
         info.server,
         connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),

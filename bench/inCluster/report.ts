@@ -1,0 +1,141 @@
+import { alignColumns, formatFigure, type Work } from "../report";
+import type { FormResult } from "./benchmark";
+import type { Form } from "./form";
+import { type PodMemory, sumMiB } from "./podMemory";
+
+/** What was run, and where. */
+export interface InClusterReport {
+  readonly results: readonly FormResult[];
+  /** Forms that were left out, each with why. */
+  readonly leftOut: readonly string[];
+  /** The machine of the driver, and the nodes: a line each. */
+  readonly machines: readonly string[];
+}
+
+/** The figures of all forms, then of each its pods, its API calls and where its time goes. */
+export function formatInCluster({ results, leftOut, machines }: InClusterReport): string {
+  const parts = [
+    alignColumns([HEADING, ...results.map(row)]),
+    ...results.flatMap((result) => [podTable(result), stageTable(result)]),
+    explain(results),
+    leftOut.map((line) => `left out: ${line}`),
+    machines,
+  ];
+  return parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+/** The same for programs: one line of JSON. */
+export function formatInClusterJson({ results, leftOut, machines }: InClusterReport): string {
+  const round = (_key: string, value: unknown) =>
+    typeof value === "number" ? Math.round(value * 100) / 100 : value;
+  return JSON.stringify({ runs: results, leftOut, machines }, round);
+}
+
+/** The work of a form, by what each of its objects costs. */
+export function workOf({ name, isSlow }: Pick<Form, "name" | "isSlow">, all: InClusterWork): Work {
+  const { objects, burst, slowObjects, slowBurst, tutorialObjects, rounds } = all;
+  // One alone takes more than a minute.
+  if (name === "tutorial") return { objects: tutorialObjects, burst: tutorialObjects, rounds: 1 };
+  return isSlow ? { objects: slowObjects, burst: slowBurst, rounds } : { objects, burst, rounds };
+}
+
+/** How much work the forms get. */
+export interface InClusterWork extends Work {
+  /** The objects one by one of the forms that have a pod for each. */
+  readonly slowObjects: number;
+  /** Their burst. */
+  readonly slowBurst: number;
+  /** Both of the tutorial. */
+  readonly tutorialObjects: number;
+}
+
+const HEADING = [
+  "",
+  "p50 ms",
+  "p99 ms",
+  "burst",
+  "burst p99 ms",
+  "changes/s",
+  "API calls/change",
+  "idle MiB",
+  "loaded MiB",
+  "operator idle",
+  "loaded",
+];
+
+function row(result: FormResult): string[] {
+  const { name, work, p50Ms, p99Ms, burstP99Ms, perSecond, idle, loaded } = result;
+  const calls = Object.values(result.apiCalls).reduce((sum, each) => sum + each, 0);
+  const memory = [sumMiB(idle), sumMiB(loaded), sumMiB(idle, "operator"), sumMiB(loaded, "operator")];
+  return [
+    name,
+    formatFigure(p50Ms),
+    formatFigure(p99Ms),
+    String(work.burst),
+    formatFigure(burstP99Ms),
+    formatFigure(perSecond),
+    formatFigure(calls),
+    ...memory.map((each) => (each === 0 ? "-" : formatFigure(each))),
+  ];
+}
+
+function podTable({ name, idle, loaded, apiCalls }: FormResult): string[] {
+  const names = [...new Set([...idle, ...loaded].map(titleOf))].sort();
+  const pods = names.map((title) => {
+    const sum = (all: readonly PodMemory[]) => sumMiB(all.filter((pod) => titleOf(pod) === title));
+    const containers = loaded.find((pod) => titleOf(pod) === title)?.containers ?? {};
+    const each = Object.entries(containers).map(
+      ([container, mebibytes]) => `${container} ${mebibytes.toFixed(0)}`,
+    );
+    return [
+      `  ${title}`,
+      formatFigure(sum(idle)),
+      formatFigure(sum(loaded)),
+      each.length > 1 ? each.join(", ") : "",
+    ];
+  });
+  const calls = Object.entries(apiCalls).map(([account, each]) => [`  ${account}`, formatFigure(each)]);
+  return [
+    ...(pods.length === 0
+      ? []
+      : alignColumns([[`${name}: pods`, "idle MiB", "loaded MiB", "containers, loaded"], ...pods])),
+    ...(calls.length === 0
+      ? []
+      : ["", ...alignColumns([[`${name}: service accounts`, "API calls/change"], ...calls])]),
+  ];
+}
+
+function stageTable({ name, stages, hints }: FormResult): string[] {
+  if (stages.length === 0) return [];
+  const rows = stages.map(({ title, p50Ms, objects }) => [
+    `  ${title}`,
+    formatFigure(p50Ms),
+    String(objects),
+  ]);
+  const first =
+    hints &&
+    `  the runner heard first: ${hints.watchFirst} times by its watch, ${hints.eventFirst} times by the event`;
+  return [...alignColumns([[`${name}: stages`, "p50 ms", "objects"], ...rows]), ...(first ? [first] : [])];
+}
+
+/** A pod without what Kubernetes adds to its name: "argosy-bench/memcached-runner". */
+function titleOf({ pod, part }: PodMemory): string {
+  const name = pod.replace(/-[a-z0-9]{8,10}-[a-z0-9]{5}$/, "").replace(/-[a-z0-9]{5}$/, "");
+  return `${part}: ${name}`;
+}
+
+function explain(results: readonly FormResult[]): string[] {
+  const slow = results
+    .filter(({ work }) => work.burst < 1000)
+    .map(({ name, work }) => `${name} ${work.objects}`);
+  return [
+    "p50, p99: from just before the create call to the Deployment, one by one, as a watch of the driver's sees it.",
+    "burst p99, changes/s: so many objects created at once, 20 calls on their way. Memcacheds of size 0: no pods of theirs.",
+    "memory: working sets from the kubelet, before the first object and with the burst; operator: without what is shared.",
+    "API calls: by API Priority and Fairness' own count of each service account, recording and status included; a watch is one.",
+    ...(slow.length > 0 ? [`objects one by one, where fewer: ${slow.join(", ")}`] : []),
+  ];
+}

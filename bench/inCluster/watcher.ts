@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Observer, Passage } from "../measure";
+import { type ApiCalls, callsPerChange, countApiCalls } from "./apiCalls";
+import { CONTROLLER_NAMESPACE, type Form, OPERATOR_NAMESPACE } from "./form";
+import { type Hints, hintsBetween, hintsOf } from "./hints";
+import { type LogLine, type LogSource, readLogs } from "./logs";
+import { momentsOf, processedEvents } from "./moments";
+import type { Objects } from "./objects";
+import { measurePods, type PodMemory, sumMiB } from "./podMemory";
+import { type Moments, type StageFigure, stageFigures } from "./stages";
+
+/** What is told of a form beside its figures. */
+export interface Observations {
+  /** Pods before the first object. */
+  readonly idle: readonly PodMemory[];
+  /** Pods with all objects of the burst. */
+  readonly loaded: readonly PodMemory[];
+  /** API calls for each change of the burst, by service account. */
+  readonly apiCalls: ApiCalls;
+  /** Where the time went, one by one. */
+  readonly stages: readonly StageFigure[];
+  /** Which came first, event or watch; none where nobody tells. */
+  readonly hints?: Hints;
+}
+
+const NAMESPACES = [OPERATOR_NAMESPACE, CONTROLLER_NAMESPACE];
+/** How long a sensor may lag behind the last object before its log is read as it is. */
+const LATE_EVENTS_MS = 15_000;
+const POLL_MS = 500;
+
+const EVENT_SOURCE: LogSource = { namespace: OPERATOR_NAMESPACE, labelSelector: "eventsource-name" };
+const SENSOR: LogSource = { namespace: OPERATOR_NAMESPACE, labelSelector: "sensor-name" };
+const RESIDENT_RUNNER: LogSource = {
+  namespace: OPERATOR_NAMESPACE,
+  labelSelector: "app.kubernetes.io/component=runner",
+  container: "runner",
+};
+const RUN: LogSource = {
+  namespace: OPERATOR_NAMESPACE,
+  labelSelector: "workflows.argoproj.io/workflow",
+  container: "main",
+};
+
+/** Looks at a form's pods, logs and API calls while it is measured. */
+export class Watcher implements Observer {
+  private readonly memory: PodMemory[][] = [];
+  private callsBefore: ApiCalls = {};
+  private callsAfter: ApiCalls = {};
+  private hintsBefore: Hints | undefined;
+  private hints: Hints | undefined;
+  private stages: StageFigure[] = [];
+  private readonly runLines: LogLine[] = [];
+  private readonly podStarts = new Map<string, number>();
+
+  constructor(
+    private readonly objects: Objects,
+    private readonly form: Form,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** The working set of all the form's pods, in MiB. Remembers that of each. */
+  async memoryMiB(): Promise<number> {
+    const pods = await measurePods(this.objects, NAMESPACES, this.signal);
+    this.memory.push(pods);
+    return sumMiB(pods);
+  }
+
+  async warm(): Promise<void> {
+    if (this.isResident) this.hintsBefore = await hintsOf(this.objects);
+  }
+
+  /** A run's pod is not there for long: what it says is read at once. */
+  async passed({ name, sentAt }: Passage): Promise<void> {
+    if (!this.form.stages || this.isResident) return;
+    const lines = await readLogs(this.objects, RUN, performance.timeOrigin + sentAt);
+    const own = lines.filter(({ time }) => time >= performance.timeOrigin + sentAt);
+    const [first] = own;
+    if (first) this.podStarts.set(name, first.time);
+    this.runLines.push(...own);
+  }
+
+  async oneByOne(passages: readonly Passage[]): Promise<void> {
+    const { stages } = this.form;
+    const since = performance.timeOrigin + (passages[0]?.sentAt ?? 0);
+    if (!stages) return;
+    const sensor = await this.sensorLog(passages.length, since);
+    const eventSource = await readLogs(this.objects, EVENT_SOURCE, since);
+    const runner = this.isResident ? await readLogs(this.objects, RESIDENT_RUNNER, since) : this.runLines;
+    const moments = momentsOf(passages, { eventSource, sensor, runner }, performance.timeOrigin);
+    const all = passages.map(({ name }, index): Moments => {
+      const podStarted = this.podStarts.get(name);
+      return { ...moments[index], ...(podStarted !== undefined && { podStarted }) };
+    });
+    this.stages = stageFigures(stages, all);
+    if (this.hintsBefore) this.hints = hintsBetween(this.hintsBefore, await hintsOf(this.objects));
+  }
+
+  async burstBegins(): Promise<void> {
+    this.callsBefore = await countApiCalls(this.objects);
+  }
+
+  async burstSettled(): Promise<void> {
+    this.callsAfter = await countApiCalls(this.objects);
+  }
+
+  /** All that was seen, of a burst of so many objects. */
+  observations(burst: number): Observations {
+    const [idle = [], loaded = []] = this.memory;
+    return {
+      idle,
+      loaded,
+      apiCalls: callsPerChange(this.callsBefore, this.callsAfter, burst),
+      stages: this.stages,
+      ...(this.hints && { hints: this.hints }),
+    };
+  }
+
+  private get isResident(): boolean {
+    return this.form.name.startsWith("resident");
+  }
+
+  /** The sensor's log, once it has told of as many events as there are objects. */
+  private async sensorLog(objects: number, since: number): Promise<LogLine[]> {
+    const deadline = Date.now() + LATE_EVENTS_MS;
+    for (;;) {
+      const lines = await readLogs(this.objects, SENSOR, since);
+      if (processedEvents(lines) >= objects || Date.now() > deadline) return lines;
+      await sleep(POLL_MS, undefined, { signal: this.signal });
+    }
+  }
+}
