@@ -1,0 +1,62 @@
+import type { Manifest } from "../runtime/kubernetes/objects";
+import { childrenOf } from "./handler/children";
+import type { ChaosSpec, Trouble, Wish } from "./spec";
+
+/** What must be of one object. */
+export interface Expected {
+  readonly spec: ChaosSpec;
+  /** Whether somebody else has put a condition into its status. */
+  readonly foreignCondition: boolean;
+}
+
+/** What must be there once all is quiet: the changes that the API server has accepted, and nothing else. */
+export class Model {
+  private readonly all = new Map<string, Expected>();
+  /** The version of the handler's files. */
+  version = 1;
+
+  constructor(
+    private readonly namespace: string,
+    private readonly far: string,
+  ) {}
+
+  get objects(): ReadonlyMap<string, Expected> {
+    return this.all;
+  }
+
+  get(name: string): Expected | undefined {
+    return this.all.get(name);
+  }
+
+  /** The spec that a wish makes. */
+  specOf(wish: Wish, trouble: Trouble | "" = "", until = 0): ChaosSpec {
+    return { ...wish, far: wish.far ? this.far : "", trouble, until };
+  }
+
+  created(name: string, spec: ChaosSpec): void {
+    this.all.set(name, { spec, foreignCondition: false });
+  }
+
+  changed(name: string, spec: ChaosSpec): void {
+    this.all.set(name, { foreignCondition: false, ...this.all.get(name), spec });
+  }
+
+  marked(name: string): void {
+    const known = this.all.get(name);
+    if (known) this.all.set(name, { ...known, foreignCondition: true });
+  }
+
+  deleted(name: string): void {
+    this.all.delete(name);
+  }
+
+  /** The children that an object must have, each with its namespace. */
+  childrenOf(name: string): Manifest[] {
+    const spec = this.all.get(name)?.spec;
+    if (!spec) return [];
+    return childrenOf(name, spec, this.version).map((child) => ({
+      ...child,
+      metadata: { namespace: this.namespace, ...child.metadata },
+    }));
+  }
+}

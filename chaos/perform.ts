@@ -1,0 +1,197 @@
+import { setMaxListeners } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Fault, LeftOut } from "./fault";
+import type { Happening, History } from "./history";
+import type { Difference, Effects } from "./oracle";
+import type { Plan, PlannedFault, Round } from "./plan";
+import type { Player } from "./player";
+
+/** What {@link perform} works with. */
+export interface Performance {
+  readonly player: Pick<Player, "play" | "settled">;
+  readonly history: History;
+  readonly faults: readonly Fault[];
+  /** What is not as it must be, now. */
+  readonly differences: () => Promise<readonly Difference[]>;
+  readonly effects: () => Promise<Effects>;
+  /** So many changes are begun in a second. */
+  readonly changesPerSecond: number;
+  /** How long all may take to be as it must be, once all is quiet, in milliseconds: what is not so then, is lost. */
+  readonly patienceMs: number;
+  readonly progress: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** An object that was not as it must be when patience was over. */
+export interface Loss {
+  readonly object: string;
+  readonly what: readonly string[];
+  readonly history: readonly Happening[];
+}
+
+/** How long it took after the faults of one round until all was as it must be. */
+export interface Convergence {
+  readonly kinds: readonly string[];
+  readonly seconds: number;
+}
+
+/** What came of a run. */
+export interface Outcome {
+  readonly seed: number;
+  /** Those that the API server accepted. */
+  readonly changes: number;
+  readonly lost: readonly Loss[];
+  readonly convergence: readonly Convergence[];
+  readonly leftOut: readonly LeftOut[];
+  readonly effects: EffectFigures;
+  readonly seconds: number;
+}
+
+/** What the handler did outside. */
+export interface EffectFigures {
+  /** How many different ids. */
+  readonly ids: number;
+  /** How often it acted again for an id: what an outside that does not look at the id would have done twice. */
+  readonly repeated: number;
+}
+
+const POLL_MS = 500;
+/** A result of somebody who comes too late would be written within this time. */
+const STAYS_MS = 1_500;
+const TELL_EVERY_MS = 15_000;
+
+/**
+ * Carries a plan out, round by round. After each there is quiet, and all must become as it must be, and stay so. Ends
+ * with the first round where something is lost.
+ * @throws what cannot be done although no fault is on; the signal's reason
+ */
+export async function perform(plan: Plan, performance: Performance): Promise<Outcome> {
+  const { history, progress, effects } = performance;
+  // Every change that waits for the API server listens.
+  setMaxListeners(0, performance.signal);
+  const convergence: Convergence[] = [];
+  const leftOut = new Map<string, LeftOut>();
+  let changes = 0;
+  let lost: readonly Loss[] = [];
+  for (const [at, round] of plan.rounds.entries()) {
+    const title = `round ${at + 1} of ${plan.rounds.length}`;
+    const kinds = round.faults.map(({ kind }) => kind);
+    progress(`${title}: ${round.changes.length} changes; ${kinds.join(" and ") || "no fault"}`);
+    const happened = await playRound(round, performance, (fault) => leftOut.set(fault.kind, fault));
+    changes += round.changes.length;
+    const seconds = await untilRight(performance, title);
+    if (typeof seconds !== "number") {
+      lost = toLosses(seconds, history);
+      break;
+    }
+    progress(`${title}: all is right ${seconds} s after the last of it`);
+    convergence.push({ kinds: happened, seconds });
+  }
+  const { seed } = plan;
+  const figures = figuresOf(await effects());
+  return {
+    seed,
+    changes,
+    lost,
+    convergence,
+    leftOut: [...leftOut.values()],
+    effects: figures,
+    seconds: history.now(),
+  };
+}
+
+/** @returns the kinds of the faults that there were */
+async function playRound(
+  { changes, faults }: Round,
+  { player, changesPerSecond, signal, ...performance }: Performance,
+  onLeftOut: (fault: LeftOut) => void,
+): Promise<string[]> {
+  const running: Promise<string | undefined>[] = [];
+  const startedAt = Date.now();
+  try {
+    for (const [at, change] of changes.entries()) {
+      for (const planned of faults.filter(({ afterChanges }) => afterChanges === at)) {
+        running.push(runFault(planned, { ...performance, signal }, onLeftOut));
+      }
+      player.play(change);
+      const aheadMs = startedAt + ((at + 1) * 1000) / changesPerSecond - Date.now();
+      if (aheadMs > 0) await pause(aheadMs, undefined, { signal });
+    }
+  } finally {
+    // Whatever happens: no fault outlives its round.
+    await Promise.allSettled(running);
+  }
+  await player.settled();
+  return (await Promise.all(running)).filter((kind) => kind !== undefined);
+}
+
+async function runFault(
+  planned: PlannedFault,
+  { faults, history, progress, signal }: Pick<Performance, "faults" | "history" | "progress" | "signal">,
+  onLeftOut: (fault: LeftOut) => void,
+): Promise<string | undefined> {
+  const { kind, seconds } = planned;
+  const fault = faults.find((each) => each.kind === kind);
+  if (!fault) throw new Error(`nobody knows how to "${kind}"`);
+  history.fault(kind);
+  let end: Awaited<ReturnType<Fault["begin"]>>;
+  try {
+    end = await fault.begin(planned);
+  } catch (error) {
+    const why = (error as Error).message;
+    progress(`${kind}: left out: ${why}`);
+    history.fault(`${kind}: left out`);
+    onLeftOut({ kind, why });
+    return undefined;
+  }
+  if (!end) return kind;
+  // A run that is stopped ends its faults at once.
+  await pause(seconds * 1000, undefined, { signal }).catch(() => {});
+  await end();
+  history.fault(`${kind}: over, after ${seconds} s`);
+  return kind;
+}
+
+/** @returns after how many seconds all was right; what was not, when patience was over */
+async function untilRight(
+  { differences, patienceMs, progress, signal }: Performance,
+  title: string,
+): Promise<number | readonly Difference[]> {
+  const startedAt = Date.now();
+  let toldAt = startedAt;
+  for (;;) {
+    signal.throwIfAborted();
+    const seenAt = Date.now();
+    let found = await differences();
+    if (found.length === 0) {
+      await pause(STAYS_MS, undefined, { signal });
+      found = await differences();
+      if (found.length === 0) return (seenAt - startedAt) / 1000;
+    }
+    const now = Date.now();
+    if (now - startedAt > patienceMs) return found;
+    if (now - toldAt > TELL_EVERY_MS) {
+      toldAt = now;
+      const [first] = found;
+      const elapsed = Math.round((now - startedAt) / 1000);
+      progress(
+        `${title}: ${found.length} things not right after ${elapsed} s: ${first?.object}: ${first?.what}`,
+      );
+    }
+    await pause(POLL_MS, undefined, { signal });
+  }
+}
+
+function toLosses(differences: readonly Difference[], history: History): Loss[] {
+  const objects = [...new Set(differences.map(({ object }) => object))];
+  return objects.map((object) => ({
+    object,
+    what: differences.filter((each) => each.object === object).map(({ what }) => what),
+    history: history.of(object),
+  }));
+}
+
+function figuresOf(effects: Effects): EffectFigures {
+  const acts = [...effects.values()].reduce((sum, effect) => sum + effect.acts, 0);
+  return { ids: effects.size, repeated: acts - effects.size };
+}

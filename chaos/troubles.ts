@@ -1,0 +1,15 @@
+import type { Fault } from "./fault";
+import type { Player } from "./player";
+import { TROUBLES } from "./spec";
+
+/** Handlers that fail for some of the objects, and for a time. */
+export function troubleFaults(player: Pick<Player, "trouble">): Fault[] {
+  return TROUBLES.map((trouble) => ({
+    kind: `handler: ${trouble}`,
+    begin: async ({ seconds, pick }) => {
+      // A third of them.
+      player.trouble(trouble, seconds, (at) => (at + pick) % 3 === 0);
+      return async () => {};
+    },
+  }));
+}

@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import type { Json, Manifest } from "../../runtime/kubernetes/objects";
+import { HOSTILE_TEXTS } from "../unit/support/hostile";
+import { always, eventually } from "./support/eventually";
+import { configMap, inNamespace } from "./support/manifests";
+import { postText } from "./support/rawRequest";
+import type { Plan } from "./support/testOperator";
+import { answering, conditionOf, statusOf, useOperator } from "./support/useOperator";
+
+/** A line with a child of any metadata and content, as text: no JSON of ours would write some of it. */
+const child = (metadata: string, rest = "") =>
+  `{"children":[{"apiVersion":"v1","kind":"ConfigMap","metadata":${metadata}${rest}}]}`;
+const kind = (apiVersion: string, name: string) =>
+  `{"children":[{"apiVersion":"${apiVersion}","kind":"${name}","metadata":{"name":"x"}}]}`;
+
+describe("an attacker who writes custom resources, or what a handler answers,", function () {
+  this.timeout(120_000);
+  const bench = useOperator({
+    name: "security-test",
+    children: [
+      { apiVersion: "v1", kind: "ConfigMap" },
+      { apiVersion: "v1", kind: "Secret" },
+      { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" },
+    ],
+  });
+  const here = (manifest: Manifest) => inNamespace(manifest, bench.namespace);
+  const secret = (name: string, stringData: Record<string, string>): Manifest => ({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name },
+    stringData,
+  });
+
+  const rbac = "rbac.authorization.k8s.io/v1";
+  for (const [what, raw, expected] of [
+    ["a path for a name", child('{"name":"../secrets/token"}'), /metadata\.name must be a Kubernetes name/],
+    ["an escaped path for a name", child('{"name":"..%2fsecrets"}'), /metadata\.name/],
+    [
+      "a path for a namespace",
+      child('{"name":"a","namespace":"kube-system/secrets"}'),
+      /metadata\.namespace/,
+    ],
+    ["a NUL in a name", child('{"name":"a\\u0000b"}'), /metadata\.name/],
+    ["a role", kind(rbac, "ClusterRoleBinding"), /ClusterRoleBinding .*does not declare/],
+    [
+      "a webhook",
+      kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
+      /does not declare/,
+    ],
+    ["a pod", kind("v1", "Pod"), /does not declare/],
+    ["a path for a kind", kind("v1", "ConfigMap/../Secret"), /does not declare/],
+    ["a path for a version", kind("v1/../../apis", "ConfigMap"), /does not declare/],
+    [
+      "another owner",
+      child('{"name":"a","ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}'),
+      /names Node n as its owner/,
+    ],
+    [
+      "an owner that is no text",
+      child('{"name":"a","ownerReferences":[{"uid":{}}]}'),
+      /ownerReferences must/,
+    ],
+    ["an id that is no text", '{"children":[],"id":{"toString":1}}', /answers another request/],
+    [
+      "100,000 levels",
+      `{"children":[],"status":{"x":${"[".repeat(1e5)}${"]".repeat(1e5)}}}`,
+      /500 levels deep/,
+    ],
+    ["a number that JSON has not", child('{"name":"a"}', ',"data":{"a":1e999}'), /number that JSON has not/],
+    [
+      "10,000 children",
+      JSON.stringify({ children: Array.from({ length: 1e4 }, () => ({})) }),
+      /10000 entries, more than the 5000/,
+    ],
+  ] as const) {
+    it(`is refused ${what}, and nothing of that answer is applied`, async () => {
+      const object = await bench.applyObject("hostile", { raw });
+      const { message } = await bench.failed(object, "InvalidAnswer");
+      assert.match(message, expected);
+      assert.deepEqual(await bench.api.list("v1", "Secret", bench.namespace), []);
+      const found = await bench.api.list("v1", "ConfigMap", bench.namespace);
+      assert.deepEqual(
+        found.map(({ metadata }) => metadata.name).filter((name) => name !== "kube-root-ca.crt"),
+        [],
+      );
+    });
+  }
+
+  it("stops no other object by one of 9,000 levels, which says why, nor the next start of the engine", async () => {
+    const { group, plural } = bench.operator.operator.customResource;
+    const levels = 9_000;
+    const deep = bench.operator.object("deep", {}, bench.namespace);
+    const spec = `{"x":${'{"a":'.repeat(levels)}1${"}".repeat(levels)}}`;
+    const path = `/apis/${group}/v1/namespaces/${bench.namespace}/${plural}`;
+    const text = JSON.stringify(deep).replace('"spec":{}', `"spec":${spec}`);
+    assert.equal(await postText(bench.operator.cluster.connection, path, text), 201);
+    try {
+      const condition = await bench.failed(deep, "HandlerNotStarted");
+      assert.match(condition.message, /nested too deeply/);
+      assert.equal(conditionOf(await bench.api.get(deep), "Stalled").status, "True");
+      await bench.applied("shallow", answering(configMap("shallow")));
+      const next = await bench.operator.start({ identity: "two" });
+      await next.stop();
+    } finally {
+      await bench.api.delete(deep);
+    }
+  });
+
+  it("finds templates, shell and terminal codes carried as text, and run by nobody", async () => {
+    // A surrogate without its other half is no text that the API server could keep.
+    const texts = HOSTILE_TEXTS.filter((text) => !/\p{Surrogate}/u.test(text));
+    const data = Object.fromEntries(texts.map((text, index) => [`k${index}`, text]));
+    await bench.applied("texts", answering(configMap("texts", data)));
+    assert.deepEqual((await bench.api.get(here(configMap("texts"))))["data"], data);
+  });
+
+  it("can make no message forge a line or move a terminal: condition, Event and report", async () => {
+    const message = 'red \u001b[31malert\u001b[0m \u009b2J\u202etxt\u2028{{=1+1}}\n{"level":"error"}';
+    const object = await bench.applyObject("messages", { answer: { error: { message } } } as Plan);
+    const condition = await bench.failed(object, "HandlerError");
+    const harmless = 'red alert 2Jtxt{{=1+1}}\n{"level":"error"}';
+    assert.equal(condition.message, harmless);
+    await eventually(async () => {
+      const events = await bench.api.list("events.k8s.io/v1", "Event", bench.namespace);
+      assert.ok(events.some(({ note }) => note === harmless));
+    });
+  });
+
+  it("changes no prototype by __proto__ and constructor, which are fields like any other", async () => {
+    const data = '"data":{"__proto__":"1","constructor":"2"}';
+    const status =
+      '"status":{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"toString":"x"}';
+    const line = `${child('{"name":"proto"}', `,${data}`).slice(0, -1)},${status}}`;
+    const object = await bench.ready(await bench.applyObject("proto", { raw: line }));
+    const found = (await bench.api.get(here(configMap("proto"))))["data"] as object;
+    assert.deepEqual(Object.entries(found), [
+      ["__proto__", "1"],
+      ["constructor", "2"],
+    ]);
+    assert.equal(({} as { polluted?: true }).polluted, undefined);
+    assert.equal(statusOf(object)["toString"], "x");
+    // A field that every object of JavaScript seems to have goes as well when it is no longer answered.
+    const after = await bench.applied("proto", answering(configMap("proto")));
+    assert.ok(!Object.hasOwn(statusOf(after), "toString"), "the field stays");
+  });
+
+  it("gets the last of doubled keys checked and applied, never one checked and another applied", async () => {
+    const twice = '{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}],"children":[]}';
+    await bench.ready(await bench.applyObject("twice", { raw: twice }));
+    const last = '{"children":[],"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}]}';
+    await bench.failed(await bench.applyObject("twice", { raw: last }), "InvalidAnswer");
+  });
+
+  it("reads no Secret of others by naming it as a child, and changes none", async () => {
+    const theirs = await bench.api.create(here(secret("theirs", { password: "hunter2" })));
+    const object = await bench.applyObject("thief", answering(secret("theirs", { password: "mine" })));
+    await bench.failed(object, "ChildConflict");
+    await bench.reconcileAgain(object);
+    for (const call of bench.operator.calls("thief")) assert.deepEqual(call.children, []);
+    assert.deepEqual(await bench.api.get(theirs), theirs);
+  });
+
+  it("changes no CRD that is not the object's own child, the operator's own included", async () => {
+    const { group, plural } = bench.operator.operator.customResource;
+    const reference = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: `${plural}.${group}` },
+    };
+    const before = await bench.api.get(reference);
+    const object = await bench.applyObject(
+      "owner",
+      answering({ ...reference, spec: before["spec"] as Json }),
+    );
+    await bench.failed(object, "ChildConflict");
+    assert.deepEqual((await bench.api.get(reference))["spec"], before["spec"]);
+  });
+
+  it("makes no child of another's object by writing our labels and annotations", async () => {
+    const victim = await bench.applied("victim", answering(configMap("real")));
+    const { uid } = victim.metadata;
+    const marks = {
+      labels: { "argosy.dev/owner-uid": uid, "argosy.dev/operator": "security-test" },
+      annotations: { "argosy.dev/owner": `${bench.namespace}/victim` },
+    };
+    const forged = await bench.api.create(here(configMap("forged", {}, marks)));
+    await bench.reconcileAgain(victim);
+    const seen = bench.operator
+      .calls("victim")
+      .at(-1)
+      ?.children.map(({ metadata }) => metadata.name);
+    assert.deepEqual(seen, ["real"]);
+    await always(async () => assert.deepEqual(await bench.api.get(forged), forged));
+  });
+
+  it("gives a child no owner, operator or adoption of others by its own labels and annotations", async () => {
+    const marks = {
+      labels: { "argosy.dev/owner-uid": "another", "argosy.dev/operator": "another" },
+      annotations: { "argosy.dev/owner": "kube-system/another" },
+    };
+    const { metadata } = await bench.applied("marks", answering(configMap("marks", {}, marks)));
+    const found = (await bench.api.get(here(configMap("marks")))).metadata;
+    assert.deepEqual(found.labels, { "argosy.dev/operator": "security-test" });
+    assert.deepEqual(found.annotations, undefined);
+    assert.deepEqual(
+      found.ownerReferences?.map(({ uid }) => uid),
+      [metadata.uid],
+    );
+  });
+
+  for (const [what, bytes] of [
+    ["what etcd takes", 2_000_000],
+    ["what the API server takes", 3_500_000],
+  ] as const) {
+    it(`is told that a status or a child is larger than ${what}`, async () => {
+      const x = "x".repeat(bytes);
+      const object = await bench.applied("large", answering());
+      bench.operator.plan("large", { answer: { children: [], status: { x } } });
+      await bench.api.annotate(object, { "argosy.dev/reconcile-at": "status" });
+      await bench.failed(object, "StatusRefused");
+      bench.operator.plan("large", answering(configMap("large", { x })));
+      await bench.api.annotate(object, { "argosy.dev/reconcile-at": "child" });
+      const { message } = await bench.failed(object, "ChildRefused");
+      assert.match(message, /ConfigMap .*large/);
+      bench.operator.unplan("large");
+    });
+  }
+
+  it("has a status of 1 MB written as any other", async () => {
+    const x = "x".repeat(1_000_000);
+    const object = await bench.applied("megabyte", {});
+    bench.operator.plan("megabyte", { answer: { children: [], status: { x } } });
+    await bench.api.annotate(object, { "argosy.dev/reconcile-at": "now" });
+    await eventually(async () => assert.equal(statusOf(await bench.api.get(object))["x"], x));
+    bench.operator.unplan("megabyte");
+  });
+});

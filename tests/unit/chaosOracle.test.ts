@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { parseLedger } from "../../chaos/effects";
+import { Model } from "../../chaos/model";
+import { findDifferences } from "../../chaos/oracle";
+import type { Snapshot } from "../../chaos/snapshot";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+
+const WISH = { value: 7, maps: 2, secret: true, service: true, far: true, delayMs: 0 };
+const BYSTANDER = made({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "bystander" } }, "b");
+
+/** An object as the API server gives it. */
+function made(manifest: Manifest, uid: string): KubernetesObject {
+  return { ...manifest, metadata: { ...manifest.metadata, uid, resourceVersion: "1" } };
+}
+
+/** A world in which all is right: one object with its children. */
+function world() {
+  const model = new Model("here", "far");
+  model.created("o-1", model.specOf(WISH));
+  const status = {
+    observedGeneration: 3,
+    conditions: [{ type: "Ready", status: "True" }],
+    value: 7,
+    version: 1,
+  };
+  const named = { apiVersion: "example.com/v1", kind: "Thing", metadata: { name: "o-1", generation: 3 } };
+  const object = { ...made(named, "u1"), spec: model.specOf(WISH), status };
+  const ownerReferences = [{ apiVersion: "example.com/v1", kind: "Thing", name: "o-1", uid: "u1" }];
+  const children = model.childrenOf("o-1").map((child, at) => {
+    const owned = { ...child, metadata: { ...child.metadata, ownerReferences } };
+    return made(owned, `c${at}`);
+  });
+  const snapshot: Snapshot = { objects: [object], children, bystanders: [BYSTANDER] };
+  return { model, object, children, snapshot };
+}
+
+/** What is told of a snapshot. */
+function told(model: Model, snapshot: Snapshot, ledger = '{"id":"u1/3","value":7}'): string[] {
+  return findDifferences(model, snapshot, [BYSTANDER], parseLedger(ledger)).map(
+    ({ object, what }) => `${object}: ${what}`,
+  );
+}
+
+describe("the oracle of a chaos run", () => {
+  it("says nothing where all is right", () => {
+    const { model, snapshot } = world();
+    assert.deepEqual(told(model, snapshot), []);
+  });
+
+  it("tells an object that is gone, and its children that are left", () => {
+    const { model, snapshot } = world();
+    const [first, ...others] = told(model, { ...snapshot, objects: [] });
+    assert.equal(first, "o-1: it is not there");
+    assert.equal(others.length, 5);
+    assert.match(others[0] ?? "", /ConfigMap here\/o-1-0 is left of one that is gone/);
+  });
+
+  it("tells one that was deleted and is there", () => {
+    const { model, snapshot } = world();
+    model.deleted("o-1");
+    assert.match(told(model, snapshot)[0] ?? "", /it was deleted, and is there/);
+  });
+
+  it("tells a newest generation that is not observed", () => {
+    const { model, snapshot, object } = world();
+    const later = { ...object, metadata: { ...object.metadata, generation: 4 } };
+    assert.deepEqual(told(model, { ...snapshot, objects: [later] }), [
+      "o-1: generation 3 is observed, 4 is there",
+      "o-1: nothing was done outside for generation 4",
+    ]);
+  });
+
+  it("tells an old result in any child, and one of an old handler", () => {
+    const { model, snapshot, children } = world();
+    const [first, ...others] = children;
+    const old = { ...first, data: { value: "6 by 1" } } as KubernetesObject;
+    assert.match(
+      told(model, { ...snapshot, children: [old, ...others] })[0] ?? "",
+      /o-1-0 is .*6 by 1.*not.*7 by 1/,
+    );
+    model.version = 2;
+    assert.equal(told(model, snapshot).length, 6);
+  });
+
+  it("tells a child too few, and one too many", () => {
+    const { model, snapshot, children } = world();
+    const [first, ...others] = children;
+    assert.ok(first);
+    assert.deepEqual(told(model, { ...snapshot, children: others }), [
+      "o-1: ConfigMap here/o-1-0 is not there",
+    ]);
+    const extra = { ...first, metadata: { ...first.metadata, name: "o-1-9" } };
+    assert.deepEqual(told(model, { ...snapshot, children: [...children, extra] }), [
+      "o-1: ConfigMap here/o-1-9 is there, and the handler gives none",
+    ]);
+  });
+
+  it("tells what is nobody's business and was touched", () => {
+    const { model, snapshot } = world();
+    const touched = { ...BYSTANDER, metadata: { ...BYSTANDER.metadata, resourceVersion: "2" } };
+    assert.match(told(model, { ...snapshot, bystanders: [touched] })[0] ?? "", /not as it was/);
+    assert.match(told(model, { ...snapshot, bystanders: [] })[0] ?? "", /not as it was/);
+  });
+
+  it("tells somebody else's condition that is gone", () => {
+    const { model, snapshot } = world();
+    model.marked("o-1");
+    assert.deepEqual(told(model, snapshot), ["o-1: somebody else's condition is gone"]);
+  });
+
+  it("tells an id that stands for two states of an object", () => {
+    const { model, snapshot } = world();
+    const ledger = '{"id":"u1/3","value":7}\n{"id":"u1/3","value":8}\n{"id":"u1/3","va';
+    assert.match(told(model, snapshot, ledger)[0] ?? "", /stands for changes 7 and 8/);
+  });
+});

@@ -1,0 +1,70 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { Registry } from "prom-client";
+import type { HttpListener } from "../../../runtime/http/listen";
+import { startHintServer } from "../../../runtime/pod/hintServer";
+import { startTelemetryServer } from "../../../runtime/pod/telemetryServer";
+import { eventually } from "../support/eventually";
+import { operator } from "../support/objects";
+
+const HOST = "127.0.0.1";
+
+/** What is listened to by a runner: hints, and its telemetry. */
+const SERVERS: Readonly<Record<string, () => Promise<HttpListener>>> = {
+  hints: () =>
+    startHintServer({ host: HOST, port: 0, operator: operator(), take: () => "queued", onResult: () => {} }),
+  telemetry: () =>
+    startTelemetryServer({ host: HOST, port: 0, registry: new Registry(), whyNotReady: () => undefined }),
+};
+
+for (const [name, start] of Object.entries(SERVERS)) {
+  describe(`whoever reaches a runner's port for ${name}`, function () {
+    this.timeout(120_000);
+    let server: HttpListener;
+    let sockets: Socket[];
+    beforeEach(async () => {
+      sockets = [];
+      server = await start();
+    });
+    afterEach(async () => {
+      for (const socket of sockets) socket.destroy();
+      await server.close();
+    });
+
+    function open(text = ""): Socket {
+      const socket = connect(server.port, HOST);
+      socket.on("error", () => {}).resume();
+      socket.write(text);
+      sockets.push(socket);
+      return socket;
+    }
+
+    async function answers(): Promise<boolean> {
+      const signal = AbortSignal.timeout(2_000);
+      const headers = { connection: "close" };
+      const response = await fetch(`http://${HOST}:${server.port}/nothing`, { signal, headers }).catch(
+        () => undefined,
+      );
+      return response?.status === 404;
+    }
+
+    it("is cut off where he sends nothing, slowly, or never to the end", async () => {
+      const begun = "POST /events HTTP/1.1\r\nhost: x\r\n";
+      const closed = [open(), open(begun), open(`${begun}content-length: 9\r\n\r\n{`)].map((socket) =>
+        once(socket, "close"),
+      );
+      await Promise.all(closed);
+    });
+
+    it("holds no more than 512 connections, and leaves the port to others when he has gone", async () => {
+      const all = Array.from({ length: 600 }, () => open());
+      const closed = new Set<Socket>();
+      for (const socket of all) socket.once("close", () => closed.add(socket));
+      // The kernel connects all of them; the server closes what is too much at once, and the silent ones later.
+      await eventually("it closes what is too much", () => closed.size >= 600 - 512, 50_000);
+      for (const socket of all) socket.destroy();
+      // It has yet to hear that they have gone.
+      await eventually("it answers others", answers, 50_000);
+    });
+  });
+}

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { parse } from "yaml";
+import { IMAGES, type Image, imageReference } from "../../../components/images";
+import { EVENT_FILTER, POD_EVENT_FILTER } from "../../../components/manifests/eventPath/eventFilter";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { removeFolder } from "../operatorFolder";
+import { run } from "../support/program";
+import { EVERY_FORM, operatorsProgram, sampleProgram } from "../support/sampleOperators";
+
+const ROOT = path.resolve(__dirname, "../../..");
+const DIGEST = `sha256:${"0".repeat(64)}`;
+
+describe("what the program makes", function () {
+  this.timeout(120_000);
+  const sample = sampleProgram(EVERY_FORM);
+  let manifests: readonly Manifest[];
+  before(async () => {
+    ({ manifests } = await run(operatorsProgram(sample)));
+  });
+  after(() => removeFolder(sample.root));
+
+  const ofKind = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
+
+  it("has no template of Go's in a Sensor, and of an event nothing but namespace, name and uid", () => {
+    const sensors = ofKind("Sensor");
+    assert.ok(sensors.length > 0);
+    for (const { spec } of sensors) {
+      const text = JSON.stringify(spec);
+      assert.doesNotMatch(text, /\{\{|dataTemplate|contextTemplate|contextKey|useRawData/);
+      const keys = [...text.matchAll(/"dataKey":"([^"]+)"/g)].map(([, key]) => key);
+      assert.deepEqual([...new Set(keys)].sort(), [
+        "body.metadata.name",
+        "body.metadata.namespace",
+        "body.metadata.uid",
+      ]);
+    }
+  });
+
+  it("has a Lua filter for each form, with nothing of any operator or object in it", () => {
+    const scripts = ofKind("Sensor").flatMap(({ spec }) =>
+      (spec as { dependencies: { filters: { script: string } }[] }).dependencies.map(
+        ({ filters }) => filters.script,
+      ),
+    );
+    assert.ok(scripts.length > 3);
+    assert.deepEqual(new Set(scripts), new Set([EVENT_FILTER, POD_EVENT_FILTER]));
+    assert.doesNotMatch(scripts.join("\n"), /\b(os|io|load|loadstring|dofile|require)\b/);
+  });
+
+  it("puts no parameter of a run into a command, an environment or a file of its pod", () => {
+    const templates = ofKind("WorkflowTemplate");
+    assert.ok(templates.length > 3);
+    for (const { metadata, spec } of templates) {
+      for (const part of JSON.stringify((spec as { templates: unknown }).templates).match(/\{\{[^}]*\}\}/g) ??
+        []) {
+        assert.match(
+          part,
+          /^\{\{workflow\.(name|uid)\}\}$|^\{\{workflow\.parameters\.(namespace|name)\}\}$/,
+          metadata.name,
+        );
+      }
+    }
+  });
+
+  it("lets by NetworkPolicy none but Sensor and runners at the port for hints of each resident runner", () => {
+    const policies = ofKind("NetworkPolicy").filter(({ spec }) => JSON.stringify(spec).includes("8080"));
+    const runners = ofKind("Deployment").filter(({ metadata }) => metadata.name.endsWith("-runner"));
+    assert.deepEqual(
+      policies.map(({ metadata }) => metadata.name).sort(),
+      runners.map(({ metadata }) => metadata.name).sort(),
+    );
+    for (const { spec } of policies) {
+      const { ingress, policyTypes } = spec as {
+        ingress: { ports: { port: number }[]; from: object[] }[];
+        policyTypes: string[];
+      };
+      assert.deepEqual(policyTypes, ["Ingress"]);
+      const [hints] = ingress.filter(({ ports }) => ports.some(({ port }) => port === 8080));
+      assert.equal(hints?.from.length, 2);
+      for (const peer of hints?.from ?? []) assert.deepEqual(Object.keys(peer), ["podSelector"]);
+      assert.ok(ingress.every(({ from, ports }) => from.length > 0 && ports.length === 1));
+    }
+  });
+
+  it("names only images of components/images.ts and those of the operators", () => {
+    const ours = Object.values(IMAGES).map((image) => imageReference(image, {}));
+    const theirs = sample.definitions.map(({ handler }) => handler.image);
+    const workloads = manifests.filter(({ kind }) => ["Deployment", "WorkflowTemplate"].includes(kind));
+    const used = [...JSON.stringify(workloads).matchAll(/"image":"([^"]+)"/g)].map(([, image = ""]) => image);
+    assert.ok(used.length > 10);
+    assert.deepEqual(
+      used.filter((image) => ![...ours, ...theirs].includes(image)),
+      [],
+    );
+  });
+
+  it("pins an image by a digest where one is given, from a mirror too", () => {
+    for (const image of Object.values<Image>(IMAGES)) {
+      const pinned = { ...image, digest: DIGEST };
+      assert.ok(imageReference(pinned, {}).endsWith(`:${image.tag}@${DIGEST}`));
+      assert.match(
+        imageReference(pinned, { registry: "mirror.example.com" }),
+        new RegExp(`^mirror\\.example\\.com/.*@${DIGEST}$`),
+      );
+    }
+  });
+});
+
+describe("the dependencies", () => {
+  it("are audited for known vulnerabilities by a workflow of GitHub's", () => {
+    const folder = path.join(ROOT, ".github/workflows");
+    const steps = readdirSync(folder).flatMap((file) => {
+      const { jobs } = parse(readFileSync(path.join(folder, file), "utf8")) as {
+        jobs: Record<string, { steps?: { run?: string }[] }>;
+      };
+      return Object.values(jobs).flatMap((job) => job.steps ?? []);
+    });
+    assert.ok(steps.some(({ run }) => /^npm audit --audit-level=(high|moderate|low)$/.test(run ?? "")));
+  });
+});
