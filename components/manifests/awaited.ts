@@ -11,6 +11,14 @@ export function awaited(...conditions: readonly string[]): Record<string, string
 }
 
 /**
+ * Annotation of what Argo's events controller writes back as its own types have it, all of it, when it adds its finalizer
+ * (argo-events, pkg/reconciler): what it has rewritten by that, such as all triggers of a Sensor, is then its own to the
+ * API server, and the next change of ours would be a conflict. It is ours, and taken back
+ * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
+ */
+export const TAKEN_BACK = { "pulumi.com/patchForce": "true" } as const;
+
+/**
  * Annotations of a Service behind which a Deployment of ours is, which Pulumi awaits anyway: for the Service itself it
  * would wait ten seconds more, also for one that is ready (pulumi-kubernetes, provider/pkg/await/service.go).
  */

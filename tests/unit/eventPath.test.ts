@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
+import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
 import { buildEventSource, SENSOR_ANNOTATION } from "../../components/manifests/eventPath/eventSource";
 import { dependencyOf, eventsOf } from "../../components/manifests/eventPath/operatorEvent";
@@ -289,6 +290,14 @@ describe("the pods of the event path", () => {
       assert.equal(eventBusName, "argosy");
       assert.equal(metadata.annotations?.["pulumi.com/timeoutSeconds"], "180");
       assert.match(metadata.annotations?.["pulumi.com/waitFor"] ?? "", /"condition=Deployed"\]$/);
+    }
+  });
+
+  it("can be changed although Argo's controller has written all of it back as its own", () => {
+    const shard = shardOf(RESIDENT, POD);
+    const all = [buildEventBus(OPTIONS), buildSensor(shard, OPTIONS), buildEventSource(shard, OPTIONS)];
+    for (const { metadata } of all) {
+      assert.equal(metadata.annotations?.["pulumi.com/patchForce"], "true");
     }
   });
 });

@@ -113,6 +113,7 @@ describe("buildEventBus", () => {
     assert.deepEqual(busOf({ replicas: 1 }).metadata.annotations, {
       "pulumi.com/waitFor": '["condition=Configured","condition=Deployed"]',
       "pulumi.com/timeoutSeconds": "180",
+      "pulumi.com/patchForce": "true",
     });
   });
 

@@ -1,6 +1,6 @@
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { placementFields } from "../../placement";
-import { awaited } from "../awaited";
+import { awaited, TAKEN_BACK } from "../awaited";
 import { labelsOf } from "../labels";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
 import { type EventBusOptions, type EventPathOptions, eventPathNames } from "./options";
@@ -47,7 +47,7 @@ export function buildEventBus(options: EventPathOptions): Manifest {
       name: names.eventBus,
       namespace: platform.namespace,
       labels: labelsOf(name, "event-bus"),
-      annotations: awaited("Configured", "Deployed"),
+      annotations: { ...awaited("Configured", "Deployed"), ...TAKEN_BACK },
     },
     spec: {
       jetstream: {

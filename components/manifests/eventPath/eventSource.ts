@@ -1,7 +1,7 @@
 import { fingerprint } from "../../../runtime/fingerprint";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { DOMAIN } from "../../../runtime/names";
-import { awaited } from "../awaited";
+import { awaited, TAKEN_BACK } from "../awaited";
 import { labelsOf } from "../labels";
 import { eventsOf, type OperatorEvent } from "./operatorEvent";
 import { type EventPathOptions, eventPathNames } from "./options";
@@ -31,7 +31,7 @@ export function buildEventSource(shard: EventPathShard, options: EventPathOption
       name: shard.name,
       namespace: platform.namespace,
       labels: labelsOf(name, "event-source"),
-      annotations: awaited("SourcesProvided", "Deployed"),
+      annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
     },
     spec: {
       eventBusName: names.eventBus,

@@ -1,5 +1,5 @@
 import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { awaited } from "../awaited";
+import { awaited, TAKEN_BACK } from "../awaited";
 import { labelsOf } from "../labels";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "./eventFilter";
 import { dependencyOf, eventsOf } from "./operatorEvent";
@@ -24,7 +24,7 @@ export function buildSensor(shard: EventPathShard, options: EventPathOptions): M
       name: shard.name,
       namespace: platform.namespace,
       labels: labelsOf(name, "sensor"),
-      annotations: awaited("DependenciesProvided", "TriggersProvided", "Deployed"),
+      annotations: { ...awaited("DependenciesProvided", "TriggersProvided", "Deployed"), ...TAKEN_BACK },
     },
     spec: {
       eventBusName: names.eventBus,
