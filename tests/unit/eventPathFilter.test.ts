@@ -210,6 +210,62 @@ describe("the event filter of an operator whose runs have a pod each", () => {
     assert.equal(passesFilter(POD_EVENT_FILTER, { type: "ADD", body: at(AT, 3, 3), oldBody: null }), false);
   });
 
+  it("passes the first change of a second to an awaited object, whatever it is, since others hide behind it", () => {
+    const labelled = at(AT, 3, 2, { labels: { a: "b" } });
+    assert.equal(passesUpdate(at("2026-11-20T14:22:40Z", 3, 2), labelled), true);
+    assert.equal(passesUpdate(labelled, at(AT, 4, 2)), false);
+    assert.equal(passesUpdate(at("2026-11-20T14:22:40Z", 3, 3), at(AT, 3, 3, { labels: { a: "b" } })), false);
+  });
+
+  it("takes no write of ours for a change, so that none hides behind it", () => {
+    const before = at("2026-11-20T14:22:40Z", 3, 2);
+    const finalized = at(undefined, 3, 2, {
+      managedFields: [written("2026-11-20T14:22:40Z"), written(AT, "argosy/demo")],
+    });
+    assert.equal(passesUpdate(before, finalized), false);
+    assert.equal(passesUpdate(finalized, at(AT, 4, 2)), true);
+  });
+
+  it("passes what takes something away, which leaves no time", () => {
+    const paused = at(AT, 3, 2, { annotations: { "argosy.dev/paused": "true" } });
+    assert.equal(passesUpdate(paused, at(AT, 3, 2)), true);
+    const one = (generation: number, rest: JsonObject) => ({ ...at(AT, generation, 2), ...rest });
+    const full = one(3, { spec: { size: 3, parts: [{ name: "a", on: true }] } });
+    for (const rest of [
+      {},
+      { spec: null },
+      { spec: { size: 3 } },
+      { spec: { size: 3, parts: [] } },
+      { spec: { size: 3, parts: [{ name: "a" }] } },
+      { spec: { size: 3, parts: "none" } },
+    ] as JsonObject[]) {
+      assert.equal(passesUpdate(full, one(4, rest)), true, JSON.stringify(rest));
+    }
+    assert.equal(passesUpdate(full, one(4, { spec: { size: 4, parts: [{ name: "b", on: true }] } })), false);
+  });
+
+  it("compares objects of any depth", () => {
+    let nest: Json = 1;
+    for (let depth = 0; depth < 150; depth++) nest = { nest };
+    const deep = (generation: number) => ({ ...at(AT, generation, 2), spec: { nest } });
+    assert.equal(passesUpdate(deep(3), deep(4)), true);
+  });
+
+  it("hides no change from every run that begins after it", () => {
+    const step = fc.record({
+      what: fc.constantFrom("size", "less", "label", "pause", "unpause", "finalizer", "observe"),
+      afterMs: fc.integer({ min: 0, max: 700 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 2, maxLength: 15 }), (steps) => {
+        const story = new Story();
+        for (const { what, afterMs } of steps) story.tell(what, afterMs);
+        assert.deepEqual(story.hidden(), []);
+      }),
+      { numRuns: 80 },
+    );
+  });
+
   it("of a hundred changes a second passes one a second, the very first among them", () => {
     let [before, passed] = [at("2026-11-20T14:22:00Z", 1, 1), [] as number[]];
     for (let change = 2; change <= 501; change++) {
@@ -220,3 +276,59 @@ describe("the event filter of an operator whose runs have a pod each", () => {
     assert.deepEqual(passed, [2, 100, 200, 300, 400, 500]);
   });
 });
+
+/** An object that is written to, with the times that the API server gives it, and what passes of that. */
+class Story {
+  private now = Date.parse("2026-11-20T14:00:00.300Z");
+  private size = 0;
+  private generation = 1;
+  private observed = 1;
+  private spec: JsonObject = { size: 0 };
+  private labels: JsonObject = {};
+  private annotations: JsonObject = {};
+  private finalizers: string[] = [];
+  private readonly times = new Map<string, string>();
+  private readonly work: number[] = [];
+  private readonly passed: number[] = [];
+  private before = this.object();
+
+  tell(what: string, afterMs: number): void {
+    this.now += afterMs;
+    const isWork = this.change(what);
+    const body = this.object();
+    if (isWork) this.work.push(this.now);
+    const event = { type: "UPDATE", body, oldBody: this.before };
+    if (passesFilter(POD_EVENT_FILTER, event)) this.passed.push(this.now);
+    this.before = body;
+  }
+
+  /** Changes that mean work, and after whose second's begin nothing has passed: a run takes longer to begin. */
+  hidden(): number[] {
+    return this.work.filter((at) => !this.passed.some((passed) => passed >= at - (at % 1000)));
+  }
+
+  /** @returns whether it means work */
+  private change(what: string): boolean {
+    const { generation, annotations } = this;
+    const writes = (manager: string) =>
+      this.times.set(manager, `${new Date(this.now).toISOString().slice(0, 19)}Z`);
+    if (what === "size") this.spec = { ...this.spec, size: ++this.size, part: true };
+    if (what === "less") this.spec = { size: this.size };
+    if (what === "label") this.labels = { at: String(this.now) };
+    if (what === "pause") this.annotations = { "argosy.dev/paused": String(this.now) };
+    if (what === "unpause") this.annotations = {};
+    if (what === "finalizer") this.finalizers = ["argosy.dev/demo"];
+    if (what === "observe") this.observed = generation;
+    if (what === "finalizer") writes("argosy/demo");
+    if (["size", "label", "pause"].includes(what)) writes("kubectl-edit");
+    if (what === "size" || (what === "less" && "part" in record(record(this.before).spec))) this.generation++;
+    return this.generation !== generation || JSON.stringify(annotations) !== JSON.stringify(this.annotations);
+  }
+
+  private object(): JsonObject {
+    const { generation, labels, annotations, finalizers, spec, observed } = this;
+    const managedFields = [...this.times].map(([manager, time]) => ({ manager, operation: "Update", time }));
+    const metadata = { name: "demo", uid: "1", generation, labels, annotations, finalizers, managedFields };
+    return { metadata, spec, status: { observedGeneration: observed } };
+  }
+}

@@ -1,6 +1,10 @@
-import { DOMAIN } from "../../../runtime/names";
+import { DOMAIN, fieldManagerOf } from "../../../runtime/names";
 
 const PREFIX = `${DOMAIN}/`;
+/** What every field manager of ours begins with: see fieldManagerOf. */
+const MANAGER_PREFIX = fieldManagerOf("");
+/** How deep an object is compared: Lua's stack in Argo ends at 256 calls, and with it the event would be lost. */
+const DEEPEST = 100;
 
 /**
  * The filter of every dependency, in Lua 5.1: whether an event can mean work. `event` is the EventSource's payload
@@ -19,25 +23,48 @@ const PREFIX = `${DOMAIN}/`;
 export const EVENT_FILTER = filter("");
 
 /**
- * The same for an operator whose runs have a pod each, where a hot object would have as many as it has changes. Of those
- * within a second the first passes: its run reads the object when its pod has begun, which takes longer, and so sees them
- * all. One that was observed in between has been read before, and what follows passes.
+ * The same for an operator whose runs have a pod each, where a hot object would have as many as it has changes. While an
+ * object is awaited (its generation is not observed), the first change of each second passes, whatever it changes, and no
+ * other of that second: the first one's run reads the object when its pod has begun, which takes longer, and so sees them
+ * all. So of no change that means work all runs have begun before it.
+ *
+ * The second is that of the newest entry of `managedFields`, but for our own finalizer and status. What only takes
+ * something away, as the end of a pause does, leaves no time there (apimachinery, pkg/util/managedfields/internal/
+ * managedfieldsupdater.go, Update): it passes whenever it means work.
  */
 export const POD_EVENT_FILTER = filter(`\
 local function changedAt(metadata)
   local newest
   for _, entry in ipairs(fields(metadata.managedFields)) do
-    local at = fields(entry).time
-    if type(at) == "string" and fields(entry).subresource == nil and (newest == nil or at > newest) then
+    entry = fields(entry)
+    local at, manager = entry.time, entry.manager
+    local isOurs = type(manager) == "string" and string.sub(manager, 1, ${MANAGER_PREFIX.length}) == "${MANAGER_PREFIX}"
+    if type(at) == "string" and entry.subresource == nil and not isOurs and (newest == nil or at > newest) then
       newest = at
     end
   end
   return newest
 end
+local function isLess(value, previous, depth)
+  if type(previous) ~= "table" then return false end
+  if type(value) ~= "table" or depth > ${DEEPEST} then return true end
+  for key, each in pairs(previous) do
+    if value[key] == nil or isLess(value[key], each, depth + 1) then return true end
+  end
+  return false
+end
+local function hasLess()
+  for key, previous in pairs(old) do
+    local isWork = key ~= "metadata" and key ~= "status"
+    if isWork and (object[key] == nil or isLess(object[key], previous, 0)) then return true end
+  end
+  return isLess(now.annotations, before.annotations, 0)
+end
 local isAwaited = before.generation ~= fields(old.status).observedGeneration
 if isAwaited and now.uid == before.uid and now.deletionTimestamp == before.deletionTimestamp then
-  local at = changedAt(now)
-  if at ~= nil and at == changedAt(before) then return false end
+  local at, last = changedAt(now), changedAt(before)
+  if at ~= nil and at ~= last then return true end
+  if at ~= nil and not hasLess() then return false end
 end
 `);
 

@@ -25,6 +25,7 @@ declare module "fengari" {
 
   export const lauxlib: {
     luaL_newstate(): State;
+    luaL_checkstack(state: State, size: number, message: Uint8Array | null): void;
     luaL_dostring(state: State, program: Uint8Array): boolean | number;
   };
 

@@ -25,8 +25,12 @@ export function passesFilter(script: string, event: JsonObject): boolean {
 
 type State = Parameters<typeof lua.lua_close>[0];
 
+/** What one object or list takes of Lua's stack. */
+const ROOM = 3;
+
 /** As Argo does it (pkg/sensors/dependencies/transform.go, mapToTable): a field that is null is not there. */
 function pushObject(state: State, object: JsonObject): void {
+  lauxlib.luaL_checkstack(state, ROOM, null);
   lua.lua_newtable(state);
   for (const [key, value] of Object.entries(object)) {
     if (value === null) continue;
