@@ -1,5 +1,5 @@
 import { type RunTarget, runTargetOf } from "../argo/runTarget";
-import { WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
+import { isOver, WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject } from "../kubernetes/objects";
@@ -17,9 +17,10 @@ export interface NeedlessRunsOptions {
 }
 
 /**
- * Deletes the Workflows of the same object that wait for the end of this one: whatever they were made for, this run will
- * see, since it reads the object afterwards. So a hot object has one run and one that waits, not hundreds. Only those that
- * carry the object's uid as a label, which the Sensor and the resync give them: what somebody submits is run.
+ * Deletes the Workflows of the same object that wait for the end of this one, but for the newest: whatever they were made
+ * for, that one will see. So a hot object has one run and one that waits, not hundreds. This run would see it too, but it
+ * may fail, and a change within the second of theirs has none of its own (POD_EVENT_FILTER). Only those that carry the
+ * object's uid as a label, which the Sensor and the resync give them: what somebody submits is run.
  *
  * @returns how many there were
  * @throws ApiError, ApiUnreachableError
@@ -30,22 +31,29 @@ export async function deleteNeedlessRuns(
 ): Promise<number> {
   if (target.uid === undefined) return 0;
   const labelSelector = `${OBJECT_UID_LABEL}=${target.uid},${WORKFLOW_LABELS.completed}!=true`;
-  const needless: KubernetesObject[] = [];
+  const waiting: KubernetesObject[] = [];
   await client.list(WORKFLOWS, { namespace, labelSelector }, (items) => {
-    needless.push(
+    waiting.push(
       ...items.filter(
         (item) => item.metadata.name !== workflow && waits(item) && isFor(item, target, operator),
       ),
     );
   });
+  const [, ...needless] = waiting.sort(newestFirst);
   const deleted = await Promise.all(
     needless.map(({ metadata }) => client.delete(WORKFLOWS, metadata, { uid: metadata.uid })),
   );
   return deleted.filter((done) => done).length;
 }
 
+function newestFirst({ metadata: one }: KubernetesObject, { metadata: other }: KubernetesObject): number {
+  // RFC 3339 in UTC sorts as text.
+  return (other.creationTimestamp ?? "").localeCompare(one.creationTimestamp ?? "");
+}
+
 /** Whether nothing of it has begun: the controller has not seen it yet, or it waits for the object's lock. */
 function waits(workflow: KubernetesObject): boolean {
+  if (isOver(workflow)) return false;
   const { phase = "", nodes = {} } = (workflow["status"] ?? {}) as { phase?: string; nodes?: object };
   return (phase === "" || phase === "Pending") && Object.keys(nodes).length === 0;
 }

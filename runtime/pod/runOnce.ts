@@ -16,6 +16,7 @@ import type { ReconcileReport } from "../reconcileReport";
 import { tryHandler } from "../trial";
 import { deleteNeedlessRuns } from "./needlessRuns";
 import { OneObject } from "./oneObject";
+import { runSeconds } from "./runSeconds";
 
 /** What a run in a pod of its own works with. */
 export interface RunOnceOptions {
@@ -34,6 +35,8 @@ export interface RunOnceOptions {
    * ready, a wish of the handler to be asked again, an API server that is away. @default 30000
    */
   readonly patienceMs?: number;
+  /** For how long a run follows an object that changes, in milliseconds. @default what one try may take: see runSeconds */
+  readonly changesPatienceMs?: number;
   /** Aborts the wait for such things. A reconcile that runs comes to its end. */
   readonly signal?: AbortSignal;
 }
@@ -51,7 +54,7 @@ export interface RunOutcome {
 const PATIENCE_MS = 30_000;
 /** How often a run looks whether the children have become ready, or the object has changed. */
 const LOOK_MS = 1_000;
-/** What is due at once must not become a busy loop. */
+/** What is due at once must not become a busy loop. What is due again and again waits twice as long each time. */
 const SOON_MS = 100;
 
 /**
@@ -105,7 +108,9 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
 /** One object's way through a run. */
 class Run {
   private readonly until: number;
+  private readonly changesUntil: number;
   private attempt = 1;
+  private paceMs = SOON_MS;
 
   constructor(
     private readonly object: OneObject,
@@ -113,10 +118,12 @@ class Run {
     private readonly uid: string | undefined,
     private readonly options: RunOnceOptions,
   ) {
-    this.until = performance.now() + (options.patienceMs ?? PATIENCE_MS);
+    const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;
+    this.until = performance.now() + patienceMs;
+    this.changesUntil = performance.now() + changesPatienceMs;
   }
 
-  /** Reconciles until nothing is to be expected soon. */
+  /** Reconciles until nothing is to be expected soon, and the object is as it was when it was last reconciled. */
   async finish(): Promise<RunOutcome> {
     for (;;) {
       const found = await this.retried(() => this.object.read());
@@ -128,15 +135,17 @@ class Run {
       const report = await this.retried(() => this.object.reconcile(found, this.attempt));
       this.options.onReport?.(report);
       const outcome = outcomeOf(report);
-      if (!(await this.comesAgain(report, found))) return outcome;
-      if (report.failure) this.attempt++;
+      if (await this.comesAgain(report, found)) {
+        if (report.failure) this.attempt++;
+      } else if (await this.hasChanged(report)) this.attempt = 1;
+      else return outcome;
     }
   }
 
   /** Waits for what is about to come. False where nothing is, or it is too late. */
   private async comesAgain(report: ReconcileReport, found: KubernetesObject): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
-    if (skipped === "changed meanwhile") return this.wait(SOON_MS);
+    if (skipped === "changed meanwhile") return this.waitForChanges();
     if (failure) return failure.cause instanceof ApiUnreachableError && this.wait(LOOK_MS);
     if (skipped !== undefined) return false;
     const dueAt = performance.now() + (againAfterMs ?? Number.POSITIVE_INFINITY);
@@ -151,10 +160,28 @@ class Run {
     return false;
   }
 
+  /**
+   * Looks once more before the end: of a change that came after our last word a run would begin anew. False as well where
+   * this one has been at it for so long that it leaves the object to the next.
+   */
+  private async hasChanged({ uid, generation }: ReconcileReport): Promise<boolean> {
+    if (uid === undefined || performance.now() > this.changesUntil) return false;
+    // It would only save a run: this one does not hang on it.
+    const now = await this.object.read().catch(() => undefined);
+    if (now?.metadata.uid !== uid || now.metadata.generation === generation) return false;
+    return this.waitForChanges();
+  }
+
+  private waitForChanges(): Promise<boolean> {
+    const ms = this.paceMs;
+    this.paceMs = Math.min(2 * ms, LOOK_MS);
+    return this.wait(ms, this.changesUntil);
+  }
+
   /** Waits. False where that would be longer than our patience, or the pod is to end. */
-  private async wait(ms: number): Promise<boolean> {
+  private async wait(ms: number, until = this.until): Promise<boolean> {
     const { signal } = this.options;
-    if (performance.now() + ms > this.until || signal?.aborted) return false;
+    if (performance.now() + ms > until || signal?.aborted) return false;
     await pause(Math.max(0, ms), undefined, { ...(signal && { signal }) }).catch(() => {});
     return !signal?.aborted;
   }
@@ -176,7 +203,7 @@ function outcomeOf(report: ReconcileReport): RunOutcome {
   if (failure) return failed(messageOf(report));
   if (skipped === "paused") return done("nothing to do: the object is paused");
   if (skipped === "gone") return done("nothing to do: the object is gone");
-  // It goes on changing: each change has a run of its own, and this one has tried for long enough.
+  // It goes on changing: another run waits, and this one has tried for long enough.
   if (skipped !== undefined) return done(messageOf(report));
   const rest = [
     ready === false ? "not every child is ready yet: the next resync looks again" : "",

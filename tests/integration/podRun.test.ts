@@ -11,6 +11,7 @@ import type { Api, Reference } from "./support/api";
 import { allowRunner, announceArgo, INSTANCE_ID, submit } from "./support/argo";
 import { announceKind, sharedCluster } from "./support/cluster";
 import { configMap, deployment, inNamespace } from "./support/manifests";
+import { Meddler, type Meddling, once } from "./support/meddler";
 import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./support/testOperator";
 import { answering, conditionOf } from "./support/useOperator";
 
@@ -36,6 +37,7 @@ describe("the engine in a pod of its own", () => {
   let client: KubernetesClient;
   let namespace: string;
   let reports: ReconcileReport[];
+  let meddler: Meddler | undefined;
   let runs = 0;
 
   before(async function () {
@@ -55,6 +57,7 @@ describe("the engine in a pod of its own", () => {
 
   after(async () => {
     client?.close();
+    meddler?.close();
     await operator?.dispose();
   });
 
@@ -62,6 +65,21 @@ describe("the engine in a pod of its own", () => {
     operator.object(name, plan, namespace) as Reference & Manifest;
   const inTest = (manifest: Manifest) => inNamespace(manifest, namespace) as Reference & Manifest;
   const readyOf = async (manifest: Reference) => conditionOf(await api.get(manifest), "Ready");
+
+  /** Until it is a second later, as the API server tells times. */
+  const aSecond = () => new Promise((resolve) => setTimeout(resolve, 1_100));
+  /** A run that waits for nothing but changes, and somebody who meddles with its object. */
+  const impatient = (meddling: Meddling): Partial<RunOnceOptions> => {
+    meddler?.close();
+    meddler = new Meddler(operator.connection, meddling);
+    return { client: meddler, patienceMs: 0 };
+  };
+  const assertNewest = async (manifest: Reference) => {
+    const { metadata, status } = await api.get(manifest);
+    const { observedGeneration } = status as { observedGeneration?: number };
+    assert.equal(observedGeneration, metadata.generation);
+    assert.equal((await readyOf(manifest)).status, "True");
+  };
 
   /** Submits a Workflow and does what its pod would. */
   async function run(
@@ -177,13 +195,49 @@ describe("the engine in a pod of its own", () => {
       await api.assertGone(inTest(configMap("settings")));
     });
 
-    it("makes others of its object needless that wait for its lock, and no other Workflow", async () => {
+    it("stays with an object that changes while the handler works, however long that takes", async () => {
+      const manifest = object("demo", answering(configMap("old")));
+      await api.apply(manifest);
+      const change = () => api.apply(object("demo", answering(configMap("new"))));
+      const { exitCode } = await run({ namespace, name: "demo" }, impatient({ before: once(change) }));
+      assert.deepStrictEqual(
+        [exitCode, reports.map(({ skipped }) => skipped)],
+        [0, ["changed meanwhile", undefined]],
+      );
+      await assertNewest(manifest);
+      await api.get(inTest(configMap("new")));
+    });
+
+    it("looks once more before it ends, and follows what has changed since its last word", async () => {
+      const manifest = object("demo", { exitCode: 3 });
+      await api.apply(manifest);
+      const change = () => api.apply(object("demo", answering(configMap("new"))));
+      const { exitCode } = await run({ namespace, name: "demo" }, impatient({ after: once(change) }));
+      assert.deepStrictEqual([exitCode, reports.map(({ attempt }) => attempt)], [0, [1, 1]]);
+      await assertNewest(manifest);
+      await api.get(inTest(configMap("new")));
+    });
+
+    it("leaves an object that never rests to the next run when its time is over", async () => {
+      await api.apply(object("demo", answering(configMap("settings"))));
+      let change = 0;
+      const after = () =>
+        api.apply(object("demo", { ...answering(configMap("settings")), delayMs: ++change }));
+      const more = { ...impatient({ after }), changesPatienceMs: 2_000 };
+      const { exitCode } = await run({ namespace, name: "demo" }, more);
+      assert.equal(exitCode, 0);
+      assert.ok(reports.length > 1, `${reports.length} reconciles`);
+    });
+
+    it("makes others of its object needless that wait for its lock, but for the last, and no other Workflow", async () => {
       const { metadata } = await api.apply(object("hot", answering(configMap("settings"))));
       const { uid } = metadata;
       const hot = { namespace, name: "hot", uid };
       const labels = { "argosy.dev/object-uid": uid };
       const waits = (name: string) => submit(operator, `${namespace}-${name}`, hot, labels);
-      for (const name of ["new", "pending", "running", "ended"]) await waits(name);
+      for (const name of ["old", "pending", "running", "ended"]) await waits(name);
+      await aSecond();
+      for (const name of ["newest", "stopped"]) await waits(name);
       await submit(operator, `${namespace}-by-hand`, hot);
       await submit(operator, `${namespace}-other`, { namespace, name: "other", uid }, labels);
       await submit(operator, `${namespace}-trial`, { ...hot, object: "{}" }, labels);
@@ -192,6 +246,7 @@ describe("the engine in a pod of its own", () => {
         metadata: { name: `${namespace}-${name}`, namespace: operator.runnerNamespace },
       });
       await api.patch(workflow("pending"), { status: { phase: "Pending", message: "Waiting for a lock" } });
+      await api.patch(workflow("stopped"), { spec: { shutdown: "Stop" } });
       await api.patch(workflow("running"), { status: { phase: "Running" } });
       const completed = { "workflows.argoproj.io/completed": "true" };
       await api.patch(workflow("ended"), { metadata: { labels: completed }, status: { phase: "Succeeded" } });
@@ -200,11 +255,11 @@ describe("the engine in a pod of its own", () => {
         [exitCode, message],
         [0, "created ConfigMap settings; 2 further runs were not needed any more"],
       );
-      const left = ["new", "pending", "running", "ended", "by-hand", "other", "trial"];
+      const left = ["old", "pending", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"];
       const there = await Promise.all(left.map((name) => api.find(workflow(name))));
       assert.deepStrictEqual(
         left.filter((_, index) => there[index]),
-        ["running", "ended", "by-hand", "other", "trial"],
+        ["newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
       );
     });
 
@@ -336,8 +391,7 @@ describe("the engine in a pod of its own", () => {
         await api.apply(object(name));
         await run({ namespace, name });
       }
-      // A second later, as managedFields tell times.
-      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      await aSecond();
       await api.apply(object("c", answering(configMap("new"))));
       for (const { metadata } of await api.list(
         WORKFLOWS.apiVersion,

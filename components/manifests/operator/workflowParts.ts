@@ -10,14 +10,6 @@ import type { OperatorOptions } from "./options";
 
 /** How long a pod may take to begin: images are pulled in it. In seconds. */
 export const PENDING_SECONDS = 300;
-/** What a run may take beside the handler's answer: to read, to apply, to tell. In seconds. */
-const WORK_SECONDS = 60;
-
-/** The longest that a run takes from when it has begun, in seconds. */
-export function runSeconds({ timeoutSeconds }: Operator): number {
-  return timeoutSeconds + WORK_SECONDS;
-}
-
 /** The metadata of an object of Argo Workflows that belongs to an operator. */
 export function workflowMetadata(
   operator: Operator,

@@ -1,0 +1,10 @@
+/** What a run may take beside the handler's answer: to read, to apply, to tell. In seconds. */
+const WORK_SECONDS = 60;
+
+/**
+ * The longest that one try of a run takes from when it has begun, in seconds. The deadline of its Workflow has room for
+ * two: a run may begin a further reconcile for so long.
+ */
+export function runSeconds({ timeoutSeconds }: { readonly timeoutSeconds: number }): number {
+  return timeoutSeconds + WORK_SECONDS;
+}
