@@ -1,4 +1,4 @@
-// Runs a command of cli/: node cli/bootstrap.mjs <start|dev|render|test|bench|coverage|e2e> [arguments]
+// Runs a command of cli/: node cli/bootstrap.mjs <start|dev|render|test|bench|chaos|coverage|e2e> [arguments]
 //
 // It needs nothing but Node, and brings what the commands need: the dependencies, and TypeScript in this process.
 import { spawn } from "node:child_process";
@@ -9,7 +9,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const OLDEST_NODE = [20, 19];
-const COMMANDS = ["start", "dev", "render", "test", "bench", "coverage", "e2e"];
+const COMMANDS = ["start", "dev", "render", "test", "bench", "chaos", "coverage", "e2e"];
 const REPORT_EVERY_MS = 15_000;
 const USAGE_EXIT_CODE = 2;
 

@@ -94,6 +94,6 @@ describe("cli: bootstrap", () => {
   it("knows its commands", () => {
     const { status, stderr } = run("strat");
     assert.equal(status, 2);
-    assert.match(stderr, /usage: .*start\|dev\|render\|test\|bench\|coverage/);
+    assert.match(stderr, /usage: .*start\|dev\|render\|test\|bench\|chaos\|coverage/);
   });
 });

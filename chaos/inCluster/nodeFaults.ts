@@ -1,0 +1,106 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { compactEtcd } from "../etcd";
+import type { Fault, FaultEnd } from "../fault";
+import { type Parts, type Pods, together } from "./parts";
+import { controlPlaneProcess, killControlPlane, type NodeProcess, podProcesses, signal } from "./processes";
+import type { Execution } from "./program";
+
+/** What can go wrong where the cluster's one node and its control plane are this machine. */
+export const NODE_FAULTS = [
+  "leader: frozen for longer than its lease",
+  "standby: frozen",
+  "event source: frozen",
+  "sensor: frozen",
+  "event bus: frozen",
+  "workflow controller: frozen",
+  "leader: its program killed",
+  "event bus: its program killed",
+  "API server: killed",
+  "API server: frozen",
+  "etcd: killed",
+  "etcd: frozen",
+  "watches: expired by compaction",
+] as const;
+
+/** Longer than a runner's lease holds (runtime/pod/podSettings.ts). */
+const LONGER_THAN_A_LEASE_MS = 17_000;
+const API_SERVER = "kube-apiserver";
+const ETCD = "etcd";
+
+/** Those that can be had here. */
+export function nodeFaults(parts: Parts, execution: Execution): Fault[] {
+  const resident: Fault[] = [
+    {
+      kind: "leader: frozen for longer than its lease",
+      begin: async () => {
+        const end = await freeze(parts.leader);
+        await pause(LONGER_THAN_A_LEASE_MS);
+        return end;
+      },
+    },
+    { kind: "standby: frozen", begin: () => freeze(parts.standby) },
+    { kind: "leader: its program killed", begin: () => killProgram(parts.leader, "node") },
+  ];
+  return [
+    ...(execution === "resident" ? resident : []),
+    { kind: "event source: frozen", begin: () => freeze(parts.eventSource) },
+    { kind: "sensor: frozen", begin: () => freeze(parts.sensor) },
+    { kind: "event bus: frozen", begin: () => freeze(parts.eventBus) },
+    { kind: "workflow controller: frozen", begin: () => freeze(parts.workflowController) },
+    { kind: "event bus: its program killed", begin: () => killProgram(parts.eventBus, "nats-server") },
+    { kind: "API server: killed", begin: () => killControlPlane(API_SERVER) },
+    { kind: "API server: frozen", begin: async () => frozen([controlPlaneProcess(API_SERVER)]) },
+    { kind: "etcd: killed", begin: () => killControlPlane(ETCD) },
+    { kind: "etcd: frozen", begin: async () => frozen([controlPlaneProcess(ETCD)]) },
+    {
+      kind: "watches: expired by compaction",
+      begin: () =>
+        expireWatches(
+          execution === "resident" ? together(parts.runners, parts.eventSource) : parts.eventSource,
+        ),
+    },
+  ];
+}
+
+async function freeze(pods: Pods): Promise<FaultEnd> {
+  return frozen(processesOf(await pods()));
+}
+
+function frozen(processes: readonly NodeProcess[]): FaultEnd {
+  for (const each of processes) signal(each, "SIGSTOP");
+  return async () => {
+    for (const each of processes) signal(each, "SIGCONT");
+  };
+}
+
+/** The program dies, its pod stays, with what it has on disk. */
+async function killProgram(pods: Pods, program: string): Promise<undefined> {
+  const found = processesOf(await pods()).filter(({ args: [name = ""] }) => name.endsWith(program));
+  if (found.length === 0) throw new Error(`no ${program} runs in it`);
+  for (const each of found) signal(each, "SIGKILL");
+  return undefined;
+}
+
+/** Whoever watches is frozen; meanwhile the API server starts anew, and etcd forgets all but the newest state. */
+async function expireWatches(pods: Pods): Promise<FaultEnd> {
+  const url = etcdUrl(controlPlaneProcess(ETCD));
+  const thaw = await freeze(pods);
+  return async () => {
+    const start = await killControlPlane(API_SERVER);
+    // What else might answer a watch from its memory is gone.
+    await compactEtcd(url);
+    await start();
+    await thaw();
+  };
+}
+
+function etcdUrl({ args }: NodeProcess): string {
+  const [, url] = /--listen-client-urls[= ](\S+?)(?:,|\s|$)/.exec(args.join(" ")) ?? [];
+  if (!url) throw new Error("etcd does not tell where it listens");
+  return url;
+}
+
+function processesOf(pods: readonly KubernetesObject[]): NodeProcess[] {
+  return pods.flatMap((pod) => [...podProcesses(pod)]);
+}

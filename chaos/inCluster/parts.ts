@@ -1,0 +1,68 @@
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { leadingPod } from "../leader";
+import type { Administrator } from "./administrator";
+import { type Execution, operatorOf } from "./program";
+
+/** Where operators live and where Argo's controllers do, and the name of the event path: the defaults. */
+export const NAMESPACE = "argosy";
+export const CONTROLLER_NAMESPACE = "argosy-system";
+const EVENT_PATH = "argosy";
+
+/** Pods of what `pulumi up` made, as they are at a time. */
+export type Pods = () => Promise<readonly KubernetesObject[]>;
+
+/** The parts of an installation that things go wrong with. Each throws where nothing of it is there. */
+export interface Parts {
+  readonly eventSource: Pods;
+  readonly sensor: Pods;
+  readonly eventBus: Pods;
+  readonly keeper: Pods;
+  readonly eventsController: Pods;
+  readonly workflowController: Pods;
+  readonly runners: Pods;
+  readonly leader: Pods;
+  readonly standby: Pods;
+  /** Pods in which one object each is reconciled, now. */
+  readonly runs: Pods;
+}
+
+/** Finds the parts that an operator stands on. */
+export function partsOf(administrator: Administrator, execution: Execution): Parts {
+  const operator = operatorOf(execution);
+  const labelled =
+    (namespace: string, name: string, component: string): Pods =>
+    async () => {
+      const selector = `app.kubernetes.io/name=${name},app.kubernetes.io/component=${component}`;
+      return some(await administrator.pods(namespace, selector), `${name} ${component}`);
+    };
+  const runners = labelled(NAMESPACE, operator, "runner");
+  const runnersThat = (leads: boolean): Pods => {
+    return async () => {
+      const leader = await leadingPod(administrator.client, { namespace: NAMESPACE, operator });
+      const chosen = (await runners()).filter(({ metadata }) => (metadata.name === leader) === leads);
+      return some(chosen, leads ? "leader" : "standby");
+    };
+  };
+  return {
+    eventSource: labelled(NAMESPACE, EVENT_PATH, "event-source"),
+    sensor: labelled(NAMESPACE, EVENT_PATH, "sensor"),
+    eventBus: labelled(NAMESPACE, EVENT_PATH, "event-bus"),
+    keeper: labelled(NAMESPACE, EVENT_PATH, "keeper"),
+    eventsController: labelled(CONTROLLER_NAMESPACE, "argo-events", "controller"),
+    workflowController: labelled(CONTROLLER_NAMESPACE, "argo-workflows", "controller"),
+    runners,
+    leader: runnersThat(true),
+    standby: runnersThat(false),
+    runs: labelled(NAMESPACE, operator, "run"),
+  };
+}
+
+/** Those that several parts have together. */
+export function together(...parts: readonly Pods[]): Pods {
+  return async () => (await Promise.all(parts.map((pods) => pods()))).flat();
+}
+
+function some(pods: readonly KubernetesObject[], what: string): readonly KubernetesObject[] {
+  if (pods.length === 0) throw new Error(`no pod of the ${what} is there`);
+  return pods;
+}

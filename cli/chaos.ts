@@ -1,0 +1,114 @@
+import { Command, InvalidArgumentError } from "commander";
+import { OccupiedError, runInCluster } from "../chaos/inCluster/run";
+import type { Outcome } from "../chaos/perform";
+import { formatJson, formatText } from "../chaos/report";
+import { IMAGES, imageReference } from "../components/images";
+import { connectionFromKubeconfig } from "../components/kubeconfig";
+import { commandOnPath } from "../runtime/definition/commandOnPath";
+import { KubernetesClient } from "../runtime/kubernetes/client";
+import type { ClusterConnection } from "../runtime/kubernetes/connection";
+import { positiveInteger, progress } from "./benchWork";
+import { runCommand } from "./command";
+import { CommandError } from "./commandError";
+import { PROJECT_FOLDER } from "./tools";
+
+interface Options {
+  readonly seed: number;
+  readonly changes: number;
+  readonly podChanges: number;
+  readonly objects: number;
+  readonly podObjects: number;
+  readonly faults?: string;
+  readonly nodeFaults?: true;
+  readonly context?: string;
+  readonly kubeconfig?: string;
+  readonly keep?: true;
+  readonly json?: true;
+}
+
+const HELP = `
+After each round of changes and faults all must become as it must be: every object observed at its newest generation, with
+exactly the children that its handler gives; what was deleted gone with its children; nothing of anybody else touched.
+The same seed makes the same plan, where the same faults can be had.
+
+It needs pulumi and the rights of an administrator, refuses a cluster where Argosy is installed, makes namespaces of its own
+and removes all that it made. It kills and stops what it has installed itself, and with --node-faults the cluster's API
+server and etcd too.`;
+
+/** `npm run chaos`: operators of both forms on a cluster, while everything goes wrong. */
+export function main(args: readonly string[]): Promise<void> {
+  const program = new Command("npm run chaos --")
+    .description(
+      "Installs an operator of each form into the cluster that the kubeconfig names, changes hundreds of objects while " +
+        "parts are killed, cut off and frozen, and looks whether a change is lost. Skipped without pulumi or a cluster.",
+    )
+    .option("--seed <n>", "the seed of the plan", wholeNumber, 1)
+    .option("--changes <n>", "changes of objects of the resident operator; 0 for none", wholeNumber, 10_000)
+    .option("--pod-changes <n>", "changes where each run has a pod; 0 for none", wholeNumber, 300)
+    .option("--objects <n>", "names of objects of the resident operator", positiveInteger, 300)
+    .option("--pod-objects <n>", "the same where each run has a pod", positiveInteger, 20)
+    .option("--faults <text>", "only kinds of faults with this in their name")
+    .option("--node-faults", "the cluster's one node and its control plane are this machine, and we are root")
+    .option("--context <name>", "a context of the kubeconfig")
+    .option("--kubeconfig <file>", "a kubeconfig")
+    .option("--keep", "leave all as it is where something is lost")
+    .option("--json", "print JSON instead of tables")
+    .addHelpText("after", HELP);
+  return runCommand<Options>(program, args, chaos);
+}
+
+async function chaos(options: Options, signal: AbortSignal): Promise<number> {
+  const found = await findCluster(options);
+  if (typeof found === "string") {
+    progress(`chaos skipped: ${found}`);
+    return 0;
+  }
+  const { seed, changes, podChanges, objects, podObjects, json, faults, nodeFaults, keep } = options;
+  try {
+    const outcomes = await runInCluster({
+      connection: found,
+      seed,
+      changes: { resident: changes, pod: podChanges },
+      objects: { resident: objects, pod: podObjects },
+      nodeFaults: nodeFaults ?? false,
+      ...(faults !== undefined && { only: faults }),
+      keep: keep ?? false,
+      project: PROJECT_FOLDER,
+      image: imageReference(IMAGES.node, {}),
+      progress: (line) => progress(`${new Date().toISOString().slice(11, 19)} ${line}`),
+      signal,
+    });
+    const command = commandOf(options);
+    const texts = Object.entries(outcomes).map(([form, outcome]) => formatText(form, outcome, command));
+    process.stdout.write(`${json ? formatJson(outcomes, command) : texts.join("\n\n")}\n`);
+    return Object.values<Outcome>(outcomes).some(({ lost }) => lost.length > 0) ? 1 : 0;
+  } catch (error) {
+    if (error instanceof OccupiedError) throw new CommandError(error.message, 1, { cause: error });
+    throw error;
+  }
+}
+
+/** The cluster to work on; or, where there is none or no Pulumi, what is missing. */
+async function findCluster({ kubeconfig, context }: Options): Promise<ClusterConnection | string> {
+  if (!commandOnPath("pulumi")) return "no program pulumi is on PATH";
+  try {
+    const connection = await connectionFromKubeconfig(kubeconfig, context);
+    const client = new KubernetesClient(connection);
+    await client.read("/version").finally(() => client.close());
+    return connection;
+  } catch (error) {
+    return `no cluster answers: ${(error as Error).message}`;
+  }
+}
+
+/** What repeats the run. */
+function commandOf({ seed, changes, podChanges, objects, podObjects, faults, nodeFaults }: Options): string {
+  const numbers = `--seed ${seed} --changes ${changes} --pod-changes ${podChanges} --objects ${objects} --pod-objects ${podObjects}`;
+  const others = `${faults === undefined ? "" : ` --faults ${JSON.stringify(faults)}`}${nodeFaults ? " --node-faults" : ""}`;
+  return `npm run chaos -- ${numbers}${others}`;
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number.");
+  return Number(text);
+}
