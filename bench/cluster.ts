@@ -77,6 +77,15 @@ export class Cluster {
     });
   }
 
+  /** Deletes a Memcached, without waiting for its children. */
+  async delete(name: string): Promise<void> {
+    await this.transport.send({
+      method: "DELETE",
+      path: `${collections.memcacheds}/${name}`,
+      signal: this.signal,
+    });
+  }
+
   /** Every object of a collection. */
   async list(collection: Collection): Promise<KubernetesObject[]> {
     return this.get(collections[collection]);

@@ -48,11 +48,14 @@ export function formatTable(runs: readonly RunFigures[], work: Work, machine: st
 
 /** The figures for programs: one line of JSON. */
 export function formatJson(runs: readonly RunFigures[], work: Work, machine: string): string {
-  const rounded = runs.map((run) => ({
-    name: run.name,
-    ...Object.fromEntries(figureNames.map((name) => [name, Math.round(run[name] * 100) / 100])),
-  }));
-  return JSON.stringify({ runs: rounded, rounds: work.rounds, machine });
+  return toJson({ runs, rounds: work.rounds, machine });
+}
+
+/** One line of JSON, its numbers rounded to two places. */
+export function toJson(value: unknown): string {
+  return JSON.stringify(value, (_key, each: unknown) =>
+    typeof each === "number" ? Math.round(each * 100) / 100 : each,
+  );
 }
 
 function explain({ objects, burst, rounds }: Work, machine: string): string[] {

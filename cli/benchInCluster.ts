@@ -14,6 +14,8 @@ import {
 import { describeNodes } from "../bench/inCluster/nodes";
 import { type PeerImages, peerForms } from "../bench/inCluster/peerForms";
 import { formatInCluster, formatInClusterJson, type InClusterWork, workOf } from "../bench/inCluster/report";
+import { runSoak } from "../bench/inCluster/soak";
+import { formatSoak, formatSoakJson, soakFigures } from "../bench/inCluster/soakReport";
 import { tutorialForm } from "../bench/inCluster/tutorial";
 import { describeMachine } from "../bench/report";
 import { operatorsArgs, platformArgs } from "../components/configuration/args";
@@ -37,6 +39,7 @@ interface Options extends InClusterWork {
   readonly kopfImage?: string;
   readonly controllerRuntimeImage?: string;
   readonly runners: number;
+  readonly soak?: number;
   readonly context?: string;
   readonly kubeconfig?: string;
   readonly json?: true;
@@ -81,6 +84,7 @@ export function main(args: readonly string[]): Promise<void> {
       1,
     )
     .option("--runners <n>", "runners of the resident operator", positiveInteger, 1)
+    .option("--soak <minutes>", "one change a second to the resident operator instead", positiveInteger)
     .option("--kopf-image <image>", "the image of bench/peers/kopf")
     .option("--controller-runtime-image <image>", "the image of bench/peers/controller-runtime")
     .option("--context <name>", "a context of the kubeconfig")
@@ -105,18 +109,23 @@ async function bench(options: Options, signal: AbortSignal): Promise<number> {
   const leftOut = chosen
     .filter((name) => !forms.some((form) => form.name === name))
     .map((name) => `${name}: no image is given (--${name === "kopf" ? "kopf" : "controller-runtime"}-image)`);
-  for (const line of leftOut) progress(`left out: ${line}`);
+  const common = {
+    connection,
+    cache: join(cacheDirectory(), "bench", "in-cluster"),
+    crd: buildCustomResourceDefinition(memcached),
+    progress,
+    signal,
+  };
+  const machines = [`driver: ${describeMachine()}`, ...(await describeNodes(connection))];
+  const resident = all.find(({ name }) => name === "resident");
   try {
-    const results = await runInCluster({
-      connection,
-      forms,
-      cache: join(cacheDirectory(), "bench", "in-cluster"),
-      crd: buildCustomResourceDefinition(memcached),
-      workOf: (form) => workOf(form, options),
-      progress,
-      signal,
-    });
-    const machines = [`driver: ${describeMachine()}`, ...(await describeNodes(connection))];
+    if (options.soak !== undefined && resident) {
+      const figures = soakFigures(await runSoak({ ...common, form: resident, minutes: options.soak }));
+      process.stdout.write(`${json ? formatSoakJson(figures, machines) : formatSoak(figures, machines)}\n`);
+      return 0;
+    }
+    for (const line of leftOut) progress(`left out: ${line}`);
+    const results = await runInCluster({ ...common, forms, workOf: (form) => workOf(form, options) });
     const format = json ? formatInClusterJson : formatInCluster;
     process.stdout.write(`${format({ results, leftOut, machines })}\n`);
     return 0;

@@ -45,3 +45,8 @@ export function partOf(labels: Readonly<Record<string, string>>): Part {
   const component = labels["app.kubernetes.io/component"] ?? "";
   return ["runner", "run", "runs", "peer"].includes(component) ? "operator" : "platform";
 }
+
+/** A namespace of the benchmark's own. */
+export function buildNamespace(name: string): Manifest {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+}

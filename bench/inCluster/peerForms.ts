@@ -3,7 +3,7 @@ import { CONTAINER_SECURITY, POD_SECURITY } from "../../components/manifests/pod
 import type { PolicyRule } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CONTROLLER_RUNTIME_ARGUMENTS } from "../controllerRuntime";
-import { type Form, type FormName, OPERATOR_NAMESPACE } from "./form";
+import { buildNamespace, type Form, type FormName, OPERATOR_NAMESPACE } from "./form";
 
 /** The peers' images, by the option that names each. */
 export interface PeerImages {
@@ -85,9 +85,4 @@ function peerForm(
     groups: [[buildNamespace(namespace), buildAccount(name, namespace, labels), role, binding, deployment]],
     isSlow: false,
   };
-}
-
-/** A namespace of the benchmark's own. */
-export function buildNamespace(name: string): Manifest {
-  return { apiVersion: "v1", kind: "Namespace", metadata: { name } };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Part, partOf } from "./form";
+import { CONTROLLER_NAMESPACE, OPERATOR_NAMESPACE, type Part, partOf } from "./form";
 import type { Objects } from "./objects";
 import { POD } from "./readiness";
 
@@ -28,25 +28,28 @@ interface MemoryStats {
   readonly workingSetBytes?: number;
 }
 
+type Labels = Readonly<Record<string, string>>;
+
+const NAMESPACES = [OPERATOR_NAMESPACE, CONTROLLER_NAMESPACE];
 const MEBIBYTE = 2 ** 20;
 const POLL_MS = 1_000;
 /** The kubelet looks at a container every ten to twenty seconds (cadvisor, `housekeeping_interval`). */
 const FRESH_TIMEOUT_MS = 60_000;
 
-/** The working sets of all pods in some namespaces, each measured after this call. Pods that have ended have none. */
-export async function measurePods(
-  objects: Objects,
-  namespaces: readonly string[],
-  signal: AbortSignal,
-): Promise<PodMemory[]> {
-  const running = await runningPods(objects, namespaces);
-  const first = await readStats(objects, namespaces);
+/** The working sets of all pods of a form, as the kubelet last measured each. */
+export async function readPodMemory(objects: Objects): Promise<PodMemory[]> {
+  const running = await runningPods(objects);
+  return describe(await readStats(objects), running);
+}
+
+/** The working sets of all pods of a form, each measured after this call. Pods that have ended have none. */
+export async function measurePods(objects: Objects, signal: AbortSignal): Promise<PodMemory[]> {
+  const running = await runningPods(objects);
+  const first = await readStats(objects);
   const deadline = Date.now() + FRESH_TIMEOUT_MS;
   for (;;) {
-    const now = await readStats(objects, namespaces);
-    if (isFresh(first, now, [...running.keys()]) || Date.now() > deadline) {
-      return now.map((stats) => podMemoryOf(stats, running.get(keyOf(stats)) ?? {}));
-    }
+    const now = await readStats(objects);
+    if (isFresh(first, now, [...running.keys()]) || Date.now() > deadline) return describe(now, running);
     await sleep(POLL_MS, undefined, { signal });
   }
 }
@@ -65,7 +68,7 @@ export function isFresh(
 }
 
 /** A pod's memory out of the kubelet's answer. */
-export function podMemoryOf(stats: PodStats, labels: Readonly<Record<string, string>>): PodMemory {
+export function podMemoryOf(stats: PodStats, labels: Labels): PodMemory {
   const containers = (stats.containers ?? []).map(
     ({ name, memory }) => [name, mebibytes(memory?.workingSetBytes)] as const,
   );
@@ -86,7 +89,17 @@ export function sumMiB(pods: readonly PodMemory[], part?: Part): number {
   return counted.reduce((sum, { workingSetMiB }) => sum + workingSetMiB, 0);
 }
 
-async function readStats(objects: Objects, namespaces: readonly string[]): Promise<PodStats[]> {
+function describe(stats: readonly PodStats[], running: ReadonlyMap<string, Labels>): PodMemory[] {
+  return stats.map((each) => podMemoryOf(each, running.get(keyOf(each)) ?? {}));
+}
+
+/** The part and the pod's name without what Kubernetes adds to it: "operator: memcached-runner". */
+export function titleOf({ pod, part }: PodMemory): string {
+  const name = pod.replace(/-[a-z0-9]{8,10}-[a-z0-9]{5}$/, "").replace(/-[a-z0-9]{5}$/, "");
+  return `${part}: ${name}`;
+}
+
+async function readStats(objects: Objects): Promise<PodStats[]> {
   const nodes = await objects.list({ apiVersion: "v1", kind: "Node" });
   const summaries = await Promise.all(
     nodes.map(({ metadata: { name } }) =>
@@ -95,15 +108,12 @@ async function readStats(objects: Objects, namespaces: readonly string[]): Promi
   );
   return summaries
     .flatMap(({ pods = [] }) => pods)
-    .filter(({ podRef }) => namespaces.includes(podRef.namespace));
+    .filter(({ podRef }) => NAMESPACES.includes(podRef.namespace));
 }
 
 /** The labels of the pods that run, by "namespace/name". */
-async function runningPods(
-  objects: Objects,
-  namespaces: readonly string[],
-): Promise<Map<string, Record<string, string>>> {
-  const pods = await Promise.all(namespaces.map((namespace) => objects.list(POD, namespace)));
+async function runningPods(objects: Objects): Promise<Map<string, Labels>> {
+  const pods = await Promise.all(NAMESPACES.map((namespace) => objects.list(POD, namespace)));
   const running = pods.flat().filter(({ status }) => (status as { phase?: string }).phase === "Running");
   return new Map(
     running.map(({ metadata: { name, namespace, labels = {} } }) => [`${namespace}/${name}`, labels]),

@@ -1,7 +1,7 @@
-import { alignColumns, formatFigure, type Work } from "../report";
+import { alignColumns, formatFigure, toJson, type Work } from "../report";
 import type { FormResult } from "./benchmark";
 import type { Form } from "./form";
-import { type PodMemory, sumMiB } from "./podMemory";
+import { type PodMemory, sumMiB, titleOf } from "./podMemory";
 
 /** What was run, and where. */
 export interface InClusterReport {
@@ -29,9 +29,7 @@ export function formatInCluster({ results, leftOut, machines }: InClusterReport)
 
 /** The same for programs: one line of JSON. */
 export function formatInClusterJson({ results, leftOut, machines }: InClusterReport): string {
-  const round = (_key: string, value: unknown) =>
-    typeof value === "number" ? Math.round(value * 100) / 100 : value;
-  return JSON.stringify({ runs: results, leftOut, machines }, round);
+  return toJson({ runs: results, leftOut, machines });
 }
 
 /** The work of a form, by what each of its objects costs. */
@@ -119,12 +117,6 @@ function stageTable({ name, stages, hints }: FormResult): string[] {
     hints &&
     `  the runner heard first: ${hints.watchFirst} times by its watch, ${hints.eventFirst} times by the event`;
   return [...alignColumns([[`${name}: stages`, "p50 ms", "objects"], ...rows]), ...(first ? [first] : [])];
-}
-
-/** A pod without what Kubernetes adds to its name: "argosy-bench/memcached-runner". */
-function titleOf({ pod, part }: PodMemory): string {
-  const name = pod.replace(/-[a-z0-9]{8,10}-[a-z0-9]{5}$/, "").replace(/-[a-z0-9]{5}$/, "");
-  return `${part}: ${name}`;
 }
 
 function explain(results: readonly FormResult[]): string[] {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Observer, Passage } from "../measure";
 import { type ApiCalls, callsPerChange, countApiCalls } from "./apiCalls";
-import { CONTROLLER_NAMESPACE, type Form, OPERATOR_NAMESPACE } from "./form";
+import { type Form, OPERATOR_NAMESPACE } from "./form";
 import { type Hints, hintsBetween, hintsOf } from "./hints";
 import { type LogLine, type LogSource, readLogs } from "./logs";
 import { momentsOf, processedEvents } from "./moments";
@@ -23,7 +23,6 @@ export interface Observations {
   readonly hints?: Hints;
 }
 
-const NAMESPACES = [OPERATOR_NAMESPACE, CONTROLLER_NAMESPACE];
 /** How long a sensor may lag behind the last object before its log is read as it is. */
 const LATE_EVENTS_MS = 15_000;
 const POLL_MS = 500;
@@ -60,7 +59,7 @@ export class Watcher implements Observer {
 
   /** The working set of all the form's pods, in MiB. Remembers that of each. */
   async memoryMiB(): Promise<number> {
-    const pods = await measurePods(this.objects, NAMESPACES, this.signal);
+    const pods = await measurePods(this.objects, this.signal);
     this.memory.push(pods);
     return sumMiB(pods);
   }

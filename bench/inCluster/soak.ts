@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Cluster } from "../cluster";
+import { percentile } from "../figures";
+import { Sightings } from "../sightings";
+import { inEmptyCluster } from "./emptyCluster";
+import type { Form } from "./form";
+import type { Objects } from "./objects";
+import { type PodMemory, readPodMemory } from "./podMemory";
+import { type FormOptions, withForm } from "./withForm";
+
+/** What {@link runSoak} is told. */
+export interface SoakOptions extends FormOptions {
+  readonly form: Form;
+  readonly minutes: number;
+}
+
+/** The same, on the ground that is made for it. */
+interface Soak extends SoakOptions {
+  readonly cluster: Cluster;
+  readonly objects: Objects;
+}
+
+/** The working sets of all pods at a time. */
+export interface MemorySample {
+  /** In milliseconds since the soak began. */
+  readonly time: number;
+  readonly pods: readonly PodMemory[];
+}
+
+/** What an even load over a long time has shown. */
+export interface SoakObservations {
+  /** From just before each create call to the Deployment, in milliseconds, in the order of the calls. */
+  readonly latencies: readonly number[];
+  readonly memory: readonly MemorySample[];
+  /** Calls of the driver that the API server refused or did not answer: there is no object to wait for. */
+  readonly failedCalls: number;
+}
+
+const PERIOD_MS = 1_000;
+/** How many objects live at a time: the oldest goes as one comes. */
+const ALIVE = 60;
+const SAMPLE_MS = 15_000;
+const MINUTE_MS = 60_000;
+/** How long the last objects may take. */
+const LATE_MS = 120_000;
+
+/**
+ * Installs a form, gives it an even load, and removes it: a Memcached is created a second, and the one of a minute
+ * before deleted. Every object has a new name, so that whatever is kept of objects that are gone shows as memory that
+ * grows.
+ *
+ * @throws BenchmarkError where the cluster has an installation, or an object has no Deployment two minutes after the
+ *   end; the signal's reason
+ */
+export function runSoak(options: SoakOptions): Promise<SoakObservations> {
+  return inEmptyCluster(options, (objects) =>
+    withForm(objects, options.form, options, (cluster) => soak({ ...options, objects, cluster })),
+  );
+}
+
+async function soak(options: Soak): Promise<SoakObservations> {
+  const { cluster, signal } = options;
+  const seen = new Sightings();
+  const abort = () => seen.fail(signal.reason as Error);
+  signal.addEventListener("abort", abort, { once: true });
+  const reflector = cluster.watchDeployments(seen);
+  const ended = new AbortController();
+  try {
+    await reflector.start();
+    const sampling = sampleMemory(options, AbortSignal.any([signal, ended.signal]));
+    const load = await applyLoad(options, seen);
+    ended.abort();
+    setTimeout(() => seen.fail(new Error("a Deployment is missing")), LATE_MS).unref();
+    const passages = await Promise.all(load.passages);
+    const memory = await sampling;
+    await cluster.clear();
+    const latencies = passages.filter((latency) => latency !== undefined);
+    return { latencies, memory, failedCalls: load.failedCalls() };
+  } finally {
+    ended.abort();
+    await reflector.stop();
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** The even load. A call does not wait for the one before, and one that fails does not end an hour of work. */
+async function applyLoad({ cluster, minutes, progress, signal }: Soak, seen: Sightings) {
+  let failedCalls = 0;
+  const lately: number[] = [];
+  const pass = async (name: string): Promise<number | undefined> => {
+    const sentAt = performance.now();
+    try {
+      await cluster.create(name);
+    } catch {
+      failedCalls++;
+      return undefined;
+    }
+    const latency = (await seen.of(name)) - sentAt;
+    lately.push(latency);
+    return latency;
+  };
+  const passages: Promise<number | undefined>[] = [];
+  const beginsAt = performance.now();
+  for (let index = 0; index < (minutes * MINUTE_MS) / PERIOD_MS; index++) {
+    const delay = beginsAt + index * PERIOD_MS - performance.now();
+    if (delay > 0) await sleep(delay, undefined, { signal });
+    signal.throwIfAborted();
+    const passage = pass(`soak-${index}`);
+    passage.catch(() => undefined); // awaited at the end
+    passages.push(passage);
+    if (index >= ALIVE) cluster.delete(`soak-${index - ALIVE}`).catch(() => failedCalls++);
+    if (index % 60 === 59 && lately.length > 0) {
+      progress(`minute ${(index + 1) / 60} of ${minutes}: p50 ${percentile(lately, 50).toFixed(0)} ms`);
+      lately.length = 0;
+    }
+  }
+  return { passages, failedCalls: () => failedCalls };
+}
+
+/** The working sets every fifteen seconds, until the signal aborts. A look that fails is left out. */
+async function sampleMemory({ objects }: Soak, signal: AbortSignal): Promise<MemorySample[]> {
+  const samples: MemorySample[] = [];
+  const beginsAt = performance.now();
+  while (!signal.aborted) {
+    const pods = await readPodMemory(objects).catch(() => []);
+    if (pods.length > 0) samples.push({ time: performance.now() - beginsAt, pods });
+    await sleep(SAMPLE_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return samples;
+}
