@@ -45,9 +45,7 @@ export function parseAnswer(line: string, event: HandlerEvent, id?: string): Han
   const flaw = flawOf(value);
   if (flaw !== undefined) throw invalid(`a line that ${flaw}`);
   if (id !== undefined && value["id"] !== undefined && value["id"] !== id) {
-    throw invalid(
-      `"id" is ${quote(JSON.stringify(value["id"]))}, and the request's is "${id}": it answers another request`,
-    );
+    throw invalid(`"id" is ${shown(value["id"])}, and the request's is "${id}": it answers another request`);
   }
   if ("error" in value) return errorAnswer(value);
   checkKeys(value, KNOWN_KEYS[event], "");
@@ -125,7 +123,7 @@ function checkChild(child: unknown, index: number): void {
 function checkName(name: unknown, path: string): void {
   if (typeof name !== "string" || !OBJECT_NAME.test(name)) {
     throw invalid(
-      `${path} must be a Kubernetes name, and is ${name === undefined ? "missing" : quote(JSON.stringify(name))}`,
+      `${path} must be a Kubernetes name, and is ${name === undefined ? "missing" : shown(name)}`,
     );
   }
 }
@@ -174,7 +172,16 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function quote(text: string): string {
-  return text.length > 80 ? `"${text.slice(0, 80)}…"` : `"${text}"`;
+  return `"${cut(text)}"`;
+}
+
+/** A value as JSON has it. */
+function shown(value: unknown): string {
+  return cut(JSON.stringify(value));
+}
+
+function cut(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
 function invalid(problem: string): ReconcileFailure {

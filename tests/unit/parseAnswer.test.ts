@@ -162,6 +162,7 @@ describe("parseAnswer", () => {
     ["a status that is a text", { children: [], status: "ok" }, /"status" must be an object/],
     ["a child that is a text", { children: ["x"] }, /children\[0\] must be an object/],
     ["a child without a kind", withChild({ kind: undefined }), /children\[0\]\.kind must be a string/],
+    ["a path for a name", withChild({ metadata: { name: "../x" } }), /a Kubernetes name, and is "\.\.\/x"\./],
     ["an empty apiVersion", withChild({ apiVersion: "" }), /children\[0\]\.apiVersion must be a string/],
     [
       "a child without metadata",

@@ -240,6 +240,27 @@ describe("fuzz: an operator's folder", () => {
     { cost: 40 },
   );
 
+  it("has a CRD that grows without bound by its aliases: its author is told", () => {
+    const bomb = (levels: number) =>
+      Array.from({ length: levels }, (_, level) => {
+        const below = level === 0 ? "lol" : `*a${level - 1}`;
+        return `a${level}: &a${level} [${Array(10).fill(below).join(", ")}]`;
+      }).join("\n");
+    const told = (levels: number) => {
+      writeFileSync(path.join(folder, "crd.yaml"), bomb(levels));
+      try {
+        loadOperator(folder, good);
+        return "nothing";
+      } catch (error) {
+        return String(error);
+      }
+    };
+    // Nine levels would be a thousand million texts; one is only shorthand.
+    assert.match(told(9), /without aliases/);
+    assert.match(told(1), /crd\.yaml/);
+    assert.doesNotMatch(told(1), /aliases/);
+  });
+
   const nested = fc.tuple(fc.integer({ min: 1, max: 5_000 }), fc.constantFrom("[", "{a: ", "- ", "? "));
   fuzz(
     "has a CRD of any depth: its author is told",
