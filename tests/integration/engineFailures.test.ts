@@ -55,10 +55,11 @@ describe("the engine takes a failure for what it is", function () {
 
   it("and counts the attempts since the last success", async () => {
     const object = await bench.applied("counts", answering());
+    const attempts = () => bench.operator.calls("counts").map(({ attempt }) => attempt);
+    const before = attempts().length;
     bench.operator.plan("counts", error({ retryAfterSeconds: 1 }));
     await bench.api.annotate(object, { "argosy.dev/reconcile-at": "now" });
-    const attempts = () => bench.operator.calls("counts").map(({ attempt }) => attempt);
-    await eventually(() => assert.deepEqual(attempts().slice(0, 3), [1, 1, 2]));
+    await eventually(() => assert.deepEqual(attempts().slice(before, before + 2), [1, 2]));
     bench.operator.plan("counts", answering());
     await bench.ready(object);
     await bench.reconcileAgain(object);

@@ -87,8 +87,10 @@ describe("resident runners", function () {
     await eventually(async () => {
       const entry = (await leader()).log.find(({ object }) => object === `${namespace}/first`);
       assert.ok(entry, "it is not logged");
-      const { time, durationMs, ...rest } = entry;
-      assert.ok(Date.parse(time) > 0 && (durationMs ?? -1) >= 0);
+      const { time, durationMs, handlerMs, uid, run, ...rest } = entry;
+      assert.ok(Date.parse(time) > 0 && (durationMs ?? -1) >= (handlerMs ?? 0));
+      assert.match(run ?? "", /^resident-test-first-1-[0-9a-f]{10}$/);
+      assert.equal(uid, (await operator.cluster.api.get(object("first", {}))).metadata.uid);
       assert.deepEqual(rest, {
         level: "info",
         message: "created ConfigMap first",
