@@ -9,6 +9,8 @@ export interface PlanOptions {
   readonly changes: number;
   /** How many names of objects there are; they all come into being and go several times. */
   readonly objects: number;
+  /** So many rounds at the beginning have no fault, for comparison. */
+  readonly calmRounds: number;
   /** How many changes a round has. */
   readonly changesPerRound: number;
   /** The kinds of faults: each comes once before any comes again. */
@@ -34,7 +36,7 @@ const VERBS: Readonly<Record<Exclude<Verb, "create">, number>> = {
 /** How many rounds in ten have a second fault beside the first. */
 const TWO_FAULTS = 0.3;
 
-/** Makes a plan: the same for the same options. The first round has no fault, for comparison. */
+/** Makes a plan: the same for the same options. */
 export function generatePlan(options: PlanOptions): Plan {
   const random = new Random(options.seed);
   const deck = new Deck(random, options.faults);
@@ -45,7 +47,7 @@ export function generatePlan(options: PlanOptions): Plan {
     const changes = Array.from({ length }, (_, at) => generateChange(random, made + at + 1, alive, options));
     rounds.push({
       changes,
-      faults: rounds.length === 0 ? [] : generateFaults(random, deck, length, options),
+      faults: rounds.length < options.calmRounds ? [] : generateFaults(random, deck, length, options),
     });
     made += length;
   }

@@ -35,7 +35,7 @@ async function answer({ id, event, object }) {
 /** What it does outside: an entry in a ledger, by a request where there is a server of one, else in a file. */
 async function act(entry) {
   if (!LEDGER) return appendFileSync(LEDGER_FILE, `${JSON.stringify(entry)}\n`);
-  const signal = AbortSignal.timeout(2_000);
+  const signal = AbortSignal.timeout(8_000);
   const response = await fetch(LEDGER, { method: "POST", body: JSON.stringify(entry), signal });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);
 }

@@ -49,6 +49,7 @@ export class Ledger {
             name: NAME,
             image,
             command: ["node", "-e", PROGRAM],
+            resources: { requests: { cpu: "100m" } },
             readinessProbe: { tcpSocket: { port: PORT }, periodSeconds: 1 },
           },
         ],

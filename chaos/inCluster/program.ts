@@ -22,8 +22,8 @@ const SETTINGS = {
 
 /** What differs between the operators of the two forms. */
 const DEFINITIONS: Readonly<Record<Execution, Partial<OperatorDefinition>>> = {
-  // A machine that all parts share starts a few processes in the time that a handler may take, not many.
-  resident: { concurrency: 8 },
+  // A busy machine that all parts share starts a few processes in the time that a handler may take, not many.
+  resident: { concurrency: 8, resources: { requests: { cpu: "300m" } } },
   // The resync is what mends whatever no event told of: as often as it may be.
   pod: { execution: "pod", resyncSeconds: 60 },
 };

@@ -128,6 +128,7 @@ async function playForm(form: Form): Promise<Outcome> {
     seed,
     changes: form.changes[execution],
     objects: form.objects[execution],
+    calmRounds: 1,
     changesPerRound,
     faults: faults.map(({ kind }) => kind),
     faultSeconds: FAULT_SECONDS,
