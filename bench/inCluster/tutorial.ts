@@ -25,9 +25,7 @@ const SCRIPT = readFileSync(path.join(__dirname, "tutorial.py"), "utf8");
  */
 export function tutorialForm(platform: readonly Manifest[], operator: Operator, instanceId: string): Form {
   const labels = { "app.kubernetes.io/name": NAME };
-  const argo = platform
-    .filter(({ kind }) => kind !== "Sensor" && kind !== "EventSource" && kind !== "WorkflowTemplate")
-    .map(withArgosDefaults);
+  const argo = platform.filter(isArgos(operator)).map(withArgosDefaults);
   return {
     name: "tutorial",
     groups: inGroups([
@@ -41,6 +39,14 @@ export function tutorialForm(platform: readonly Manifest[], operator: Operator, 
     cluster: { size: 0, further: [WORKFLOWS_PATH] },
     isSlow: true,
   };
+}
+
+/** Whether a manifest is what Argo itself needs: no part of an operator's, and none that Argosy adds. */
+function isArgos(operator: Operator): (manifest: Manifest) => boolean {
+  return ({ kind, metadata: { labels = {} } }) =>
+    labels["app.kubernetes.io/name"] !== operator.name &&
+    !["keeper", "engine", "viewer"].includes(labels["app.kubernetes.io/component"] ?? "") &&
+    !["Sensor", "EventSource"].includes(kind);
 }
 
 /** The Workflow controller as Argo delivers it: its requeue time of 10 s, its limits of 20 and 30 calls. */
