@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { appendFileSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { controlPlaneProcess, killControlPlane, podProcesses, signal } from "../../chaos/inCluster/processes";
+import { eventually } from "./support/eventually";
+
+/** Notes how it was started, and stays. */
+const PROGRAM =
+  'require("node:fs").appendFileSync("starts", JSON.stringify([process.cwd(), process.env.MARK, process.argv[1]]) + "\\n"); setInterval(() => {}, 1000);';
+
+describe("a process of a control plane", () => {
+  const name = `argosy-victim-${process.pid}`;
+  let folder: string;
+  let victim: ChildProcess;
+  const starts = () => readFileSync(path.join(folder, "starts"), "utf8").trim().split("\n");
+
+  beforeEach(async () => {
+    folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-victim-")));
+    appendFileSync(path.join(folder, "starts"), "");
+    victim = spawn(process.execPath, ["-e", PROGRAM, "--", "an argument"], {
+      argv0: name,
+      cwd: folder,
+      env: { MARK: "a=b" },
+      stdio: "ignore",
+    });
+    await eventually("it has started", () => starts().length === 1 && starts()[0] !== "");
+  });
+  afterEach(() => {
+    victim.kill("SIGKILL");
+    try {
+      signal(controlPlaneProcess(name), "SIGKILL");
+    } catch {
+      // It was not started again.
+    }
+    rmSync(folder, { recursive: true });
+  });
+
+  it("is found by its program's name", () => {
+    assert.equal(controlPlaneProcess(name).id, victim.pid);
+    assert.throws(
+      () => controlPlaneProcess("argosy-no-such-program"),
+      /no process of argosy-no-such-program/,
+    );
+  });
+
+  it("is killed, and started again as it was where nobody else does", async () => {
+    const start = await killControlPlane(name);
+    assert.throws(() => controlPlaneProcess(name));
+    await start();
+    await eventually("it has started again", () => starts().length === 2);
+    assert.deepEqual(JSON.parse(starts()[1] ?? ""), [folder, "a=b", "an argument"]);
+    assert.equal(starts()[1], starts()[0]);
+    assert.notEqual(controlPlaneProcess(name).id, victim.pid);
+  });
+
+  it("of a pod is told from every other", () => {
+    const metadata = { name: "web", uid: "0f0e0d0c-no-such-pod", resourceVersion: "1" };
+    assert.throws(() => podProcesses({ apiVersion: "v1", kind: "Pod", metadata }), /no process of pod web/);
+  });
+});
