@@ -91,9 +91,9 @@ export async function measure(measurement: Measurement): Promise<Figures> {
 
 /** One object that does not count: it shows that the operator works, and what it makes. */
 async function warmUp(measurement: Measurement): Promise<void> {
-  const { cluster, onChildren } = measurement;
+  const { cluster, onChildren, phaseTimeoutMs = WARM_UP_TIMEOUT_MS } = measurement;
   await cluster.create("warm-up");
-  await settle(measurement, 1, WARM_UP_TIMEOUT_MS);
+  await settle(measurement, 1, phaseTimeoutMs);
   onChildren(await describeChildren(cluster));
   await cluster.clear();
 }

@@ -125,10 +125,10 @@ async function bench(options: Options, signal: AbortSignal): Promise<number> {
       return 0;
     }
     for (const line of leftOut) progress(`left out: ${line}`);
-    const results = await runInCluster({ ...common, forms, workOf: (form) => workOf(form, options) });
+    const outcome = await runInCluster({ ...common, forms, workOf: (form) => workOf(form, options) });
     const format = json ? formatInClusterJson : formatInCluster;
-    process.stdout.write(`${format({ results, leftOut, machines })}\n`);
-    return 0;
+    process.stdout.write(`${format({ ...outcome, leftOut, machines })}\n`);
+    return outcome.failures.length === 0 ? 0 : 1;
   } catch (error) {
     if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
     throw error;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createComparison } from "../benchmark";
+import { BenchmarkError, createComparison } from "../benchmark";
 import type { Cluster } from "../cluster";
 import { untilSettled } from "../equalWork";
 import { type Figures, medianFigures } from "../figures";
@@ -30,31 +30,64 @@ const PHASE_TIMEOUT_MS = 1_800_000;
 const SLOW_REST_MS = 4_000;
 const POLL_MS = 500;
 
+interface Round {
+  readonly figures: Figures;
+  readonly observations: Observations;
+}
+
+/** What came of all forms. */
+export interface InClusterResults {
+  readonly results: readonly FormResult[];
+  /** A line for each form that could not do its work. */
+  readonly failures: readonly string[];
+}
+
 /**
- * Gives every form the same work on a cluster, one form at a time: each is installed, measured and removed again.
- * @throws BenchmarkError where the cluster has an installation, or with the form's name and why it could not do its
- *   work; the signal's reason. The cluster is cleaned up before
+ * Gives every form the same work on a cluster, one form at a time: each is installed, measured and removed again. One
+ * that cannot do its work does not take the figures of the others with it.
+ *
+ * @throws BenchmarkError where the cluster has an installation; the signal's reason, after the cluster was cleaned up;
+ *   Error where what was made cannot be removed
  */
-export function runInCluster(options: InClusterOptions): Promise<FormResult[]> {
+export function runInCluster(options: InClusterOptions): Promise<InClusterResults> {
   return inEmptyCluster(options, async (objects) => {
     const results: FormResult[] = [];
+    const failures: string[] = [];
     const compareChildren = createComparison();
     for (const form of options.forms) {
-      const work = options.workOf(form);
-      const rounds: { figures: Figures; observations: Observations }[] = [];
-      for (let round = 1; round <= work.rounds; round++) {
-        const title = work.rounds > 1 ? `round ${round} of ${work.rounds}, ${form.name}` : form.name;
-        const progress: Progress = (line) => options.progress(`${title}: ${line}`);
-        const onChildren = (children: string) => form.isBare || compareChildren(form.name, children);
-        rounds.push(await runForm(objects, form, work, { ...options, progress }, onChildren));
+      const onChildren = (children: string) => {
+        if (!form.isBare) compareChildren(form.name, children);
+      };
+      try {
+        results.push(await runRounds(objects, form, options, onChildren));
+      } catch (error) {
+        if (!(error instanceof BenchmarkError)) throw error;
+        options.progress(error.message);
+        failures.push(error.message);
       }
-      const last = rounds.at(-1);
-      if (!last) continue;
-      const figures = medianFigures(rounds.map((each) => each.figures));
-      results.push({ name: form.name, work, ...figures, ...last.observations });
     }
-    return results;
+    return { results, failures };
   });
+}
+
+async function runRounds(
+  objects: Objects,
+  form: Form,
+  options: InClusterOptions,
+  onChildren: (children: string) => void,
+): Promise<FormResult> {
+  const { name } = form;
+  const work = options.workOf(form);
+  const rounds: Round[] = [];
+  for (let round = 1; round <= work.rounds; round++) {
+    const title = work.rounds > 1 ? `round ${round} of ${work.rounds}, ${name}` : name;
+    const progress: Progress = (line) => options.progress(`${title}: ${line}`);
+    rounds.push(await runForm(objects, form, work, { ...options, progress }, onChildren));
+  }
+  const last = rounds.at(-1);
+  if (!last) throw new RangeError("no rounds");
+  const figures = medianFigures(rounds.map((each) => each.figures));
+  return { name, work, ...figures, ...last.observations };
 }
 
 async function runForm(
@@ -62,8 +95,8 @@ async function runForm(
   form: Form,
   work: Work,
   options: InClusterOptions,
-  onChildren: (children: string) => unknown,
-): Promise<{ figures: Figures; observations: Observations }> {
+  onChildren: (children: string) => void,
+): Promise<Round> {
   const { progress, signal } = options;
   return withForm(objects, form, options, async (cluster) => {
     const watcher = new Watcher(objects, form, signal);
@@ -74,7 +107,7 @@ async function runForm(
       progress,
       signal,
       observer: watcher,
-      onChildren: (children) => void onChildren(children),
+      onChildren,
       settled: form.isBare ? untilDeployed : untilSettled,
       phaseTimeoutMs: PHASE_TIMEOUT_MS,
       restMs: form.isSlow ? SLOW_REST_MS : 0,

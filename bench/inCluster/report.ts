@@ -1,11 +1,10 @@
 import { alignColumns, formatFigure, toJson, type Work } from "../report";
-import type { FormResult } from "./benchmark";
+import type { FormResult, InClusterResults } from "./benchmark";
 import type { Form } from "./form";
 import { type PodMemory, sumMiB, titleOf } from "./podMemory";
 
 /** What was run, and where. */
-export interface InClusterReport {
-  readonly results: readonly FormResult[];
+export interface InClusterReport extends InClusterResults {
   /** Forms that were left out, each with why. */
   readonly leftOut: readonly string[];
   /** The machine of the driver, and the nodes: a line each. */
@@ -13,11 +12,12 @@ export interface InClusterReport {
 }
 
 /** The figures of all forms, then of each its pods, its API calls and where its time goes. */
-export function formatInCluster({ results, leftOut, machines }: InClusterReport): string {
+export function formatInCluster({ results, failures, leftOut, machines }: InClusterReport): string {
   const parts = [
     alignColumns([HEADING, ...results.map(row)]),
     ...results.flatMap((result) => [podTable(result), stageTable(result)]),
     explain(results),
+    failures,
     leftOut.map((line) => `left out: ${line}`),
     machines,
   ];
@@ -28,8 +28,8 @@ export function formatInCluster({ results, leftOut, machines }: InClusterReport)
 }
 
 /** The same for programs: one line of JSON. */
-export function formatInClusterJson({ results, leftOut, machines }: InClusterReport): string {
-  return toJson({ runs: results, leftOut, machines });
+export function formatInClusterJson({ results, failures, leftOut, machines }: InClusterReport): string {
+  return toJson({ runs: results, failures, leftOut, machines });
 }
 
 /** The work of a form, by what each of its objects costs. */

@@ -219,6 +219,7 @@ describe("benchmark in a cluster: report", () => {
   };
   const report = {
     results: [result],
+    failures: ["pod could not do its work: no pod"],
     leftOut: ["kopf: no image is given"],
     machines: ["node node1: 2 processors"],
   };
@@ -244,6 +245,7 @@ describe("benchmark in a cluster: report", () => {
       /argosy-bench\/runner +7\.00$/,
       /create call -> answered +3\.21 +20$/,
       /4 times by its watch, 16 times by the event/,
+      /^pod could not do its work: no pod$/,
       /^left out: kopf/,
       /^node node1/,
     ]) {
@@ -257,6 +259,7 @@ describe("benchmark in a cluster: report", () => {
   it("prints the same as one line of JSON, its numbers rounded", () => {
     const json = JSON.parse(formatInClusterJson(report));
     assert.equal(json.runs[0].p50Ms, 12.35);
+    assert.deepEqual(json.failures, report.failures);
     assert.deepEqual(json.leftOut, report.leftOut);
     assert.deepEqual(json.machines, report.machines);
   });
