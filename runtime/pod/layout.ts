@@ -74,3 +74,6 @@ export const RUN_PARAMETERS = {
 
 /** Where a run writes the handler's answer, as JSON, where it only tried it: an output of the run's template. */
 export const ANSWER_FILE = "/tmp/answer.json";
+
+/** Where a container says why it ends: the default of `terminationMessagePath`. The kubelet makes the file. */
+export const TERMINATION_LOG = "/dev/termination-log";

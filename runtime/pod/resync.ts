@@ -1,4 +1,5 @@
 import { KubernetesClient } from "../kubernetes/client";
+import { leaveWord } from "./lastWord";
 import type { Pod } from "./pod";
 import { resyncOnce } from "./resyncOnce";
 
@@ -20,10 +21,9 @@ export async function resync(pod: Pod): Promise<number> {
       onError: (object, error) => log("error", error.message, { object }),
     });
     const { submitted, running, left, failed } = result;
-    log(
-      failed > 0 ? "error" : "info",
-      `${submitted} runs submitted, ${running} objects had one, ${left} are left for the next resync, ${failed} failed`,
-    );
+    const message = `${submitted} runs submitted, ${running} objects had one, ${left} are left for the next resync, ${failed} failed`;
+    log(failed > 0 ? "error" : "info", message);
+    leaveWord(pod.settings, message);
     return failed > 0 ? 1 : 0;
   } finally {
     client.close();

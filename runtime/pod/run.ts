@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { KubernetesClient } from "../kubernetes/client";
+import { leaveWord } from "./lastWord";
 import { ANSWER_FILE } from "./layout";
 import { logReport } from "./logLine";
 import { PipeTransport } from "./pipeTransport";
@@ -37,6 +38,7 @@ export async function run(pod: Pod): Promise<number> {
       process.stdout.write(`${answer}\n`);
     }
     log(exitCode === 0 ? "info" : "error", message);
+    leaveWord(settings, message);
     return exitCode;
   } finally {
     client.close();
