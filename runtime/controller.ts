@@ -45,7 +45,7 @@ export interface ControllerOptions {
   /** Whether a change that the watch tells of begins a run; otherwise a hint has to. @default true */
   readonly heedsOwnWatch?: boolean;
   /** Called when the watch tells of an object that is new or has changed, and when it tells that one is gone. */
-  readonly onChange?: (name: ObjectName) => void;
+  readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;
   /** Names the Workflow that will tell of a run, before its status is written. @default none ever does */
   readonly runName?: (report: ReconcileReport) => string | undefined;
@@ -187,6 +187,12 @@ export class Controller {
     const key = keyOf(name);
     const report = this.requests.ask(key);
     this.watch?.invalidate(name);
+  /** Whether our own watch has told of that version of the object, and so has begun whatever run it needs. */
+  knows(name: ObjectName, resourceVersion: string | undefined): boolean {
+    if (resourceVersion === undefined || this.options.heedsOwnWatch === false) return false;
+    return this.watch?.hasTold(name, resourceVersion) ?? false;
+  }
+
     this.queue.add(key, "change");
     return report;
   }
@@ -257,10 +263,10 @@ export class Controller {
       client,
       resource,
       namespaces: operator.namespaces,
-      onTrigger: (name, priority) => {
+      onTrigger: (name, priority, resourceVersion) => {
         if (priority === "change" && this.options.heedsOwnWatch === false) return;
         this.queue.add(keyOf(name), priority);
-        if (priority === "change") this.options.onChange?.(name);
+        if (priority === "change") this.options.onChange?.(name, resourceVersion);
       },
       onGone: (name) => {
         this.queue.forget(keyOf(name));

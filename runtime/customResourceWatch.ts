@@ -15,7 +15,7 @@ export interface CustomResourceWatchOptions {
   readonly resource: Resource;
   readonly namespaces: "all" | readonly string[];
   /** An object is to be reconciled: it is new, has a new generation, is being deleted, or was asked for. */
-  readonly onTrigger: (name: ObjectName, priority: Priority) => void;
+  readonly onTrigger: (name: ObjectName, priority: Priority, resourceVersion: string) => void;
   readonly onGone: (name: ObjectName) => void;
   readonly onInterruption: (error: Error) => void;
 }
@@ -23,6 +23,8 @@ export interface CustomResourceWatchOptions {
 /** What is remembered of an object. */
 interface Seen extends ObjectName {
   readonly uid: string;
+  /** The version that the watch told of last. */
+  readonly told: string;
   /** What must differ for a reconcile: never the status, so that our own writes trigger nothing. */
   readonly trigger: string;
   /** The newest that is known of it, as JSON; undefined where that is known to be too old. */
@@ -76,6 +78,12 @@ export class CustomResourceWatch {
     if (seen) seen.newest = undefined;
   }
 
+  /** Whether the watch has told of that version of the object, or of a later one. */
+  hasTold(name: ObjectName, resourceVersion: string): boolean {
+    const told = this.seen.get(keyOf(name))?.told;
+    return told !== undefined && !isNewer(resourceVersion, told);
+  }
+
   /** Every object known now. */
   names(): ObjectName[] {
     return [...this.seen.values()].map(({ namespace, name }) => ({ namespace, name }));
@@ -112,11 +120,13 @@ export class CustomResourceWatch {
       namespace,
       name,
       uid,
+      told: object.metadata.resourceVersion,
       trigger,
       newest: newer(same ? before.newest : undefined, object),
     });
     if (same && before.trigger === trigger) return;
-    this.options.onTrigger({ namespace, name }, !before && isSettled(object) ? "routine" : "change");
+    const priority = !before && isSettled(object) ? "routine" : "change";
+    this.options.onTrigger({ namespace, name }, priority, object.metadata.resourceVersion);
   }
 
   private remove({ namespace, name }: ObjectName): void {

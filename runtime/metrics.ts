@@ -109,7 +109,7 @@ export class Metrics {
   );
   private readonly unannounced = this.counter(
     "unannounced_changes_total",
-    "Changes of custom resources that the watch saw and no event told of within 30 seconds: where it grows, events are lost",
+    "Changes of custom resources that the watch saw and no event told of, though later ones were told of or none came for 30 seconds: where it grows, events are lost",
   );
   private readonly droppedEvents = this.counter(
     "events_dropped_total",

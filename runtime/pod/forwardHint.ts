@@ -1,5 +1,5 @@
 import { Agent, request } from "node:http";
-import type { ObjectName } from "../kubernetes/objects";
+import type { Hint } from "./hint";
 import { FORWARDED_HEADER, HINT_PATH } from "./hintServer";
 
 /** Who passes a hint on, and to where. */
@@ -21,9 +21,9 @@ const AGENT = new Agent({ keepAlive: false, maxSockets: 64 });
  * Passes a hint on to the leader.
  * @returns whether the leader has taken it; never throws
  */
-export function forwardHint(name: ObjectName, { address, port, from }: HintTarget): Promise<boolean> {
+export function forwardHint(hint: Hint, { address, port, from }: HintTarget): Promise<boolean> {
   return new Promise((resolve) => {
-    const body = JSON.stringify(name);
+    const body = JSON.stringify(hint);
     const outgoing = request(
       {
         agent: AGENT,

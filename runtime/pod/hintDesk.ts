@@ -1,15 +1,15 @@
 import type { Controller } from "../controller";
-import type { ObjectName } from "../kubernetes/objects";
 import type { HintResult } from "../metrics";
 import type { Announcements } from "./announcements";
+import type { Hint } from "./hint";
 import { addressIn } from "./identity";
 
 /** What a {@link HintDesk} works with. */
 export interface HintDeskOptions {
-  readonly controller: Pick<Controller, "isLeading" | "leader" | "hint">;
+  readonly controller: Pick<Controller, "isLeading" | "leader" | "hint" | "knows">;
   readonly announcements: Pick<Announcements, "hinted">;
   /** Passes a hint on to the leader at this address. @returns whether it was taken */
-  readonly forward: (name: ObjectName, address: string) => Promise<boolean>;
+  readonly forward: (hint: Hint, address: string) => Promise<boolean>;
 }
 
 /** Decides what becomes of a hint: the leader takes it, a standby passes it on, once. */
@@ -17,14 +17,16 @@ export class HintDesk {
   constructor(private readonly options: HintDeskOptions) {}
 
   /** @param forwarded whether another replica has passed it on to us */
-  async take(name: ObjectName, forwarded: boolean): Promise<HintResult> {
+  async take(hint: Hint, forwarded: boolean): Promise<HintResult> {
     const { controller, announcements, forward } = this.options;
     if (controller.isLeading) {
-      if (announcements.hinted(name)) return "known";
-      return controller.hint(name) ? "queued" : "full";
+      const isAwaited = announcements.hinted(hint, hint.resourceVersion);
+      // A hint that comes late, as all do in a storm, is not worth another look at the object.
+      if (isAwaited || controller.knows(hint, hint.resourceVersion)) return "known";
+      return controller.hint(hint) ? "queued" : "full";
     }
     // Two replicas that each take the other for the leader would send it to and fro.
     const address = forwarded || controller.leader === undefined ? undefined : addressIn(controller.leader);
-    return address !== undefined && (await forward(name, address)) ? "forwarded" : "leaderless";
+    return address !== undefined && (await forward(hint, address)) ? "forwarded" : "leaderless";
   }
 }

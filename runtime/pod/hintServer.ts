@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Operator } from "../definition/definition";
 import { type HttpListener, type ListenAddress, listen } from "../http/listen";
-import type { ObjectName } from "../kubernetes/objects";
 import type { HintResult } from "../metrics";
-import { HintError, parseHint } from "./hint";
+import { type Hint, HintError, parseHint } from "./hint";
 
 /** What a hint server does with what it gets. */
 export interface HintServerOptions extends ListenAddress {
@@ -12,7 +11,7 @@ export interface HintServerOptions extends ListenAddress {
    * Takes a hint.
    * @param forwarded whether another replica has passed it on: it must not be passed on again
    */
-  readonly take: (name: ObjectName, forwarded: boolean) => HintResult | Promise<HintResult>;
+  readonly take: (hint: Hint, forwarded: boolean) => HintResult | Promise<HintResult>;
   /** Told of each request that was answered, but for those to another path or with another method. */
   readonly onResult: (result: HintResult) => void;
 }

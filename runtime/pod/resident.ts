@@ -44,7 +44,9 @@ export async function resident(pod: Pod): Promise<number> {
   const announcements = new Announcements({
     withinMs: settings.announcedWithinMs,
     // A standby gets no hints: of what changed before its term, it knows nothing.
-    onMissing: (changes) => controller.isLeading && controller.metrics.changesUnannounced(changes),
+    // A trigger for each namespace that is listed, one for them all otherwise.
+    ...(operator.namespaces !== "all" && { pathOf: ({ namespace }) => namespace ?? "" }),
+    onMissing: (objects) => controller.isLeading && controller.metrics.changesUnannounced(objects),
   });
   const controller = new Controller({
     operator,
@@ -56,7 +58,7 @@ export async function resident(pod: Pod): Promise<number> {
     leaseSeconds: settings.leaseSeconds,
     awaitKinds: true,
     ...(settings.heedsOwnWatch !== undefined && { heedsOwnWatch: settings.heedsOwnWatch }),
-    onChange: (name) => controller.isLeading && announcements.changed(name),
+    onChange: (name, version) => controller.isLeading && announcements.changed(name, version),
     onGone: (name) => announcements.gone(name),
     runName: (report) => recorder.nameOf(report),
     onReport: (report) => logReport(log, report, recorder.record(report)),

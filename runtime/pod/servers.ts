@@ -29,12 +29,12 @@ export async function startServers(
   const desk = new HintDesk({
     controller,
     announcements,
-    forward: (name, address) => forwardHint(name, { address, port, from: environment.pod }),
+    forward: (hint, address) => forwardHint(hint, { address, port, from: environment.pod }),
   });
   const hints = await startHintServer({
     ...addressOf(settings, "hints"),
     operator,
-    take: (name, forwarded) => desk.take(name, forwarded),
+    take: (hint, forwarded) => desk.take(hint, forwarded),
     onResult: (result) => metrics.hinted(result),
   });
   // Second, so that whoever hears that we are ready can send hints.

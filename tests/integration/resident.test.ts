@@ -123,6 +123,19 @@ describe("resident runners", function () {
     assert.equal(await standby.metric("argosy_hints_total", 'result="forwarded"'), 1);
   });
 
+  it("look at a version no second time that the watch has told of, however late its hint comes", async () => {
+    const [leading] = await roles();
+    await applyReady("late");
+    assert.equal(await leading.hint({ namespace, name: "late" }), 204);
+    const { resourceVersion } = (await ready("late")).metadata;
+    const known = () => leading.metric("argosy_hints_total", 'result="known"');
+    const before = await known();
+    await eventually(async () => {
+      assert.equal(await leading.hint({ namespace, name: "late", resourceVersion }), 204);
+      assert.ok((await known()) > before, "not known");
+    });
+  });
+
   it("make nothing of a hint for what is not there", async () => {
     const [leading, standby] = await roles();
     const logged = leading.log.length;

@@ -166,6 +166,10 @@ describe("buildSensor", () => {
             payload: [
               { src: { dependencyName, dataKey: "body.metadata.namespace", value: "" }, dest: "namespace" },
               { src: { dependencyName, dataKey: "body.metadata.name" }, dest: "name" },
+              {
+                src: { dependencyName, dataKey: "body.metadata.resourceVersion", value: "" },
+                dest: "resourceVersion",
+              },
             ],
           },
         },

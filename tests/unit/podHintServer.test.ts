@@ -31,6 +31,14 @@ describe("parseHint", () => {
     assert.deepEqual(parse(hint), { namespace: "shop", name: "one.two-3" });
   });
 
+  it("gives the version that the event is about, where it is one", () => {
+    const hint = { namespace: "shop", name: "one" };
+    assert.deepEqual(parse({ ...hint, resourceVersion: "4711" }), { ...hint, resourceVersion: "4711" });
+    for (const resourceVersion of ["", "0", "-1", "1e3", 7, "9".repeat(21), null]) {
+      assert.deepEqual(parse({ ...hint, resourceVersion }), hint, JSON.stringify(resourceVersion));
+    }
+  });
+
   it("gives no namespace where the kind has none", () => {
     for (const hint of [{ name: "north" }, { name: "north", namespace: "" }]) {
       assert.deepEqual(parse(hint, zones), { name: "north" });
@@ -209,7 +217,8 @@ describe("a hint passed on", () => {
 
   const target = () => ({ address: "127.0.0.1", port: leader?.port ?? 1, from: "standby-0" });
 
-  it("comes to the leader with both names and who passed it on", async () => {
+  it("comes to the leader as it is, with who passed it on", async () => {
+    const hint = { ...one, resourceVersion: "7" };
     const taken: unknown[] = [];
     leader = await startHintServer({
       host: "127.0.0.1",
@@ -221,8 +230,8 @@ describe("a hint passed on", () => {
       },
       onResult: () => {},
     });
-    assert.equal(await forwardHint(one, target()), true);
-    assert.deepEqual(taken, [one, true]);
+    assert.equal(await forwardHint(hint, target()), true);
+    assert.deepEqual(taken, [hint, true]);
   });
 
   it("has failed where the leader refuses it", async () => {
@@ -259,6 +268,7 @@ describe("HintDesk", () => {
   function desk(state: {
     leading?: boolean;
     leader?: string;
+    awaited?: boolean;
     known?: boolean;
     full?: boolean;
     refused?: boolean;
@@ -271,8 +281,9 @@ describe("HintDesk", () => {
           hinted.push(name);
           return !state.full;
         },
+        knows: (_, resourceVersion) => resourceVersion !== undefined && (state.known ?? false),
       },
-      announcements: { hinted: () => state.known ?? false },
+      announcements: { hinted: () => state.awaited ?? false },
       forward: async (_, address) => {
         forwarded.push(address);
         return !state.refused;
@@ -287,8 +298,15 @@ describe("HintDesk", () => {
   });
 
   it("of the leader does nothing more for what the watch has told of", async () => {
-    assert.equal(await desk({ leading: true, known: true }).take(one, false), "known");
+    assert.equal(await desk({ leading: true, awaited: true }).take(one, false), "known");
     assert.deepEqual(hinted, []);
+  });
+
+  it("of the leader does nothing more for a version that the watch has told of, however late its hint", async () => {
+    const late = { ...one, resourceVersion: "7" };
+    assert.equal(await desk({ leading: true, known: true }).take(late, false), "known");
+    assert.deepEqual(hinted, []);
+    assert.equal(await desk({ leading: true, known: true }).take(one, false), "queued");
   });
 
   it("of the leader says that too many wait", async () => {

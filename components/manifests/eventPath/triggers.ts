@@ -40,7 +40,7 @@ export function triggerOf(event: OperatorEvent, platform: Platform) {
   };
 }
 
-/** POST {"namespace","name"}: both texts, the namespace "" for an object without one. */
+/** POST {"namespace","name","resourceVersion"}: texts, the namespace "" for an object without one. */
 function hintTrigger(event: OperatorEvent, { namespace }: Platform) {
   return {
     url: `http://${event.operator.name}-runner.${namespace}.svc:${RUNNER_PORTS.hints}/events`,
@@ -49,6 +49,7 @@ function hintTrigger(event: OperatorEvent, { namespace }: Platform) {
     payload: [
       { src: source(event, "namespace", ""), dest: "namespace" },
       { src: source(event, "name"), dest: "name" },
+      { src: source(event, "resourceVersion", ""), dest: "resourceVersion" },
     ],
   };
 }
@@ -102,7 +103,11 @@ function workflowOf(
 }
 
 /** A field of the object's metadata, as text. Where it is missing: `value`, or the trigger fails. */
-function source(event: OperatorEvent, field: "namespace" | "name" | "uid", value?: string) {
+function source(
+  event: OperatorEvent,
+  field: "namespace" | "name" | "uid" | "resourceVersion",
+  value?: string,
+) {
   return {
     dependencyName: dependencyOf(event),
     dataKey: `body.metadata.${field}`,

@@ -14,8 +14,8 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { engineFiles } from "../../../components/engineBundle";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
-import type { ObjectName } from "../../../runtime/kubernetes/objects";
 import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
+import type { Hint } from "../../../runtime/pod/hint";
 import { type POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../../runtime/pod/layout";
 import type { LogFields } from "../../../runtime/pod/logLine";
 import { type PodSettings, pathOf, SETTINGS_VARIABLE } from "../../../runtime/pod/podSettings";
@@ -152,9 +152,9 @@ export class ResidentPod {
   }
 
   /** Sends a hint as a Sensor does. @returns the code of the answer */
-  async hint(name: ObjectName): Promise<number> {
+  async hint(hint: Hint): Promise<number> {
     const url = `http://${this.options.host}:${this.options.ports.hints}/events`;
-    return (await fetch(url, { method: "POST", body: JSON.stringify(name) })).status;
+    return (await fetch(url, { method: "POST", body: JSON.stringify(hint) })).status;
   }
 
   /** What a kubelet asks. @returns the code of the answer */
