@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { leadingPod } from "../leader";
 import type { Administrator } from "./administrator";
@@ -7,6 +8,8 @@ import { type Execution, operatorOf } from "./program";
 export const NAMESPACE = "argosy";
 export const CONTROLLER_NAMESPACE = "argosy-system";
 const EVENT_PATH = "argosy";
+const COMES_WITHIN_MS = 30_000;
+const POLL_MS = 250;
 
 /** Pods of what `pulumi up` made, as they are at a time. */
 export type Pods = () => Promise<readonly KubernetesObject[]>;
@@ -53,13 +56,26 @@ export function partsOf(administrator: Administrator, execution: Execution): Par
     runners,
     leader: runnersThat(true),
     standby: runnersThat(false),
-    runs: labelled(NAMESPACE, operator, "run"),
+    runs: soon(labelled(NAMESPACE, operator, "run")),
   };
 }
 
 /** Those that several parts have together. */
 export function together(...parts: readonly Pods[]): Pods {
   return async () => (await Promise.all(parts.map((pods) => pods()))).flat();
+}
+
+/** Pods that come and go: those that are there next. */
+function soon(pods: Pods): Pods {
+  return async () => {
+    for (const deadline = Date.now() + COMES_WITHIN_MS; ; await pause(POLL_MS)) {
+      try {
+        return await pods();
+      } catch (error) {
+        if (Date.now() > deadline) throw error;
+      }
+    }
+  };
 }
 
 function some(pods: readonly KubernetesObject[], what: string): readonly KubernetesObject[] {
