@@ -1,38 +1,22 @@
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { BenchmarkError } from "../bench/benchmark";
-import { argosyForms } from "../bench/inCluster/argosyForms";
-import { barePodForm } from "../bench/inCluster/barePod";
 import { runInCluster } from "../bench/inCluster/benchmark";
-import {
-  CONTROLLER_NAMESPACE,
-  type Form,
-  type FormName,
-  formNames,
-  OPERATOR_NAMESPACE,
-} from "../bench/inCluster/form";
+import { type Form, type FormName, formNames } from "../bench/inCluster/form";
 import { describeNodes } from "../bench/inCluster/nodes";
-import { type PeerImages, peerForms } from "../bench/inCluster/peerForms";
+import type { PeerImages } from "../bench/inCluster/peerForms";
 import { formatInCluster, formatInClusterJson, type InClusterWork, workOf } from "../bench/inCluster/report";
 import { runSoak } from "../bench/inCluster/soak";
 import { formatSoak, formatSoakJson, soakFigures } from "../bench/inCluster/soakReport";
-import { tutorialForm } from "../bench/inCluster/tutorial";
+import type { FormOptions } from "../bench/inCluster/withForm";
 import { describeMachine } from "../bench/report";
-import { operatorsArgs, platformArgs } from "../components/configuration/args";
-import { readConfiguration } from "../components/configuration/readConfiguration";
 import { connectionFromKubeconfig } from "../components/kubeconfig";
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
-import { Operators } from "../components/operators";
-import type { Operator } from "../runtime/definition/definition";
-import type { Manifest } from "../runtime/kubernetes/objects";
+import { allForms } from "./benchForms";
 import { memcachedOperator, positiveInteger, progress } from "./benchWork";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { cacheDirectory } from "./controlPlane/cache";
-import { manifestsOf } from "./render/manifests";
-import { runProgram } from "./render/runProgram";
-import { readStackConfiguration } from "./render/stackConfiguration";
-import { PROJECT_FOLDER } from "./tools";
 
 interface Options extends InClusterWork {
   readonly forms: readonly FormName[];
@@ -95,21 +79,9 @@ export function main(args: readonly string[]): Promise<void> {
 }
 
 async function bench(options: Options, signal: AbortSignal): Promise<number> {
-  const { json, forms: chosen, context, kubeconfig, runners } = options;
-  const connection = await connectionFromKubeconfig(kubeconfig, context);
+  const connection = await connectionFromKubeconfig(options.kubeconfig, options.context);
   const memcached = memcachedOperator();
-  const images: PeerImages = {
-    ...(options.kopfImage !== undefined && { kopf: options.kopfImage }),
-    ...(options.controllerRuntimeImage !== undefined && {
-      controllerRuntime: options.controllerRuntimeImage,
-    }),
-  };
-  const all = await allForms(memcached, images, runners);
-  const forms = chosen.flatMap((name) => all.filter((form) => form.name === name));
-  const leftOut = chosen
-    .filter((name) => !forms.some((form) => form.name === name))
-    .map((name) => `${name}: no image is given (--${name === "kopf" ? "kopf" : "controller-runtime"}-image)`);
-  const common = {
+  const ground: FormOptions = {
     connection,
     cache: join(cacheDirectory(), "bench", "in-cluster"),
     crd: buildCustomResourceDefinition(memcached),
@@ -117,60 +89,54 @@ async function bench(options: Options, signal: AbortSignal): Promise<number> {
     signal,
   };
   const machines = [`driver: ${describeMachine()}`, ...(await describeNodes(connection))];
-  const resident = all.find(({ name }) => name === "resident");
+  const forms = await allForms(memcached, imagesOf(options), options.runners);
   try {
-    if (options.soak !== undefined && resident) {
-      const figures = soakFigures(await runSoak({ ...common, form: resident, minutes: options.soak }));
-      process.stdout.write(`${json ? formatSoakJson(figures, machines) : formatSoak(figures, machines)}\n`);
-      return 0;
-    }
-    for (const line of leftOut) progress(`left out: ${line}`);
-    const outcome = await runInCluster({ ...common, forms, workOf: (form) => workOf(form, options) });
-    const format = json ? formatInClusterJson : formatInCluster;
-    process.stdout.write(`${format({ ...outcome, leftOut, machines })}\n`);
-    return outcome.failures.length === 0 ? 0 : 1;
+    return options.soak === undefined
+      ? await compare(forms, options, ground, machines)
+      : await soak(forms, options.soak, options, ground, machines);
   } catch (error) {
     if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
     throw error;
   }
 }
 
-async function allForms(memcached: Operator, images: PeerImages, runners: number): Promise<Form[]> {
-  const { manifests: resident, instanceId } = await rendered(
-    { ...memcached, execution: "resident" },
-    runners,
-  );
-  const { manifests: pod } = await rendered({ ...memcached, execution: "pod" }, runners);
-  return [
-    tutorialForm(resident, memcached, instanceId),
-    ...argosyForms({ resident, pod }),
-    ...peerForms(images),
-    barePodForm(),
-  ];
+async function compare(
+  all: readonly Form[],
+  options: Options,
+  ground: FormOptions,
+  machines: readonly string[],
+): Promise<number> {
+  const forms = options.forms.flatMap((name) => all.filter((form) => form.name === name));
+  const leftOut = options.forms
+    .filter((name) => !forms.some((form) => form.name === name))
+    .map((name) => `${name}: no image is given (--${name === "kopf" ? "kopf" : "controller-runtime"}-image)`);
+  for (const line of leftOut) progress(`left out: ${line}`);
+  const outcome = await runInCluster({ ...ground, forms, workOf: (form) => workOf(form, options) });
+  const format = options.json ? formatInClusterJson : formatInCluster;
+  process.stdout.write(`${format({ ...outcome, leftOut, machines })}\n`);
+  return outcome.failures.length === 0 ? 0 : 1;
 }
 
-/** What `pulumi up` makes of one operator in the dev stack, in the benchmark's namespaces, without its CRD. */
-async function rendered(
-  operator: Operator,
-  runners: number,
-): Promise<{ manifests: Manifest[]; instanceId: string }> {
-  const { project, stack, values } = readStackConfiguration(PROJECT_FOLDER, "dev");
-  const own = {
-    [`${project}:namespace`]: OPERATOR_NAMESPACE,
-    [`${project}:controllerNamespace`]: CONTROLLER_NAMESPACE,
-    [`${project}:runnerReplicas`]: String(runners),
+async function soak(
+  forms: readonly Form[],
+  minutes: number,
+  { json }: Options,
+  ground: FormOptions,
+  machines: readonly string[],
+): Promise<number> {
+  const form = forms.find(({ name }) => name === "resident");
+  if (!form) throw new RangeError("there is no resident form");
+  const figures = soakFigures(await runSoak({ ...ground, form, minutes }));
+  const format = json ? formatSoakJson : formatSoak;
+  process.stdout.write(`${format(figures, machines)}\n`);
+  return 0;
+}
+
+function imagesOf({ kopfImage, controllerRuntimeImage }: Options): PeerImages {
+  return {
+    ...(kopfImage !== undefined && { kopf: kopfImage }),
+    ...(controllerRuntimeImage !== undefined && { controllerRuntime: controllerRuntimeImage }),
   };
-  const settings = readConfiguration(project, { ...values, ...own });
-  const program = () =>
-    new Operators("argosy", {
-      ...operatorsArgs(settings),
-      definitions: [operator],
-      platform: platformArgs(settings),
-    });
-  const { resources } = await runProgram(program, { project, stack, values: {} });
-  const { plural, group } = operator.customResource;
-  const manifests = manifestsOf(resources).filter(({ metadata }) => metadata.name !== `${plural}.${group}`);
-  return { manifests, instanceId: settings.instanceId };
 }
 
 function formNameList(text: string): FormName[] {

@@ -47,7 +47,8 @@ export class Installation {
 
   /**
    * Removes all that was applied, whatever has happened: custom resources while their operator lives, what Argo
-   * finalizes while its controller lives. What does not go by itself is helped.
+   * finalizes while its controller lives. What does not go by itself is helped; what fails keeps nothing else from going.
+   * @throws Error the first that a step has met
    */
   async remove(): Promise<void> {
     const manifests = [...this.applied].reverse();
@@ -55,11 +56,20 @@ export class Installation {
     const definitions = ofKind("CustomResourceDefinition");
     const isArgos = ({ metadata: { name } }: Manifest) => name.endsWith(".argoproj.io");
 
-    await this.deleteAll(definitions.filter((definition) => !isArgos(definition)));
-    for (const { metadata } of ofKind("Namespace")) await this.endWorkflows(metadata.name);
-    for (const kinds of FINALIZED) await this.deleteAll(kinds.flatMap(ofKind));
     const rest = manifests.filter(({ metadata }) => metadata.namespace === undefined);
-    await this.deleteAll(rest, NAMESPACE_TIMEOUT_MS);
+    const steps = [
+      () => this.deleteAll(definitions.filter((definition) => !isArgos(definition))),
+      ...ofKind("Namespace").map(
+        ({ metadata }) =>
+          () =>
+            this.endWorkflows(metadata.name),
+      ),
+      ...FINALIZED.map((kinds) => () => this.deleteAll(kinds.flatMap(ofKind))),
+      () => this.deleteAll(rest, NAMESPACE_TIMEOUT_MS),
+    ];
+    const errors: unknown[] = [];
+    for (const step of steps) await step().catch((error: unknown) => errors.push(error));
+    if (errors.length > 0) throw errors[0];
     this.applied.length = 0;
   }
 

@@ -1,6 +1,7 @@
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { discover, UnknownKindError } from "../../runtime/kubernetes/discovery";
+import { isApiError } from "../../runtime/kubernetes/errors";
 import { isNamespaced, pluralOf } from "../../runtime/kubernetes/kinds";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
@@ -47,7 +48,13 @@ export class Objects {
     const resource = await this.known({ apiVersion, kind });
     const found: KubernetesObject[] = [];
     const selection = { ...(namespace && { namespace }), ...(labelSelector && { labelSelector }) };
-    if (resource) await this.client.list(resource, selection, (page) => void found.push(...page));
+    if (!resource) return found;
+    try {
+      await this.client.list(resource, selection, (page) => void found.push(...page));
+    } catch (error) {
+      // Known from before, and its definition has gone since.
+      if (!isApiError(error, 404)) throw error;
+    }
     return found;
   }
 

@@ -4,8 +4,9 @@ import { percentile } from "../figures";
 import { Sightings } from "../sightings";
 import { inEmptyCluster } from "./emptyCluster";
 import type { Form } from "./form";
+import { readPodMemory } from "./measurePods";
 import type { Objects } from "./objects";
-import { type PodMemory, readPodMemory } from "./podMemory";
+import type { PodMemory } from "./podMemory";
 import { type FormOptions, withForm } from "./withForm";
 
 /** What {@link runSoak} is told. */

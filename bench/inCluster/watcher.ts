@@ -4,9 +4,10 @@ import { type ApiCalls, callsPerChange, countApiCalls } from "./apiCalls";
 import { type Form, OPERATOR_NAMESPACE } from "./form";
 import { type Hints, hintsBetween, hintsOf } from "./hints";
 import { type LogLine, type LogSource, readLogs } from "./logs";
+import { measurePods } from "./measurePods";
 import { momentsOf, processedEvents } from "./moments";
 import type { Objects } from "./objects";
-import { measurePods, type PodMemory, sumMiB } from "./podMemory";
+import { type PodMemory, sumMiB } from "./podMemory";
 import { type Moments, type StageFigure, stageFigures } from "./stages";
 
 /** What is told of a form beside its figures. */

@@ -3,9 +3,10 @@ import { apiCallsOf, buildFlowSchemas, callsPerChange } from "../../bench/inClus
 import type { FormResult } from "../../bench/inCluster/benchmark";
 import { hintsBetween, parseHints } from "../../bench/inCluster/hints";
 import { parseLog, parseTime } from "../../bench/inCluster/logs";
+import { isFresh } from "../../bench/inCluster/measurePods";
 import { parseMetrics } from "../../bench/inCluster/metrics";
 import { momentsOf, processedEvents } from "../../bench/inCluster/moments";
-import { isFresh, type PodMemory, podMemoryOf, sumMiB, titleOf } from "../../bench/inCluster/podMemory";
+import { type PodMemory, podMemoryOf, sumMiB, titleOf } from "../../bench/inCluster/podMemory";
 import { formatInCluster, formatInClusterJson, workOf } from "../../bench/inCluster/report";
 import { endTenths, slopePerHour } from "../../bench/inCluster/slope";
 import { formatSoak, formatSoakJson, soakFigures } from "../../bench/inCluster/soakReport";

@@ -1,0 +1,56 @@
+import { argosyForms } from "../bench/inCluster/argosyForms";
+import { barePodForm } from "../bench/inCluster/barePod";
+import { CONTROLLER_NAMESPACE, type Form, OPERATOR_NAMESPACE } from "../bench/inCluster/form";
+import { type PeerImages, peerForms } from "../bench/inCluster/peerForms";
+import { tutorialForm } from "../bench/inCluster/tutorial";
+import { operatorsArgs, platformArgs } from "../components/configuration/args";
+import { readConfiguration } from "../components/configuration/readConfiguration";
+import { Operators } from "../components/operators";
+import type { Operator } from "../runtime/definition/definition";
+import type { Manifest } from "../runtime/kubernetes/objects";
+import { manifestsOf } from "./render/manifests";
+import { runProgram } from "./render/runProgram";
+import { readStackConfiguration } from "./render/stackConfiguration";
+import { PROJECT_FOLDER } from "./tools";
+
+/**
+ * Every form that can be measured on a cluster. The peers' need their images.
+ * @param runners replicas of the resident operator
+ */
+export async function allForms(memcached: Operator, images: PeerImages, runners: number): Promise<Form[]> {
+  const { manifests: resident, instanceId } = await rendered(
+    { ...memcached, execution: "resident" },
+    runners,
+  );
+  const { manifests: pod } = await rendered({ ...memcached, execution: "pod" }, runners);
+  return [
+    tutorialForm(resident, memcached, instanceId),
+    ...argosyForms({ resident, pod }),
+    ...peerForms(images),
+    barePodForm(),
+  ];
+}
+
+/** What `pulumi up` makes of one operator in the dev stack, in the benchmark's namespaces, without its CRD. */
+async function rendered(
+  operator: Operator,
+  runners: number,
+): Promise<{ manifests: Manifest[]; instanceId: string }> {
+  const { project, stack, values } = readStackConfiguration(PROJECT_FOLDER, "dev");
+  const own = {
+    [`${project}:namespace`]: OPERATOR_NAMESPACE,
+    [`${project}:controllerNamespace`]: CONTROLLER_NAMESPACE,
+    [`${project}:runnerReplicas`]: String(runners),
+  };
+  const settings = readConfiguration(project, { ...values, ...own });
+  const program = () =>
+    new Operators("argosy", {
+      ...operatorsArgs(settings),
+      definitions: [operator],
+      platform: platformArgs(settings),
+    });
+  const { resources } = await runProgram(program, { project, stack, values: {} });
+  const { plural, group } = operator.customResource;
+  const manifests = manifestsOf(resources).filter(({ metadata }) => metadata.name !== `${plural}.${group}`);
+  return { manifests, instanceId: settings.instanceId };
+}
