@@ -1,6 +1,6 @@
 # The handler's side of the pair, beside runtime/pod/pipeTransport.ts:
 #
-#   /argosy/kit/busybox sh /argosy/engine/handler.sh PROGRAM ARGUMENT...
+#   /argosy/kit/busybox sh /argosy/engine/handler.sh [--patience=SECONDS] PROGRAM ARGUMENT...
 #
 # It runs in the author's image, which may hold no shell and no tool: every tool is busybox's. It starts the author's
 # program when the runner asks, each time on new named pipes, and tells how it ended. It must run in any POSIX shell.
@@ -20,6 +20,12 @@ argosy_pipes=$argosy_root/pipes
 argosy_busybox=$argosy_root/kit/busybox
 # A runner that has not come by then has failed for good, or this container is begun anew and waits again.
 argosy_patience_seconds=600
+case $1 in
+  --patience=*)
+    argosy_patience_seconds=${1#*=}
+    shift
+    ;;
+esac
 
 report() {
   echo "$*" >"$argosy_session/reports"

@@ -9,10 +9,16 @@ const PATIENCE_MS = 60_000;
 /**
  * Resolves when a handler can be started: its container is there, and its token, where it has one, which is renewed from
  * then on until the pod is to end. Who reconciles before that sees every object fail.
+ * @param withinMs how long its container may take, in milliseconds
  * @throws AbortError where the pod is to end before
+ * @throws Error where the container is not there within that time
  */
-export async function prepareHandler(pod: Pod, transport: Pick<PipeTransport, "ready">): Promise<void> {
-  await handlerThere(pod, transport);
+export async function prepareHandler(
+  pod: Pod,
+  transport: Pick<PipeTransport, "ready">,
+  withinMs = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  await handlerThere(pod, transport, performance.now() + withinMs);
   const { operator, environment, settings, connection, log, stopping } = pod;
   if (operator.rules.length === 0) return;
   await keepHandlerToken({
@@ -25,12 +31,18 @@ export async function prepareHandler(pod: Pod, transport: Pick<PipeTransport, "r
   });
 }
 
-async function handlerThere({ log, stopping }: Pod, transport: Pick<PipeTransport, "ready">): Promise<void> {
+async function handlerThere(
+  { log, stopping }: Pod,
+  transport: Pick<PipeTransport, "ready">,
+  until: number,
+): Promise<void> {
   for (;;) {
     stopping.throwIfAborted();
+    const left = until - performance.now();
     try {
-      return await transport.ready(PATIENCE_MS);
+      return await transport.ready(Math.min(PATIENCE_MS, left));
     } catch (error) {
+      if (left <= PATIENCE_MS) throw error;
       if (!stopping.aborted) log("warn", (error as Error).message);
     }
   }

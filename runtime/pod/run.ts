@@ -8,13 +8,14 @@ import type { Pod } from "./pod";
 import { pathOf } from "./podSettings";
 import { prepareHandler } from "./prepareHandler";
 import { runOnce } from "./runOnce";
+import { PENDING_SECONDS } from "./runSeconds";
 
 /**
  * Reconciles the one object that the pod's Workflow names, and ends; with it the handler's container, so that the pod
  * does.
  * @returns 1 where the run failed, for Argo to show
  * @throws AbortError where the pod is to end before it has begun; ApiError, ApiUnreachableError where its handler's
- *   token cannot be had
+ *   token cannot be had; Error where the handler's container does not come
  */
 export async function run(pod: Pod): Promise<number> {
   const { operator, environment, settings, connection, log, stopping } = pod;
@@ -22,7 +23,7 @@ export async function run(pod: Pod): Promise<number> {
   const transport = new PipeTransport({ life: "run", folder: pathOf(settings, "pipes") });
   const client = new KubernetesClient(connection);
   try {
-    await prepareHandler(pod, transport);
+    await prepareHandler(pod, transport, PENDING_SECONDS * 1000);
     const { exitCode, message, answer } = await runOnce({
       operator,
       client,
@@ -40,6 +41,9 @@ export async function run(pod: Pod): Promise<number> {
     log(exitCode === 0 ? "info" : "error", message);
     leaveWord(settings, message);
     return exitCode;
+  } catch (error) {
+    leaveWord(settings, (error as Error).message);
+    throw error;
   } finally {
     client.close();
     await transport.close();

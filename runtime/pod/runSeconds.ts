@@ -1,3 +1,8 @@
+/**
+ * How long a pod of a run may take to begin: images are pulled in it. And how long either of its containers then waits
+ * for the other, which may have failed to start. In seconds.
+ */
+export const PENDING_SECONDS = 300;
 /** What a run may take beside the handler's answer: to read, to apply, to tell. In seconds. */
 const WORK_SECONDS = 60;
 

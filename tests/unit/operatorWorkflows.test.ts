@@ -166,6 +166,8 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     assert.equal(template.pendingTimeout, "300s");
     assert.deepStrictEqual(template.retryStrategy, { limit: "1", retryPolicy: "OnError" });
     assert.ok(spec.activeDeadlineSeconds > 300 + 2 * 100);
+    // Else a pod whose engine cannot start would run on, its object locked, until the deadline.
+    assert.deepStrictEqual(handler.command.slice(2, 4), ["/argosy/engine/handler.sh", "--patience=300"]);
   });
 
   it("has no Service, no Deployment's policies, and no lease", () => {

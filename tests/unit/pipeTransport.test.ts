@@ -526,6 +526,18 @@ function behaves(shell: Shell): void {
       await eventually("nothing is left", () => container.processes().length === 0);
     });
 
+    it("ends the shell where no runner comes within its patience, and takes that for no part of the command", async () => {
+      container = new HandlerContainer(shell, ["--patience=1", "cat"]).start();
+      await eventually("the shell has ended", () => container.exitCode === 0);
+      await eventually("nothing is left", () => container.processes().length === 0);
+      await container.remove();
+      container = new HandlerContainer(shell, ["--patience=600", "cat"]).start();
+      transport = new PipeTransport({ folder: container.pipes });
+      const handler = new Listened(transport);
+      handler.process.write("here\n");
+      assert.deepStrictEqual(await lines(handler, 1), ["here"]);
+    });
+
     it("ends the shell by SIGTERM at any moment of its wait, and leaves nothing", async () => {
       container = new HandlerContainer(shell, ["cat"]);
       for (let round = 0; round < 40; round++) {

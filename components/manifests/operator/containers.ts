@@ -1,5 +1,6 @@
 import type { Operator } from "../../../runtime/definition/definition";
 import { type EngineCommand, POD_LAYOUT, RUNNER_PORTS } from "../../../runtime/pod/layout";
+import { PENDING_SECONDS } from "../../../runtime/pod/runSeconds";
 import { IMAGES, imageReference, mirrored } from "../../images";
 import { CONTAINER_SECURITY } from "../podSecurity";
 import {
@@ -61,6 +62,7 @@ export function buildHandlerContainer(
       `${POD_LAYOUT.kit}/busybox`,
       "sh",
       `${POD_LAYOUT.engine}/handler.sh`,
+      ...(form === "pod" ? [`--patience=${PENDING_SECONDS}`] : []),
       // In a Workflow's pod, the executor stands before it, and the kubelet reads the words all the same.
       ...command.map(literal),
     ],

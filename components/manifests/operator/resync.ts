@@ -1,12 +1,13 @@
 import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { PENDING_SECONDS } from "../../../runtime/pod/runSeconds";
 import type { OperatorFiles } from "./configMaps";
 import { buildResyncContainer } from "./containers";
 import { resyncNameOf } from "./names";
 import type { OperatorOptions } from "./options";
 import { resyncSchedule } from "./resyncSchedule";
 import { engineVolumes } from "./volumes";
-import { PENDING_SECONDS, podFields, workflowFields, workflowMetadata } from "./workflowParts";
+import { podFields, workflowFields, workflowMetadata } from "./workflowParts";
 
 /** How long it may take to look at all objects, and to submit what they need. In seconds. */
 const RESYNC_SECONDS = 300;

@@ -8,8 +8,6 @@ import { labelsOf } from "../labels";
 import { POD_SECURITY } from "../podSecurity";
 import type { OperatorOptions } from "./options";
 
-/** How long a pod may take to begin: images are pulled in it. In seconds. */
-export const PENDING_SECONDS = 300;
 /** The metadata of an object of Argo Workflows that belongs to an operator. */
 export function workflowMetadata(
   operator: Operator,

@@ -1,13 +1,13 @@
 import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { ANSWER_FILE, RUN_PARAMETERS } from "../../../runtime/pod/layout";
-import { runSeconds } from "../../../runtime/pod/runSeconds";
+import { PENDING_SECONDS, runSeconds } from "../../../runtime/pod/runSeconds";
 import type { OperatorFiles } from "./configMaps";
 import { buildHandlerContainer, buildKitContainer, buildRunnerContainer } from "./containers";
 import { runnerNameOf } from "./names";
 import type { OperatorOptions } from "./options";
 import { buildVolumes } from "./volumes";
-import { PENDING_SECONDS, podFields, RUN_ARGUMENTS, workflowFields, workflowMetadata } from "./workflowParts";
+import { podFields, RUN_ARGUMENTS, workflowFields, workflowMetadata } from "./workflowParts";
 
 /**
  * The output of a run in a pod: what the handler answered where it was only tried, with the parameter `object`. The
