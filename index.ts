@@ -5,6 +5,7 @@ import { ArgoPlatform } from "./components/argoPlatform";
 import { operatorsArgs, platformArgs } from "./components/configuration/args";
 import { readConfiguration } from "./components/configuration/readConfiguration";
 import { loadOperators } from "./components/loadOperators";
+import { checkMonitoringInCluster } from "./components/monitoringInCluster";
 import { Operators } from "./components/operators";
 import { platformOfStack } from "./components/platformStack";
 import { showUserErrors } from "./components/userErrors";
@@ -13,7 +14,10 @@ import { showUserErrors } from "./components/userErrors";
 export = showUserErrors(async () => {
   const project = pulumi.getProject();
   const settings = readConfiguration(project, pulumi.runtime.allConfig());
-  if (settings.parts !== "operators") await checkArgoInCluster(project, settings);
+  if (settings.parts !== "operators") {
+    await checkArgoInCluster(project, settings);
+    await checkMonitoringInCluster(project, settings.monitoring);
+  }
   if (settings.parts === "platform") {
     const { platform } = new ArgoPlatform("argosy", platformArgs(settings));
     return { platform };

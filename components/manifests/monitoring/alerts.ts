@@ -20,7 +20,12 @@ const ONE = "{{ $labels.operator }}";
 
 /** Everything that somebody has to know of, and what to do then. Few: each is worth getting up for, or a look by day. */
 export function alertsOf(options: PlatformOptions): Alert[] {
-  return [...operatorAlerts(options), ...recordingAlerts(options), ...platformAlerts(options)];
+  return [
+    ...operatorAlerts(options),
+    ...recordingAlerts(options),
+    ...keeperAlerts(options),
+    ...platformAlerts(options),
+  ];
 }
 
 /** Alerts about single operators: each has the label `operator`. */
@@ -70,16 +75,18 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
     },
     {
       alert: "ArgosyChangesUnannounced",
-      // A tenth: single events may come late, or be lost where something restarts.
+      // A hint that the watch had not told of is mostly one that came too late, as they do in a storm: what it tells of
+      // is counted as unannounced, but not lost. A tenth: single events may be lost where something restarts.
       expr:
-        `sum ${by} (increase(argosy_unannounced_changes_total{${here}}[15m])) > ` +
+        `sum ${by} (increase(argosy_unannounced_changes_total{${here}}[15m])) - ` +
+        `sum ${by} (increase(argosy_hints_total{${here},result="queued"}[15m])) > ` +
         `0.1 * sum ${by} (increase(argosy_hints_total{${here},result=~"known|queued"}[15m]))`,
       for: "5m",
       labels: { severity: "warning" },
       annotations: {
-        summary: `Events of ${ONE} are lost: no event announced {{ $value | humanize }} changes within 15 minutes.`,
+        summary: `Events of ${ONE} are lost: {{ $value | humanize }} changes within 15 minutes came without one.`,
         remedy:
-          "The runner has seen these changes nevertheless; operators with execution pod have not. If the bus has lost its stream, new pods of event source and sensor make it again: " +
+          "The runner has seen these changes nevertheless; operators with execution pod see them at their next resync. New pods of event source and sensor begin anew with the bus: " +
           `kubectl -n ${namespace} delete pods --selector 'app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component in (event-source,sensor)'. ${PAGE}`,
       },
     },
@@ -109,6 +116,35 @@ function recordingAlerts({ namespace }: PlatformOptions): Alert[] {
       annotations: {
         summary: `A run of ${ONE} has been waiting to be recorded for {{ $value | humanizeDuration }}.`,
         remedy,
+      },
+    },
+  ];
+}
+
+/** Alerts about the event bus, and what looks after it: each has the label `event_path`. */
+function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
+  const here = `namespace="${namespace}"`;
+  const path = "{{ $labels.event_path }}";
+  const log = `kubectl -n ${namespace} logs deployment/${path}-keeper`;
+  return [
+    {
+      alert: "ArgosyEventPathOutdated",
+      expr: `max by (namespace, event_path) (argosy_event_path_pods_outdated{${here}}) > 0`,
+      // The keeper replaces first the sensor and then the event source, a minute apart.
+      for: "10m",
+      labels: { severity: "critical" },
+      annotations: {
+        summary: `The event bus of ${path} began anew, and {{ $value }} pods that have not are still there: their events are lost.`,
+        remedy: `${log} says why it cannot replace them, such as a disruption budget of yours. ${PAGE}`,
+      },
+    },
+    {
+      alert: "ArgosyEventBusBeginsAnew",
+      expr: `sum by (namespace, event_path) (increase(argosy_event_path_pods_replaced_total{${here}}[1h])) > 4`,
+      labels: { severity: "warning" },
+      annotations: {
+        summary: `The event bus of ${path} begins anew again and again: {{ $value | humanize }} pods were replaced for it within an hour.`,
+        remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component=event-bus says why it ends. A volume (eventBusStorage) or three members (eventBusReplicas) keep what it has. ${PAGE}`,
       },
     },
   ];
@@ -144,6 +180,17 @@ function platformAlerts(options: PlatformOptions): Alert[] {
       remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component={{ $labels.component }} says why. ${PAGE}`,
     },
   };
+  const keeperDown: Alert = {
+    alert: "ArgosyKeeperDown",
+    expr: `up{namespace="${namespace}",component="keeper"} == 0 or group(${operators}) unless group(up{namespace="${namespace}",component="keeper"})`,
+    for: "15m",
+    labels: { severity: "warning" },
+    annotations: {
+      summary:
+        "The keeper of the event path is down: where the event bus begins anew, events are lost until it is back.",
+      remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component=keeper says why. ${PAGE}`,
+    },
+  };
   const controllerDown: Alert = {
     alert: "ArgosyControllerDown",
     expr: [down, ...absent].join(" or "),
@@ -155,5 +202,5 @@ function platformAlerts(options: PlatformOptions): Alert[] {
       remedy: `kubectl -n ${controllerNamespace} describe pods --selector app.kubernetes.io/component=controller says why. ${PAGE}`,
     },
   };
-  return [eventPathDown, ...(controllers.length > 0 ? [controllerDown] : [])];
+  return [eventPathDown, keeperDown, ...(controllers.length > 0 ? [controllerDown] : [])];
 }

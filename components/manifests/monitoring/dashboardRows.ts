@@ -93,6 +93,12 @@ export const DASHBOARD_ROWS: readonly DashboardRow[] = [
         ],
       },
       {
+        title: "Objects that somebody else changes back",
+        description: "Each time that they are applied. Their Events say who does.",
+        unit: "short",
+        queries: [{ expr: sum("argosy_objects_contested"), legend: "{{operator}}" }],
+      },
+      {
         title: "Leaders",
         description: "One for each operator. 0: nobody reconciles. 2, for a moment: a takeover.",
         unit: "short",
@@ -202,6 +208,22 @@ export const DASHBOARD_ROWS: readonly DashboardRow[] = [
           {
             expr: 'sum by (trigger_name) (rate(argo_events_action_failed_total{namespace="$namespace"}[$__rate_interval])) > 0',
             legend: "not handed on {{trigger_name}}",
+          },
+        ],
+      },
+      {
+        title: "Event path begun anew",
+        description:
+          "Pods of sensors and event sources that began before their event bus, and how many of them were replaced.",
+        unit: "short",
+        queries: [
+          {
+            expr: 'max by (event_path) (argosy_event_path_pods_outdated{namespace="$namespace"})',
+            legend: "{{event_path}} outdated",
+          },
+          {
+            expr: 'sum by (event_path, part) (increase(argosy_event_path_pods_replaced_total{namespace="$namespace"}[$__rate_interval]))',
+            legend: "{{event_path}} {{part}} replaced",
           },
         ],
       },

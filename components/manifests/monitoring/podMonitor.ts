@@ -3,7 +3,7 @@ import { labelsOf } from "../labels";
 import { ownsController, type PlatformOptions } from "../platform/options";
 
 /** What gives metrics in the operators' namespace: each of these pods has a port of the name "metrics". */
-const COMPONENTS = ["runner", "event-bus", "event-source", "sensor"];
+const COMPONENTS = ["runner", "event-bus", "event-source", "sensor", "keeper"];
 /** Prometheus' names for two labels of a pod (prometheus, discovery/kubernetes/pod.go). */
 const COMPONENT = "__meta_kubernetes_pod_label_app_kubernetes_io_component";
 const NAME = "__meta_kubernetes_pod_label_app_kubernetes_io_name";

@@ -1,0 +1,278 @@
+import assert from "node:assert/strict";
+import type { Registry } from "prom-client";
+import { type Alert, alertsOf } from "../../components/manifests/monitoring/alerts";
+import { buildMonitoring } from "../../components/manifests/monitoring/buildMonitoring";
+import { dashboardOf } from "../../components/manifests/monitoring/dashboard";
+import { DASHBOARD_ROWS } from "../../components/manifests/monitoring/dashboardRows";
+import { missingKinds } from "../../components/monitoringInCluster";
+import { Keeper } from "../../runtime/eventPath/keeper";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { Metrics } from "../../runtime/metrics";
+import { removeFolder } from "./operatorFolder";
+import { platformOptions } from "./support/platform";
+import { run, runStack } from "./support/program";
+import { metricsIn } from "./support/promql";
+import { EVERY_FORM, operatorsProgram, sampleProgram } from "./support/sampleOperators";
+
+/** What a target has by the PodMonitor, or by Prometheus itself. */
+const OF_TARGETS = ["namespace", "pod", "container", "job", "component", "operator"];
+/**
+ * What programs of others give, with the labels that we read: the event path (argo-events 1.9.11, pkg/metrics/metrics.go),
+ * each program in Go by its client library, and Prometheus itself of each target.
+ */
+const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
+  argo_events_events_sent_total: ["event_name"],
+  argo_events_events_sent_failed_total: ["event_name"],
+  argo_events_action_triggered_total: ["trigger_name"],
+  argo_events_action_failed_total: ["trigger_name"],
+  go_memstats_sys_bytes: [],
+  up: [],
+};
+
+function registries(): Registry[] {
+  const none = () => 0;
+  const metrics = new Metrics("shop", {
+    queueDepth: none,
+    queueOldestSeconds: none,
+    failing: none,
+    contested: none,
+    active: none,
+    handlerProcesses: none,
+    children: none,
+    isLeader: () => true,
+  });
+  metrics.observeRecording(() => ({ recorded: 0, coalesced: 0, dropped: 0, waiting: 0, lagSeconds: 0 }));
+  metrics.requested({ method: "GET", code: 200, durationSeconds: 0.001 });
+  metrics.watchInterrupted("Widget");
+  const change = { verb: "created", apiVersion: "v1", kind: "ConfigMap", name: "a" } as const;
+  metrics.reconciled({
+    operator: "shop",
+    kind: "Widget",
+    name: "widget",
+    event: "reconcile",
+    attempt: 1,
+    result: "succeeded",
+    changes: [change],
+    log: "",
+    durationMs: 1,
+  });
+  const keeper = new Keeper({
+    client: {} as KubernetesClient,
+    namespace: "argosy",
+    eventPath: "argosy",
+    instance: "keeper-0",
+    onNotice: () => {},
+  });
+  return [metrics.registry, keeper.registry];
+}
+
+/** The labels of each metric that runner and keeper give: read from what they give, not from what they declare. */
+async function given(): Promise<Map<string, Set<string>>> {
+  const labels = new Map<string, Set<string>>(
+    Object.entries(OF_OTHERS).map(([metric, own]) => [metric, new Set(own)]),
+  );
+  for (const registry of registries()) {
+    for (const line of (await registry.metrics()).split("\n")) {
+      const [, metric, matchers = ""] = /^(\w+)(?:\{(.*)\})? /.exec(line) ?? [];
+      if (metric === undefined) continue;
+      const own = labels.get(metric) ?? new Set();
+      for (const [, label = ""] of matchers.matchAll(/(\w+)="/g)) own.add(label);
+      labels.set(metric, own);
+    }
+  }
+  return labels;
+}
+
+async function assertGiven(expressions: readonly string[]): Promise<void> {
+  const known = await given();
+  for (const expr of expressions) {
+    const uses = metricsIn(expr);
+    assert.ok(uses.length > 0, expr);
+    for (const { metric, labels } of uses) {
+      const own = known.get(metric);
+      assert.ok(own, `nobody gives ${metric}, in: ${expr}`);
+      const unknown = labels.filter((label) => !own.has(label) && !OF_TARGETS.includes(label));
+      assert.deepEqual(unknown, [], `${metric} has no such label, in: ${expr}`);
+    }
+  }
+}
+
+const ALL = { podMonitor: true, alertRules: true, dashboard: true };
+const alerts = () => alertsOf(platformOptions({ monitoring: ALL }));
+const queries = DASHBOARD_ROWS.flatMap(({ panels }) => panels.flatMap((panel) => panel.queries));
+
+describe("metricsIn", () => {
+  it("finds the metrics of an expression and their labels, and nothing else", () => {
+    assert.deepEqual(
+      metricsIn('sum by (le) (rate(a_total{x="b{c",y=~"d"}[5m])) / 2 > b or c unless d{z!="e"}'),
+      [
+        { metric: "a_total", labels: ["x", "y", "le"] },
+        { metric: "b", labels: ["le"] },
+        { metric: "c", labels: ["le"] },
+        { metric: "d", labels: ["z", "le"] },
+      ],
+    );
+  });
+});
+
+describe("the monitoring", function () {
+  this.timeout(120_000);
+
+  it("asks in its alerts only for metrics and labels that somebody gives", async () => {
+    await assertGiven(alerts().map(({ expr }) => expr));
+  });
+
+  it("asks in its dashboard only for metrics and labels that somebody gives", async () => {
+    assert.ok(queries.length > 20);
+    await assertGiven(queries.map(({ expr }) => expr));
+  });
+
+  it("shows every metric of runner and keeper, but for the parts of a histogram", async () => {
+    const shown = new Set(queries.flatMap(({ expr }) => metricsIn(expr).map(({ metric }) => metric)));
+    const hidden = [...(await given()).keys()].filter(
+      (metric) => metric.startsWith("argosy_") && !/_(sum|count)$/.test(metric) && !shown.has(metric),
+    );
+    assert.deepEqual(hidden, []);
+  });
+
+  it("names in the legend and in the words of an alert only labels that its expression leaves", () => {
+    for (const { expr, legend } of queries) assertLeft(expr, legend.matchAll(/\{\{(\w+)\}\}/g));
+    for (const { expr, annotations } of alerts())
+      assertLeft(
+        expr,
+        Object.values(annotations)
+          .join()
+          .matchAll(/\$labels\.(\w+)/g),
+      );
+  });
+
+  it("says of each alert what is wrong and what to do, each once", () => {
+    const names = alerts().map(({ alert }) => alert);
+    assert.equal(new Set(names).size, names.length);
+    for (const { alert, annotations } of alerts()) {
+      assert.match(alert, /^Argosy[A-Z]/);
+      assert.ok(annotations.summary.endsWith("."), annotations.summary);
+      assert.match(annotations.remedy, /kubectl|docs\//);
+    }
+  });
+
+  it("alerts of no controller that is somebody else's", () => {
+    const without = alertsOf(platformOptions({ argoEvents: "adopt", argoWorkflows: "adopt" }));
+    const name = ({ alert }: Alert) => alert;
+    assert.deepEqual(
+      alerts()
+        .map(name)
+        .filter((each) => !without.map(name).includes(each)),
+      ["ArgosyControllerDown"],
+    );
+  });
+
+  it("lays its panels out beside and below one another, none over another", () => {
+    const { panels } = dashboardOf("argosy") as unknown as {
+      panels: { id: number; gridPos: { x: number; y: number; w: number; h: number } }[];
+    };
+    assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
+    const taken = new Set<string>();
+    for (const { gridPos } of panels) {
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          assert.ok(x < 24 && !taken.has(`${x} ${y}`), `${x} ${y}`);
+          taken.add(`${x} ${y}`);
+        }
+      }
+    }
+  });
+
+  it("is made as far as it is asked for, with the labels that it is to be found by", () => {
+    assert.deepEqual(buildMonitoring(platformOptions()), {});
+    for (const option of ["podMonitor", "alertRules", "dashboard"] as const) {
+      assert.equal(
+        Object.keys(buildMonitoring(platformOptions({ monitoring: { [option]: true } }))).length,
+        1,
+      );
+    }
+    const labels = { release: "prometheus" };
+    const dashboardLabels = { grafana: "yes" };
+    const all = Object.values(
+      buildMonitoring(platformOptions({ monitoring: { ...ALL, labels, dashboardLabels } })),
+    );
+    const found = all.map(({ kind, metadata }) => [
+      kind,
+      metadata.labels?.["release"] ?? metadata.labels?.["grafana"],
+    ]);
+    assert.deepEqual(found, [
+      ["PodMonitor", "prometheus"],
+      ["PrometheusRule", "prometheus"],
+      ["ConfigMap", "yes"],
+    ]);
+    const [dashboard] = Object.values(buildMonitoring(platformOptions({ monitoring: { dashboard: true } })));
+    assert.equal(dashboard?.metadata.labels?.["grafana_dashboard"], "1");
+  });
+
+  it("scrapes every program of ours that has a port for metrics, and nothing that has none", async () => {
+    const sample = sampleProgram(EVERY_FORM);
+    try {
+      const { manifests } = await run(operatorsProgram(sample));
+      const [monitor] = Object.values(buildMonitoring(platformOptions({ monitoring: { podMonitor: true } })));
+      assert.ok(monitor);
+      const { selector } = monitor["spec"] as {
+        selector: { matchExpressions: { values: readonly string[] }[] };
+      };
+      const asked = selector.matchExpressions[0]?.values ?? [];
+      const deployed = manifests.filter(({ kind }) => kind === "Deployment").filter(hasMetrics);
+      // Argo gives the pods of these its own port of that name (argo-events, pkg/reconciler).
+      const ofArgo = ["event-bus", "event-source", "sensor"];
+      const components = deployed.map((each) => labelsOf(each)["app.kubernetes.io/component"] ?? "");
+      assert.deepEqual(new Set([...components, ...ofArgo]), new Set(asked));
+      for (const each of deployed) assert.equal(labelsOf(each)["app.kubernetes.io/managed-by"], "argosy");
+    } finally {
+      removeFolder(sample.root);
+    }
+  });
+
+  it("is refused, before anything is registered, where the Prometheus Operator's kinds are not there", () => {
+    const crds = {
+      "podmonitors.monitoring.coreos.com": "foreign",
+      "prometheusrules.monitoring.coreos.com": "absent",
+    } as const;
+    assert.deepEqual(missingKinds("argosy", ALL, crds), [
+      "argosy:monitoring asks for alertRules, but the cluster has no PrometheusRule (no prometheusrules.monitoring.coreos.com). Install the Prometheus Operator first, or leave alertRules out.",
+    ]);
+    assert.deepEqual(missingKinds("argosy", { podMonitor: true, dashboard: true }, crds), []);
+    assert.deepEqual(missingKinds("argosy", ALL, {}), [], "not to be seen is no reason to refuse");
+  });
+
+  it("comes with the stack, in the operators' namespace, by one key of the configuration", async () => {
+    const { manifests } = await runStack("dev", { settings: { monitoring: JSON.stringify(ALL) } });
+    const made = manifests.filter(
+      ({ metadata }) => metadata.labels?.["app.kubernetes.io/component"] === "monitoring",
+    );
+    assert.deepEqual(made.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`).sort(), [
+      "ConfigMap argosy",
+      "PodMonitor argosy",
+      "PrometheusRule argosy",
+    ]);
+  });
+});
+
+/** Labels that are named in a text must be among those that the expression groups by, or are not grouped away. */
+function assertLeft(expr: string, named: Iterable<RegExpMatchArray>): void {
+  for (const [, label = ""] of named) {
+    const isGrouped = /\bby \(/.test(expr);
+    const clauses = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = ""]) => labels.split(", "));
+    const set = [...expr.matchAll(/label_replace\([^"]*(?:"[^"]*"[^"]*)*?, "(\w+)"/g)].map(([, to]) => to);
+    assert.ok(
+      !isGrouped || clauses.includes(label) || set.includes(label),
+      `${label} is not left by: ${expr}`,
+    );
+  }
+}
+
+function labelsOf({ spec }: Manifest): Record<string, string> {
+  return (spec as { template: { metadata: { labels: Record<string, string> } } }).template.metadata.labels;
+}
+
+function hasMetrics({ spec }: Manifest): boolean {
+  return JSON.stringify(spec).includes('"name":"metrics"');
+}
