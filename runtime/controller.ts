@@ -178,6 +178,12 @@ export class Controller {
     return true;
   }
 
+  /** Whether our own watch has told of that version of the object, and so has begun whatever run it needs. */
+  knows(name: ObjectName, resourceVersion: string | undefined): boolean {
+    if (resourceVersion === undefined || this.options.heedsOwnWatch === false) return false;
+    return this.watch?.hasTold(name, resourceVersion) ?? false;
+  }
+
   /**
    * Reconciles an object now, before routine work, and resolves with the report of a run that began after the call.
    * @throws NotLeadingError where we do not lead, or lose the lease meanwhile
@@ -187,12 +193,6 @@ export class Controller {
     const key = keyOf(name);
     const report = this.requests.ask(key);
     this.watch?.invalidate(name);
-  /** Whether our own watch has told of that version of the object, and so has begun whatever run it needs. */
-  knows(name: ObjectName, resourceVersion: string | undefined): boolean {
-    if (resourceVersion === undefined || this.options.heedsOwnWatch === false) return false;
-    return this.watch?.hasTold(name, resourceVersion) ?? false;
-  }
-
     this.queue.add(key, "change");
     return report;
   }

@@ -23,7 +23,7 @@ describe("what the program makes", function () {
 
   const ofKind = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
 
-  it("has no template of Go's in a Sensor, and of an event nothing but namespace, name and uid", () => {
+  it("has no template of Go's in a Sensor, and of an event nothing but namespace, name, uid and version", () => {
     const sensors = ofKind("Sensor");
     assert.ok(sensors.length > 0);
     for (const { spec } of sensors) {
@@ -33,6 +33,7 @@ describe("what the program makes", function () {
       assert.deepEqual([...new Set(keys)].sort(), [
         "body.metadata.name",
         "body.metadata.namespace",
+        "body.metadata.resourceVersion",
         "body.metadata.uid",
       ]);
     }
