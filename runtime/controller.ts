@@ -66,6 +66,9 @@ const SHORTEST_WAIT_MS = 1_000;
  */
 const MOST_WAITING = 10_000;
 
+/** With so many objects waiting, what only tells of the work goes on slowly. */
+const MANY_WAITING = 100;
+
 /** What somebody undid is mended at once, or nearly: a deletion of several children makes one reconcile. */
 const UNDONE_COALESCING_MS = 20;
 /** Reports of a child within this time make one reconcile: a Deployment that comes up writes its status many times. */
@@ -124,6 +127,7 @@ export class Controller {
       client: this.client,
       controller: fieldManagerOf(operator.name),
       instance: options.instance ?? options.identity,
+      isBusy: () => this.isBusy,
       onDrop: () => this.metrics.eventDropped(),
     });
     this.election = new LeaderElection({
@@ -154,6 +158,11 @@ export class Controller {
   /** Whether this process leads and reconciles. */
   get isLeading(): boolean {
     return this.election.isLeading;
+  }
+
+  /** Whether many objects wait for their reconcile: a storm, or an API server that is slow. */
+  get isBusy(): boolean {
+    return this.isLeading && this.queue.depth >= MANY_WAITING;
   }
 
   /** The identity of the process that leads, as far as this one knows; undefined where none does. */

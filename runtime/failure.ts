@@ -26,6 +26,9 @@ export const FAILURE_REASONS = [
 /** One of {@link FAILURE_REASONS}. */
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
+/** Nothing shows more of a message; and a handler may send one of megabytes. */
+const LONGEST_MESSAGE = 4 * 1024;
+
 /** A reconcile that failed for a reason that its object's owner should read. */
 export class ReconcileFailure extends Error {
   /** Trying again is of no use until the object changes: no retry, and the Stalled condition. */
@@ -40,7 +43,7 @@ export class ReconcileFailure extends Error {
     message: string,
     options: { permanent?: boolean; retryAfterSeconds?: number; log?: string; cause?: unknown } = {},
   ) {
-    super(message, { cause: options.cause });
+    super(message.slice(0, LONGEST_MESSAGE), { cause: options.cause });
     this.name = "ReconcileFailure";
     this.permanent = options.permanent ?? false;
     this.retryAfterSeconds = options.retryAfterSeconds;

@@ -14,6 +14,8 @@ export interface RunRecorderOptions extends RunWriterOptions {
   readonly policy: Operator["record"];
   /** How fast runs of one object and result are recorded each for itself. @default ten, then one every six seconds */
   readonly pace?: PaceOptions;
+  /** So many objects have a run that is held back for further ones; beyond it, each is written by itself. @default 1000 */
+  readonly mostHeld?: number;
 }
 
 /** A run that further ones join until it is written. */
@@ -28,6 +30,8 @@ const PACE = { burst: 10, refillMs: 6_000 };
 const SAME_FAILURE_MS = 10 * 60_000;
 /** Changes that the record of many runs names; it would not say more with more. */
 const MOST_CHANGES = 50;
+/** They are kept whole. */
+const MOST_HELD = 1_000;
 /** How many recent failures are remembered. */
 const MOST_REMEMBERED = 10_000;
 
@@ -80,7 +84,8 @@ export class RunRecorder {
     if (report.failure) this.remember(name);
     const run = { name, report, finishedAt: new Date(), runs: 1 };
     const waitMs = this.pace.take(key);
-    if (waitMs > 0) this.held.set(key, { run, timer: this.releaseAfter(waitMs, key) });
+    if (waitMs > 0 && this.held.size < (this.options.mostHeld ?? MOST_HELD))
+      this.held.set(key, { run, timer: this.releaseAfter(waitMs, key) });
     else this.writer.add(run);
     return name;
   }

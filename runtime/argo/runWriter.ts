@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError } from "../kubernetes/errors";
+import type { Manifest } from "../kubernetes/objects";
 import { buildRecordedRun, type RecordedRun, type RecordingPlace } from "./recordedRun";
 import { Retention } from "./retention";
 import { WORKFLOWS } from "./workflows";
@@ -14,6 +15,10 @@ export interface RunWriterOptions extends Pick<RecordingPlace, "namespace" | "in
   readonly onNotice?: (notice: string) => void;
   /** So many runs wait to be written; beyond it the oldest are dropped. @default 5000 */
   readonly longestBacklog?: number;
+  /** So many characters of their Workflows; beyond it the oldest are dropped too. @default 16 Mi */
+  readonly largestBacklog?: number;
+  /** Whether many objects wait for their reconcile: until they do not, runs are written slowly. @default never */
+  readonly isBusy?: () => boolean;
 }
 
 /** For how many seconds the Workflows of runs are kept. */
@@ -23,15 +28,20 @@ export interface KeptSeconds {
 }
 
 interface Waiting {
-  readonly run: RecordedRun;
+  /** Not the run itself, which may hold on to much more than its Workflow tells. */
+  readonly manifest: Manifest;
+  /** The manifest's length as JSON, in characters. */
+  readonly length: number;
   /** When it began to wait, on the monotonic clock. */
   readonly since: number;
-  readonly keptSeconds: number;
 }
 
 const LONGEST_BACKLOG = 5_000;
+const LARGEST_BACKLOG = 16 * 1024 * 1024;
 /** Writes at once: enough for a burst, and few beside the reconciles' own. */
 const WRITERS = 2;
+/** How long each waits after a write while many objects wait: the API server is wanted for these. */
+const BUSY_PAUSE_MS = 200;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 const KEPT: KeptSeconds = { successes: 3_600, failures: 86_400 };
@@ -53,12 +63,15 @@ export class RunWriter {
   /** Runs that were not written and never will be. */
   dropped = 0;
   private readonly backlog: Waiting[] = [];
+  /** The length of what is in {@link backlog}, in characters. */
+  private backlogLength = 0;
   private readonly inFlight = new Set<Waiting>();
   private readonly successes: Retention;
   private readonly failures: Retention;
   private readonly stopping = new AbortController();
   private readonly writers = new Set<Promise<void>>();
   private retryMs = FIRST_RETRY_MS;
+  private ending = false;
   private noticed = "";
 
   constructor(private readonly options: RunWriterOptions) {
@@ -68,8 +81,12 @@ export class RunWriter {
 
   /** Writes a run soon. */
   add(run: RecordedRun): void {
+    const { namespace, instanceId, archive } = this.options;
     const keptSeconds = (run.report.failure ? this.failures : this.successes).next();
-    this.backlog.push({ run, since: performance.now(), keptSeconds });
+    const manifest = buildRecordedRun(run, { namespace, instanceId, keptSeconds, archive });
+    const { length } = JSON.stringify(manifest);
+    this.backlog.push({ manifest, length, since: performance.now() });
+    this.backlogLength += length;
     this.trim();
     while (this.writers.size < Math.min(WRITERS, this.backlog.length)) this.startWriter();
   }
@@ -89,9 +106,11 @@ export class RunWriter {
 
   /** Writes what waits, and drops what is left after `graceMs`. Nothing is to be added any more. */
   async stop(graceMs: number): Promise<void> {
+    this.ending = true;
     await Promise.race([this.flushed(), pause(graceMs, undefined, { ref: false })]);
     this.stopping.abort();
     const left = this.backlog.splice(0).length;
+    this.backlogLength = 0;
     if (left > 0) this.drop(left, LATE);
   }
 
@@ -101,10 +120,20 @@ export class RunWriter {
 
   /** Drops the oldest of what is too much: what happened last is what somebody will look for. */
   private trim(): void {
-    const tooMany = this.backlog.length - (this.options.longestBacklog ?? LONGEST_BACKLOG);
-    if (tooMany <= 0) return;
-    this.backlog.splice(0, tooMany);
-    this.drop(tooMany, "too many wait to be written");
+    const { longestBacklog = LONGEST_BACKLOG, largestBacklog = LARGEST_BACKLOG } = this.options;
+    let dropped = 0;
+    while (this.backlog.length > longestBacklog || this.backlogLength > largestBacklog) {
+      this.take();
+      dropped++;
+    }
+    if (dropped > 0) this.drop(dropped, "too many wait to be written");
+  }
+
+  /** The oldest of what waits. */
+  private take(): Waiting | undefined {
+    const oldest = this.backlog.shift();
+    this.backlogLength -= oldest?.length ?? 0;
+    return oldest;
   }
 
   private startWriter(): void {
@@ -114,27 +143,32 @@ export class RunWriter {
 
   private async write(): Promise<void> {
     const { signal } = this.stopping;
-    for (let next = this.backlog.shift(); next; next = this.backlog.shift()) {
+    for (let next = this.take(); next; next = this.take()) {
       this.inFlight.add(next);
-      const again = await this.send(next);
+      const again = await this.send(next.manifest);
       this.inFlight.delete(next);
-      if (!again) continue;
+      if (!again) {
+        if (this.options.isBusy?.() && !this.ending) await this.rest(BUSY_PAUSE_MS);
+        continue;
+      }
       if (signal.aborted) return this.drop(1, LATE);
       this.backlog.unshift(next);
+      this.backlogLength += next.length;
       this.trim();
-      await pause(this.retryMs * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(
-        () => {},
-      );
+      await this.rest(this.retryMs * (0.5 + Math.random() / 2));
       this.retryMs = Math.min(this.retryMs * 2, LONGEST_RETRY_MS);
     }
   }
 
+  private async rest(ms: number): Promise<void> {
+    const { signal } = this.stopping;
+    await pause(ms, undefined, { signal, ref: false }).catch(() => {});
+  }
+
   /** @returns whether it must be tried again */
-  private async send({ run, keptSeconds }: Waiting): Promise<boolean> {
-    const { client, namespace, instanceId, archive } = this.options;
-    const manifest = buildRecordedRun(run, { namespace, instanceId, keptSeconds, archive });
+  private async send(manifest: Manifest): Promise<boolean> {
     try {
-      await client.create(WORKFLOWS, manifest);
+      await this.options.client.create(WORKFLOWS, manifest);
       this.written++;
     } catch (error) {
       if (isApiError(error, 409)) this.known++;

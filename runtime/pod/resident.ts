@@ -39,13 +39,14 @@ export async function resident(pod: Pod): Promise<number> {
     archive: environment.archive === "true",
     policy: operator.record,
     kept,
+    isBusy: (): boolean => controller.isBusy,
     onNotice,
   });
   const announcements = new Announcements({
     withinMs: settings.announcedWithinMs,
-    // A standby gets no hints: of what changed before its term, it knows nothing.
     // A trigger for each namespace that is listed, one for them all otherwise.
     ...(operator.namespaces !== "all" && { pathOf: ({ namespace }) => namespace ?? "" }),
+    // A standby gets no hints: of what changed before its term, it knows nothing.
     onMissing: (objects) => controller.isLeading && controller.metrics.changesUnannounced(objects),
   });
   const controller = new Controller({

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { EventRecorder } from "../../runtime/status/eventRecorder";
+import { eventually } from "../integration/support/eventually";
 import { globalWidget, MANAGER, widget } from "./support/objects";
 import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";
 
@@ -112,6 +115,50 @@ describe("EventRecorder", () => {
       recorder.record(widget({ uid: `uid-${index}` }), { type: "Normal", reason: "Reconciled", note: "x" });
     }
     assert.equal(dropped.length, 100);
+  });
+
+  it("holds on to no object that waits to be told of", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    api.answer = () => {};
+    recorder.record(widget(), { type: "Normal", reason: "Reconciled", note: "the first, in flight" });
+    const held = [1, 2, 3].map((at) => {
+      const object = widget({ uid: `uid-${at}` });
+      recorder.record(object, { type: "Normal", reason: "Reconciled", note: "x" });
+      return new WeakRef(object);
+    });
+    await eventually(() => {
+      collect();
+      assert.ok(
+        held.every((object) => object.deref() === undefined),
+        "an object is held",
+      );
+    });
+  });
+
+  it("writes slowly while many objects wait for their reconcile, and its end does not wait for them", async () => {
+    let isBusy = true;
+    const busy = new EventRecorder({
+      client,
+      controller: MANAGER,
+      instance: "pod-1",
+      isBusy: () => isBusy,
+      onDrop: (error) => dropped.push(error),
+    });
+    const recordMany = (from: number) => {
+      for (let at = from; at < from + 100; at++)
+        busy.record(widget({ uid: `uid-${at}` }), { type: "Normal", reason: "Reconciled", note: "x" });
+    };
+    recordMany(0);
+    await eventually(() => assert.ok(api.calls.length >= 2));
+    assert.ok(api.calls.length < 100, "it did not wait");
+    isBusy = false;
+    await eventually(() => assert.equal(api.calls.length, 100));
+    isBusy = true;
+    recordMany(100);
+    await busy.flush();
+    assert.equal(api.calls.length, 200);
+    assert.deepStrictEqual(dropped, []);
   });
 
   it("drops what cannot be written, and goes on", async () => {

@@ -129,6 +129,42 @@ describe("RunRecorder", () => {
     }
   });
 
+  it("drops the oldest where what waits is too large, whatever its reports hold on to", async () => {
+    api.answer = (_, response) => refuse(response, 500);
+    const recorder = make({ largestBacklog: 100_000 });
+    const log = "x".repeat(8 * 1024);
+    for (let at = 0; at < 100; at++) recorder.record(report({ name: `demo-${at}`, uid: String(at), log }));
+    const { waiting, dropped } = recorder.figures;
+    assert.equal(waiting + dropped, 100);
+    assert.ok(waiting >= 8 && waiting <= 14, `${waiting} wait`);
+  });
+
+  it("writes slowly while many objects wait, and at once when they do not", async () => {
+    let isBusy = true;
+    const recorder = make({ isBusy: () => isBusy });
+    for (let at = 0; at < 50; at++) recorder.record(report({ name: `demo-${at}`, uid: String(at) }));
+    await eventually(() => assert.ok(recorder.figures.recorded >= 2));
+    assert.ok(recorder.figures.waiting > 20, "it did not wait");
+    isBusy = false;
+    await recorded(recorder, 50);
+  });
+
+  it("writes at its end what waits, however many objects do", async () => {
+    const recorder = make({ isBusy: () => true });
+    for (let at = 0; at < 50; at++) recorder.record(report({ name: `demo-${at}`, uid: String(at) }));
+    await recorder.stop(20_000);
+    assert.equal(recorder.figures.recorded, 50);
+  });
+
+  it("holds back a bounded number of hot objects", async () => {
+    const recorder = make({ pace: { burst: 1, refillMs: 3_600_000 }, mostHeld: 3 });
+    for (const generation of [1, 2])
+      for (let at = 0; at < 5; at++)
+        recorder.record(report({ generation, name: `demo-${at}`, uid: String(at) }));
+    await recorded(recorder, 7);
+    assert.equal(recorder.figures.waiting, 0);
+  });
+
   it("drops what the API server will never take, and goes on", async () => {
     api.answer = (_, response) => refuse(response, 422, { message: "spec: Invalid value" });
     const recorder = make();
