@@ -59,11 +59,9 @@ export class Installation {
     const rest = manifests.filter(({ metadata }) => metadata.namespace === undefined);
     const steps = [
       () => this.deleteAll(definitions.filter((definition) => !isArgos(definition))),
-      ...ofKind("Namespace").map(
-        ({ metadata }) =>
-          () =>
-            this.endWorkflows(metadata.name),
-      ),
+      async () => {
+        for (const { metadata } of ofKind("Namespace")) await this.endWorkflows(metadata.name);
+      },
       ...FINALIZED.map((kinds) => () => this.deleteAll(kinds.flatMap(ofKind))),
       () => this.deleteAll(rest, NAMESPACE_TIMEOUT_MS),
     ];

@@ -8,8 +8,8 @@ import { isRecord } from "../../runtime/definition/shape";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { inGroups, structuredCloneWith, WORKFLOWS_PATH } from "./argosyForms";
 import { type Form, OPERATOR_NAMESPACE as namespace } from "./form";
+import { eventSource, SENSOR_ACCOUNT, SOURCE_ACCOUNT, sensor, TEMPLATE } from "./tutorialEvents";
 
-const NAME = "tutorial";
 const RUN_ACCOUNT = "tutorial-run";
 /** Pods of one run, in sequence. */
 const STEPS = ["event", "check", "names", "deployment", "service", "apply-service", "apply-deployment"];
@@ -24,7 +24,7 @@ const SCRIPT = readFileSync(path.join(__dirname, "tutorial.py"), "utf8");
  * Argo itself, bus and CRDs are those of Argosy's platform, with Argosy's settings taken away.
  */
 export function tutorialForm(platform: readonly Manifest[], operator: Operator, instanceId: string): Form {
-  const labels = { "app.kubernetes.io/name": NAME };
+  const labels = { "app.kubernetes.io/name": TEMPLATE };
   const argo = platform.filter(isArgos(operator)).map(withArgosDefaults);
   return {
     name: "tutorial",
@@ -67,12 +67,12 @@ function withArgosDefaults(manifest: Manifest): Manifest {
 function accounts(labels: Record<string, string>): Manifest[] {
   const grants = [
     {
-      account: "tutorial-source",
+      account: SOURCE_ACCOUNT,
       everywhere: [{ apiGroups: ["cache.example.com"], resources: ["memcacheds"], verbs: ["list", "watch"] }],
       here: [],
     },
     {
-      account: "tutorial-sensor",
+      account: SENSOR_ACCOUNT,
       everywhere: [],
       here: [
         { apiGroups: ["argoproj.io"], resources: ["workflows"], verbs: ["create", "get", "list"] },
@@ -100,7 +100,7 @@ function accounts(labels: Record<string, string>): Manifest[] {
 /** What each form makes is what the one handler says: the tutorial's steps ask it too. */
 function handlerFiles({ folder }: Operator): Manifest {
   const data = { "main.py": readFileSync(path.join(folder, "main.py"), "utf8") };
-  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: NAME, namespace }, data };
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: TEMPLATE, namespace }, data };
 }
 
 function workflowTemplate({ handler }: Operator, instanceId: string): Manifest {
@@ -129,7 +129,7 @@ function workflowTemplate({ handler }: Operator, instanceId: string): Manifest {
   return {
     apiVersion: "argoproj.io/v1alpha1",
     kind: "WorkflowTemplate",
-    metadata: { name: NAME, namespace, labels: instanceLabel(instanceId) },
+    metadata: { name: TEMPLATE, namespace, labels: instanceLabel(instanceId) },
     spec: {
       entrypoint: "all",
       serviceAccountName: RUN_ACCOUNT,
@@ -137,83 +137,8 @@ function workflowTemplate({ handler }: Operator, instanceId: string): Manifest {
       podMetadata: { labels: { "app.kubernetes.io/component": "runs" } },
       arguments: { parameters: [{ name: "body" }, { name: "type" }, { name: "script", value: SCRIPT }] },
       podGC: { strategy: "OnPodSuccess" },
-      volumes: [{ name: "handler", configMap: { name: NAME } }],
+      volumes: [{ name: "handler", configMap: { name: TEMPLATE } }],
       templates: [{ name: "all", steps }, step],
     },
-  };
-}
-
-/** The event source of the platform, with the tutorial's filter and in no namespace in particular. */
-function eventSource(platform: readonly Manifest[], operator: Operator): Manifest {
-  const { group, version, plural } = operator.customResource;
-  return inPlaceOf(platform, "EventSource", "tutorial-source", {
-    resource: {
-      memcached: {
-        namespace: "",
-        group,
-        version,
-        resource: plural,
-        eventTypes: ["ADD", "UPDATE", "DELETE"],
-        filter: { afterStart: true },
-      },
-    },
-  });
-}
-
-function sensor(platform: readonly Manifest[], instanceId: string): Manifest {
-  const source = platform.find(({ kind }) => kind === "EventSource")?.metadata.name;
-  const resource = {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "Workflow",
-    metadata: { generateName: "tutorial-", labels: instanceLabel(instanceId) },
-    spec: {
-      workflowTemplateRef: { name: NAME },
-      arguments: {
-        parameters: [
-          { name: "body", value: "" },
-          { name: "type", value: "" },
-        ],
-      },
-    },
-  };
-  const argoWorkflow = {
-    operation: "submit",
-    source: { resource },
-    parameters: ["body", "type"].map((dataKey, index) => ({
-      src: { dependencyName: "memcached", dataKey },
-      dest: `spec.arguments.parameters.${index}.value`,
-    })),
-  };
-  return inPlaceOf(platform, "Sensor", "tutorial-sensor", {
-    dependencies: [
-      {
-        name: "memcached",
-        eventSourceName: source,
-        eventName: "memcached",
-        // Its own status writes would be events too, and runs without an end.
-        filters: { data: [{ path: "type", type: "string", value: ["ADD", "DELETE"] }] },
-      },
-    ],
-    triggers: [{ template: { name: "submit", argoWorkflow } }],
-  });
-}
-
-/** An object of the platform with another specification, its pod and its account the tutorial's. */
-function inPlaceOf(
-  platform: readonly Manifest[],
-  kind: string,
-  serviceAccountName: string,
-  fields: object,
-): Manifest {
-  const original = platform.find((manifest) => manifest.kind === kind);
-  if (!original) throw new Error(`the platform has no ${kind}`);
-  const { metadata, apiVersion, spec } = original;
-  const { eventBusName, replicas, template } = spec as Record<string, object>;
-  const { name } = metadata;
-  return {
-    apiVersion,
-    kind,
-    metadata: { name, namespace },
-    spec: { eventBusName, replicas, template: { ...template, serviceAccountName }, ...fields },
   };
 }
