@@ -40,7 +40,7 @@ The peers run from images that you build and that the cluster can have; without 
   kind load docker-image argosy-bench-kopf:dev argosy-bench-controller-runtime:dev
   npm run bench -- --cluster --kopf-image argosy-bench-kopf:dev --controller-runtime-image argosy-bench-controller-runtime:dev
 
-It needs the rights of an administrator, refuses a cluster that has Argo or Memcacheds, makes namespaces of its own and
+With its defaults it takes about half an hour. It needs the rights of an administrator, refuses a cluster that has Argo or Memcacheds, makes namespaces of its own and
 removes all that it made. The driver's clock and the nodes' must agree for the stages.`;
 
 /** `npm run bench -- --cluster`: the forms of an operator on a real cluster, one after another. */
@@ -60,7 +60,7 @@ export function main(args: readonly string[]): Promise<void> {
     .option("--burst <n>", "Memcacheds created at once", positiveInteger, 1000)
     .option("--slow-objects <n>", "one by one, where each has a pod", positiveInteger, 20)
     .option("--slow-burst <n>", "at once, where each has a pod", positiveInteger, 30)
-    .option("--tutorial-objects <n>", "both, of the tutorial", positiveInteger, 4)
+    .option("--tutorial-objects <n>", "both, of the tutorial", positiveInteger, 2)
     .option(
       "--rounds <n>",
       "rounds of all but the tutorial; the figures are their medians",
