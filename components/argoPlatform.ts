@@ -6,6 +6,7 @@ import { buildArgoServer } from "./manifests/platform/argoServer";
 import { buildArgoWorkflowsDefinitions } from "./manifests/platform/argoWorkflowsDefinitions";
 import { buildNamespaces } from "./manifests/platform/namespaces";
 import type { PlatformOptions } from "./manifests/platform/options";
+import { buildSubmitter } from "./manifests/platform/submitter";
 import { buildViewer } from "./manifests/platform/viewer";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
 import type { Platform } from "./platform";
@@ -53,6 +54,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     registerSet("argo-workflows", buildWorkflowController(args), after(child, [...namespaces, ...workflows]));
     registerSet("argo-server", buildArgoServer(args), after(child, [...namespaces, ...workflows]));
     registerSet("argosy-viewer", buildViewer(args), after(child, namespaces));
+    registerSet("argosy-submitter", buildSubmitter(args), after(child, namespaces));
     registerSet("argosy", buildMonitoring(args), after(child, namespaces));
 
     this.platform = platformOf(args);

@@ -17,6 +17,10 @@ const ACCOUNTS = {
   "argosy-system/workflow-controller": ["create pods in argosy", "update workflows.argoproj.io in argosy"],
   "argosy-system/argo-server": ["list workflows.argoproj.io in argosy"],
   "argosy/argosy-viewer": ["get pods/log in argosy", "list workflows.argoproj.io in argosy"],
+  "argosy/argosy-submitter": [
+    "list workflows.argoproj.io in argosy",
+    "create workflows.argoproj.io in argosy",
+  ],
   "argosy/argosy-event-bus": [],
   "argosy/argosy-event-source": ["watch gears.shop.example.com", "list presss.shop.example.com in team-b"],
   "argosy/argosy-sensor": ["create workflows.argoproj.io in argosy"],
@@ -88,6 +92,12 @@ const DENIED: Partial<Record<Account, readonly string[]>> = {
     "create workflows.argoproj.io in argosy",
     "delete pods in argosy",
     "list pods in argosy-system",
+  ],
+  "argosy/argosy-submitter": [
+    "delete workflows.argoproj.io in argosy",
+    "create workflowtemplates.argoproj.io in argosy",
+    "create pods in argosy",
+    "create workflows.argoproj.io in default",
   ],
   "argosy/argosy-event-source": [
     "get gears.shop.example.com in anywhere",

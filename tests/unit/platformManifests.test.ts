@@ -6,6 +6,7 @@ import { buildArgoEventsDefinitions } from "../../components/manifests/platform/
 import { buildArgoServer } from "../../components/manifests/platform/argoServer";
 import { buildArgoWorkflowsDefinitions } from "../../components/manifests/platform/argoWorkflowsDefinitions";
 import { buildNamespaces } from "../../components/manifests/platform/namespaces";
+import { buildSubmitter } from "../../components/manifests/platform/submitter";
 import { buildViewer } from "../../components/manifests/platform/viewer";
 import { buildWorkflowController } from "../../components/manifests/platform/workflowController";
 import type { Manifest } from "../../runtime/kubernetes/objects";
@@ -204,11 +205,16 @@ describe("the platform's manifests", () => {
     }
   });
 
-  it("are only the operators' namespace and the viewer where both are adopted", () => {
+  it("are only the operators' namespace and people's accounts where both are adopted", () => {
     const options = platformOptions({ argoEvents: "adopt", argoWorkflows: "adopt" });
     assert.deepStrictEqual(
       everyManifest(options).map(({ kind, metadata: { name } }) => `${kind} ${name}`),
-      ["Namespace argosy", "ServiceAccount argosy-viewer", "Role argosy-viewer", "RoleBinding argosy-viewer"],
+      [
+        "Namespace argosy",
+        ...["viewer", "submitter"].flatMap((role) =>
+          ["ServiceAccount", "Role", "RoleBinding"].map((kind) => `${kind} argosy-${role}`),
+        ),
+      ],
     );
   });
 
@@ -264,7 +270,9 @@ describe("the platform's manifests", () => {
     });
   });
 
-  it("let the viewer's token be mounted nowhere", () => {
-    assert.equal(buildViewer(platformOptions()).account?.automountServiceAccountToken, false);
+  it("let the tokens of people's accounts be mounted nowhere", () => {
+    for (const { account } of [buildViewer(platformOptions()), buildSubmitter(platformOptions())]) {
+      assert.equal(account?.automountServiceAccountToken, false);
+    }
   });
 });

@@ -32,7 +32,13 @@ function rightsOf(options: PlatformOptions, account: string): string[] {
   });
 }
 
-const ACCOUNTS = ["argo-events-controller", "workflow-controller", "argo-server", "argosy-viewer"];
+const ACCOUNTS = [
+  "argo-events-controller",
+  "workflow-controller",
+  "argo-server",
+  "argosy-viewer",
+  "argosy-submitter",
+];
 const options = platformOptions();
 const own = (rights: readonly string[]) => rights.filter((right) => right.startsWith("in argosy-system:"));
 
@@ -124,5 +130,12 @@ describe("the platform's rights", () => {
       assert.match(right, /^in argosy: (get|list|watch) /);
       assert.doesNotMatch(right, /secrets|configmaps/);
     }
+  });
+
+  it("let the submitter do what the viewer may, and create Workflows", () => {
+    const [viewer, submitter] = [rightsOf(options, "argosy-viewer"), rightsOf(options, "argosy-submitter")];
+    const further = submitter.filter((right) => !viewer.includes(right));
+    assert.deepStrictEqual(further, ["in argosy: create argoproj.io/workflows"]);
+    assert.equal(submitter.length, viewer.length + 1);
   });
 });

@@ -7,7 +7,7 @@ import type { PlatformOptions } from "./options";
 const READ = ["get", "list", "watch"];
 
 /** Everything of the event path and of the runs, their logs, and no Secret or ConfigMap. */
-const RULES: readonly PolicyRule[] = [
+export const VIEW_RULES: readonly PolicyRule[] = [
   {
     apiGroups: ["argoproj.io"],
     resources: [
@@ -31,12 +31,21 @@ const RULES: readonly PolicyRule[] = [
  * An account that sees everything in the Argo UI and can change nothing: `kubectl create token argosy-viewer` makes a
  * token to log in with. No pod runs as it.
  */
-export function buildViewer({ namespace }: PlatformOptions): ManifestSet {
-  const name = "argosy-viewer";
-  const labels = labelsOf("argosy", "viewer");
+export function buildViewer(options: PlatformOptions): ManifestSet {
+  return buildPersonalAccount("viewer", VIEW_RULES, options);
+}
+
+/** An account for people, in the operators' namespace: its token is mounted nowhere. */
+export function buildPersonalAccount(
+  role: string,
+  rules: readonly PolicyRule[],
+  { namespace }: PlatformOptions,
+): ManifestSet {
+  const name = `argosy-${role}`;
+  const labels = labelsOf("argosy", role);
   const account = { name, namespace };
   return {
     account: { ...buildAccount(name, namespace, labels), automountServiceAccountToken: false },
-    ...buildRole({ name, namespace, labels, rules: RULES, account }),
+    ...buildRole({ name, namespace, labels, rules, account }),
   };
 }

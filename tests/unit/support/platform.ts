@@ -7,6 +7,7 @@ import { buildArgoServer } from "../../../components/manifests/platform/argoServ
 import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/argoWorkflowsDefinitions";
 import { buildNamespaces } from "../../../components/manifests/platform/namespaces";
 import type { PlatformOptions } from "../../../components/manifests/platform/options";
+import { buildSubmitter } from "../../../components/manifests/platform/submitter";
 import { buildViewer } from "../../../components/manifests/platform/viewer";
 import { buildWorkflowController } from "../../../components/manifests/platform/workflowController";
 import type { PodPlacement } from "../../../components/placement";
@@ -66,6 +67,7 @@ export function everySet(options: PlatformOptions): Record<string, ManifestSet> 
     workflowController: buildWorkflowController(options),
     server: buildArgoServer(options),
     viewer: buildViewer(options),
+    submitter: buildSubmitter(options),
   };
 }
 
