@@ -18,13 +18,10 @@ import { PROJECT_FOLDER } from "./tools";
  * @param runners replicas of the resident operator
  */
 export async function allForms(memcached: Operator, images: PeerImages, runners: number): Promise<Form[]> {
-  const { manifests: resident, instanceId } = await rendered(
-    { ...memcached, execution: "resident" },
-    runners,
-  );
-  const { manifests: pod } = await rendered({ ...memcached, execution: "pod" }, runners);
+  const resident = await rendered({ ...memcached, execution: "resident" }, runners);
+  const pod = await rendered({ ...memcached, execution: "pod" }, runners);
   return [
-    tutorialForm(resident, memcached, instanceId),
+    tutorialForm(resident, memcached),
     ...argosyForms({ resident, pod }),
     ...peerForms(images),
     barePodForm(),
@@ -32,10 +29,7 @@ export async function allForms(memcached: Operator, images: PeerImages, runners:
 }
 
 /** What `pulumi up` makes of one operator in the dev stack, in the benchmark's namespaces, without its CRD. */
-async function rendered(
-  operator: Operator,
-  runners: number,
-): Promise<{ manifests: Manifest[]; instanceId: string }> {
+async function rendered(operator: Operator, runners: number): Promise<Manifest[]> {
   const { project, stack, values } = readStackConfiguration(PROJECT_FOLDER, "dev");
   const own = {
     [`${project}:namespace`]: OPERATOR_NAMESPACE,
@@ -51,6 +45,5 @@ async function rendered(
     });
   const { resources } = await runProgram(program, { project, stack, values: {} });
   const { plural, group } = operator.customResource;
-  const manifests = manifestsOf(resources).filter(({ metadata }) => metadata.name !== `${plural}.${group}`);
-  return { manifests, instanceId: settings.instanceId };
+  return manifestsOf(resources).filter(({ metadata }) => metadata.name !== `${plural}.${group}`);
 }

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { buildAccount, buildRole } from "../../components/manifests/access";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../../components/manifests/podSecurity";
-import { instanceLabel } from "../../runtime/argo/workflows";
 import type { Operator } from "../../runtime/definition/definition";
 import { isRecord } from "../../runtime/definition/shape";
 import type { Manifest } from "../../runtime/kubernetes/objects";
@@ -10,6 +9,8 @@ import { inGroups, structuredCloneWith, WORKFLOWS_PATH } from "./argosyForms";
 import { type Form, OPERATOR_NAMESPACE as namespace } from "./form";
 import { eventSource, SENSOR_ACCOUNT, SOURCE_ACCOUNT, sensor, TEMPLATE } from "./tutorialEvents";
 
+/** What Argosy sets in the controller's environment. */
+const OWN_VARIABLES = ["DEFAULT_REQUEUE_TIME", "SEMAPHORE_NOTIFY_DELAY"];
 const RUN_ACCOUNT = "tutorial-run";
 /** Pods of one run, in sequence. */
 const STEPS = ["event", "check", "names", "deployment", "service", "apply-service", "apply-deployment"];
@@ -23,7 +24,7 @@ const SCRIPT = readFileSync(path.join(__dirname, "tutorial.py"), "utf8");
  *
  * Argo itself, bus and CRDs are those of Argosy's platform, with Argosy's settings taken away.
  */
-export function tutorialForm(platform: readonly Manifest[], operator: Operator, instanceId: string): Form {
+export function tutorialForm(platform: readonly Manifest[], operator: Operator): Form {
   const labels = { "app.kubernetes.io/name": TEMPLATE };
   const argo = platform.filter(isArgos(operator)).map(withArgosDefaults);
   return {
@@ -32,8 +33,8 @@ export function tutorialForm(platform: readonly Manifest[], operator: Operator, 
       ...argo,
       ...accounts(labels),
       handlerFiles(operator),
-      workflowTemplate(operator, instanceId),
-      sensor(platform, instanceId),
+      workflowTemplate(operator),
+      sensor(platform),
       eventSource(platform, operator),
     ]),
     cluster: { size: 0, further: [WORKFLOWS_PATH] },
@@ -49,18 +50,22 @@ function isArgos(operator: Operator): (manifest: Manifest) => boolean {
     !["Sensor", "EventSource"].includes(kind);
 }
 
-/** The Workflow controller as Argo delivers it: its requeue time of 10 s, its limits of 20 and 30 calls. */
+/**
+ * The Workflow controller as Argo delivers it: its requeue time of 10 s, its limits of 20 and 30 calls, no instance id,
+ * whose label the `argo` program would take from what it submits.
+ */
 function withArgosDefaults(manifest: Manifest): Manifest {
-  if (manifest.metadata.name !== "workflow-controller" || manifest.kind !== "Deployment") return manifest;
   return structuredCloneWith(manifest, (value) => {
-    if (!isRecord(value) || !Array.isArray(value["env"]) || !Array.isArray(value["args"])) return value;
-    const args = value["args"].filter((argument) => !/^--(qps|burst)=/.test(String(argument)));
-    const env = value["env"].filter(
-      (variable) =>
-        !isRecord(variable) ||
-        !["DEFAULT_REQUEUE_TIME", "SEMAPHORE_NOTIFY_DELAY"].includes(String(variable["name"])),
-    );
-    return { ...value, args, env };
+    if (!isRecord(value)) return value;
+    if (typeof value["instanceID"] === "string") return { ...value, instanceID: undefined };
+    if (value["name"] !== "workflow-controller") return value;
+    const { args, env } = value;
+    if (!Array.isArray(args) || !Array.isArray(env)) return value;
+    return {
+      ...value,
+      args: args.filter((argument) => !/^--(qps|burst)=/.test(String(argument))),
+      env: env.filter((variable) => !isRecord(variable) || !OWN_VARIABLES.includes(String(variable["name"]))),
+    };
   });
 }
 
@@ -103,7 +108,7 @@ function handlerFiles({ folder }: Operator): Manifest {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: TEMPLATE, namespace }, data };
 }
 
-function workflowTemplate({ handler }: Operator, instanceId: string): Manifest {
+function workflowTemplate({ handler }: Operator): Manifest {
   const arguments_ = [
     { name: "body", value: "{{workflow.parameters.body}}" },
     { name: "type", value: "{{workflow.parameters.type}}" },
@@ -129,7 +134,7 @@ function workflowTemplate({ handler }: Operator, instanceId: string): Manifest {
   return {
     apiVersion: "argoproj.io/v1alpha1",
     kind: "WorkflowTemplate",
-    metadata: { name: TEMPLATE, namespace, labels: instanceLabel(instanceId) },
+    metadata: { name: TEMPLATE, namespace },
     spec: {
       entrypoint: "all",
       serviceAccountName: RUN_ACCOUNT,

@@ -1,4 +1,3 @@
-import { instanceLabel } from "../../runtime/argo/workflows";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { OPERATOR_NAMESPACE as namespace } from "./form";
@@ -28,12 +27,12 @@ export function eventSource(platform: readonly Manifest[], operator: Operator): 
 }
 
 /** The sensor of the platform, which submits a Workflow by the `argo` program of its image. */
-export function sensor(platform: readonly Manifest[], instanceId: string): Manifest {
+export function sensor(platform: readonly Manifest[]): Manifest {
   const source = platform.find(({ kind }) => kind === "EventSource")?.metadata.name;
   const resource = {
     apiVersion: "argoproj.io/v1alpha1",
     kind: "Workflow",
-    metadata: { generateName: "tutorial-", labels: instanceLabel(instanceId) },
+    metadata: { generateName: "tutorial-" },
     spec: {
       workflowTemplateRef: { name: TEMPLATE },
       arguments: {
