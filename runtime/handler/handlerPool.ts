@@ -70,7 +70,10 @@ export class HandlerPool {
         this.keep(worker);
         return { answer, log };
       } catch (error) {
-        if (error instanceof ReconcileFailure) error.log = log;
+        if (error instanceof ReconcileFailure) {
+          error.log = log;
+          this.options.onFailure?.(error);
+        }
         this.endSoon(worker, 0);
         throw error;
       }

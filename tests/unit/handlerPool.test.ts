@@ -115,6 +115,7 @@ describe("HandlerPool", () => {
     assert.equal(failure.reason, "InvalidAnswer");
     assert.equal(failure.log, "in trouble\n");
     assert.equal(pool.size, 0);
+    assert.deepEqual(failures, [failure], "the end of the process is told");
     const pid = Number(/"(\d+) not JSON"/.exec(failure.message)?.[1]);
     assert.ok(pid > 0);
     await eventually("the process is dead", () => !isAlive(pid));
