@@ -1,3 +1,4 @@
+import { Allowance } from "./allowance";
 import { jsonOf } from "./flaw";
 import { readJson } from "./json";
 import type { KubernetesClient } from "./kubernetes/client";
@@ -18,7 +19,11 @@ export interface CustomResourceWatchOptions {
   readonly onTrigger: (name: ObjectName, priority: Priority, resourceVersion: string) => void;
   readonly onGone: (name: ObjectName) => void;
   readonly onInterruption: (error: Error) => void;
+  /** So many characters of objects are kept, the newest; the others are read when they are wanted. @default 24 Mi */
+  readonly mostKept?: number;
 }
+
+const MOST_KEPT = 24 * 1024 * 1024;
 
 /** What is remembered of an object. */
 interface Seen extends ObjectName {
@@ -35,8 +40,11 @@ interface Seen extends ObjectName {
 export class CustomResourceWatch {
   private readonly seen = new Map<string, Seen>();
   private readonly reflectors: Reflector[];
+  /** By the keys of {@link seen}. */
+  private readonly kept: Allowance<string>;
 
   constructor(private readonly options: CustomResourceWatchOptions) {
+    this.kept = new Allowance(options.mostKept ?? MOST_KEPT, (key) => this.forget(key));
     const { client, resource, namespaces, onInterruption } = options;
     this.reflectors = (namespaces === "all" || !resource.namespaced ? [undefined] : namespaces).map(
       (namespace) =>
@@ -68,14 +76,17 @@ export class CustomResourceWatch {
 
   /** Takes in what the API server answered to a write of ours, before the watch brings it. */
   learn(object: KubernetesObject): void {
-    const seen = this.seen.get(keyOf(object.metadata));
-    if (seen?.uid === object.metadata.uid) seen.newest = newer(seen.newest, object);
+    const key = keyOf(object.metadata);
+    const seen = this.seen.get(key);
+    if (seen?.uid !== object.metadata.uid) return;
+    seen.newest = newer(seen.newest, object);
+    this.kept.take(key, seen.newest?.json.length ?? 0);
   }
 
   /** What is known of the object has turned out to be too old: until the watch has caught up, it is read anew. */
   invalidate(name: ObjectName): void {
-    const seen = this.seen.get(keyOf(name));
-    if (seen) seen.newest = undefined;
+    this.kept.release(keyOf(name));
+    this.forget(keyOf(name));
   }
 
   /** Whether the watch has told of that version of the object, or of a later one. */
@@ -110,20 +121,21 @@ export class CustomResourceWatch {
     };
   }
 
+  /** From now on the object is read anew. */
+  private forget(key: string): void {
+    const seen = this.seen.get(key);
+    if (seen) seen.newest = undefined;
+  }
+
   private set(object: KubernetesObject): void {
     const { namespace, name, uid } = object.metadata;
     const key = keyOf(object.metadata);
     const before = this.seen.get(key);
     const trigger = triggerOf(object);
     const same = before?.uid === uid;
-    this.seen.set(key, {
-      namespace,
-      name,
-      uid,
-      told: object.metadata.resourceVersion,
-      trigger,
-      newest: newer(same ? before.newest : undefined, object),
-    });
+    const newest = newer(same ? before.newest : undefined, object);
+    this.seen.set(key, { namespace, name, uid, told: object.metadata.resourceVersion, trigger, newest });
+    this.kept.take(key, newest?.json.length ?? 0);
     if (same && before.trigger === trigger) return;
     const priority = !before && isSettled(object) ? "routine" : "change";
     this.options.onTrigger({ namespace, name }, priority, object.metadata.resourceVersion);
@@ -131,6 +143,7 @@ export class CustomResourceWatch {
 
   private remove({ namespace, name }: ObjectName): void {
     this.seen.delete(keyOf({ namespace, name }));
+    this.kept.release(keyOf({ namespace, name }));
     this.options.onGone({ namespace, name });
   }
 }

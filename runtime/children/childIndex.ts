@@ -1,3 +1,4 @@
+import { Allowance } from "../allowance";
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
@@ -45,7 +46,11 @@ export interface ChildIndexOptions {
    */
   readonly onChange: (owner: Owner, undone?: UndoneChild) => void;
   readonly onInterruption: (resource: Resource, error: Error) => void;
+  /** So many characters of children are kept, the newest; the others are read when they are wanted. @default 24 Mi */
+  readonly mostKept?: number;
 }
+
+const MOST_KEPT = 24 * 1024 * 1024;
 
 /**
  * The children of every custom resource, by their owner's uid, kept up to date by watches of the declared kinds'
@@ -57,8 +62,12 @@ export class ChildIndex {
   /** Children being written now, with the events that came meanwhile: they may be the echo of that write. */
   private readonly writing = new Map<string, (() => void)[]>();
   private readonly reflectors: Reflector[];
+  private readonly kept: Allowance<ChildRecord>;
 
   constructor(private readonly options: ChildIndexOptions) {
+    this.kept = new Allowance(options.mostKept ?? MOST_KEPT, (record) => {
+      delete record.whole;
+    });
     const { client, kinds, namespaces, onInterruption } = options;
     this.reflectors = kinds.flatMap((resource) =>
       (namespaces === "all" || !resource.namespaced ? [undefined] : namespaces).map(
@@ -106,7 +115,7 @@ export class ChildIndex {
     if (record.whole?.resourceVersion !== record.resourceVersion) {
       const object = await this.options.client.get(record.resource, record);
       if (object?.metadata.uid !== record.uid) return undefined;
-      record.whole = whole(object);
+      return JSON.parse(this.keep(record, object)) as KubernetesObject;
     }
     return JSON.parse(record.whole.json) as KubernetesObject;
   }
@@ -139,7 +148,7 @@ export class ChildIndex {
       else {
         const record = this.put(resource, result.object);
         if (record) {
-          record.whole = whole(result.object);
+          this.keep(record, result.object);
           if (applied !== undefined) record.applied = { manifest: applied, ownedFields: record.ownedFields };
         }
       }
@@ -209,6 +218,16 @@ export class ChildIndex {
     this.options.onChange(record.owner, nameOf(record.resource, record));
   }
 
+  /** Keeps the child whole, as long as there is room. @returns it as JSON */
+  private keep(record: ChildRecord, object: KubernetesObject): string {
+    const { managedFields: _, ...metadata } = object.metadata;
+    const json = JSON.stringify({ ...object, metadata });
+    record.whole = { resourceVersion: metadata.resourceVersion, json };
+    // A record that has been dropped meanwhile must not come back by this.
+    if (this.byOwner.get(record.owner.uid)?.has(record)) this.kept.take(record, json.length);
+    return json;
+  }
+
   private lastWriter({ metadata }: KubernetesObject): string | undefined {
     const others = (metadata.managedFields ?? []).filter(
       ({ manager, subresource }) => manager !== this.options.fieldManager && !subresource,
@@ -250,6 +269,7 @@ export class ChildIndex {
     const record = this.byKey.get(key);
     if (!record) return;
     this.byKey.delete(key);
+    this.kept.release(record);
     const siblings = this.byOwner.get(record.owner.uid);
     siblings?.delete(record);
     if (siblings?.size === 0) this.byOwner.delete(record.owner.uid);
@@ -267,9 +287,4 @@ function nameOf({ kind }: Resource, { namespace, name }: ObjectName): UndoneChil
 
 function sameKind(a: Resource, b: Resource): boolean {
   return a.apiVersion === b.apiVersion && a.kind === b.kind;
-}
-
-function whole(object: KubernetesObject): { resourceVersion: string; json: string } {
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { resourceVersion: metadata.resourceVersion, json: JSON.stringify({ ...object, metadata }) };
 }

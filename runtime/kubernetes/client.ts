@@ -42,8 +42,12 @@ export const PODS: Resource = { apiVersion: "v1", kind: "Pod", plural: "pods", n
 
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-/** Large enough that most lists are one page, small enough that no answer is tens of megabytes. */
-const PAGE_SIZE = 500;
+/** Objects of a page at most: large enough that most lists of metadata are one. */
+const LARGEST_PAGE = 500;
+/** Of the first page of whole objects, which may have a megabyte each. The further ones go by how long it was. */
+const FIRST_PAGE = 20;
+/** How long a page may be about, in characters: it is in memory several times while it is read. */
+const PAGE_LENGTH = 4 * 1024 * 1024;
 
 /**
  * A small Kubernetes client: the verbs that the engine uses, and nothing generated.
@@ -87,9 +91,10 @@ export class KubernetesClient {
     signal?: AbortSignal,
   ): Promise<string> {
     let continueToken = "";
+    let limit = selection.metadataOnly ? LARGEST_PAGE : FIRST_PAGE;
     for (;;) {
-      const query = selectionQuery(selection, { limit: String(PAGE_SIZE), continue: continueToken });
-      const { body } = await this.transport.send<ObjectList>({
+      const query = selectionQuery(selection, { limit: String(limit), continue: continueToken });
+      const { body, length } = await this.transport.send<ObjectList>({
         method: "GET",
         path: `${resourcePath(resource, selection)}?${query}`,
         ...(selection.metadataOnly && { accept: METADATA_LIST }),
@@ -100,6 +105,7 @@ export class KubernetesClient {
       onPage(items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })));
       continueToken = body.metadata.continue ?? "";
       if (!continueToken) return body.metadata.resourceVersion;
+      limit = Math.max(1, Math.min(LARGEST_PAGE, Math.floor((PAGE_LENGTH * items.length) / length)));
     }
   }
 

@@ -71,10 +71,10 @@ export class HttpTransport {
   }
 
   /**
-   * Sends a request and gives the decoded answer with its code.
+   * Sends a request and gives the decoded answer with its code, and how long it was in characters.
    * @throws ApiError where the server refuses, ApiUnreachableError where no answer comes
    */
-  async send<T>(request: ApiRequest): Promise<{ code: number; body: T }> {
+  async send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
     const deadline = performance.now() + REPEAT_WITHIN_MS;
     for (let attempt = 0; ; attempt++) {
       try {
@@ -103,7 +103,7 @@ export class HttpTransport {
     this.streamAgent.destroy();
   }
 
-  private async sendOnce<T>(request: ApiRequest): Promise<{ code: number; body: T }> {
+  private async sendOnce<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
     const startedAt = performance.now();
     let code = 0;
     try {
@@ -113,7 +113,7 @@ export class HttpTransport {
       });
       code = response.statusCode ?? 0;
       if (code < 200 || code > 299) throw toApiError(response, text, request);
-      return { code, body: decode<T>(text, request) };
+      return { code, body: decode<T>(text, request), length: text.length };
     } finally {
       this.onRequest({
         method: request.method,

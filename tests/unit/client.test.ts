@@ -63,6 +63,25 @@ describe("KubernetesClient", () => {
     );
   });
 
+  it("asks for pages of few objects where these are large, and of many where they are small", async () => {
+    const limits = async (blob: string, selection: { metadataOnly?: boolean } = {}) => {
+      const asked: number[] = [];
+      api.answer = ({ query }, response) => {
+        const limit = Number(query.get("limit"));
+        asked.push(limit);
+        const items = Array.from({ length: limit }, () => ({ ...widget(), blob }));
+        const more = asked.length < 3 && { continue: "next" };
+        json(response, { metadata: { resourceVersion: "9", ...more }, items });
+      };
+      await client.list(WIDGETS, selection, () => {});
+      return asked;
+    };
+    assert.deepStrictEqual(await limits("", { metadataOnly: true }), [500, 500, 500]);
+    assert.deepStrictEqual(await limits(""), [20, 500, 500]);
+    assert.deepStrictEqual(await limits("x".repeat(1_000_000)), [20, 4, 4]);
+    assert.deepStrictEqual(await limits("x".repeat(3_000_000)), [20, 1, 1]);
+  });
+
   it("applies on the server, strictly, as its field manager", async () => {
     api.answer = (_, response) => json(response, widget(), 201);
     const manifest = configMap({ namespace: "shop" });
