@@ -131,6 +131,7 @@ export class Reconciler {
     const { operator, childResources } = this.options;
     const desired = desiredChildren(answer.children, object, operator, childResources);
     const current = await this.ensureFinalizer(object, desired);
+    await this.deleteLeftovers(object, report);
     await this.applyAll(desired, report);
     await this.prune(object, desired, report);
     const verdict = await this.judge(object);
@@ -207,6 +208,22 @@ export class Reconciler {
       const failed = results.find((result) => result.status === "rejected");
       if (failed) throw failed.reason;
     }
+  }
+
+  /**
+   * Deletes the children of a former object of this name. They are the garbage collector's, but it never learns that their
+   * owner is gone where it was deleted and made anew while the collector did not watch: it takes that for one change of one
+   * object (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
+   */
+  private async deleteLeftovers(object: KubernetesObject, report: Draft): Promise<void> {
+    const { client, resource, index, children } = this.options;
+    const leftovers = index.ofFormer(object.metadata);
+    if (leftovers.length === 0) return;
+    // Whose they are is gone for good only if ours is the one that is there: the former might be what we hold.
+    const there = await client.get(resource, object.metadata);
+    if (there?.metadata.uid !== object.metadata.uid) throw new ObjectGoneError();
+    const deleted = await Promise.all(leftovers.map((record) => children.deleteLeftover(record)));
+    report.changes.push(...deleted.filter((change) => change !== undefined));
   }
 
   private async prune(

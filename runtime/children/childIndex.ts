@@ -16,6 +16,10 @@ export interface ChildRecord extends ObjectName {
   resourceVersion: string;
   /** Fingerprint of the fields that we own of it, and since when: it moves when somebody else takes one over. */
   ownedFields: string;
+  /** The same of what all others own. */
+  others: string;
+  /** Of its specification; undefined for a kind that counts none. */
+  generation: number | undefined;
   /** Whether it is being deleted already. */
   deleting: boolean;
   /** The object as JSON without its managedFields, and the version which that is. */
@@ -59,6 +63,8 @@ const MOST_KEPT = 24 * 1024 * 1024;
 export class ChildIndex {
   private readonly byKey = new Map<string, ChildRecord>();
   private readonly byOwner = new Map<string, Set<ChildRecord>>();
+  /** The uids of owners by their name: more than one where an object was deleted and made anew. */
+  private readonly namesakes = new Map<string, readonly string[]>();
   /** Children being written now, with the events that came meanwhile: they may be the echo of that write. */
   private readonly writing = new Map<string, (() => void)[]>();
   private readonly reflectors: Reflector[];
@@ -103,6 +109,12 @@ export class ChildIndex {
     return [...(this.byOwner.get(ownerUid) ?? [])].sort((a, b) =>
       childKey(a.resource, a) < childKey(b.resource, b) ? -1 : 1,
     );
+  }
+
+  /** The children of former objects of the owner's name. */
+  ofFormer(owner: Owner): ChildRecord[] {
+    const uids = this.namesakes.get(formatName(owner)) ?? [];
+    return uids.filter((uid) => uid !== owner.uid).flatMap((uid) => this.of(uid));
   }
 
   /** The record of the child of that name, whoever its owner is. */
@@ -197,7 +209,7 @@ export class ChildIndex {
   private changed(resource: Resource, object: KubernetesObject, first: boolean): void {
     const key = childKey(resource, object.metadata);
     const known = this.byKey.get(key);
-    const ownedBefore = known?.ownedFields;
+    const before = known && { ...known };
     if (
       known?.uid === object.metadata.uid &&
       !isNewer(object.metadata.resourceVersion, known.resourceVersion)
@@ -208,7 +220,13 @@ export class ChildIndex {
     if (first) return;
     const undone = { ...nameOf(resource, object.metadata), by: this.lastWriter(object) };
     if (known && known.owner.uid !== record?.owner.uid) this.options.onChange(known.owner, undone);
-    if (record) this.options.onChange(record.owner, record.ownedFields === ownedBefore ? undefined : undone);
+    if (!record) return;
+    if (isUnexplained(before, record)) {
+      delete record.applied;
+      return this.options.onChange(record.owner, nameOf(resource, object.metadata));
+    }
+    const isReport = record.ownedFields === before?.ownedFields;
+    this.options.onChange(record.owner, isReport ? undefined : undone);
   }
 
   private gone(key: string, uid: string): void {
@@ -252,16 +270,22 @@ export class ChildIndex {
       owner,
       resourceVersion: "",
       ownedFields: "",
+      others: "",
+      generation: undefined,
       deleting: false,
     };
     record.resourceVersion = metadata.resourceVersion;
     const entry = applyEntry(object, fieldManager);
     // The time too: another leader of this operator, or a late write of a former one, applies the same fields.
     record.ownedFields = fingerprint([entry?.fieldsV1, entry?.time]);
+    record.others = fingerprint(metadata.managedFields?.filter((each) => each !== entry));
+    record.generation = metadata.generation;
     record.deleting = metadata.deletionTimestamp !== undefined;
     this.byKey.set(key, record);
     const siblings = this.byOwner.get(owner.uid) ?? new Set();
     this.byOwner.set(owner.uid, siblings.add(record));
+    const uids = this.namesakes.get(formatName(owner)) ?? [];
+    if (!uids.includes(owner.uid)) this.namesakes.set(formatName(owner), [...uids, owner.uid]);
     return record;
   }
 
@@ -272,8 +296,24 @@ export class ChildIndex {
     this.kept.release(record);
     const siblings = this.byOwner.get(record.owner.uid);
     siblings?.delete(record);
-    if (siblings?.size === 0) this.byOwner.delete(record.owner.uid);
+    if (siblings?.size !== 0) return;
+    const { owner } = record;
+    this.byOwner.delete(owner.uid);
+    const left = this.namesakes.get(formatName(owner))?.filter((uid) => uid !== owner.uid) ?? [];
+    if (left.length > 0) this.namesakes.set(formatName(owner), left);
+    else this.namesakes.delete(formatName(owner));
   }
+}
+
+/**
+ * Whether a child has changed although nobody's entry of its managedFields has: these have times of whole seconds, so
+ * that it may be a write of our own field manager in the second of our last one, by a former leader or after its answer
+ * was lost. Where there is a generation, it tells a new specification from a second report of a status.
+ */
+function isUnexplained(before: ChildRecord | undefined, record: ChildRecord): boolean {
+  if (before?.uid !== record.uid || record.deleting) return false;
+  if (before.ownedFields !== record.ownedFields || before.others !== record.others) return false;
+  return record.generation === undefined || record.generation !== before.generation;
 }
 
 /** Sorts by kind, then namespace and name. */

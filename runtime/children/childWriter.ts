@@ -7,7 +7,7 @@ import type { Resource } from "../kubernetes/resource";
 import { ADOPT_ANNOTATION } from "../names";
 import type { ChildIndex, ChildRecord } from "./childIndex";
 import type { DesiredChild } from "./desiredChildren";
-import { conflictWith } from "./ownership";
+import { applyEntry, conflictWith } from "./ownership";
 
 /** What happened to a child. */
 export type ChildVerb = "created" | "patched" | "recreated" | "adopted" | "deleted";
@@ -68,6 +68,18 @@ export class ChildWriter {
       return { object: undefined, done: await client.delete(record.resource, record, { uid: record.uid }) };
     });
     return deleted.done ? describe("deleted", record.resource, record) : undefined;
+  }
+
+  /**
+   * Deletes a child of an object that is gone, as the garbage collector is to: one that we have applied, and that has no
+   * other owner.
+   */
+  async deleteLeftover(record: ChildRecord): Promise<ChildChange | undefined> {
+    const { client, fieldManager } = this.options;
+    const found = await client.get(record.resource, record);
+    const { uid, deletionTimestamp, ownerReferences = [] } = found?.metadata ?? {};
+    if (!found || uid !== record.uid || deletionTimestamp || ownerReferences.length > 1) return undefined;
+    return applyEntry(found, fieldManager) && this.delete(record);
   }
 
   private isAsDesired(record: ChildRecord, child: DesiredChild): boolean {

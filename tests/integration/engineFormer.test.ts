@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { killComponent, readComponents } from "../../cli/controlPlane/component";
+import { renewGarbageCollector } from "../../cli/garbageCollector";
+import { eventually } from "./support/eventually";
+import { configMap, inNamespace } from "./support/manifests";
+import { answering, useOperator } from "./support/useOperator";
+
+describe("an object that was deleted and made anew while nobody collected garbage", function () {
+  this.timeout(120_000);
+  const bench = useOperator({ name: "former-test", children: [{ apiVersion: "v1", kind: "ConfigMap" }] });
+  const here = (name: string, data = {}) => inNamespace(configMap(name, data), bench.namespace);
+
+  beforeEach(async () => {
+    const { directory } = bench.operator.cluster.controlPlane;
+    const manager = (await readComponents(directory)).find(({ name }) => name === "kube-controller-manager");
+    assert.ok(manager);
+    await killComponent(directory, manager);
+  });
+  afterEach(() => renewGarbageCollector(bench.operator.cluster));
+
+  it("gets its own children, and those of the former one go, wanted or not", async () => {
+    const former = await bench.applied("anew", answering(configMap("kept", { of: "1" }), configMap("left")));
+    await bench.api.delete(former);
+    await eventually(() => bench.api.assertGone(former));
+    const object = await bench.applied("anew", answering(configMap("kept", { of: "2" })));
+    assert.notEqual(object.metadata.uid, former.metadata.uid);
+    const child = await bench.api.get(here("kept"));
+    assert.deepEqual(child["data"], { of: "2" });
+    assert.equal(child.metadata.ownerReferences?.[0]?.uid, object.metadata.uid);
+    await eventually(() => bench.api.assertGone(here("left")));
+  });
+
+  it("leaves to the garbage collector what the operator has not applied, and what has another owner too", async () => {
+    const former = await bench.applied("owners", answering(configMap("shared")));
+    const { apiVersion, kind, metadata } = former;
+    const reference = { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true };
+    const other = await bench.api.create(here("other"));
+    const further = { apiVersion: "v1", kind: "ConfigMap", name: "other", uid: other.metadata.uid };
+    await bench.api.patch(here("shared"), { metadata: { ownerReferences: [reference, further] } });
+    await bench.idle();
+    await bench.api.delete(former);
+    await eventually(() => bench.api.assertGone(former));
+    const foreign = here("foreign");
+    await bench.api.create({ ...foreign, metadata: { ...foreign.metadata, ownerReferences: [reference] } });
+    await bench.applied("owners", answering(configMap("own")));
+    for (const name of ["foreign", "shared"]) {
+      assert.equal((await bench.api.get(here(name))).metadata.deletionTimestamp, undefined);
+    }
+  });
+});
