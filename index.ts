@@ -1,5 +1,6 @@
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
+import { checkArchiveInCluster } from "./components/archiveInCluster";
 import { checkArgoInCluster } from "./components/argoInCluster";
 import { ArgoPlatform } from "./components/argoPlatform";
 import { operatorsArgs, platformArgs } from "./components/configuration/args";
@@ -17,6 +18,7 @@ export = showUserErrors(async () => {
   if (settings.parts !== "operators") {
     await checkArgoInCluster(project, settings);
     await checkMonitoringInCluster(project, settings.monitoring);
+    await checkArchiveInCluster(project, platformArgs(settings));
   }
   if (settings.parts === "platform") {
     const { platform } = new ArgoPlatform("argosy", platformArgs(settings));

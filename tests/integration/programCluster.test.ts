@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { checkArchiveInCluster } from "../../components/archiveInCluster";
 import { checkArgoInCluster, type Installations } from "../../components/argoInCluster";
+import { checkMonitoringInCluster } from "../../components/monitoringInCluster";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "../unit/operatorFolder";
@@ -190,6 +192,27 @@ describe("the program on a real API server", function () {
     );
   });
 
+  it("refuses to monitor without the Prometheus Operator's kinds, and needs none for a dashboard", async () => {
+    await assert.rejects(
+      asProgram(() => checkMonitoringInCluster("argosy", { alertRules: true })),
+      /argosy:monitoring asks for alertRules, but the cluster has no PrometheusRule/,
+    );
+    await asProgram(() => checkMonitoringInCluster("argosy", { dashboard: true }));
+  });
+
+  it("refuses to archive without the Secret that the archive names", async () => {
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "archive", namespace: "team-a" } };
+    const archive = { host: "db.example.com", database: "runs", secret: secret.metadata.name };
+    const look = () => checkArchiveInCluster("argosy", { archive, controllerNamespace: "team-a" });
+    await assert.rejects(
+      asProgram(look),
+      /argosy:archive names the Secret "archive", which is not in team-a/,
+    );
+    await cluster.api.create(secret);
+    await asProgram(look);
+    await asProgram(() => checkArchiveInCluster("argosy", { controllerNamespace: "team-a" }));
+  });
+
   it("makes only pods that a namespace with the restricted standard accepts", async () => {
     const pods = programs.flatMap(({ manifests }) => podsOf(manifests));
     assert.ok(pods.length > 20);
@@ -237,11 +260,15 @@ describe("the program on a real API server", function () {
   });
 
   /** Looks into this cluster as the program does. */
-  async function looking(installations: Installations): Promise<void> {
+  function looking(installations: Installations): Promise<void> {
+    return asProgram(() => checkArgoInCluster("argosy", installations));
+  }
+
+  async function asProgram(look: () => Promise<void>): Promise<void> {
     const { KUBECONFIG } = process.env;
     process.env.KUBECONFIG = cluster.controlPlane.kubeconfig;
     try {
-      await checkArgoInCluster("argosy", installations);
+      await look();
     } finally {
       if (KUBECONFIG === undefined) delete process.env.KUBECONFIG;
       else process.env.KUBECONFIG = KUBECONFIG;
