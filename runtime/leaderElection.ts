@@ -105,7 +105,7 @@ export class LeaderElection {
       // An API server that does not answer must not keep us from noticing that our time is over.
       await Promise.race([round, pause(this.leaseMs / 3, undefined, { ref: false })]);
       if (this.leading && performance.now() >= this.mayWriteUntil) this.lose();
-      const waitMs = this.leaseMs / (this.leading ? 6 : 8);
+      const waitMs = this.leaseMs / (this.leading ? 6 : 12);
       await pause(waitMs * (0.8 + Math.random() * 0.4), undefined, { signal }).catch(() => {});
     }
   }
