@@ -41,6 +41,7 @@ describe("the Workflow controller's configuration", () => {
       instanceID: "argosy",
       workflowRestrictions: { templateReferencing: "Strict" },
       disableAgentPodCreation: true,
+      parallelism: 50,
       nodeEvents: { enabled: false },
       workflowEvents: { enabled: false },
       executor: {

@@ -45,6 +45,12 @@ const CONFIGURATION = {
   workflowRestrictions: { templateReferencing: "Strict" },
   /** Plugin templates are answered by the runners, not by a pod of Argo's for each Workflow. */
   disableAgentPodCreation: true,
+  /**
+   * So many Workflows go on at once. The others wait in the order in which they came, without a pod and before their
+   * deadlines begin (argo-workflows, workflow/controller/operator.go, markWorkflowPhase): 300 at once on one small node
+   * have pods that find no place until their `pendingTimeout` is over. Recorded runs do not count.
+   */
+  parallelism: 50,
   /** Two to four writes for every run. What went wrong is told nevertheless. */
   nodeEvents: { enabled: false },
   workflowEvents: { enabled: false },
