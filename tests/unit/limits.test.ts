@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+
+const ROOT = path.join(__dirname, "../..");
+
+/** What the table of docs/operations.md says, and where the code says it. */
+const LIMITS: readonly (readonly [row: string, words: string, file: string, code: string])[] = [
+  ["objects that wait in a runner", "10,000", "runtime/controller.ts", "MOST_WAITING = 10_000;"],
+  ["objects and children kept", "24 Mi", "runtime/customResourceWatch.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
+  ["objects and children kept", "24 Mi", "runtime/children/childIndex.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
+  [
+    "a handler's answer",
+    "4 MiB",
+    "runtime/handler/parseAnswer.ts",
+    "LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;",
+  ],
+  ["handler processes", "idle for a minute", "runtime/handler/handlerPool.ts", "idleMs ?? 60_000"],
+  ["what a run tells", "8 KiB", "runtime/handler/handlerWorker.ts", "KEPT_LOG_BYTES = 8 * 1024;"],
+  ["Kubernetes Events", "1,000", "runtime/status/eventRecorder.ts", "LONGEST_BACKLOG = 1_000;"],
+  ["Kubernetes Events", "ten, then one a minute", "runtime/status/eventRecorder.ts", "REFILL_MS = 60_000;"],
+  ["runs that wait", "5,000", "runtime/argo/runWriter.ts", "LONGEST_BACKLOG = 5_000;"],
+  ["runs that wait", "16 Mi", "runtime/argo/runWriter.ts", "LARGEST_BACKLOG = 16 * 1024 * 1024;"],
+  [
+    "runs of one hot",
+    "ten, then one every six",
+    "runtime/argo/runRecorder.ts",
+    "{ burst: 10, refillMs: 6_000 };",
+  ],
+  [
+    "Workflows of recorded",
+    "one and ten minutes",
+    "runtime/argo/runWriter.ts",
+    "{ successes: 60, failures: 600 };",
+  ],
+  ["Workflows of recorded", "above 1,000", "runtime/argo/runWriter.ts", "FEW = 1_000;"],
+  ["changes that await", "10,000", "runtime/pod/announcements.ts", "MOST_OPEN = 10_000;"],
+];
+
+/** The same of what the manifests say, as they lie in the golden file. */
+const MANIFESTS: readonly (readonly [row: string, words: string, yaml: RegExp])[] = [
+  ["Workflows that go on", "50", /^ +parallelism: \|\n +50$/m],
+  ["events on the bus", "a day, 100,000", /maxAge: 24h\n +maxMsgs: 100000\n/],
+  ["events on the bus", "256 MiB without one", /maxBytes: 268435456\n/],
+  ["ReplicaSets of a runner", "2", /^ +revisionHistoryLimit: 2$/m],
+];
+
+describe("the limits that docs/operations.md tells of", () => {
+  const page = readFileSync(path.join(ROOT, "docs/operations.md"), "utf8");
+  const golden = readFileSync(path.join(ROOT, "tests/golden/dev.yaml"), "utf8");
+  const rowOf = (name: string) => page.split("\n").find((line) => line.startsWith(`| ${name}`)) ?? "";
+
+  for (const [name, words, file, code] of LIMITS) {
+    it(`${name}: ${words}, in ${file}`, () => {
+      assert.ok(rowOf(name).includes(words), rowOf(name));
+      assert.ok(readFileSync(path.join(ROOT, file), "utf8").includes(code), code);
+    });
+  }
+  for (const [name, words, yaml] of MANIFESTS) {
+    it(`${name}: ${words}, in the manifests`, () => {
+      assert.ok(rowOf(name).includes(words), rowOf(name));
+      assert.ok(yaml.test(golden), String(yaml));
+    });
+  }
+});
