@@ -38,15 +38,15 @@ interface Round {
 /** What came of all forms. */
 export interface InClusterResults {
   readonly results: readonly FormResult[];
-  /** A line for each form that could not do its work. */
+  /** A line for each form that could not do its work, and for an interruption. */
   readonly failures: readonly string[];
 }
 
 /**
  * Gives every form the same work on a cluster, one form at a time: each is installed, measured and removed again. One
- * that cannot do its work does not take the figures of the others with it.
+ * that cannot do its work does not take the figures of the others with it, nor does an interruption those that are there.
  *
- * @throws BenchmarkError where the cluster has an installation; the signal's reason, after the cluster was cleaned up;
+ * @throws BenchmarkError where the cluster has an installation; the signal's reason where nothing was measured yet;
  *   Error where what was made cannot be removed
  */
 export function runInCluster(options: InClusterOptions): Promise<InClusterResults> {
@@ -61,6 +61,10 @@ export function runInCluster(options: InClusterOptions): Promise<InClusterResult
       try {
         results.push(await runRounds(objects, form, options, onChildren));
       } catch (error) {
+        if (error === options.signal.reason && results.length > 0) {
+          failures.push(`interrupted: ${form.name} and what was to come after it were not measured`);
+          break;
+        }
         if (!(error instanceof BenchmarkError)) throw error;
         options.progress(error.message);
         failures.push(error.message);
