@@ -40,9 +40,10 @@ describe("an object that was deleted and made anew while nobody collected garbag
     await bench.idle();
     await bench.api.delete(former);
     await eventually(() => bench.api.assertGone(former));
+    const object = await bench.applied("owners", answering(configMap("own")));
     const foreign = here("foreign");
     await bench.api.create({ ...foreign, metadata: { ...foreign.metadata, ownerReferences: [reference] } });
-    await bench.applied("owners", answering(configMap("own")));
+    await bench.reconcileAgain(object);
     for (const name of ["foreign", "shared"]) {
       assert.equal((await bench.api.get(here(name))).metadata.deletionTimestamp, undefined);
     }
