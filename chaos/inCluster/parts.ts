@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { leadingPod } from "../leader";
+import { persist } from "../persist";
 import type { Administrator } from "./administrator";
 import { type Execution, operatorOf } from "./program";
 
@@ -10,6 +11,7 @@ export const CONTROLLER_NAMESPACE = "argosy-system";
 const EVENT_PATH = "argosy";
 const COMES_WITHIN_MS = 30_000;
 const POLL_MS = 250;
+const PATIENCE_MS = 60_000;
 
 /** Pods of what `pulumi up` made, as they are at a time. */
 export type Pods = () => Promise<readonly KubernetesObject[]>;
@@ -36,12 +38,12 @@ export function partsOf(administrator: Administrator, execution: Execution): Par
     (namespace: string, name: string, component: string): Pods =>
     async () => {
       const selector = `app.kubernetes.io/name=${name},app.kubernetes.io/component=${component}`;
-      return some(await administrator.pods(namespace, selector), `${name} ${component}`);
+      return some(await read(() => administrator.pods(namespace, selector)), `${name} ${component}`);
     };
   const runners = labelled(NAMESPACE, operator, "runner");
   const runnersThat = (leads: boolean): Pods => {
     return async () => {
-      const leader = await leadingPod(administrator.client, { namespace: NAMESPACE, operator });
+      const leader = await read(() => leadingPod(administrator.client, { namespace: NAMESPACE, operator }));
       const chosen = (await runners()).filter(({ metadata }) => (metadata.name === leader) === leads);
       return some(chosen, leads ? "leader" : "standby");
     };
@@ -63,6 +65,11 @@ export function partsOf(administrator: Administrator, execution: Execution): Par
 /** Those that several parts have together. */
 export function together(...parts: readonly Pods[]): Pods {
   return async () => (await Promise.all(parts.map((pods) => pods()))).flat();
+}
+
+/** In spite of an API server that another fault keeps from answering. */
+function read<Result>(work: () => Promise<Result>): Promise<Result> {
+  return persist(work, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
 }
 
 /** Pods that come and go: those that are there next. */
