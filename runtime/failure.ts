@@ -7,6 +7,7 @@
  * - `ChildConflict`: a child's name is taken by an object that is not ours
  * - `ChildRefused`: the API server does not accept a child
  * - `StatusRefused`: the API server does not accept the status
+ * - `RunFailed`: a run in a pod of its own ended before it could say anything
  * - `ApiError`: anything else that the API server refused
  * - `InternalError`: a fault in Argosy
  */
@@ -19,6 +20,7 @@ export const FAILURE_REASONS = [
   "ChildConflict",
   "ChildRefused",
   "StatusRefused",
+  "RunFailed",
   "ApiError",
   "InternalError",
 ] as const;

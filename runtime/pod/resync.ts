@@ -17,6 +17,7 @@ export async function resync(pod: Pod): Promise<number> {
       client,
       namespace,
       instanceId,
+      instance: environment.pod,
       signal: stopping,
       onError: (object, error) => log("error", error.message, { object }),
     });

@@ -13,7 +13,7 @@ import {
 } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
-import { formatName, type KubernetesObject, type Manifest, type ObjectName } from "../kubernetes/objects";
+import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import {
   annotated,
   fieldManagerOf,
@@ -24,6 +24,7 @@ import {
 } from "../names";
 import { keyOf } from "../objectKey";
 import { RUN_PARAMETERS } from "./layout";
+import { tellOfSilentRuns, type Unaware } from "./silentRuns";
 
 /** What a resync works with. */
 export interface ResyncOptions {
@@ -33,6 +34,8 @@ export interface ResyncOptions {
   readonly namespace: string;
   /** The Workflow controller's instance id; "" for none. */
   readonly instanceId: string;
+  /** The pod's name. */
+  readonly instance: string;
   /** Told of each run that could not be submitted; the others are all the same. */
   readonly onError?: (object: string, error: Error) => void;
   /** For how long runs are submitted, in milliseconds. @default 240000 */
@@ -55,8 +58,7 @@ export interface ResyncResult {
 }
 
 /** An object that needs a run. */
-interface Candidate extends ObjectName {
-  readonly uid: string;
+interface Candidate extends Unaware {
   /** Something of it is known to be undone: its turn comes before the others'. */
   readonly urgent: boolean;
 }
@@ -66,7 +68,8 @@ const WITHIN_MS = 240_000;
 const LOOK_MS = 2_000;
 
 /**
- * Submits a run for every object of the operator that has none going on: drift shows only to who looks. Those that are
+ * Submits a run for every object of the operator that has none going on: drift shows only to who looks. Before that, it
+ * tells those whose last run failed without a word. Those that are
  * being deleted, were never reconciled or have changed since come first, the others in no order, so that no one is always the last.
  *
  * Never more than `concurrency` runs of the operator go on at once, whoever submitted them: thousands of objects make no
@@ -80,6 +83,11 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   const candidates = inOrder(await listCandidates(client, operator));
   let live = await liveRuns(options);
   const waiting = candidates.filter((candidate) => !live.has(keyOf(candidate)));
+  const resource = resourceOf(operator.customResource);
+  // It is no reason to submit none.
+  await tellOfSilentRuns(waiting, { ...options, resource }).catch((error: Error) =>
+    options.onError?.("runs that failed", error),
+  );
   const running = candidates.length - waiting.length;
   let [submitted, failed] = [0, 0];
   while (waiting.length > 0 && !signal?.aborted) {
@@ -120,16 +128,31 @@ function candidateOf({ metadata }: KubernetesObject, operator: string): Candidat
   const { namespace, name, uid, deletionTimestamp, finalizers = [] } = metadata;
   if (annotated(metadata, PAUSED_ANNOTATION)) return undefined;
   if (deletionTimestamp && !finalizers.includes(finalizerOf(operator))) return undefined;
-  return { namespace, name, uid, urgent: deletionTimestamp !== undefined || isUnseen(metadata, operator) };
+  const toldAt = toldAtOf(metadata, operator);
+  const urgent = deletionTimestamp !== undefined || isUnseen(metadata, operator, toldAt);
+  return { namespace, name, uid, toldAt, urgent };
 }
 
-/** Whether somebody has written to the object since we wrote its status last, as far as `managedFields` tells. */
-function isUnseen({ managedFields = [] }: KubernetesObject["metadata"], operator: string): boolean {
+/** When we wrote the object's status last, as far as `managedFields` tells. */
+function toldAtOf(
+  { managedFields = [] }: KubernetesObject["metadata"],
+  operator: string,
+): string | undefined {
   const manager = fieldManagerOf(operator);
-  const ours = managedFields.find((entry) => entry.manager === manager && entry.subresource === "status");
-  const theirs = managedFields.filter((entry) => entry.manager !== manager && !entry.subresource);
+  return managedFields.find((entry) => entry.manager === manager && entry.subresource === "status")?.time;
+}
+
+/** Whether somebody has written to the object since. */
+function isUnseen(
+  { managedFields = [] }: KubernetesObject["metadata"],
+  operator: string,
+  toldAt: string | undefined,
+): boolean {
+  const theirs = managedFields.filter(
+    (entry) => entry.manager !== fieldManagerOf(operator) && !entry.subresource,
+  );
   // RFC 3339 in UTC sorts as text.
-  return !ours?.time || theirs.some(({ time = "" }) => time > (ours.time ?? ""));
+  return !toldAt || theirs.some(({ time = "" }) => time > toldAt);
 }
 
 function inOrder(candidates: readonly Candidate[]): Candidate[] {

@@ -304,6 +304,7 @@ describe("the engine in a pod of its own", () => {
         client,
         namespace: operator.runnerNamespace,
         instanceId: INSTANCE_ID,
+        instance: "resync-pod",
         lookMs: 50,
         withinMs: 300,
         ...more,
@@ -384,6 +385,47 @@ describe("the engine in a pod of its own", () => {
       assert.equal((await resync()).submitted, 0);
       await api.patch(named, { metadata: { labels: { "workflows.argoproj.io/completed": "true" } } });
       assert.equal((await resync()).submitted, 1);
+    });
+
+    it("tells objects whose last run failed without a word, once, and no others", async () => {
+      const submitted = async (name: string, phase: string, uid: string) => {
+        const labels = {
+          "argosy.dev/object-uid": uid,
+          "argosy.dev/operator": operator.operator.name,
+          "workflows.argoproj.io/completed": "true",
+          "workflows.argoproj.io/phase": phase,
+        };
+        const workflow = `${namespace}-${++runs}`;
+        await submit(operator, workflow, { namespace, name, uid }, labels);
+        const metadata = { name: workflow, namespace: operator.runnerNamespace };
+        const status = { phase, message: "Pod was active on the node longer than the deadline" };
+        await api.patch({ ...WORKFLOWS, metadata }, { status });
+        return workflow;
+      };
+      const uids = new Map<string, string>();
+      for (const name of ["silent", "healed", "told"]) {
+        uids.set(name, (await api.apply(object(name))).metadata.uid);
+      }
+      const uidOf = (name: string) => uids.get(name) ?? "";
+      for (const name of ["healed", "told"]) await submitted(name, "Failed", uidOf(name));
+      await aSecond();
+      const silent = await submitted("silent", "Error", uidOf("silent"));
+      await submitted("healed", "Succeeded", uidOf("healed"));
+      await run({ namespace, name: "told" });
+      await resync();
+      const ready = await readyOf(object("silent"));
+      assert.deepStrictEqual([ready.status, ready.reason], ["False", "RunFailed"]);
+      assert.match(ready.message, /longer than the deadline/);
+      assert.ok(ready.message.endsWith(`(run ${silent})`), ready.message);
+      assert.equal((await api.get(object("healed")))["status"], undefined);
+      assert.equal((await readyOf(object("told"))).status, "True");
+      const { metadata } = await api.get(object("silent"));
+      await api.patch(
+        { ...WORKFLOWS, metadata: { name: silent, namespace: operator.runnerNamespace } },
+        { status: { message: "something else" } },
+      );
+      await resync();
+      assert.equal((await api.get(object("silent"))).metadata.resourceVersion, metadata.resourceVersion);
     });
 
     it("lets no more go on at once than the operator's concurrency, the urgent ones first", async () => {

@@ -65,11 +65,13 @@ describe("buildAccess", () => {
     ]);
   });
 
-  it("lets a resync look at the objects, and submit what they need", () => {
+  it("lets a resync look at the objects, submit what they need, and tell of runs that could not", () => {
     const looks = (namespaces: Operator["namespaces"]) =>
       rights(build({ execution: "pod", namespaces }), "shop-resync");
     const workflows = [
-      "argosy: argoproj.io/workflows list,create",
+      "all: shop.example.com/widgets/status patch",
+      "all: events.k8s.io/events create,patch",
+      "argosy: argoproj.io/workflows get,list,create",
       "argosy: argoproj.io/workflowtaskresults create,patch",
     ];
     assert.deepStrictEqual(looks("all"), ["all: shop.example.com/widgets get,list", ...workflows]);

@@ -6,11 +6,11 @@ import { handlerAccountOf, resyncNameOf, runnerNameOf } from "./names";
 import type { OperatorOptions } from "./options";
 import {
   leaseRules,
-  lookRules,
   objectRules,
   RESIDENT_WORKFLOW_RULES,
   RESYNC_WORKFLOW_RULES,
   RUN_WORKFLOW_RULES,
+  resyncRules,
   tokenRules,
 } from "./rules";
 import { hasToken } from "./volumes";
@@ -83,7 +83,7 @@ function resyncSet(operator: Operator, namespace: string): ManifestSet {
   const rules = RESYNC_WORKFLOW_RULES;
   return {
     ...buildOperatorAccount(operator, resync),
-    ...buildGrant(operator, resync, { namespaces: operator.namespaces, rules: lookRules(operator) }),
+    ...buildGrant(operator, resync, { namespaces: operator.namespaces, rules: resyncRules(operator) }),
     ...buildGrant(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
   };
 }

@@ -45,9 +45,13 @@ export function leaseRules(operator: string): PolicyRule[] {
   ];
 }
 
-/** To look for objects that need a run. */
-export function lookRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
-  return [{ apiGroups: [group], resources: [plural], verbs: ["get", "list"] }];
+/** To look for objects that need a run, and to tell those whose last one failed without a word. */
+export function resyncRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
+  return [
+    { apiGroups: [group], resources: [plural], verbs: ["get", "list"] },
+    { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
+    EVENT_RULE,
+  ];
 }
 
 /** To fetch the token of the handler's own account, and of no other. */
@@ -74,8 +78,8 @@ export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
   EXECUTOR_RULE,
 ];
 
-/** A resync sees which runs there are, and submits others. */
+/** A resync sees which runs there are and why they failed, and submits others. */
 export const RESYNC_WORKFLOW_RULES: readonly PolicyRule[] = [
-  { ...ARGO, resources: ["workflows"], verbs: ["list", "create"] },
+  { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "create"] },
   EXECUTOR_RULE,
 ];

@@ -1,0 +1,107 @@
+import { WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
+import type { Operator } from "../definition/definition";
+import { ReconcileFailure } from "../failure";
+import type { KubernetesClient } from "../kubernetes/client";
+import { isApiError } from "../kubernetes/errors";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { fieldManagerOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
+import { EventRecorder } from "../status/eventRecorder";
+import { StatusWriter } from "../status/statusWriter";
+
+/** Who tells, and of what. */
+export interface SilentRunsOptions {
+  readonly operator: Operator;
+  /** The custom resource's kind. */
+  readonly resource: Resource;
+  readonly client: KubernetesClient;
+  /** The namespace of the operator's Workflows. */
+  readonly namespace: string;
+  /** The pod's name, for Kubernetes Events. */
+  readonly instance: string;
+}
+
+/** An object that may not know of its last run. */
+export interface Unaware extends ObjectName {
+  readonly uid: string;
+  /** When we wrote its status last, as RFC 3339. */
+  readonly toldAt: string | undefined;
+}
+
+const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
+
+/**
+ * Tells objects that their last run failed before it could say so: its pod did not start, was lost or killed, or it took
+ * longer than it may. Who waits for it would else never learn that there was one.
+ *
+ * @returns how many there were
+ * @throws ApiError, ApiUnreachableError
+ */
+export async function tellOfSilentRuns(
+  objects: readonly Unaware[],
+  options: SilentRunsOptions,
+): Promise<number> {
+  const { operator, resource, client, namespace, instance } = options;
+  const last = await lastRuns(options);
+  const controller = fieldManagerOf(operator.name);
+  const status = new StatusWriter({ client, resource, fieldManager: controller, fence: () => {} });
+  const events = new EventRecorder({ client, controller, instance, onDrop: () => {} });
+  let told = 0;
+  for (const unaware of objects) {
+    const run = last.get(unaware.uid);
+    if (!run || !isSilent(run, unaware)) continue;
+    const workflow = await client.get(WORKFLOWS, { namespace, name: run.metadata.name });
+    const object = await client.get(resource, unaware);
+    if (!workflow || object?.metadata.uid !== unaware.uid) continue;
+    const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
+    events.record(object, {
+      type: "Warning",
+      reason: failure.reason,
+      note: failure.message,
+      run: run.metadata.name,
+    });
+    // Of one that changes at this moment an event tells.
+    await status
+      .write(object, { kind: "failed", failure }, undefined, run.metadata.name)
+      .catch(unlessConflict);
+    told++;
+  }
+  await events.flush();
+  return told;
+}
+
+/** The newest run that has ended, of each object. */
+async function lastRuns({
+  client,
+  namespace,
+  operator,
+}: SilentRunsOptions): Promise<Map<string, KubernetesObject>> {
+  const labelSelector = `${OPERATOR_LABEL}=${operator.name},${WORKFLOW_LABELS.completed}=true,${OBJECT_UID_LABEL}`;
+  const last = new Map<string, KubernetesObject>();
+  await client.list(WORKFLOWS, { namespace, labelSelector, metadataOnly: true }, (runs) => {
+    for (const run of runs) {
+      const uid = run.metadata.labels?.[OBJECT_UID_LABEL] ?? "";
+      const other = last.get(uid);
+      if (!other || createdAt(other) < createdAt(run)) last.set(uid, run);
+    }
+  });
+  return last;
+}
+
+/** Whether it failed, and nobody has written the object's status since it was there. RFC 3339 in UTC sorts as text. */
+function isSilent(run: KubernetesObject, { toldAt = "" }: Unaware): boolean {
+  return FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) && toldAt < createdAt(run);
+}
+
+function unlessConflict(error: unknown): void {
+  if (!isApiError(error, 409)) throw error;
+}
+
+function createdAt({ metadata }: KubernetesObject): string {
+  return metadata.creationTimestamp ?? "";
+}
+
+function messageOf(workflow: KubernetesObject): string {
+  const { message } = (workflow["status"] ?? {}) as { message?: string };
+  return `its run failed without a word of its own: ${message || "its Workflow does not say why"}`;
+}
