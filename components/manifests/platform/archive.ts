@@ -78,6 +78,16 @@ export function archiveRules({ secret }: ArchiveOptions): PolicyRule[] {
   return [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: [secret] }];
 }
 
+/**
+ * To mark a Workflow as archived: one that waits for it is never removed, however old it is (argo-workflows,
+ * workflow/controller/controller.go, archiveWorkflowAux; workflow/common, IsDone).
+ */
+export const ARCHIVING_RULE: PolicyRule = {
+  apiGroups: ["argoproj.io"],
+  resources: ["workflows"],
+  verbs: ["patch"],
+};
+
 /** A program that speaks with the archive, given what it needs to verify the database's certificate. */
 export function withCertificateAuthority(
   program: ArgoProgram,

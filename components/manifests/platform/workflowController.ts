@@ -6,7 +6,7 @@ import { ARCHIVE_ENVIRONMENT, withCertificateAuthority } from "./archive";
 import { type ArgoProgram, buildDeployment } from "./deployment";
 import { ownsController, type PlatformOptions } from "./options";
 import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
-import { WORKFLOW_CONTROLLER_RULES, workflowConfigurationRules } from "./workflowControllerRules";
+import { workflowConfigurationRules, workflowControllerRules } from "./workflowControllerRules";
 
 /** The controller's own settings that are no flags (argo-workflows, docs/environment-variables.md). */
 const ENVIRONMENT = {
@@ -76,7 +76,7 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
   };
   return {
     account: buildAccount(name, controllerNamespace, labels),
-    ...buildRole({ name, namespace, labels, rules: WORKFLOW_CONTROLLER_RULES, account }),
+    ...buildRole({ name, namespace, labels, rules: workflowControllerRules(options), account }),
     "configuration-role": own.role,
     "configuration-binding": own.binding,
     configuration,

@@ -1,5 +1,5 @@
 import type { PolicyRule } from "../../../runtime/definition/definition";
-import { archiveRules } from "./archive";
+import { ARCHIVING_RULE, archiveRules } from "./archive";
 import type { PlatformOptions } from "./options";
 import { WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
 
@@ -11,7 +11,7 @@ import { WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
  * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until its clean-up
  * or its deadline, which the kubelet keeps. With it, it could enter the runners.
  */
-export const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
+const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
   // Created for CronWorkflows, deleted when their time to live is over.
   argo(["workflows"], ["get", "list", "watch", "create", "update", "delete"]),
   argo(["workflowtemplates"], ["get", "list", "watch"]),
@@ -28,6 +28,11 @@ export const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
   core(["configmaps"], ["get", "list", "watch", "create"]),
   core(["events"], ["create", "patch"]),
 ];
+
+/** All that the Workflow controller may do there; with an archive, also mark the Workflows that it has archived. */
+export function workflowControllerRules({ archive }: PlatformOptions): readonly PolicyRule[] {
+  return [...WORKFLOW_CONTROLLER_RULES, ...(archive ? [ARCHIVING_RULE] : [])];
+}
 
 /**
  * What the Workflow controller and argo-server do in their own namespace: read their configuration, and the credentials
