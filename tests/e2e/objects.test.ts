@@ -1,15 +1,35 @@
 import assert from "node:assert/strict";
-import { assertChild, CRASHES, createReady, FORMS, HANGS, readyIs, runIn, TOO_MANY } from "./support/forms";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import {
+  assertChild,
+  CRASHES,
+  createReady,
+  eventTells,
+  FORMS,
+  HANGS,
+  readyIs,
+  runIn,
+  TOO_MANY,
+} from "./support/forms";
 import { session } from "./support/hooks";
 import { kubectl, needKubectl } from "./support/kubectl";
 import { waitFor } from "./support/progress";
 import { NAMESPACE } from "./support/session";
-import { outputOf, runOf, statusOf } from "./support/workflows";
+import { fails, outputOf } from "./support/workflows";
+
+/** Twenty changes a second. */
+const CHANGES = 200;
+const PAUSE_MS = 50;
+const WRONG = { hangs: HANGS, crashes: CRASHES, refused: TOO_MANY };
+const CRASHED = /the handler ended with exit code [13]/;
+const LATE = /the handler gave no answer within \d+ s/;
 
 for (const form of Object.values(FORMS)) {
   describe(`an object of an operator of the form "${form.execution}"`, () => {
     before(async () => {
       await session().up();
+      // The longest first: it takes its time while the others are looked at.
+      for (const [name, count] of Object.entries(WRONG)) await session().api.create(form.object(name, count));
     });
 
     it("gets its children and becomes Ready, in a namespace of a user's", async () => {
@@ -31,36 +51,36 @@ for (const form of Object.values(FORMS)) {
     });
 
     it("is told what is wrong with it where the handler refuses it", async () => {
-      await session().api.create(form.object("refused", TOO_MANY));
-      const { message } = await readyIs(form, "refused", { status: "False", reason: "HandlerError" });
-      assert.match(message, /51 .*more than 50/);
+      const ready = await readyIs(form, "refused", { status: "False", reason: "HandlerError" });
+      assert.match(ready.message, /51 .*more than 50/);
+      assert.match(await eventTells(form, "refused", "HandlerError", runIn(ready)), /51 .*more than 50/);
       await session().api.assertGone(form.child("refused"));
     });
 
-    it("is told that its handler has crashed; the run has its standard error", async function () {
-      await session().api.create(form.object("crashes", CRASHES));
+    it("is told that its handler has crashed, by its condition, its Event and the run", async function () {
       const ready = await readyIs(form, "crashes", { status: "False", reason: "HandlerCrashed" });
-      assert.match(ready.message, /exit code [13]/);
+      assert.match(ready.message, CRASHED);
       const run = runIn(ready);
-      await waitFor(`run ${run} to fail`, async () => {
-        const status = statusOf(await session().api.get(runOf(run)));
-        assert.equal(status.phase, "Failed");
-        if (form.execution === "resident")
-          assert.match(outputOf(status, "log") ?? "", /the cellar is flooded/);
-      });
-      if (form.execution === "resident") return;
+      assert.match(await eventTells(form, "crashes", "HandlerCrashed", run), CRASHED);
+      const status = await fails(run, CRASHED);
+      if (form.execution === "resident") {
+        assert.match(outputOf(status, "log") ?? "", /the cellar is flooded/);
+        return;
+      }
       needKubectl(this);
       const ofRun = ["--selector", `workflows.argoproj.io/workflow=${run}`, "--all-containers"];
       assert.match(await kubectl("logs", "--namespace", NAMESPACE, ...ofRun), /the cellar is flooded/);
     });
 
-    it("is told that its handler hangs", async () => {
-      await session().api.create(form.object("hangs", HANGS));
-      await readyIs(form, "hangs", { status: "False", reason: "HandlerTimedOut" });
+    it("is told that its handler hangs, by its condition, its Event and the run", async () => {
+      const ready = await readyIs(form, "hangs", { status: "False", reason: "HandlerTimedOut" });
+      const run = runIn(ready);
+      assert.match(await eventTells(form, "hangs", "HandlerTimedOut", run), LATE);
+      await fails(run, LATE);
     });
 
     it("takes its children along when it is deleted", async () => {
-      for (const name of ["main", "refused", "crashes", "hangs"]) {
+      for (const name of ["main", ...Object.keys(WRONG)]) {
         await session().api.delete(form.object(name, 0));
       }
       await waitFor("all of it to go", async () => {
@@ -70,3 +90,27 @@ for (const form of Object.values(FORMS)) {
     });
   });
 }
+
+describe('an object of an operator of the form "pod" that never rests', () => {
+  it("is observed at its newest generation soon after, by a few pods", async () => {
+    await session().up();
+    const form = FORMS.pod;
+    const { metadata } = await session().api.create(form.object("hot", 0));
+    for (let change = 1; change <= CHANGES; change++) {
+      // A change of labels alone means no work, and must hide none.
+      const isWork = change % 3 !== 1 || change === CHANGES;
+      const spec = form.object("hot", change % 40)["spec"] as JsonObject;
+      await session().api.patch(
+        form.object("hot", 0),
+        isWork ? { spec } : { metadata: { labels: { change: String(change) } } },
+      );
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+    await readyIs(form, "hot", { status: "True", reason: "Reconciled" });
+    await assertChild(form, "hot", CHANGES % 40);
+    const runs = await session().api.list("argoproj.io/v1alpha1", "Workflow", NAMESPACE);
+    const ofHot = runs.filter((run) => run.metadata.labels?.["argosy.dev/object-uid"] === metadata.uid);
+    assert.ok(ofHot.length < CHANGES / 5, `${ofHot.length} runs for ${CHANGES} changes`);
+    await session().api.delete(form.object("hot", 0));
+  });
+});

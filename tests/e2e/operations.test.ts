@@ -1,30 +1,18 @@
 import assert from "node:assert/strict";
-import { HttpTransport } from "../../runtime/kubernetes/transport";
-import { leaseNameOf } from "../../runtime/names";
-import { assertChild, createReady, FORMS, SLOW } from "./support/forms";
+import { assertChild, createReady, FORMS, readyIs, runIn } from "./support/forms";
 import { session } from "./support/hooks";
+import { needKubectl } from "./support/kubectl";
 import { waitFor } from "./support/progress";
-import { NAMESPACE } from "./support/session";
-import { runOf, statusOf, succeeds } from "./support/workflows";
+import { createSlow, letGo } from "./support/slow";
+import { succeeds } from "./support/workflows";
 
-const { resident, pod } = FORMS;
+describe("a handler that is edited while it is at work", () => {
+  const slowIn = new Map<string, string>();
 
-describe("a handler that is edited", () => {
-  let slowRun = "";
-
-  before(async () => {
+  before(async function () {
+    needKubectl(this);
     await session().up();
-    const { metadata } = await session().api.create(pod.object("slow", SLOW));
-    slowRun = await waitFor("a slow run to begin", async () => {
-      const runs = await session().api.list("argoproj.io/v1alpha1", "Workflow", NAMESPACE);
-      const run = runs.find(({ spec }) => JSON.stringify(spec).includes(metadata.uid));
-      assert.ok(run, "no run names the object");
-      const { name } = run.metadata;
-      const pods = await session().api.list("v1", "Pod", NAMESPACE);
-      const ofRun = pods.find((each) => each.metadata.labels?.["workflows.argoproj.io/workflow"] === name);
-      assert.equal((ofRun?.["status"] as { phase?: string } | undefined)?.phase, "Running");
-      return name;
-    });
+    for (const form of Object.values(FORMS)) slowIn.set(form.execution, await createSlow(form, "slow"));
     const { project, stack } = session();
     project.edit("handlers/report/main.js", `"first"`, `"second"`);
     const metadataLine = `metadata = {"name": name, "labels": labels`;
@@ -33,53 +21,42 @@ describe("a handler that is edited", () => {
       metadataLine,
       `${metadataLine}, "annotations": {"edition": "second"}`,
     );
+    project.addLetters();
     await stack.up();
   });
 
-  it("handles the next event by its new code, resident", async () => {
-    await createReady(resident, "after-edit", 1);
-    const { metadata } = await session().api.get(resident.child("after-edit"));
-    assert.equal(metadata.annotations?.["edition"], "second");
+  after(async () => {
+    for (const form of Object.values(FORMS)) await session().api.delete(form.object("slow", 0));
   });
 
-  it("handles the next event by its new code, in a pod", async () => {
-    await createReady(pod, "after-edit", 1);
-    const { data } = await session().api.get(pod.child("after-edit"));
-    assert.equal((data as Record<string, string>)["edition"], "second");
-  });
-
-  it("lets a run that is on its way end with the old code", async () => {
-    const { phase } = statusOf(await session().api.get(runOf(slowRun)));
-    assert.equal(phase, "Running", "the up took longer than the run");
-    const { data } = await waitFor("the slow run's child", () => assertChild(pod, "slow", SLOW));
-    assert.equal((data as Record<string, string>)["edition"], "first");
-    await succeeds(slowRun);
-  });
-});
-
-describe("a runner that is killed while it leads", () => {
-  before(async () => {
-    await session().up();
-  });
-
-  it("is followed by the one that stands by", async () => {
-    const leader = await leaderOf(resident.operator);
-    const transport = new HttpTransport(session().connection);
-    await transport.send({
-      method: "DELETE",
-      path: `/api/v1/namespaces/${NAMESPACE}/pods/${leader}`,
-      body: { gracePeriodSeconds: 0 },
+  it("may come with a further operator, which the event path then serves as well", async () => {
+    const metadata = { name: "letter", namespace: session().team };
+    await session().api.create({
+      apiVersion: "office.example.com/v1",
+      kind: "Letter",
+      metadata,
+      spec: { pages: 3 },
     });
-    transport.close();
-    await createReady(resident, "after-fall", 1);
-    assert.notEqual(await leaderOf(resident.operator), leader);
+    await waitFor("the letter's child", async () => {
+      const child = await session().api.get({ apiVersion: "v1", kind: "ConfigMap", metadata });
+      assert.equal((child["data"] as { pages: string }).pages, "3");
+    });
   });
-});
 
-async function leaderOf(operator: string): Promise<string> {
-  const metadata = { name: leaseNameOf(operator), namespace: NAMESPACE };
-  const lease = await session().api.get({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata });
-  const [pod = ""] = (lease["spec"] as { holderIdentity: string }).holderIdentity.split("_");
-  assert.ok(pod);
-  return pod;
-}
+  for (const form of Object.values(FORMS)) {
+    it(`ends what is on its way with the old code, in the form "${form.execution}"`, async () => {
+      const { status } = await session().api.get(form.object("slow", 0));
+      assert.equal(status, undefined, "the run did not wait for the word");
+      await letGo(slowIn.get(form.execution) ?? "");
+      const run = runIn(await readyIs(form, "slow", { status: "True", reason: "Reconciled" }));
+      const child = await waitFor("the slow run's child", () => assertChild(form, "slow", form.slowCount));
+      assert.notEqual(form.editionOf(child), "second");
+      await succeeds(run);
+    });
+
+    it(`handles the next event by its new code, in the form "${form.execution}"`, async () => {
+      await createReady(form, "after-edit", 1);
+      assert.equal(form.editionOf(await session().api.get(form.child("after-edit"))), "second");
+    });
+  }
+});

@@ -4,7 +4,7 @@ import type { Reference } from "../../integration/support/api";
 import { session } from "./hooks";
 import { waitFor } from "./progress";
 
-/** What both operators do wrong where they are asked for so many. */
+/** What both operators do wrong where they are asked for so many: for SLOW they wait until they are let go. */
 export const SLOW = 47;
 export const CRASHES = 48;
 export const HANGS = 49;
@@ -19,6 +19,10 @@ export interface Form {
   child(name: string): Reference;
   /** The part of the child that carries the number. */
   content(count: number): JsonObject;
+  /** The number of the child of an object that was slow. */
+  readonly slowCount: number;
+  /** Which edition of the handler's code has made a child. */
+  editionOf(child: KubernetesObject): string | undefined;
   /** The number that a child carries. */
   countIn(child: KubernetesObject): number;
 }
@@ -34,6 +38,8 @@ const resident: Form = {
   }),
   child: (name) => reference("apps/v1", "Deployment", name),
   content: (replicas) => ({ spec: { replicas } }),
+  slowCount: 4,
+  editionOf: ({ metadata }) => metadata.annotations?.["edition"],
   countIn: ({ spec }) => (spec as { replicas: number }).replicas,
 };
 
@@ -48,6 +54,8 @@ const pod: Form = {
   }),
   child: (name) => reference("v1", "ConfigMap", name),
   content: (pages) => ({ data: { pages: String(pages) } }),
+  slowCount: SLOW,
+  editionOf: ({ data }) => (data as { edition: string }).edition,
   countIn: ({ data }) => Number((data as { pages: string }).pages),
 };
 
@@ -69,6 +77,7 @@ export function readyIs(
   form: Form,
   name: string,
   expected: Pick<Condition, "status" | "reason">,
+  timeoutMs = 240_000,
 ): Promise<Condition> {
   const { kind } = form.object(name, 0);
   return waitFor(
@@ -83,8 +92,24 @@ export function readyIs(
       assert.deepEqual({ status: state, reason, observedGeneration }, wanted, ready.message);
       return ready;
     },
-    150_000,
+    timeoutMs,
   );
+}
+
+/** Waits for the Kubernetes Event of an object that names this reason and this run. Gives its note. */
+export function eventTells(form: Form, name: string, reason: string, run: string): Promise<string> {
+  return waitFor(`an Event ${reason} that names run ${run}`, async () => {
+    const { metadata } = await session().api.get(form.object(name, 0));
+    const events = await session().api.list("events.k8s.io/v1", "Event", session().team);
+    const event = events.find(
+      (each) =>
+        (each["regarding"] as { uid?: string }).uid === metadata.uid &&
+        each["reason"] === reason &&
+        String(each["note"]).endsWith(` (run ${run})`),
+    );
+    assert.ok(event, `${name} has none`);
+    return String(event["note"]);
+  });
 }
 
 /** The Workflow that a condition names. */

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { get } from "node:https";
+import { request } from "node:https";
 import { promisify } from "node:util";
 import { commandOnPath } from "../../../runtime/definition/commandOnPath";
 
@@ -40,11 +40,17 @@ export async function withPort<Result>(
   }
 }
 
-/** GET with a token, of a server that has signed its certificate itself. */
-export function getJson<Answer>(url: string, token: string): Promise<{ code: number; body: Answer }> {
+/**
+ * Asks a server that has signed its certificate itself, with a token.
+ */
+export function askJson<Answer>(
+  url: string,
+  token: string,
+  { method = "GET", body }: { method?: string; body?: unknown } = {},
+): Promise<{ code: number; body: Answer }> {
   return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}` };
-    get(url, { headers, rejectUnauthorized: false }, (response) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const asked = request(url, { method, headers, rejectUnauthorized: false }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => {
@@ -58,5 +64,6 @@ export function getJson<Answer>(url: string, token: string): Promise<{ code: num
         }
       });
     }).on("error", reject);
+    asked.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }

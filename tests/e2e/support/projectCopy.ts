@@ -18,14 +18,22 @@ const COPIED = [
 /** Two runners, so that one can take over; and runs that go while the e2e looks on. */
 const SETTINGS = { "argosy:runnerReplicas": 2, "argosy:runsKeptSeconds": 60 };
 
-/** What memcached's handler does not do by itself: to crash, and to hang. The same numbers as those of `report`. */
+/** What memcached's handler does not do by itself: be slow, crash, hang. The same numbers as those of `report`. */
 const MISBEHAVIOUR = `
+    if size == 47:
+        import pathlib, time
+        pathlib.Path("/tmp/began").touch()
+        while not pathlib.Path("/tmp/go").exists():
+            time.sleep(0.2)
+        size = 4
     if size == 48:
         sys.exit("the cellar is flooded")
     if size == 49:
         import time
         time.sleep(600)
 `;
+
+const LETTER = "kind: Letter, plural: letters, singular: letter";
 
 /** A copy of the project in a temporary folder, where its handlers can be edited and its stacks are not touched. */
 export class ProjectCopy {
@@ -47,7 +55,16 @@ export class ProjectCopy {
     writeFileSync(path.join(this.folder, `Pulumi.${stack}.yaml`), settings);
     const size = `size = request["object"]["spec"]["size"]\n`;
     this.edit("handlers/memcached/main.py", size, `${size}${MISBEHAVIOUR.slice(1)}`);
-    this.edit("handlers/memcached/operator.ts", `crd: "crd.yaml",`, `crd: "crd.yaml", timeoutSeconds: 5,`);
+    this.edit("handlers/memcached/operator.ts", `crd: "crd.yaml",`, `crd: "crd.yaml", timeoutSeconds: 100,`);
+  }
+
+  /** Adds an operator like `report`, resident, whose kind is another. */
+  addLetters(): void {
+    const folder = "handlers/letter";
+    cpSync(path.join(this.folder, "handlers/report"), path.join(this.folder, folder), { recursive: true });
+    this.edit(`${folder}/crd.yaml`, "name: reports.", "name: letters.");
+    this.edit(`${folder}/crd.yaml`, "kind: Report, plural: reports, singular: report", LETTER);
+    this.edit(`${folder}/operator.ts`, `execution: "pod"`, `execution: "resident"`);
   }
 
   /** Replaces a text in one of the copy's files. */

@@ -55,6 +55,16 @@ async function create(hint: string, labels: Record<string, string>, spec: unknow
   return metadata.name;
 }
 
+/** Waits for a run's end, which must be a failure whose message says why. */
+export function fails(run: string, why: RegExp): Promise<RunStatus> {
+  return waitFor(`run ${run} to fail`, async () => {
+    const status = statusOf(await session().api.get(runOf(run)));
+    assert.equal(status.phase, "Failed", status.message);
+    assert.match(status.message ?? "", why);
+    return status;
+  });
+}
+
 /** Waits for a run's end, which must be a success. */
 export function succeeds(run: string): Promise<RunStatus> {
   return waitFor(`run ${run} to succeed`, async () => {

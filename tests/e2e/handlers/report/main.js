@@ -1,3 +1,4 @@
+const fs = require("node:fs");
 const { createInterface } = require("node:readline");
 
 const EDITION = "first";
@@ -6,7 +7,7 @@ const SLOW = 47;
 const CRASHES = 48;
 const HANGS = 49;
 const MOST = 50;
-const SLOW_MS = 50_000;
+const LOOK_MS = 200;
 
 function reconcile({ object }) {
   const { name } = object.metadata;
@@ -20,6 +21,13 @@ function answer(request) {
   console.log(JSON.stringify(reconcile(request)));
 }
 
+/** Slow is whoever waits for a test's word: how long a cluster takes for something else nobody knows. */
+function answerAtAWord(request) {
+  fs.writeFileSync("/tmp/began", "");
+  if (fs.existsSync("/tmp/go")) answer(request);
+  else setTimeout(answerAtAWord, LOOK_MS, request);
+}
+
 createInterface({ input: process.stdin }).on("line", (line) => {
   const request = JSON.parse(line);
   const { pages } = request.object.spec;
@@ -27,6 +35,6 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     console.error("the cellar is flooded");
     process.exit(3);
   }
-  if (pages === SLOW) setTimeout(answer, SLOW_MS, request);
+  if (pages === SLOW) answerAtAWord(request);
   else if (pages !== HANGS) answer(request);
 });

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { tell, waitFor } from "./progress";
+import { leaseOf } from "./slow";
+
+/**
+ * Waits until another pod leads. Gives for how long nobody did, by the times in the Lease: from the former one's last
+ * renewal to the next one's begin, in seconds.
+ */
+export async function takenOver(
+  operator: string,
+  former: string,
+): Promise<{ leader: string; seconds: number }> {
+  let renewedAt = "";
+  const lease = await waitFor(`another than ${former} to lead`, async () => {
+    const spec = await leaseOf(operator);
+    const { holderIdentity = "", renewTime = "" } = spec;
+    if (holderIdentity.startsWith(`${former}_`)) renewedAt = renewTime;
+    assert.ok(holderIdentity !== "" && !holderIdentity.startsWith(`${former}_`), `${holderIdentity} leads`);
+    return spec;
+  });
+  const seconds = (Date.parse(lease["acquireTime"] ?? "") - Date.parse(renewedAt)) / 1000;
+  tell(`another led ${seconds.toFixed(1)} s after the last word of the former leader`);
+  return { leader: (lease["holderIdentity"] ?? "").split("_")[0] ?? "", seconds };
+}
+
+/** The engine's processes of a pod, where it runs on this machine and we may look. */
+export function enginesOf(pod: string): number[] {
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => pid > 0 && isEngineOf(pid, pod));
+}
+
+function isEngineOf(pid: number, pod: string): boolean {
+  try {
+    const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    return environment.includes(`ARGOSY_POD=${pod}`) && command.some((word) => word.endsWith("/engine.js"));
+  } catch {
+    return false;
+  }
+}
