@@ -35,6 +35,8 @@ export interface SoakObservations {
   readonly memory: readonly MemorySample[];
   /** Calls of the driver that the API server refused or did not answer: there is no object to wait for. */
   readonly failedCalls: number;
+  /** Objects that have no Deployment two minutes after the end. */
+  readonly missing: number;
 }
 
 const PERIOD_MS = 1_000;
@@ -50,8 +52,7 @@ const LATE_MS = 120_000;
  * before deleted. Every object has a new name, so that whatever is kept of objects that are gone shows as memory that
  * grows.
  *
- * @throws BenchmarkError where the cluster has an installation, or an object has no Deployment two minutes after the
- *   end; the signal's reason
+ * @throws BenchmarkError where the cluster has an installation, or the form does not come up; the signal's reason
  */
 export function runSoak(options: SoakOptions): Promise<SoakObservations> {
   return inEmptyCluster(options, (objects) =>
@@ -65,20 +66,26 @@ async function soak(options: Soak): Promise<SoakObservations> {
   const abort = () => seen.fail(signal.reason as Error);
   signal.addEventListener("abort", abort, { once: true });
   const reflector = cluster.watchDeployments(seen);
-  const ended = new AbortController();
+  const done = new AbortController();
   try {
     await reflector.start();
-    const sampling = sampleMemory(options, AbortSignal.any([signal, ended.signal]));
+    const sampling = sampleMemory(options, AbortSignal.any([signal, done.signal]));
     const load = await applyLoad(options, seen);
-    ended.abort();
-    setTimeout(() => seen.fail(new Error("a Deployment is missing")), LATE_MS).unref();
-    const passages = await Promise.all(load.passages);
+    done.abort();
+    const late = setTimeout(() => seen.fail(new Error("missing")), LATE_MS);
+    const passages = await Promise.allSettled(load.passages);
+    clearTimeout(late);
+    signal.throwIfAborted();
     const memory = await sampling;
-    await cluster.clear();
-    const latencies = passages.filter((latency) => latency !== undefined);
-    return { latencies, memory, failedCalls: load.failedCalls() };
+    const ended = passages.filter((passage) => passage.status === "fulfilled").map(({ value }) => value);
+    return {
+      latencies: ended.filter((latency) => latency !== undefined),
+      memory,
+      failedCalls: load.failedCalls(),
+      missing: passages.length - ended.length,
+    };
   } finally {
-    ended.abort();
+    done.abort();
     await reflector.stop();
     signal.removeEventListener("abort", abort);
   }
@@ -109,7 +116,9 @@ async function applyLoad({ cluster, minutes, progress, signal }: Soak, seen: Sig
     const passage = pass(`soak-${index}`);
     passage.catch(() => undefined); // awaited at the end
     passages.push(passage);
-    if (index >= ALIVE) cluster.delete(`soak-${index - ALIVE}`).catch(() => failedCalls++);
+    // Not before its Deployment was seen: nobody would make one afterwards.
+    const remove = () => cluster.delete(`soak-${index - ALIVE}`).catch(() => failedCalls++);
+    passages[index - ALIVE]?.then(remove, () => undefined);
     if (index % 60 === 59 && lately.length > 0) {
       progress(`minute ${(index + 1) / 60} of ${minutes}: p50 ${percentile(lately, 50).toFixed(0)} ms`);
       lately.length = 0;

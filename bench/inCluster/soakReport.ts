@@ -9,6 +9,8 @@ export interface SoakFigures {
   readonly changes: number;
   /** {@link SoakObservations.failedCalls}. */
   readonly failedCalls: number;
+  /** {@link SoakObservations.missing}. */
+  readonly missing: number;
   /** In milliseconds. */
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -31,12 +33,13 @@ export interface PodSlope {
 }
 
 /** The figures of what was seen. */
-export function soakFigures({ latencies, memory, failedCalls }: SoakObservations): SoakFigures {
+export function soakFigures({ latencies, memory, failedCalls, missing }: SoakObservations): SoakFigures {
   const { first, last } = endTenths(latencies);
   const titles = [...new Set(memory.flatMap(({ pods }) => pods.map(titleOf)))].sort();
   return {
     changes: latencies.length,
     failedCalls,
+    missing,
     p50Ms: percentile(latencies, 50),
     p99Ms: percentile(latencies, 99),
     firstTenthP50Ms: percentile(first, 50),
@@ -47,12 +50,13 @@ export function soakFigures({ latencies, memory, failedCalls }: SoakObservations
 
 /** The figures as a table. */
 export function formatSoak(figures: SoakFigures, machines: readonly string[]): string {
-  const { changes, failedCalls, p50Ms, p99Ms, firstTenthP50Ms, lastTenthP50Ms, pods } = figures;
+  const { changes, failedCalls, missing, p50Ms, p99Ms, firstTenthP50Ms, lastTenthP50Ms, pods } = figures;
   const latency = [
-    ["changes", "failed calls", "p50 ms", "p99 ms", "p50 of the first tenth", "of the last"],
+    ["changes", "failed calls", "missing", "p50 ms", "p99 ms", "p50 of the first tenth", "of the last"],
     [
       String(changes),
       String(failedCalls),
+      String(missing),
       ...[p50Ms, p99Ms, firstTenthP50Ms, lastTenthP50Ms].map(formatFigure),
     ],
   ];
