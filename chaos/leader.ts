@@ -1,6 +1,7 @@
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import type { Resource } from "../runtime/kubernetes/resource";
 import { leaseNameOf } from "../runtime/names";
+import { NotYetError } from "./persist";
 
 const LEASES: Resource = {
   apiVersion: "coordination.k8s.io/v1",
@@ -11,7 +12,7 @@ const LEASES: Resource = {
 
 /**
  * The name of the pod that leads, or led last, as an operator's Lease has it.
- * @throws Error where no runner holds the lease
+ * @throws NotYetError where no runner holds the lease
  */
 export async function leadingPod(
   client: KubernetesClient,
@@ -21,6 +22,6 @@ export async function leadingPod(
   const { holderIdentity } = (lease?.["spec"] ?? {}) as { holderIdentity?: string };
   // runtime/pod/identity.ts: a pod's name has no underscore.
   const [pod] = holderIdentity?.split("_") ?? [];
-  if (!pod) throw new Error(`no runner of ${operator} leads`);
+  if (!pod) throw new NotYetError(`no runner of ${operator} leads`);
   return pod;
 }

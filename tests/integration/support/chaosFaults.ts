@@ -3,6 +3,7 @@ import { compactEtcd } from "../../../chaos/etcd";
 import type { Fault, FaultEnd } from "../../../chaos/fault";
 import { leadingPod } from "../../../chaos/leader";
 import type { Model } from "../../../chaos/model";
+import { persist } from "../../../chaos/persist";
 import { type Component, processIdOf, readComponents } from "../../../cli/controlPlane/component";
 import { renewGarbageCollector } from "../../../cli/garbageCollector";
 import type { ChaosPod } from "./chaosPod";
@@ -19,6 +20,8 @@ export interface Victims {
 
 /** How often a network that breaks does. */
 const CUTS_MS = 150;
+/** How long the runners may need to agree on a leader while something else goes wrong. */
+const PATIENCE_MS = 60_000;
 
 /** Every fault that needs no kubelet. */
 export function faultsOf(victims: Victims): Fault[] {
@@ -131,7 +134,8 @@ async function losing({ network }: ChaosPod): Promise<FaultEnd> {
 }
 
 function leaderOf({ cluster, operator: { namespace, operator } }: Victims): Promise<string> {
-  return leadingPod(cluster.api.client, { namespace, operator: operator.name });
+  const find = () => leadingPod(cluster.api.client, { namespace, operator: operator.name });
+  return persist(find, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
 }
 
 async function component({ controlPlane }: TestCluster, name: string): Promise<Component> {
