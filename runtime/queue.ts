@@ -1,3 +1,5 @@
+import { Pace, type PaceOptions } from "./pace";
+
 /** Why an object waits, the most urgent first: it changed itself, a child of it did, or it is only time again. */
 const PRIORITIES = ["change", "child", "routine"] as const;
 
@@ -21,6 +23,8 @@ export interface ReconcileQueueOptions {
   readonly firstBackoffMs?: number;
   /** @default 300000, five minutes */
   readonly longestBackoffMs?: number;
+  /** How fast runs of one key may follow one another because it changes. @default twenty, then ten a second */
+  readonly pace?: PaceOptions;
   /** For tests. @default Math.random */
   readonly random?: () => number;
 }
@@ -36,18 +40,23 @@ interface Entry {
   /** When that is due at the earliest, on the monotonic clock. */
   againAt: number;
   failures: number;
+  /** Whether it is delayed since it changes too fast: a further change makes no difference. */
+  paced: boolean;
   timer: NodeJS.Timeout | undefined;
   /** When {@link timer} fires, on the monotonic clock. */
   dueAt: number;
 }
+
+/** A run costs the cluster a hundred times what a change does: what changes a hundred times a second is run ten times. */
+const PACE = { burst: 20, refillMs: 100 };
 
 /** Of so many turns one goes to whoever waits longest, so that a storm of changes cannot starve the rest. */
 const TURNS_PER_OLDEST = 8;
 
 /**
  * Keys that wait for their reconcile: each at most once in the queue and never twice at work, so that an object
- * changed a hundred times while it runs is run once more, with its newest state. Changes go before routine
- * (resync, retries); failed keys come back with exponential backoff and jitter.
+ * changed a hundred times while it runs is run once more, with its newest state, and one that goes on changing takes no
+ * others' turns. Changes go before routine (resync, retries); failed keys come back with exponential backoff and jitter.
  */
 export class ReconcileQueue {
   private readonly entries = new Map<string, Entry>();
@@ -57,6 +66,7 @@ export class ReconcileQueue {
     routine: new Set(),
   };
   private readonly options: Required<ReconcileQueueOptions>;
+  private readonly pace: Pace;
   private running = 0;
   private turns = 0;
   private open = false;
@@ -65,7 +75,14 @@ export class ReconcileQueue {
   private onIdle: (() => void)[] = [];
 
   constructor(options: ReconcileQueueOptions) {
-    this.options = { firstBackoffMs: 500, longestBackoffMs: 300_000, random: Math.random, ...options };
+    this.options = {
+      firstBackoffMs: 500,
+      longestBackoffMs: 300_000,
+      pace: PACE,
+      random: Math.random,
+      ...options,
+    };
+    this.pace = new Pace(this.options.pace);
   }
 
   /** Begins to work, also after {@link pause}. */
@@ -120,7 +137,8 @@ export class ReconcileQueue {
 
   /**
    * Something may have changed: the key gets its turn.
-   * A change ends a backoff, since what failed may have been mended; anything else waits for its end.
+   * A change ends a backoff, since what failed may have been mended; anything else waits for its end. A key that changes
+   * without end gets its turn a few times a second.
    */
   add(key: string, priority: Priority = "change"): void {
     const entry = this.entry(key);
@@ -131,8 +149,8 @@ export class ReconcileQueue {
         this.lanes[entry.priority].delete(key);
         this.enqueue(key, entry, priority);
       }
-    } else if (priority === "change" || !backingOff(entry)) {
-      this.enqueue(key, entry, priority);
+    } else if (!entry.paced && (priority === "change" || !backingOff(entry))) {
+      this.admit(key, entry, priority);
     }
   }
 
@@ -141,7 +159,7 @@ export class ReconcileQueue {
     const entry = this.entry(key);
     if (entry.state === "running") this.runAgain(entry, delayMs, priority);
     else if (entry.state === "waiting") this.add(key, priority);
-    else if (!backingOff(entry) && !(entry.dueAt <= performance.now() + delayMs)) {
+    else if (!entry.paced && !backingOff(entry) && !(entry.dueAt <= performance.now() + delayMs)) {
       this.delay(key, entry, delayMs, priority);
     }
   }
@@ -167,6 +185,7 @@ export class ReconcileQueue {
         again: undefined,
         againAt: Number.POSITIVE_INFINITY,
         failures: 0,
+        paced: false,
         timer: undefined,
         dueAt: Number.POSITIVE_INFINITY,
       };
@@ -181,8 +200,16 @@ export class ReconcileQueue {
     entry.againAt = Math.min(entry.againAt, performance.now() + delayMs);
   }
 
+  private admit(key: string, entry: Entry, priority: Priority): void {
+    const waitMs = priority === "change" ? Math.ceil(this.pace.take(key)) : 0;
+    if (waitMs === 0) return this.enqueue(key, entry, priority);
+    this.delay(key, entry, waitMs, priority, () => this.admit(key, entry, priority));
+    entry.paced = true;
+  }
+
   private enqueue(key: string, entry: Entry, priority: Priority): void {
     clearTimeout(entry.timer);
+    entry.paced = false;
     entry.dueAt = Number.POSITIVE_INFINITY;
     if (entry.state !== "waiting") entry.waitingSince = performance.now();
     entry.state = "waiting";
@@ -191,11 +218,18 @@ export class ReconcileQueue {
     this.next();
   }
 
-  private delay(key: string, entry: Entry, delayMs: number, priority: Priority): void {
+  private delay(
+    key: string,
+    entry: Entry,
+    delayMs: number,
+    priority: Priority,
+    then = () => this.enqueue(key, entry, priority),
+  ): void {
     clearTimeout(entry.timer);
     entry.state = "delayed";
+    entry.paced = false;
     entry.dueAt = performance.now() + delayMs;
-    entry.timer = setTimeout(() => this.enqueue(key, entry, priority), delayMs);
+    entry.timer = setTimeout(then, delayMs);
   }
 
   private next(): void {
@@ -241,7 +275,7 @@ export class ReconcileQueue {
     if (entry.again && (entry.again === "change" || !backsOff)) {
       const againMs = Math.min(entry.againAt - performance.now(), delayMs ?? Number.POSITIVE_INFINITY);
       if (againMs > 0) this.delay(key, entry, againMs, entry.again);
-      else this.enqueue(key, entry, entry.again);
+      else this.admit(key, entry, entry.again);
     } else if (delayMs !== undefined) this.delay(key, entry, delayMs, "routine");
     else if (outcome.done) this.entries.delete(key);
   }

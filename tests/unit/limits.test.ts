@@ -7,6 +7,12 @@ const ROOT = path.join(__dirname, "../..");
 /** What the table of docs/operations.md says, and where the code says it. */
 const LIMITS: readonly (readonly [row: string, words: string, file: string, code: string])[] = [
   ["objects that wait in a runner", "10,000", "runtime/controller.ts", "MOST_WAITING = 10_000;"],
+  [
+    "runs of one object",
+    "20 in a row, then ten a second",
+    "runtime/queue.ts",
+    "{ burst: 20, refillMs: 100 };",
+  ],
   ["objects and children kept", "24 Mi", "runtime/customResourceWatch.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
   ["objects and children kept", "24 Mi", "runtime/children/childIndex.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
   [

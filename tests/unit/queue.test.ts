@@ -132,6 +132,56 @@ describe("ReconcileQueue", () => {
     assert.deepStrictEqual(watched.starts, ["busy", "a"]);
   });
 
+  for (const runMs of [0, 5, 50]) {
+    it(`runs a key that changes 100 times a second ten times a second, where a run takes ${runMs} ms`, async () => {
+      const watched = started();
+      let lastAdded = 0;
+      for (let at = 0; at < 10_000; at += 10) {
+        const before = watched.starts.length;
+        watched.queue.add("hot");
+        if (watched.starts.length > before) lastAdded = watched.starts.length;
+        await clock.tick(Math.max(1, Math.min(runMs, 10)));
+        if (at % Math.max(10, runMs) === 0) watched.finishAny(DONE);
+        await clock.tick(Math.max(0, 9 - runMs));
+      }
+      const hot = watched.starts.length;
+      assert.ok(hot >= 80 && hot <= 130, `${hot} runs in ten seconds, ${lastAdded} at once`);
+      // The last change is run too.
+      watched.add("hot", "change");
+      await watched.finishAll(clock);
+      await clock.tick(200);
+      await watched.finishAll(clock);
+      assert.ok(watched.starts.length > hot, "its newest state was not handled");
+      assert.equal(watched.queue.depth, 0);
+    });
+  }
+
+  it("holds back no key that changes twenty times in a row, nor another one beside a hot one", async () => {
+    const watched = started({ concurrency: 2 });
+    for (let times = 0; times < 20; times++) {
+      watched.queue.add("busy for a moment");
+      await watched.finishAll(clock);
+    }
+    assert.equal(watched.starts.length, 20);
+    for (let times = 0; times < 500; times++) {
+      watched.queue.add("hot");
+      watched.finish("hot", DONE);
+      await clock.tick(1);
+    }
+    watched.queue.add("another");
+    assert.equal(watched.starts.at(-1), "another");
+  });
+
+  it("waits no longer than its pace where what changes without end fails each time", async () => {
+    const watched = started();
+    for (let times = 0; times < 1_000; times++) {
+      watched.queue.add("hot");
+      watched.finish("hot", FAILED);
+      await clock.tick(10);
+    }
+    assert.ok(watched.starts.length >= 80 && watched.starts.length <= 130, `${watched.starts.length} runs`);
+  });
+
   it("takes changes first, then children, then routine, each in the order of arrival", async () => {
     const watched = started();
     watched.queue.add("busy");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import { Pace } from "../../runtime/argo/pace";
+import { Pace } from "../../runtime/pace";
 import { Retention } from "../../runtime/argo/retention";
 import { RunRecorder, type RunRecorderOptions } from "../../runtime/argo/runRecorder";
 import { ReconcileFailure } from "../../runtime/failure";
