@@ -77,7 +77,7 @@ export function readyIs(
   form: Form,
   name: string,
   expected: Pick<Condition, "status" | "reason">,
-  timeoutMs = 240_000,
+  timeoutMs = 300_000,
 ): Promise<Condition> {
   const { kind } = form.object(name, 0);
   return waitFor(

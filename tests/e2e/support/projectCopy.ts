@@ -55,7 +55,7 @@ export class ProjectCopy {
     writeFileSync(path.join(this.folder, `Pulumi.${stack}.yaml`), settings);
     const size = `size = request["object"]["spec"]["size"]\n`;
     this.edit("handlers/memcached/main.py", size, `${size}${MISBEHAVIOUR.slice(1)}`);
-    this.edit("handlers/memcached/operator.ts", `crd: "crd.yaml",`, `crd: "crd.yaml", timeoutSeconds: 100,`);
+    this.edit("handlers/memcached/operator.ts", `crd: "crd.yaml",`, `crd: "crd.yaml", timeoutSeconds: 180,`);
   }
 
   /** Adds an operator like `report`, resident, whose kind is another. */

@@ -6,6 +6,6 @@ export default {
   execution: "pod",
   handler: { image: "node:22-alpine", command: ["node", "main.js"] },
   children: [{ apiVersion: "v1", kind: "ConfigMap" }],
-  timeoutSeconds: 150,
+  timeoutSeconds: 180,
   resyncSeconds: 60,
 } satisfies OperatorDefinition;
