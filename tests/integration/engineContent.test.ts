@@ -10,6 +10,7 @@ import { answering, statusOf, useOperator } from "./support/useOperator";
 const TEXTS = [
   "a\u2028b\u2029c\u0085d \u2028 e",
   "\u0001\u0007\u001b[31m\u007f\u009b\ufeff\uffff",
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: what a shell would expand
   "\"'\\ \\n \\u0000\n\r\t${HOME} $(id) `id`",
   "{{workflow.name}} {{=1+1}} {{",
   "日本語 🦄 e\u0301 \u202e",

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import { Pace } from "../../runtime/pace";
 import { Retention } from "../../runtime/argo/retention";
 import { RunRecorder, type RunRecorderOptions } from "../../runtime/argo/runRecorder";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import { Pace } from "../../runtime/pace";
 import type { ReconcileReport } from "../../runtime/reconcileReport";
 import { eventually } from "../integration/support/eventually";
 import { json, refuse, TestApiServer } from "./support/testApiServer";

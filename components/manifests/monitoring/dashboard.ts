@@ -9,6 +9,7 @@ const SIDECAR_LABELS = { grafana_dashboard: "1" };
 const WIDTH = 24;
 const PANELS_PER_LINE = 3;
 const PANEL_HEIGHT = 7;
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana's
 const DATASOURCE = { type: "prometheus", uid: "${datasource}" };
 
 /** The dashboard, in a ConfigMap by which Grafana's sidecar finds it. */
