@@ -83,6 +83,7 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
     process.stdout.write(`${json ? formatJson(outcomes, command) : texts.join("\n\n")}\n`);
     return Object.values<Outcome>(outcomes).some(({ lost }) => lost.length > 0) ? 1 : 0;
   } catch (error) {
+    if (signal.aborted) throw signal.reason;
     if (error instanceof OccupiedError) throw new CommandError(error.message, 1, { cause: error });
     throw error;
   }
