@@ -68,18 +68,17 @@ describe("buildAccess", () => {
   it("lets a resync look at the objects, submit what they need, and tell of runs that could not", () => {
     const looks = (namespaces: Operator["namespaces"]) =>
       rights(build({ execution: "pod", namespaces }), "shop-resync");
+    const objects = (where: string) => [
+      `${where}: shop.example.com/widgets get,list`,
+      `${where}: shop.example.com/widgets/status patch`,
+      `${where}: events.k8s.io/events create,patch`,
+    ];
     const workflows = [
-      "all: shop.example.com/widgets/status patch",
-      "all: events.k8s.io/events create,patch",
       "argosy: argoproj.io/workflows get,list,create",
       "argosy: argoproj.io/workflowtaskresults create,patch",
     ];
-    assert.deepStrictEqual(looks("all"), ["all: shop.example.com/widgets get,list", ...workflows]);
-    assert.deepStrictEqual(looks(["a", "b"]), [
-      "a: shop.example.com/widgets get,list",
-      "b: shop.example.com/widgets get,list",
-      ...workflows,
-    ]);
+    assert.deepStrictEqual(looks("all"), [...objects("all"), ...workflows]);
+    assert.deepStrictEqual(looks(["a", "b"]), [...objects("a"), ...objects("b"), ...workflows]);
   });
 
   for (const execution of ["resident", "pod"] as const) {

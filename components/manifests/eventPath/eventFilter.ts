@@ -70,7 +70,7 @@ end
 
 /** @param exception statements between the checks of the event's type and those of what has changed */
 function filter(exception: string): string {
-  return `\
+  const script = `\
 local function fields(value)
   if type(value) == "table" then return value end
   return {}
@@ -94,4 +94,6 @@ local function differ(some, others)
 end
 return differ(now.annotations, before.annotations) or differ(before.annotations, now.annotations)
 `;
+  // Each namespace of an operator carries it, and an environment variable carries all of them: see planEventPath.ts.
+  return script.replace(/^ +/gm, "");
 }
