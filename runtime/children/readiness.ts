@@ -1,19 +1,20 @@
+import { isRecord } from "../definition/shape";
 import { type Condition, conditionsIn, groupOf, type KubernetesObject } from "../kubernetes/objects";
 
+const COUNTS = [
+  "observedGeneration",
+  "replicas",
+  "readyReplicas",
+  "updatedReplicas",
+  "desiredNumberScheduled",
+  "numberReady",
+  "updatedNumberScheduled",
+] as const;
+
 /** The parts of a status that readiness is read from. */
-interface ObservedStatus {
-  observedGeneration?: number;
-  replicas?: number;
-  readyReplicas?: number;
-  updatedReplicas?: number;
-  availableReplicas?: number;
-  desiredNumberScheduled?: number;
-  numberReady?: number;
-  updatedNumberScheduled?: number;
-  succeeded?: number;
+interface ObservedStatus extends Partial<Record<(typeof COUNTS)[number], number>> {
   phase?: string;
-  loadBalancer?: { ingress?: unknown[] };
-  conditions?: Partial<Condition>[];
+  conditions: Condition[];
 }
 
 /** The groups of the kinds whose own rules are known here: another group's Service or Job is another thing. */
@@ -27,9 +28,7 @@ const OWN_GROUPS = ["", "apps", "batch"];
  */
 export function whyNotReady(child: KubernetesObject): string | undefined {
   if (child.metadata.deletionTimestamp) return "is being deleted";
-  const { conditions, ...counts } = (child["status"] ?? {}) as ObservedStatus;
-  // A kind may have something else of that name.
-  const status: ObservedStatus = { ...counts, conditions: conditionsIn({ conditions }) };
+  const status = statusOf(child);
   const { generation } = child.metadata;
   if (generation !== undefined && (status.observedGeneration ?? generation) < generation)
     return "is not observed yet";
@@ -49,16 +48,28 @@ export function whyNotReady(child: KubernetesObject): string | undefined {
         ? undefined
         : condition(status, "Ready", `is ${status.phase ?? "Pending"}`);
     case "Service":
-      return service(child, status);
+      return service(child);
     default:
       return condition(status, "Ready", undefined);
   }
 }
 
+/** What of a status is as it should be: a kind may have something else of these names, and so may whoever writes it. */
+function statusOf({ status }: KubernetesObject): ObservedStatus {
+  const given = isRecord(status) ? status : {};
+  const counts = COUNTS.flatMap((count) => (typeof given[count] === "number" ? [[count, given[count]]] : []));
+  const { phase } = given;
+  return {
+    ...Object.fromEntries(counts),
+    ...(typeof phase === "string" && { phase }),
+    conditions: conditionsIn(given),
+  };
+}
+
 function replicas(child: KubernetesObject, status: ObservedStatus): string | undefined {
-  const spec = child["spec"] as { replicas?: number } | undefined;
-  const wanted = spec?.replicas ?? 1;
-  const failed = status.conditions?.find(
+  const given = isRecord(child["spec"]) ? child["spec"]["replicas"] : undefined;
+  const wanted = typeof given === "number" ? given : 1;
+  const failed = status.conditions.find(
     ({ type, reason }) => type === "Progressing" && reason === "ProgressDeadlineExceeded",
   );
   if (failed) return "makes no progress";
@@ -85,19 +96,20 @@ function ready(count = 0, wanted = 0, observedGeneration?: number): string | und
 function job(status: ObservedStatus): string | undefined {
   // Kubernetes 1.31 and later add FailureTarget before Failed, and keep both.
   const is = (...types: string[]) =>
-    status.conditions?.some(({ type = "", status: value }) => value === "True" && types.includes(type));
+    status.conditions.some(({ type, status: value }) => value === "True" && types.includes(type));
   if (is("Failed", "FailureTarget")) return "has failed";
   return is("Complete", "SuccessCriteriaMet") ? undefined : "is running";
 }
 
-function service(child: KubernetesObject, status: ObservedStatus): string | undefined {
-  const spec = child["spec"] as { type?: string } | undefined;
-  const waiting = spec?.type === "LoadBalancer" && !status.loadBalancer?.ingress?.length;
+function service({ spec, status }: KubernetesObject): string | undefined {
+  const balancer = isRecord(status) && isRecord(status["loadBalancer"]) ? status["loadBalancer"] : {};
+  const addresses = Array.isArray(balancer["ingress"]) ? balancer["ingress"] : [];
+  const waiting = isRecord(spec) && spec["type"] === "LoadBalancer" && addresses.length === 0;
   return waiting ? "has no load balancer address" : undefined;
 }
 
 function condition(status: ObservedStatus, type: string, otherwise: string | undefined): string | undefined {
-  const found = status.conditions?.find((candidate) => candidate.type === type);
+  const found = status.conditions.find((candidate) => candidate.type === type);
   if (!found) return otherwise;
   return found.status === "True" ? undefined : `is not ready${found.reason ? ` (${found.reason})` : ""}`;
 }
