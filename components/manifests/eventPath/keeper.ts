@@ -46,7 +46,6 @@ export function buildKeeper(options: EventPathOptions, engine: Manifest): Manife
       labels,
       placement,
       strategy: "Recreate",
-      configuration: engine,
       container: {
         image: imageReference(IMAGES.node, placement),
         command: ["node", `${POD_LAYOUT.engine}/engine.js`, "keep"],

@@ -17,8 +17,8 @@ export interface ArgoProgram {
   readonly placement: PodPlacement;
   /** "Recreate": never two at once, also not for a moment. */
   readonly strategy: "Recreate" | "RollingUpdate";
-  /** What the program reads once, at its start. */
-  readonly configuration: Manifest;
+  /** What the program reads once, at its start. @default nothing, or what has another name whenever it changes */
+  readonly configuration?: Manifest;
   /** Fields of the container beside its name and its security. */
   readonly container: JsonObject;
   /** @default none */
@@ -27,7 +27,7 @@ export interface ArgoProgram {
 
 /** The Deployment of one of Argo's programs, as the `restricted` Pod Security Standard wants its pods. */
 export function buildDeployment(program: ArgoProgram): Manifest {
-  const { name, namespace, labels, volumes } = program;
+  const { name, namespace, labels, configuration, volumes } = program;
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -39,7 +39,9 @@ export function buildDeployment(program: ArgoProgram): Manifest {
       template: {
         metadata: {
           labels,
-          annotations: { [CONFIGURATION_ANNOTATION]: fingerprint(program.configuration.data) },
+          ...(configuration && {
+            annotations: { [CONFIGURATION_ANNOTATION]: fingerprint(configuration.data) },
+          }),
         },
         spec: {
           serviceAccountName: name,
