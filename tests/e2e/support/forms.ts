@@ -76,20 +76,21 @@ export async function assertChild(form: Form, name: string, count: number): Prom
 export function readyIs(
   form: Form,
   name: string,
-  expected: Pick<Condition, "status" | "reason">,
+  expected: Partial<Pick<Condition, "status" | "reason">>,
   timeoutMs = 300_000,
 ): Promise<Condition> {
   const { kind } = form.object(name, 0);
   return waitFor(
-    `${kind} ${name} to be told "${expected.reason}"`,
+    `${kind} ${name} to be told "${expected.reason ?? "anything"}"`,
     async () => {
       const { metadata, status } = await session().api.get(form.object(name, 0));
       const { conditions = [] } = (status ?? {}) as { conditions?: Condition[] };
       const ready = conditions.find(({ type }) => type === "Ready");
       assert.ok(ready, "it has no Ready condition");
       const { status: state, reason, observedGeneration } = ready;
-      const wanted = { ...expected, observedGeneration: metadata.generation };
-      assert.deepEqual({ status: state, reason, observedGeneration }, wanted, ready.message);
+      const told = { status: state, reason, observedGeneration };
+      const wanted = { ...told, ...expected, observedGeneration: metadata.generation };
+      assert.deepEqual(told, wanted, ready.message);
       return ready;
     },
     timeoutMs,
