@@ -56,8 +56,10 @@ export class ShellSession {
       const name = readWord(path.join(pipes, "session"));
       if (!SESSION_NAME.test(name)) return undefined;
       const folder = path.join(pipes, name);
-      // In this order: where "control" has a reader, "reports" had a writer, so that its end will be seen.
       reports = openNamedPipe(path.join(folder, "reports"), "read");
+      // Linux tells a reader of the end only where it has had a writer (pipe_poll in fs/pipe.c). A shell that is dying
+      // may be none any more though it still reads "control": so we are one for a moment.
+      openNamedPipe(path.join(folder, "reports"), "write").destroy();
       const control = openNamedPipe(path.join(folder, "control"), "write");
       const session = new ShellSession(folder, reports, control, listener);
       session.tell("hello", life);

@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, symlinkSync, watch, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
@@ -445,6 +456,25 @@ function behaves(shell: Shell): void {
       const survivors = before.filter(isAlive);
       assert.deepStrictEqual(survivors, [container.shell?.pid]);
       assert.equal(container.files().filter((name) => /^session\.\w+$/.test(name)).length, 1);
+    });
+
+    it("sees that a shell has gone that had closed one of its pipes when it was greeted", async () => {
+      container = new HandlerContainer(shell, ["cat"]);
+      const session = path.join(container.pipes, "session.dying");
+      mkdirSync(session);
+      for (const name of ["control", "reports"]) execFileSync("mkfifo", [path.join(session, name)]);
+      const control = openSync(path.join(session, "control"), constants.O_RDWR);
+      writeFileSync(path.join(container.pipes, "session"), path.basename(session));
+      let over = false;
+      const greeted = ShellSession.greet(container.pipes, "resident", {
+        reported: () => {},
+        over: () => {
+          over = true;
+        },
+      });
+      assert.ok(greeted);
+      closeSync(control);
+      await eventually("the session is over", () => over, 5_000);
     });
 
     it("gives a runner that finds another's session one of its own, and kills that one's handlers", async () => {
