@@ -80,11 +80,6 @@ export class Contests {
     return contested;
   }
 
-  /** Forgets everything. */
-  clear(): void {
-    this.contests.clear();
-  }
-
   private forgetOld(): void {
     for (const [key, contest] of this.contests) {
       if (!this.isOld(contest)) return;

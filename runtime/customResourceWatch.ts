@@ -2,7 +2,7 @@ import { Allowance } from "./allowance";
 import { jsonOf } from "./flaw";
 import { readJson } from "./json";
 import type { KubernetesClient } from "./kubernetes/client";
-import { conditionsIn, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
+import { isTrue, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { Reflector, type ReflectorSink } from "./kubernetes/reflector";
 import type { Resource } from "./kubernetes/resource";
 import { isNewer } from "./kubernetes/resourceVersion";
@@ -161,7 +161,7 @@ function isSettled(object: KubernetesObject): boolean {
   const status = object["status"] as { observedGeneration?: number } | undefined;
   if (object.metadata.deletionTimestamp || status?.observedGeneration !== object.metadata.generation)
     return false;
-  return conditionsIn(status).some(({ type, status: value }) => type === "Ready" && value === "True");
+  return isTrue(status, "Ready");
 }
 
 /** The newer one of what is known and an object that was seen. */

@@ -74,6 +74,7 @@ function endOfText(text: string, quote: number): number {
   return text.length;
 }
 
-function escaped(character: string): string {
+/** A character of the basic plane as JSON may write it: "\\u2028". */
+export function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

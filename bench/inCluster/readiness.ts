@@ -1,4 +1,4 @@
-import type { Condition, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { isTrue, type Manifest } from "../../runtime/kubernetes/objects";
 import type { Objects } from "./objects";
 
 /** The label by which the pods of an object of Argo Events are found (argo-events, pkg/reconciler). */
@@ -13,24 +13,21 @@ export async function whyNotReady(objects: Objects, manifest: Manifest): Promise
   const { kind, metadata } = manifest;
   const what = `${kind} ${metadata.name}`;
   if (kind === "CustomResourceDefinition") {
-    return isTrue(await objects.find(manifest), "Established") ? undefined : `${what} is not served`;
+    return isTrue((await objects.find(manifest))?.status, "Established")
+      ? undefined
+      : `${what} is not served`;
   }
   if (kind === "Deployment") {
-    return isTrue(await objects.find(manifest), "Available") ? undefined : `${what} is not available`;
+    return isTrue((await objects.find(manifest))?.status, "Available")
+      ? undefined
+      : `${what} is not available`;
   }
   const label = POD_LABELS[kind];
   if (label === undefined) return undefined;
   const pods = await objects.list(POD, metadata.namespace, `${label}=${metadata.name}`);
   if (pods.length === 0) return `${what} has no pod`;
-  return pods.every((pod) => isTrue(pod, "Ready")) ? undefined : `the pod of ${what} is not ready`;
+  return pods.every((pod) => isTrue(pod.status, "Ready")) ? undefined : `the pod of ${what} is not ready`;
 }
 
 /** The kind Pod. */
 export const POD = { apiVersion: "v1", kind: "Pod" } as const;
-
-/** Whether an object has a condition that is True. */
-export function isTrue(object: KubernetesObject | undefined, type: string): boolean {
-  // A CRD that nobody has looked at yet has null.
-  const { conditions } = (object?.status ?? {}) as { conditions?: Condition[] | null };
-  return (conditions ?? []).some((condition) => condition.type === type && condition.status === "True");
-}

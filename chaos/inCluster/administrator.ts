@@ -1,4 +1,4 @@
-import { KubernetesClient } from "../../runtime/kubernetes/client";
+import { KubernetesClient, PODS } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { JsonObject, KubernetesObject, Manifest, ObjectName } from "../../runtime/kubernetes/objects";
@@ -8,7 +8,7 @@ import { HttpTransport } from "../../runtime/kubernetes/transport";
 /** The kinds that an administrator of a chaos run handles. */
 export const RESOURCES = {
   namespace: { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false },
-  pod: { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true },
+  pod: PODS,
   service: { apiVersion: "v1", kind: "Service", plural: "services", namespaced: true },
   replicaSet: { apiVersion: "apps/v1", kind: "ReplicaSet", plural: "replicasets", namespaced: true },
   deployment: { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", namespaced: true },

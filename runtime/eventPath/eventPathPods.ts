@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../kubernetes/objects";
+import { isTrue, type KubernetesObject } from "../kubernetes/objects";
 
 /** What an event path consists of, in the order in which its parts must begin. */
 export const EVENT_PATH_PARTS = ["event-bus", "sensor", "event-source"] as const;
@@ -32,7 +32,6 @@ interface ContainerStatus {
 
 interface PodStatus {
   readonly phase?: string;
-  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   readonly containerStatuses?: readonly ContainerStatus[];
 }
 
@@ -55,7 +54,7 @@ export function eventPathPodOf(object: KubernetesObject): EventPathPod | undefin
     object,
     part,
     shard: labels["sensor-name"] ?? labels["eventsource-name"] ?? "",
-    ready: status.conditions?.some((each) => each.type === "Ready" && each.status === "True") ?? false,
+    ready: isTrue(status, "Ready"),
     // The kubelet's clock may be behind the API server's.
     beganAt:
       startedAt === undefined ? undefined : Math.max(Date.parse(startedAt), Date.parse(creationTimestamp)),

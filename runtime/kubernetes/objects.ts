@@ -70,6 +70,11 @@ export function conditionsIn(status: unknown): Condition[] {
   return Array.isArray(conditions) ? conditions.filter(isCondition) : [];
 }
 
+/** Whether a status has a condition of that type that is True. */
+export function isTrue(status: unknown, type: string): boolean {
+  return conditionsIn(status).some((condition) => condition.type === type && condition.status === "True");
+}
+
 function isCondition(value: unknown): value is Condition {
   const { type, status, reason = "", message = "" } = (value ?? {}) as Record<string, unknown>;
   return [type, status, reason, message].every((text) => typeof text === "string");

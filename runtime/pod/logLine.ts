@@ -1,3 +1,4 @@
+import { escaped } from "../json";
 import { formatName } from "../kubernetes/objects";
 import { describeChanges, type ReconcileReport } from "../reconcileReport";
 import { clean } from "../status/conditions";
@@ -74,10 +75,6 @@ export function logReport(log: Log, report: ReconcileReport, run?: string): void
     ...(failure && { reason: failure.reason, attempt: report.attempt }),
     ...(report.log.trim() && { log: report.log }),
   });
-}
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function changesOf({ changes, namespace }: ReconcileReport): string[] {

@@ -23,7 +23,7 @@ export interface Pod extends Surroundings {
 }
 
 /** What a command of the engine does. @returns the exit code */
-export type PodCommand<Found extends Surroundings = Pod> = (pod: Found) => Promise<number>;
+export type PodCommand = (pod: Pod) => Promise<number>;
 
 /**
  * Reads what the manifests gave to this pod.

@@ -3,7 +3,7 @@ import { connectionAs } from "../../cli/serviceAccountToken";
 import { buildKeeper } from "../../components/manifests/eventPath/keeper";
 import { JETSTREAM_VERSION } from "../../components/manifests/platform/argoEventsConfiguration";
 import { Keeper } from "../../runtime/eventPath/keeper";
-import { KubernetesClient } from "../../runtime/kubernetes/client";
+import { KubernetesClient, PODS } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { Api, Reference } from "./support/api";
@@ -138,10 +138,9 @@ describe("the keeper of the event path", function () {
 
   it("may do nothing else to a pod, nor override a disruption budget", async () => {
     const denied = (call: Promise<unknown>) => assert.rejects(call, (error) => isApiError(error, 403));
-    const pods = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
-    await denied(client.delete(pods, { namespace, name: "bus-0" }));
-    await denied(client.mergePatch(pods, { namespace, name: "bus-0" }, { metadata: { labels: { a: "b" } } }));
-    await denied(client.list(pods, {}, () => {}));
+    await denied(client.delete(PODS, { namespace, name: "bus-0" }));
+    await denied(client.mergePatch(PODS, { namespace, name: "bus-0" }, { metadata: { labels: { a: "b" } } }));
+    await denied(client.list(PODS, {}, () => {}));
     const guarded = pod("sensor", "guarded");
     await api.create({ ...guarded, metadata: { ...guarded.metadata, labels: { guarded: "yes" } } });
     await api.create(

@@ -3,6 +3,7 @@ import { checkArchiveInCluster } from "../../components/archiveInCluster";
 import { checkArgoInCluster, type Installations } from "../../components/argoInCluster";
 import { checkMonitoringInCluster } from "../../components/monitoringInCluster";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
+import { PODS } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "../unit/operatorFolder";
 import { run, runStack } from "../unit/support/program";
@@ -276,7 +277,6 @@ describe("the program on a real API server", function () {
   }
 
   function dryRun(pod: Manifest): Promise<unknown> {
-    const resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
-    return cluster.api.client.create(resource, pod, { dryRun: true });
+    return cluster.api.client.create(PODS, pod, { dryRun: true });
   }
 });
