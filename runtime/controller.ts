@@ -67,7 +67,7 @@ const SHORTEST_WAIT_MS = 1_000;
 const MOST_WAITING = 10_000;
 
 /** With so many objects waiting, what only tells of the work goes on slowly. */
-const MANY_WAITING = 100;
+const MANY_WAITING = 20;
 
 /** What somebody undid is mended at once, or nearly: a deletion of several children makes one reconcile. */
 const UNDONE_COALESCING_MS = 20;

@@ -53,7 +53,7 @@ const LONGEST_BACKLOG = 1_000;
 /** The longest note that the API takes (events.k8s.io/v1). */
 const LONGEST_NOTE = 1024;
 /** How long to wait before each event while many objects wait: the API server is wanted for these. */
-const BUSY_PAUSE_MS = 50;
+const BUSY_PAUSE_MS = 100;
 
 interface Series {
   readonly name: string;
