@@ -5,11 +5,13 @@ import { type RunName, runNames } from "../bench/peer";
 import { createPeers } from "../bench/peers";
 import { describeMachine, formatJson, formatTable } from "../bench/report";
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
-import { memcachedOperator, positiveInteger, progress } from "./benchWork";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { startControlPlane } from "./controlPlane";
 import { cacheDirectory } from "./controlPlane/cache";
+import { memcachedOperator } from "./memcachedOperator";
+import { positiveInteger } from "./numberOptions";
+import { progress } from "./progress";
 
 interface Options {
   readonly objects: number;

@@ -13,10 +13,12 @@ import { describeMachine } from "../bench/report";
 import { connectionFromKubeconfig } from "../components/kubeconfig";
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
 import { allForms } from "./benchForms";
-import { memcachedOperator, positiveInteger, progress } from "./benchWork";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { cacheDirectory } from "./controlPlane/cache";
+import { memcachedOperator } from "./memcachedOperator";
+import { positiveInteger } from "./numberOptions";
+import { progress } from "./progress";
 
 interface Options extends InClusterWork {
   readonly forms: readonly FormName[];

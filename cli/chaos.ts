@@ -1,15 +1,13 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { OccupiedError, runInCluster } from "../chaos/inCluster/run";
 import type { Outcome } from "../chaos/perform";
 import { formatJson, formatText } from "../chaos/report";
 import { IMAGES, imageReference } from "../components/images";
-import { connectionFromKubeconfig } from "../components/kubeconfig";
-import { commandOnPath } from "../runtime/definition/commandOnPath";
-import { KubernetesClient } from "../runtime/kubernetes/client";
-import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { positiveInteger, progress } from "./benchWork";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
+import { findCluster } from "./findCluster";
+import { positiveInteger, wholeNumber } from "./numberOptions";
+import { progress } from "./progress";
 import { PROJECT_FOLDER } from "./tools";
 
 interface Options {
@@ -58,15 +56,15 @@ export function main(args: readonly string[]): Promise<void> {
 }
 
 async function chaos(options: Options, signal: AbortSignal): Promise<number> {
-  const found = await findCluster(options);
-  if (typeof found === "string") {
-    progress(`chaos skipped: ${found}`);
+  const found = await findCluster(options.kubeconfig, options.context);
+  if ("missing" in found) {
+    progress(`chaos skipped: ${found.missing}`);
     return 0;
   }
   const { seed, changes, podChanges, objects, podObjects, json, faults, nodeFaults, keep } = options;
   try {
     const outcomes = await runInCluster({
-      connection: found,
+      connection: found.connection,
       seed,
       changes: { resident: changes, pod: podChanges },
       objects: { resident: objects, pod: podObjects },
@@ -89,27 +87,9 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
   }
 }
 
-/** The cluster to work on; or, where there is none or no Pulumi, what is missing. */
-async function findCluster({ kubeconfig, context }: Options): Promise<ClusterConnection | string> {
-  if (!commandOnPath("pulumi")) return "no program pulumi is on PATH";
-  try {
-    const connection = await connectionFromKubeconfig(kubeconfig, context);
-    const client = new KubernetesClient(connection);
-    await client.read("/version").finally(() => client.close());
-    return connection;
-  } catch (error) {
-    return `no cluster answers: ${(error as Error).message}`;
-  }
-}
-
 /** What repeats the run. */
 function commandOf({ seed, changes, podChanges, objects, podObjects, faults, nodeFaults }: Options): string {
   const numbers = `--seed ${seed} --changes ${changes} --pod-changes ${podChanges} --objects ${objects} --pod-objects ${podObjects}`;
   const others = `${faults === undefined ? "" : ` --faults ${JSON.stringify(faults)}`}${nodeFaults ? " --node-faults" : ""}`;
   return `npm run chaos -- ${numbers}${others}`;
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number.");
-  return Number(text);
 }

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { runCommand } from "./command";
+import { progress } from "./progress";
 import { againstRef } from "./render/against";
 import { manifestsOf } from "./render/manifests";
 import { formatStream, writeFolder } from "./render/output";
@@ -54,8 +55,4 @@ async function render({ stack, out, against, platform }: Options): Promise<numbe
     progress(`${out}: ${manifests.length} objects, ${written.length} written, ${removed.length} removed`);
   }
   return against === undefined ? 0 : againstRef(against, manifests, progress);
-}
-
-function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
 }

@@ -4,6 +4,7 @@ import { loadOperators } from "../components/loadOperators";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { type ClusterOptions, openCluster } from "./openCluster";
+import { progress } from "./progress";
 import { isMemcached, perform } from "./scene/perform";
 import { steps } from "./scene/steps";
 import { exitCodeOf, formatStep, formatSummary } from "./scene/tell";
@@ -57,8 +58,4 @@ async function start({ json, ...clusterOptions }: Options, signal: AbortSignal):
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
-}
-
-function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
 }

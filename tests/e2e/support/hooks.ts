@@ -1,5 +1,5 @@
+import { findCluster } from "../../../cli/findCluster";
 import { kubectl } from "./kubectl";
-import { findGround } from "./requirements";
 import { NAMESPACE, Session } from "./session";
 
 let current: Session | undefined;
@@ -14,13 +14,13 @@ export function session(): Session {
 export const mochaHooks = {
   async beforeAll(this: Mocha.Context): Promise<void> {
     this.timeout(60_000);
-    const ground = await findGround();
-    if ("missing" in ground) {
-      process.stderr.write(`e2e skipped: ${ground.missing}\n`);
+    const found = await findCluster();
+    if ("missing" in found) {
+      process.stderr.write(`e2e skipped: ${found.missing}\n`);
       return this.skip();
     }
-    process.stderr.write(`e2e on ${ground.connection.server}\n`);
-    current = await Session.open(ground.connection);
+    process.stderr.write(`e2e on ${found.connection.server}\n`);
+    current = await Session.open(found.connection);
   },
   /** What there was when a test failed: soon it is gone. */
   async afterEach(this: Mocha.Context): Promise<void> {
