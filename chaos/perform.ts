@@ -35,9 +35,11 @@ export interface Convergence {
   readonly seconds: number;
 }
 
-/** What came of a run. */
+/** What came of a run: of the rounds that came to their end, where it was broken off. */
 export interface Outcome {
   readonly seed: number;
+  /** How many rounds the plan has. */
+  readonly rounds: number;
   /** Those that the API server accepted. */
   readonly changes: number;
   readonly lost: readonly Loss[];
@@ -45,6 +47,8 @@ export interface Outcome {
   readonly leftOut: readonly LeftOut[];
   readonly effects: EffectFigures;
   readonly seconds: number;
+  /** What broke it off: the signal's reason, or what cannot be done although no fault is on. */
+  readonly brokenOff?: Error;
 }
 
 /** What the handler did outside. */
@@ -62,41 +66,48 @@ const TELL_EVERY_MS = 15_000;
 
 /**
  * Carries a plan out, round by round. After each there is quiet, and all must become as it must be, and stay so. Ends
- * with the first round where something is lost.
- * @throws what cannot be done although no fault is on; the signal's reason
+ * with the first round where something is lost, or that is broken off: what came of the rounds before is not forgotten.
  */
-export async function perform(plan: Plan, performance: Performance): Promise<Outcome> {
-  const { history, progress, effects } = performance;
+export async function perform({ seed, rounds }: Plan, performance: Performance): Promise<Outcome> {
+  const { history, progress, signal } = performance;
   // Every change that waits for the API server listens.
-  setMaxListeners(0, performance.signal);
+  setMaxListeners(0, signal);
   const convergence: Convergence[] = [];
   const leftOut = new Map<string, LeftOut>();
   let changes = 0;
   let lost: readonly Loss[] = [];
-  for (const [at, round] of plan.rounds.entries()) {
-    const title = `round ${at + 1} of ${plan.rounds.length}`;
-    const kinds = round.faults.map(({ kind }) => kind);
-    progress(`${title}: ${round.changes.length} changes; ${kinds.join(" and ") || "no fault"}`);
-    const happened = await playRound(round, performance, (fault) => leftOut.set(fault.kind, fault));
-    changes += round.changes.length;
-    const seconds = await untilRight(performance, title);
-    if (typeof seconds !== "number") {
-      lost = toLosses(seconds, history);
-      break;
+  let effects: EffectFigures = { ids: 0, repeated: 0 };
+  let brokenOff: Error | undefined;
+  try {
+    for (const [at, round] of rounds.entries()) {
+      const title = `round ${at + 1} of ${rounds.length}`;
+      const kinds = round.faults.map(({ kind }) => kind);
+      progress(`${title}: ${round.changes.length} changes; ${kinds.join(" and ") || "no fault"}`);
+      const happened = await playRound(round, performance, (fault) => leftOut.set(fault.kind, fault));
+      const seconds = await untilRight(performance, title);
+      changes += round.changes.length;
+      effects = figuresOf(await performance.effects());
+      if (typeof seconds !== "number") {
+        lost = toLosses(seconds, history);
+        break;
+      }
+      progress(`${title}: all is right ${seconds} s after the last of it`);
+      convergence.push({ kinds: happened, seconds });
     }
-    progress(`${title}: all is right ${seconds} s after the last of it`);
-    convergence.push({ kinds: happened, seconds });
+  } catch (error) {
+    // What is thrown on the way may wrap the signal's reason.
+    brokenOff = (signal.aborted ? signal.reason : error) as Error;
   }
-  const { seed } = plan;
-  const figures = figuresOf(await effects());
   return {
     seed,
+    rounds: rounds.length,
     changes,
     lost,
     convergence,
     leftOut: [...leftOut.values()],
-    effects: figures,
+    effects,
     seconds: history.now(),
+    ...(brokenOff && { brokenOff }),
   };
 }
 

@@ -33,8 +33,16 @@ export function figuresByKind({ convergence }: Pick<Outcome, "convergence">): Ki
 /** A run for programs: one line of JSON. */
 export function formatJson(outcomes: Readonly<Record<string, Outcome>>, command: string): string {
   const runs = Object.entries(outcomes).map(([execution, outcome]) => {
-    const { convergence: _, lost, ...figures } = outcome;
-    return { execution, ...figures, lost: lost.length, losses: lost, convergence: figuresByKind(outcome) };
+    const { convergence, lost, brokenOff, ...figures } = outcome;
+    return {
+      execution,
+      ...figures,
+      finishedRounds: convergence.length,
+      ...(brokenOff && { brokenOff: reasonOf(brokenOff) }),
+      lost: lost.length,
+      losses: lost,
+      convergence: figuresByKind(outcome),
+    };
   });
   return JSON.stringify({ runs, command });
 }
@@ -44,12 +52,15 @@ export function formatJson(outcomes: Readonly<Record<string, Outcome>>, command:
  * @param command what repeats it
  */
 export function formatText(execution: string, outcome: Outcome, command: string): string {
-  const { changes, lost, effects, leftOut, seconds, seed } = outcome;
+  const { changes, lost, effects, leftOut, seconds, seed, brokenOff } = outcome;
   const rows = figuresByKind(outcome);
   const width = Math.max(0, ...rows.map(({ kind }) => kind.length));
   const lines = [
     `${execution}: ${changes} changes, ${lost.length} objects lost, in ${Math.round(seconds)} s (seed ${seed})`,
-    `done outside: ${effects.ids} ids; done again for the same id: ${effects.repeated}`,
+    ...(brokenOff
+      ? [`broken off after ${outcome.convergence.length} of ${outcome.rounds} rounds: ${reasonOf(brokenOff)}`]
+      : []),
+    `done outside for ${effects.ids} generations; done again for the same one: ${effects.repeated}`,
     "",
     `${"seconds to converge after".padEnd(width)}  rounds     p50     max`,
     ...rows.map(({ kind, rounds, p50, max }) =>
@@ -65,6 +76,11 @@ export function formatText(execution: string, outcome: Outcome, command: string)
   if (lost.length > 0)
     lines.push("", ...lost.slice(0, MOST_LOSSES).flatMap(formatLoss), `repeat it: ${command}`);
   return lines.join("\n");
+}
+
+/** Who presses Ctrl-C has nothing to be told (cli/interruption.ts). */
+function reasonOf({ message }: Error): string {
+  return message || "interrupted";
 }
 
 /** An object that is lost: what is wrong with it, and what happened to it. */

@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import { OccupiedError, runInCluster } from "../chaos/inCluster/run";
+import { ChaosOptionError, OccupiedError } from "../chaos/inCluster/errors";
+import { runInCluster } from "../chaos/inCluster/run";
 import type { Outcome } from "../chaos/perform";
 import { formatJson, formatText } from "../chaos/report";
 import { IMAGES, imageReference } from "../components/images";
@@ -18,6 +19,7 @@ interface Options {
   readonly podObjects: number;
   readonly faults?: string;
   readonly nodeFaults?: true;
+  readonly from?: string;
   readonly context?: string;
   readonly kubeconfig?: string;
   readonly keep?: true;
@@ -47,6 +49,10 @@ export function main(args: readonly string[]): Promise<void> {
     .option("--pod-objects <n>", "the same where each run has a pod", positiveInteger, 20)
     .option("--faults <text>", "only kinds of faults with this in their name")
     .option("--node-faults", "the cluster's one node and its control plane are this machine, and we are root")
+    .option(
+      "--from <commit>",
+      "begin with this commit of the program; the first upgrade brings the present one",
+    )
     .option("--context <name>", "a context of the kubeconfig")
     .option("--kubeconfig <file>", "a kubeconfig")
     .option("--keep", "leave all as it is where something is lost")
@@ -56,40 +62,50 @@ export function main(args: readonly string[]): Promise<void> {
 }
 
 async function chaos(options: Options, signal: AbortSignal): Promise<number> {
+  const { seed, changes, podChanges, objects, podObjects, json, faults, nodeFaults, from, keep } = options;
+  if (changes + podChanges === 0) {
+    throw new CommandError("error: --changes and --pod-changes are both 0: give one of them a number.", 2);
+  }
   const found = await findCluster(options.kubeconfig, options.context);
   if ("missing" in found) {
     progress(`chaos skipped: ${found.missing}`);
     return 0;
   }
-  const { seed, changes, podChanges, objects, podObjects, json, faults, nodeFaults, keep } = options;
-  try {
-    const outcomes = await runInCluster({
-      connection: found.connection,
-      seed,
-      changes: { resident: changes, pod: podChanges },
-      objects: { resident: objects, pod: podObjects },
-      nodeFaults: nodeFaults ?? false,
-      ...(faults !== undefined && { only: faults }),
-      keep: keep ?? false,
-      project: PROJECT_FOLDER,
-      image: imageReference(IMAGES.node, {}),
-      progress: (line) => progress(`${new Date().toISOString().slice(11, 19)} ${line}`),
-      signal,
-    });
-    const command = commandOf(options);
-    const texts = Object.entries(outcomes).map(([form, outcome]) => formatText(form, outcome, command));
-    process.stdout.write(`${json ? formatJson(outcomes, command) : texts.join("\n\n")}\n`);
-    return Object.values<Outcome>(outcomes).some(({ lost }) => lost.length > 0) ? 1 : 0;
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
+  const { outcomes, failure } = await runInCluster({
+    connection: found.connection,
+    seed,
+    changes: { resident: changes, pod: podChanges },
+    objects: { resident: objects, pod: podObjects },
+    nodeFaults: nodeFaults ?? false,
+    ...(faults !== undefined && { only: faults }),
+    ...(from !== undefined && { from }),
+    keep: keep ?? false,
+    project: PROJECT_FOLDER,
+    image: imageReference(IMAGES.node, {}),
+    progress: (line) => progress(`${new Date().toISOString().slice(11, 19)} ${line}`),
+    signal,
+  }).catch((error: unknown) => {
+    if (error instanceof ChaosOptionError) throw new CommandError(error.message, 2, { cause: error });
     if (error instanceof OccupiedError) throw new CommandError(error.message, 1, { cause: error });
     throw error;
-  }
+  });
+  const command = commandOf(options);
+  const texts = Object.entries(outcomes).map(([form, outcome]) => formatText(form, outcome, command));
+  if (json) process.stdout.write(`${formatJson(outcomes, command)}\n`);
+  else if (texts.length > 0) process.stdout.write(`${texts.join("\n\n")}\n`);
+  signal.throwIfAborted();
+  if (failure !== undefined) throw failure;
+  return Object.values<Outcome>(outcomes).some(({ lost }) => lost.length > 0) ? 1 : 0;
 }
 
 /** What repeats the run. */
-function commandOf({ seed, changes, podChanges, objects, podObjects, faults, nodeFaults }: Options): string {
-  const numbers = `--seed ${seed} --changes ${changes} --pod-changes ${podChanges} --objects ${objects} --pod-objects ${podObjects}`;
-  const others = `${faults === undefined ? "" : ` --faults ${JSON.stringify(faults)}`}${nodeFaults ? " --node-faults" : ""}`;
-  return `npm run chaos -- ${numbers}${others}`;
+function commandOf(options: Options): string {
+  const { seed, changes, podChanges, objects, podObjects, faults, nodeFaults, from } = options;
+  const words = [
+    `--seed ${seed} --changes ${changes} --pod-changes ${podChanges} --objects ${objects} --pod-objects ${podObjects}`,
+    ...(faults === undefined ? [] : [`--faults ${JSON.stringify(faults)}`]),
+    ...(nodeFaults ? ["--node-faults"] : []),
+    ...(from === undefined ? [] : [`--from ${from}`]),
+  ];
+  return `npm run chaos -- ${words.join(" ")}`;
 }

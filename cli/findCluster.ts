@@ -1,4 +1,4 @@
-import { connectionFromKubeconfig } from "../components/kubeconfig";
+import { connectionFromKubeconfig, KubeconfigError } from "../components/kubeconfig";
 import { commandOnPath } from "../runtime/definition/commandOnPath";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
@@ -12,6 +12,7 @@ export type FoundCluster = { readonly connection: ClusterConnection } | { readon
  * Looks whether there are Pulumi and a cluster that answers.
  * @param kubeconfig a file; by default `$KUBECONFIG` or `~/.kube/config`
  * @param context its current one by default
+ * @throws KubeconfigError where one was asked for that there is not
  */
 export async function findCluster(kubeconfig?: string, context?: string): Promise<FoundCluster> {
   if (!commandOnPath("pulumi")) return { missing: "no program pulumi is on PATH" };
@@ -20,6 +21,8 @@ export async function findCluster(kubeconfig?: string, context?: string): Promis
     await answers(connection);
     return { connection };
   } catch (error) {
+    const isAsked = kubeconfig !== undefined || context !== undefined;
+    if (error instanceof KubeconfigError && isAsked) throw error;
     return { missing: `no cluster answers: ${(error as Error).message}` };
   }
 }

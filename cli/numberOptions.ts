@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 
 /** An option's value that counts something, 0 included. */
 export function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number.");
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number, 0 or more.");
   return Number(text);
 }
 

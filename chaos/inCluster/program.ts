@@ -1,15 +1,29 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
 import type { OperatorDefinition } from "../../runtime/definition/definition";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { HANDLER_FILES, VERSION_FILE } from "../handlerFiles";
+import { ChaosOptionError } from "./errors";
 
 /** A way to run an operator. */
 export type Execution = "resident" | "pod";
 
 const COPIED = ["index.ts", "components", "runtime", "package.json", "tsconfig.json", "Pulumi.yaml"];
+const SETTINGS_FILE = "Pulumi.dev.yaml";
+/** Where the engine begins. */
+const ENGINE = path.join("runtime", "pod", "main.ts");
 const GROUP = "chaos.example.com";
 const VERSION = "v1";
 
@@ -45,29 +59,32 @@ export class Program {
   readonly folder = path.join(this.root, "project");
   /** The state of its stack. */
   readonly state = path.join(this.root, "state");
+  private isOlder: boolean;
+  private upgrades = 0;
 
   /**
    * @param project the folder that this program is in
    * @param ledger where the handlers tell what they do outside
    * @param image of Node
+   * @throws ChaosOptionError where the commit to begin with is none
    */
   constructor(
-    project: string,
+    private readonly project: string,
     private readonly options: {
       readonly stack: string;
       readonly executions: readonly Execution[];
       readonly ledger: string;
       readonly image: string;
+      /** The commit to begin with. @default the folder as it is */
+      readonly from?: string;
     },
   ) {
     mkdirSync(this.state);
-    for (const name of COPIED) {
-      cpSync(path.join(project, name), path.join(this.folder, name), { recursive: true });
-    }
+    mkdirSync(this.folder);
+    if (options.from === undefined) this.copy();
+    else this.checkOut(options.from);
+    this.isOlder = options.from !== undefined;
     symlinkSync(path.join(project, "node_modules"), path.join(this.folder, "node_modules"));
-    const { config } = parse(readFileSync(path.join(project, "Pulumi.dev.yaml"), "utf8"));
-    const settings = stringify({ config: { ...config, ...SETTINGS } });
-    writeFileSync(path.join(this.folder, `Pulumi.${options.stack}.yaml`), settings);
     for (const execution of options.executions) this.writeOperator(execution);
   }
 
@@ -76,8 +93,55 @@ export class Program {
     writeFileSync(path.join(this.handlerFolder(execution), VERSION_FILE), String(version));
   }
 
+  /**
+   * What the next `pulumi up` upgrades to: the present program where the stack began with an older one, else the same
+   * program with another version of its engine.
+   */
+  upgrade(): void {
+    if (this.isOlder) {
+      for (const name of COPIED) rmSync(path.join(this.folder, name), { recursive: true });
+      this.copy();
+      this.isOlder = false;
+      return;
+    }
+    const mark = `process.env.ARGOSY_CHAOS_UPGRADES = "${++this.upgrades}";\n`;
+    appendFileSync(path.join(this.folder, ENGINE), mark);
+  }
+
   remove(): void {
     rmSync(this.root, { recursive: true, force: true });
+  }
+
+  private copy(): void {
+    for (const name of COPIED) {
+      cpSync(path.join(this.project, name), path.join(this.folder, name), { recursive: true });
+    }
+    this.writeSettings(readFileSync(path.join(this.project, SETTINGS_FILE), "utf8"));
+  }
+
+  private checkOut(commit: string): void {
+    const git = (...args: string[]) =>
+      execFileSync("git", args, { cwd: this.project, stdio: "pipe", maxBuffer: 2 ** 28 });
+    try {
+      const archive = git("archive", "--format=tar", `${commit}^{commit}`, "--", ...COPIED, SETTINGS_FILE);
+      execFileSync("tar", ["-x", "-C", this.folder], { input: archive, stdio: "pipe" });
+    } catch (error) {
+      this.remove();
+      const [why] = (error as Error).message.split("\n").slice(-2);
+      throw new ChaosOptionError(
+        "--from <commit>",
+        `${why}. Name a commit of ${this.project} that has this program.`,
+        { cause: error },
+      );
+    }
+    this.writeSettings(readFileSync(path.join(this.folder, SETTINGS_FILE), "utf8"));
+  }
+
+  /** @param text of the settings for a cluster of one's own */
+  private writeSettings(text: string): void {
+    const { config } = parse(text);
+    const settings = stringify({ config: { ...config, ...SETTINGS } });
+    writeFileSync(path.join(this.folder, `Pulumi.${this.options.stack}.yaml`), settings);
   }
 
   private writeOperator(execution: Execution): void {

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import type { Fault, LeftOut } from "../fault";
 import { generatePlan } from "../generatePlan";
@@ -10,13 +9,12 @@ import { type Outcome, perform } from "../perform";
 import { persist } from "../persist";
 import { Player } from "../player";
 import { makeBystanders, takeSnapshot } from "../snapshot";
-import { troubleFaults } from "../troubles";
 import { Administrator, RESOURCES } from "./administrator";
+import { cleanUp, type Made, tellHow } from "./cleanUp";
+import { ChaosOptionError, OccupiedError } from "./errors";
+import { faultKinds, findFaults } from "./faults";
 import { Ledger } from "./ledger";
-import { cutByPolicy, cutOnNode, networkFaults } from "./networkFaults";
-import { NODE_FAULTS, nodeFaults } from "./nodeFaults";
-import { CONTROLLER_NAMESPACE, NAMESPACE, partsOf } from "./parts";
-import { podFaults } from "./podFaults";
+import { CONTROLLER_NAMESPACE, NAMESPACE } from "./parts";
 import { enforcesPolicies } from "./policyTrial";
 import { type Execution, operatorOf, Program, resourceOf } from "./program";
 import { ChaosStack } from "./stack";
@@ -33,6 +31,8 @@ export interface ChaosOptions {
   readonly nodeFaults: boolean;
   /** Only kinds of faults in whose name this is. @default all */
   readonly only?: string;
+  /** A commit of this program to begin with; the present one comes with the first upgrade. @default the present one */
+  readonly from?: string;
   /** Leave everything there where something is lost. */
   readonly keep: boolean;
   /** The folder of this program. */
@@ -43,14 +43,10 @@ export interface ChaosOptions {
   readonly signal: AbortSignal;
 }
 
-/** The cluster has something already that the run would change and take away. */
-export class OccupiedError extends Error {}
-
 const STACK = "chaos";
 const OWN = "argosy-chaos";
 const LEDGER = `${OWN}-ledger`;
 const FAULT_SECONDS = [3, 30] as const;
-const NAMESPACES_GONE_MS = 240_000;
 const READY_MS = 120_000;
 
 /** How the two forms differ in pace. */
@@ -63,65 +59,95 @@ const PACE: Readonly<
   pod: { changesPerRound: 15, changesPerSecond: 1, patienceMs: 600_000 },
 };
 
+/** What came of a run: the figures of each form that was begun, and what kept it from its end. */
+export interface ChaosResult {
+  readonly outcomes: Partial<Record<Execution, Outcome>>;
+  /** What broke it off, the signal's reason too; or why not all could be taken away. */
+  readonly failure?: unknown;
+}
+
 /**
  * Installs this program with an operator of each form, plays a plan for each while things go wrong, and takes all away.
- * @throws OccupiedError where the cluster is not empty enough; the signal's reason
+ * @throws before anything is made: OccupiedError where the cluster is not empty enough, ChaosOptionError
  */
-export async function runInCluster(options: ChaosOptions): Promise<Partial<Record<Execution, Outcome>>> {
-  const { progress, signal, keep } = options;
+export async function runInCluster(options: ChaosOptions): Promise<ChaosResult> {
+  const { progress, signal, keep, image } = options;
   const executions = (["resident", "pod"] as const).filter((execution) => options.changes[execution] > 0);
   const administrator = new Administrator(options.connection);
-  const ledger = new Ledger(administrator, LEDGER);
-  const grounds = new Map(executions.map((execution) => [execution, groundOf(administrator, execution)]));
-  const namespaces = [LEDGER, ...[...grounds.values()].flatMap(({ namespace, far }) => [namespace, far])];
-  await assertEmpty(administrator, [NAMESPACE, CONTROLLER_NAMESPACE, ...namespaces]);
-  const { image } = options;
-  const program = new Program(options.project, { stack: STACK, executions, ledger: ledger.url, image });
-  const stack = new ChaosStack(program, STACK);
-  const outcomes: Partial<Record<Execution, Outcome>> = {};
   try {
-    for (const name of namespaces) {
-      const { apiVersion, kind } = RESOURCES.namespace;
-      await administrator.apply(RESOURCES.namespace, { apiVersion, kind, metadata: { name } });
+    assertKnown(administrator, executions, options.only);
+    const grounds = new Map(executions.map((execution) => [execution, groundOf(administrator, execution)]));
+    const namespaces = [LEDGER, ...[...grounds.values()].flatMap(({ namespace, far }) => [namespace, far])];
+    await assertEmpty(administrator, [NAMESPACE, CONTROLLER_NAMESPACE, ...namespaces]);
+    const ledger = new Ledger(administrator, LEDGER);
+    const { project, from } = options;
+    const program = new Program(project, {
+      ...{ stack: STACK, executions, ledger: ledger.url, image },
+      ...(from !== undefined && { from }),
+    });
+    const stack = new ChaosStack(program, STACK, signal);
+    const made: Made = { administrator, namespaces, program, stack };
+    const outcomes: Partial<Record<Execution, Outcome>> = {};
+    const failures: unknown[] = [];
+    try {
+      await install(made, ledger, options);
+      for (const [execution, ground] of grounds) {
+        const outcome = await playForm({ ...options, ...made, ledger, execution, ground });
+        outcomes[execution] = outcome;
+        if (outcome.brokenOff) throw outcome.brokenOff;
+      }
+    } catch (error) {
+      failures.push(error);
     }
-    await ledger.start(image);
-    progress("pulumi up");
-    await stack.up(progress);
-    signal.throwIfAborted();
-    await persist(() => ledger.read(), { patienceMs: READY_MS, signal });
-    for (const [execution, ground] of grounds) {
-      const run = { ...options, administrator, ledger, program, stack, execution, ground };
-      outcomes[execution] = await playForm(run);
-    }
-    return outcomes;
-  } finally {
+    if (signal.aborted) progress("interrupted: what was made is taken away; Ctrl-C again leaves it there");
     if (keep && Object.values(outcomes).some(({ lost }) => lost.length > 0)) {
-      progress(`left as it is. To take it away: ${stack.destroyCommand}`);
-      progress(`kubectl delete namespace ${namespaces.join(" ")}`);
+      progress("left as it is. To take it away:");
+      tellHow(made, progress);
     } else {
-      await cleanUp(administrator, namespaces, program, stack, progress);
+      await cleanUp(made, progress).catch((error: unknown) => failures.push(error));
     }
+    return { outcomes, ...(failures.length > 0 && { failure: failures[0] }) };
+  } finally {
     administrator.close();
   }
 }
 
-interface Form extends ChaosOptions {
+async function install(
+  { administrator, namespaces, stack }: Made,
+  ledger: Ledger,
+  { image, progress, signal }: ChaosOptions,
+): Promise<void> {
+  for (const name of namespaces) {
+    const { apiVersion, kind } = RESOURCES.namespace;
+    await administrator.apply(RESOURCES.namespace, { apiVersion, kind, metadata: { name } });
+  }
+  await ledger.start(image);
+  progress("pulumi up");
+  await stack.up(progress);
+  signal.throwIfAborted();
+  await persist(() => ledger.read(), { patienceMs: READY_MS, signal });
+}
+
+interface Form extends ChaosOptions, Made {
   readonly execution: Execution;
   readonly ground: Ground;
-  readonly administrator: Administrator;
   readonly ledger: Ledger;
-  readonly program: Program;
-  readonly stack: ChaosStack;
 }
 
 async function playForm(form: Form): Promise<Outcome> {
-  const { execution, ground, seed, signal, ledger } = form;
+  const { administrator, execution, ground, image, only = "", seed, signal, ledger } = form;
   const { changesPerRound, changesPerSecond, patienceMs } = PACE[execution];
   const progress = (line: string) => form.progress(`${execution}: ${line}`);
   const model = new Model(ground.namespace, ground.far);
   const history = new History();
   const player = new Player({ ground, model, history, patienceMs, signal });
-  const { faults, leftOut } = await faultsOf(form, model, player, progress);
+  const trial = { url: ledger.url, namespace: LEDGER };
+  const found = await findFaults(
+    { ...form, player, model, progress },
+    { isNode: form.nodeFaults, enforcesPolicies: () => enforcesPolicies(administrator, trial, image) },
+  );
+  const isAsked = ({ kind }: LeftOut | Fault) => kind.includes(only);
+  const [faults, leftOut] = [found.faults.filter(isAsked), found.leftOut.filter(isAsked)];
   for (const { kind, why } of leftOut) progress(`left out: ${kind}: ${why}`);
   const bystanders = await makeBystanders(ground, operatorOf(execution));
   const plan = generatePlan({
@@ -152,43 +178,17 @@ async function playForm(form: Form): Promise<Outcome> {
   return { ...outcome, leftOut: [...leftOut, ...outcome.leftOut] };
 }
 
-async function faultsOf(
-  form: Form,
-  model: Model,
-  player: Player,
-  progress: (line: string) => void,
-): Promise<{ faults: readonly Fault[]; leftOut: readonly LeftOut[] }> {
-  const { administrator, execution, ledger, program, stack, image } = form;
-  const parts = partsOf(administrator, execution);
-  const faults = [...podFaults(administrator, parts, execution), ...troubleFaults(player)];
-  faults.push({
-    kind: "handler: changed, and pulumi up",
-    begin: async () => {
-      const version = model.version + 1;
-      program.renewHandler(execution, version);
-      await stack.up((why) => progress(`pulumi up has failed, and is tried again: ${why}`));
-      model.version = version;
-      return undefined;
-    },
-  });
-  const leftOut: LeftOut[] = [];
-  if (form.nodeFaults) {
-    faults.push(...nodeFaults(parts, execution));
-    faults.push(...networkFaults(administrator, parts, execution, cutOnNode));
-  } else {
-    leftOut.push(...NODE_FAULTS.map((kind) => ({ kind, why: "it needs --node-faults" })));
-    const trial = { url: ledger.url, namespace: LEDGER };
-    const cuts = networkFaults(administrator, parts, execution, cutByPolicy(administrator));
-    if (await enforcesPolicies(administrator, trial, image)) faults.push(...cuts);
-    else leftOut.push(...cuts.map(({ kind }) => ({ kind, why: "the network enforces no NetworkPolicy" })));
-  }
-  const { only = "" } = form;
-  return { faults: faults.filter(({ kind }) => kind.includes(only)), leftOut };
-}
-
 function groundOf({ client }: Administrator, execution: Execution): Ground {
   const namespace = `${OWN}-${execution}`;
   return { client, resource: resourceOf(execution), namespace, far: `${namespace}-far` };
+}
+
+function assertKnown(administrator: Administrator, executions: readonly Execution[], only = ""): void {
+  const kinds = new Set(executions.flatMap((execution) => faultKinds(administrator, execution)));
+  if ([...kinds].some((kind) => kind.includes(only))) return;
+  const list = [...kinds].sort().map((kind) => `  ${kind}`);
+  const why = `no kind of fault has "${only}" in its name. They are:`;
+  throw new ChaosOptionError("--faults <text>", [why, ...list].join("\n"));
 }
 
 async function assertEmpty({ client }: Administrator, namespaces: readonly string[]): Promise<void> {
@@ -197,32 +197,5 @@ async function assertEmpty({ client }: Administrator, namespaces: readonly strin
     throw new OccupiedError(
       `the cluster has a namespace ${name} already: the run would install into it and delete it. Use an empty cluster (KUBECONFIG), or "pulumi destroy" what is there.`,
     );
-  }
-}
-
-async function cleanUp(
-  { client }: Administrator,
-  namespaces: readonly string[],
-  program: Program,
-  stack: ChaosStack,
-  progress: (line: string) => void,
-): Promise<void> {
-  progress("pulumi destroy");
-  try {
-    await stack.destroy();
-    for (const name of namespaces) await client.delete(RESOURCES.namespace, { name });
-    const patience = { patienceMs: NAMESPACES_GONE_MS, signal: new AbortController().signal };
-    const deadline = Date.now() + NAMESPACES_GONE_MS;
-    for (const name of namespaces) {
-      while (await persist(() => client.get(RESOURCES.namespace, { name }), patience)) {
-        if (Date.now() > deadline) throw new Error(`namespace ${name} does not go`);
-        await pause(1_000);
-      }
-    }
-    program.remove();
-  } catch (error) {
-    progress(`the cluster could not be cleaned up. To do it by hand: ${stack.destroyCommand}`);
-    progress(`kubectl delete namespace ${namespaces.join(" ")}`);
-    throw error;
   }
 }

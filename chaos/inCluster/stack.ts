@@ -15,6 +15,7 @@ export class ChaosStack {
   constructor(
     private readonly program: Program,
     private readonly name: string,
+    private readonly signal: AbortSignal,
   ) {
     this.environment = {
       PULUMI_BACKEND_URL: `file://${program.state}`,
@@ -26,33 +27,47 @@ export class ChaosStack {
   }
 
   /**
-   * `pulumi up`, again where it fails: somebody who rolls out while the cluster is in trouble tries again too.
-   * @throws Error with what Pulumi says at last
+   * `pulumi up`, again where it fails: somebody who rolls out while the cluster is in trouble tries again too. One that
+   * is going on when the signal aborts comes to its end: told twice to stop, it would forget what it is making.
+   * @throws Error with what Pulumi says at last; the signal's reason
    */
   async up(onFailure: (why: string) => void): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await (await this.stack()).up({ color: "never" });
-        return;
-      } catch (error) {
-        if (tries === MOST_TRIES) throw error;
-        onFailure(lastLineOf(error as Error));
-        await pause(AGAIN_MS);
-      }
-    }
+    const up = async () => void (await (await this.stack()).up({ color: "never" }));
+    await this.again(up, onFailure, this.signal);
   }
 
-  /** `pulumi destroy`; frees the stack first where an `up` was broken off. */
-  async destroy(): Promise<void> {
+  /**
+   * `pulumi destroy`, again where it fails: objects that the operator has to finalize first may take longer than a CRD
+   * is waited for. Frees the stack first where an `up` was broken off.
+   * @throws Error with what Pulumi says at last
+   */
+  async destroy(onFailure: (why: string) => void): Promise<void> {
     const stack = await this.stack();
     await stack.cancel().catch(() => {});
-    await stack.destroy({ color: "never" });
+    await this.again(async () => void (await stack.destroy({ color: "never" })), onFailure);
   }
 
   /** What somebody types to do by hand what {@link destroy} could not. */
   get destroyCommand(): string {
     const environment = Object.entries(this.environment).map(([name, value]) => `${name}='${value}'`);
     return `cd ${this.program.folder} && ${environment.join(" ")} pulumi destroy --yes --stack ${this.name}`;
+  }
+
+  private async again(
+    work: () => Promise<void>,
+    onFailure: (why: string) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (tries === MOST_TRIES) throw new Error(lastLineOf(error as Error), { cause: error });
+        onFailure(lastLineOf(error as Error));
+        await pause(AGAIN_MS, undefined, signal && { signal });
+      }
+    }
   }
 
   private stack(): Promise<Stack> {

@@ -120,6 +120,7 @@ describe("while things go wrong", function () {
         signal: stopping.signal,
       });
       if (process.env.ARGOSY_TEST_VERBOSE) process.stderr.write(`${formatText("resident", outcome, "")}\n`);
+      assert.ifError(outcome.brokenOff);
       const repeat = `ARGOSY_CHAOS_SEED=${seed}`;
       assert.equal(outcome.lost.length, 0, [repeat, ...outcome.lost.flatMap(formatLoss)].join("\n"));
       assert.deepEqual(outcome.leftOut, []);

@@ -100,7 +100,25 @@ describe("a chaos run", () => {
     };
     const play = () => stopping.abort(new Error("stopped"));
     const player = { play, settled: async () => {} };
-    await assert.rejects(run(plan, { player, signal: stopping.signal }), /aborted|stopped/);
+    const { brokenOff } = await run(plan, { player, signal: stopping.signal });
+    assert.equal(brokenOff?.message, "stopped");
     assert.deepEqual(happened, ["a begins", "a ends"]);
+  });
+
+  it("keeps the figures of the rounds that came to their end when it is broken off", async () => {
+    const settled = async () => {
+      if (happened.includes("b begins")) throw new Error("o-1: tried for 330 s");
+    };
+    const player = { play: () => {}, settled };
+    const outcome = await run(planOf(["a"], ["b"], ["a"]), { player });
+    assert.deepEqual(
+      outcome.convergence.map(({ kinds }) => kinds),
+      [["a"]],
+    );
+    const { rounds, changes, effects, brokenOff } = outcome;
+    assert.deepEqual(
+      { rounds, changes, effects, why: brokenOff?.message },
+      { rounds: 3, changes: 1, effects: { ids: 1, repeated: 2 }, why: "o-1: tried for 330 s" },
+    );
   });
 });

@@ -1,0 +1,52 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { persist } from "../persist";
+import { type Administrator, RESOURCES } from "./administrator";
+import type { Program } from "./program";
+import type { ChaosStack } from "./stack";
+
+/** All that a run has made. */
+export interface Made {
+  readonly administrator: Administrator;
+  readonly namespaces: readonly string[];
+  readonly program: Program;
+  readonly stack: ChaosStack;
+}
+
+const NAMESPACES_GONE_MS = 240_000;
+
+/**
+ * Takes away all that a run has made.
+ * @throws Error where something does not go; how to do it by hand has been told then
+ */
+export async function cleanUp(made: Made, progress: (line: string) => void): Promise<void> {
+  const { administrator, namespaces, program, stack } = made;
+  const { client } = administrator;
+  progress("pulumi destroy");
+  try {
+    await stack.destroy((why) => progress(`pulumi destroy has failed, and is tried again: ${why}`));
+    for (const name of namespaces) await client.delete(RESOURCES.namespace, { name });
+    const patience = { patienceMs: NAMESPACES_GONE_MS, signal: new AbortController().signal };
+    const deadline = Date.now() + NAMESPACES_GONE_MS;
+    for (const name of namespaces) {
+      while (await persist(() => client.get(RESOURCES.namespace, { name }), patience)) {
+        if (Date.now() > deadline) throw new Error(`namespace ${name} does not go`);
+        await pause(1_000);
+      }
+    }
+    program.remove();
+  } catch (error) {
+    progress(`the cluster could not be cleaned up: ${(error as Error).message.trim()}`);
+    progress("To do it by hand:");
+    tellHow(made, progress);
+    throw error;
+  }
+}
+
+/** Tells how to take away by hand what is there. */
+export function tellHow(
+  { stack, namespaces }: Pick<Made, "stack" | "namespaces">,
+  progress: (line: string) => void,
+): void {
+  progress(stack.destroyCommand);
+  progress(`kubectl delete namespace ${namespaces.join(" ")}`);
+}

@@ -1,0 +1,95 @@
+import type { Fault, LeftOut } from "../fault";
+import type { Model } from "../model";
+import type { Player } from "../player";
+import { troubleFaults } from "../troubles";
+import type { Administrator } from "./administrator";
+import { cutByPolicy, cutOnNode, networkFaults } from "./networkFaults";
+import { NODE_FAULTS, nodeFaults } from "./nodeFaults";
+import { partsOf } from "./parts";
+import { podFaults } from "./podFaults";
+import type { Execution, Program } from "./program";
+import type { ChaosStack } from "./stack";
+
+/** What the faults of a form go wrong with. */
+export interface FaultOptions {
+  readonly administrator: Administrator;
+  readonly execution: Execution;
+  readonly program: Pick<Program, "renewHandler" | "upgrade">;
+  readonly stack: Pick<ChaosStack, "up">;
+  readonly player: Pick<Player, "trouble">;
+  readonly model: Pick<Model, "version">;
+  readonly progress: (line: string) => void;
+}
+
+/** Where faults are to be had. */
+export interface FaultPlace {
+  /** Whether the cluster's one node and its control plane are this machine, and we its root. */
+  readonly isNode: boolean;
+  /** Whether the cluster's network enforces NetworkPolicy. Only asked where that makes a difference. */
+  readonly enforcesPolicies: () => Promise<boolean>;
+}
+
+/** The faults that can be had, and those that cannot. */
+export async function findFaults(
+  options: FaultOptions,
+  place: FaultPlace,
+): Promise<{ readonly faults: readonly Fault[]; readonly leftOut: readonly LeftOut[] }> {
+  const { administrator, execution } = options;
+  const parts = partsOf(administrator, execution);
+  const faults = faultsAnywhere(options);
+  if (place.isNode) {
+    const cuts = networkFaults(administrator, parts, execution, cutOnNode);
+    return { faults: [...faults, ...nodeFaults(parts, execution), ...cuts], leftOut: [] };
+  }
+  const leftOut = NODE_FAULTS.map((kind) => ({ kind, why: "it needs --node-faults" }));
+  const cuts = networkFaults(administrator, parts, execution, cutByPolicy(administrator));
+  if (await place.enforcesPolicies()) return { faults: [...faults, ...cuts], leftOut };
+  const why = "the network enforces no NetworkPolicy";
+  return { faults, leftOut: [...leftOut, ...cuts.map(({ kind }) => ({ kind, why }))] };
+}
+
+/** Every kind of fault that a form knows, wherever it is to be had. */
+export function faultKinds(administrator: Administrator, execution: Execution): readonly string[] {
+  const nothing = { renewHandler: () => {}, upgrade: () => {}, up: async () => {}, trouble: () => {} };
+  const parts = partsOf(administrator, execution);
+  const faults = [
+    ...faultsAnywhere({
+      ...{ administrator, execution, program: nothing, stack: nothing, player: nothing },
+      ...{ model: { version: 1 }, progress: () => {} },
+    }),
+    ...nodeFaults(parts, execution),
+    ...networkFaults(administrator, parts, execution, cutOnNode),
+  ];
+  return faults.map(({ kind }) => kind);
+}
+
+function faultsAnywhere(options: FaultOptions): Fault[] {
+  const { administrator, execution, player } = options;
+  const parts = partsOf(administrator, execution);
+  return [...podFaults(administrator, parts, execution), ...troubleFaults(player), ...programFaults(options)];
+}
+
+/** What whoever owns the program does while things go wrong. */
+function programFaults({ execution, program, stack, model, progress }: FaultOptions): Fault[] {
+  const up = () => stack.up((why) => progress(`pulumi up has failed, and is tried again: ${why}`));
+  return [
+    {
+      kind: "handler: changed, and pulumi up",
+      begin: async () => {
+        const version = model.version + 1;
+        program.renewHandler(execution, version);
+        await up();
+        model.version = version;
+        return undefined;
+      },
+    },
+    {
+      kind: "stack: upgraded, and pulumi up",
+      begin: async () => {
+        program.upgrade();
+        await up();
+        return undefined;
+      },
+    },
+  ];
+}

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { chmodSync } from "node:fs";
+import path from "node:path";
+import { main } from "../../cli/chaos";
+import { CommandError } from "../../cli/commandError";
+import { removeFolder, writeFolder } from "./operatorFolder";
+import { json, TestApiServer } from "./support/testApiServer";
+
+const USAGE_EXIT_CODE = 2;
+
+describe("the command chaos", () => {
+  let folder: string;
+  const kubeconfigs: string[] = [];
+  let server: TestApiServer;
+  /** Whether the cluster has a namespace of Argosy's. */
+  let isOccupied: boolean;
+  const environment = { ...process.env };
+
+  before(async () => {
+    server = await TestApiServer.start((call, response) => {
+      if (call.path === "/version" || isOccupied) return json(response, { metadata: { name: "argosy" } });
+      return json(response, { kind: "Status", reason: "NotFound" }, 404);
+    });
+    folder = writeFolder({ "bin/pulumi": "#!/bin/sh\nexit 7\n", "none/readme": "" });
+    chmodSync(path.join(folder, "bin/pulumi"), 0o755);
+  });
+  after(async () => {
+    await server.stop();
+    for (const each of [folder, ...kubeconfigs]) removeFolder(each);
+  });
+  beforeEach(() => {
+    isOccupied = false;
+    process.env.PATH = path.join(folder, "bin");
+    process.env.KUBECONFIG = kubeconfigOf(server.connection().server);
+  });
+  afterEach(() => {
+    process.env = { ...environment };
+  });
+
+  function kubeconfigOf(address: string): string {
+    const cluster = { server: address, "insecure-skip-tls-verify": true };
+    const config = {
+      ...{ apiVersion: "v1", kind: "Config", "current-context": "test" },
+      clusters: [{ name: "test", cluster }],
+      users: [{ name: "test", user: { token: "t" } }],
+      contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+    };
+    const made = writeFolder({ kubeconfig: JSON.stringify(config) });
+    kubeconfigs.push(made);
+    return path.join(made, "kubeconfig");
+  }
+
+  /** What it prints, and its exit code. */
+  async function run(...args: string[]): Promise<{ code: number; text: string }> {
+    const { stdout, stderr } = process;
+    const written: string[] = [];
+    const restore = [stdout, stderr].map((stream) => {
+      const { write } = stream;
+      stream.write = (chunk: string | Uint8Array) => written.push(String(chunk)) > 0;
+      return () => {
+        stream.write = write;
+      };
+    });
+    try {
+      await main(args);
+      return { code: 0, text: written.join("") };
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      return { code: error.exitCode, text: written.join("") + error.message };
+    } finally {
+      for (const each of restore) each();
+    }
+  }
+
+  it("tells its options, and what it will do to the cluster", async () => {
+    const { code, text } = await run("--help");
+    assert.equal(code, 0);
+    for (const option of [
+      "--seed",
+      "--changes",
+      "--pod-changes",
+      "--faults",
+      "--node-faults",
+      "--from",
+      "--keep",
+    ]) {
+      assert.ok(text.includes(`  ${option}`), option);
+    }
+    assert.match(text, /removes all that it made/);
+  });
+
+  for (const [option, value] of [
+    ["--seed", "x"],
+    ["--changes", "-1"],
+    ["--pod-changes", "1.5"],
+    ["--objects", "0"],
+    ["--pod-objects", "many"],
+  ] as const) {
+    it(`refuses ${option} ${value} by the option's name, and says what it must be`, async () => {
+      const { code, text } = await run(option, value);
+      assert.equal(code, USAGE_EXIT_CODE);
+      assert.match(text, new RegExp(`option '${option} <n>'.* It must be a whole number`));
+    });
+  }
+
+  it("refuses to do nothing", async () => {
+    const { code, text } = await run("--changes", "0", "--pod-changes", "0");
+    assert.deepEqual([code, /--changes and --pod-changes .* give one/.test(text)], [USAGE_EXIT_CODE, true]);
+  });
+
+  it("refuses faults that there are not, and tells which there are, before anything is made", async () => {
+    const { code, text } = await run("--faults", "sensr");
+    assert.equal(code, USAGE_EXIT_CODE);
+    assert.match(text, /option '--faults <text>' .*"sensr".*\n(.*\n)* {2}sensor: killed\n/);
+    assert.deepEqual(
+      server.calls.filter(({ method }) => method !== "GET"),
+      [],
+    );
+  });
+
+  it("refuses a commit that there is not", async () => {
+    process.env.PATH = `${path.join(folder, "bin")}${path.delimiter}${environment.PATH}`;
+    const { code, text } = await run("--from", "nowhere");
+    assert.deepEqual(
+      [code, /option '--from <commit>' .*Name a commit of/s.test(text)],
+      [USAGE_EXIT_CODE, true],
+    );
+  });
+
+  it("is skipped without pulumi", async () => {
+    process.env.PATH = path.join(folder, "none");
+    assert.deepEqual(await run(), { code: 0, text: "chaos skipped: no program pulumi is on PATH\n" });
+  });
+
+  it("is skipped where no cluster answers", async () => {
+    process.env.KUBECONFIG = kubeconfigOf("https://127.0.0.1:9");
+    const { code, text } = await run();
+    assert.equal(code, 0);
+    assert.match(text, /^chaos skipped: no cluster answers: .+\n$/);
+  });
+
+  it("is not skipped where the cluster that was asked for is none", async () => {
+    const { code, text } = await run("--context", "nowhere");
+    assert.deepEqual([code, text.includes('no context "nowhere". It has: test')], [1, true]);
+  });
+
+  it("refuses a cluster where Argosy is installed, with a remedy", async () => {
+    isOccupied = true;
+    const { code, text } = await run();
+    assert.equal(code, 1);
+    assert.match(text, /has a namespace argosy already.*"pulumi destroy"/);
+  });
+});
