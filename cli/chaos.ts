@@ -46,7 +46,7 @@ export function main(args: readonly string[]): Promise<void> {
     .option("--changes <n>", "changes of objects of the resident operator; 0 for none", wholeNumber, 10_000)
     .option("--pod-changes <n>", "changes where each run has a pod; 0 for none", wholeNumber, 300)
     .option("--objects <n>", "names of objects of the resident operator", positiveInteger, 300)
-    .option("--pod-objects <n>", "the same where each run has a pod", positiveInteger, 20)
+    .option("--pod-objects <n>", "the same where each run has a pod", positiveInteger, 10)
     .option("--faults <text>", "only kinds of faults with this in their name")
     .option("--node-faults", "the cluster's one node and its control plane are this machine, and we are root")
     .option(

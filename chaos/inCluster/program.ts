@@ -38,8 +38,14 @@ const SETTINGS = {
 const DEFINITIONS: Readonly<Record<Execution, Partial<OperatorDefinition>>> = {
   // A busy machine that all parts share starts a few processes in the time that a handler may take, not many.
   resident: { concurrency: 8, resources: { requests: { cpu: "300m" } } },
-  // The resync is what mends whatever no event told of: as often as it may be.
-  pod: { execution: "pod", resyncSeconds: 60 },
+  // Pods that all begin at once on a small node get in each other's way until none has its answer in time: of these, five
+  // fit on two cores, and the others wait their turn. The resync, which mends whatever no event told of, leaves them room.
+  pod: {
+    execution: "pod",
+    resources: { requests: { cpu: "250m" } },
+    timeoutSeconds: 30,
+    resyncSeconds: 120,
+  },
 };
 
 /** The name of the operator of a form. */

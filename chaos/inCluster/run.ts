@@ -55,8 +55,8 @@ const PACE: Readonly<
 > = {
   // The longest pause of a retry is five minutes (runtime/queue.ts), and a resync comes every ten.
   resident: { changesPerRound: 80, changesPerSecond: 10, patienceMs: 330_000 },
-  // A resync comes every minute, and a run may wait for its pod.
-  pod: { changesPerRound: 15, changesPerSecond: 1, patienceMs: 600_000 },
+  // A resync comes every two minutes, and makes a run of every object, which wait for one another's place on the node.
+  pod: { changesPerRound: 10, changesPerSecond: 1, patienceMs: 600_000 },
 };
 
 /** What came of a run: the figures of each form that was begun, and what kept it from its end. */
