@@ -1,8 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { compactEtcd } from "../etcd";
 import type { Fault, FaultEnd } from "../fault";
-import { type Parts, type Pods, together } from "./parts";
+import { type Parts, type Pods, soon, together } from "./parts";
 import { controlPlaneProcess, killControlPlane, type NodeProcess, podProcesses, signal } from "./processes";
 import type { Execution } from "./program";
 
@@ -64,7 +63,7 @@ export function nodeFaults(parts: Parts, execution: Execution): Fault[] {
 }
 
 async function freeze(pods: Pods): Promise<FaultEnd> {
-  return frozen(processesOf(await pods()));
+  return frozen(await processesOf(pods));
 }
 
 function frozen(processes: readonly NodeProcess[]): FaultEnd {
@@ -76,7 +75,7 @@ function frozen(processes: readonly NodeProcess[]): FaultEnd {
 
 /** The program dies, its pod stays, with what it has on disk. */
 async function killProgram(pods: Pods, program: string): Promise<undefined> {
-  const found = processesOf(await pods()).filter(({ args: [name = ""] }) => name.endsWith(program));
+  const found = (await processesOf(pods)).filter(({ args: [name = ""] }) => name.endsWith(program));
   if (found.length === 0) throw new Error(`no ${program} runs in it`);
   for (const each of found) signal(each, "SIGKILL");
   return undefined;
@@ -101,6 +100,6 @@ function etcdUrl({ args }: NodeProcess): string {
   return url;
 }
 
-function processesOf(pods: readonly KubernetesObject[]): NodeProcess[] {
-  return pods.flatMap((pod) => [...podProcesses(pod)]);
+function processesOf(pods: Pods): Promise<NodeProcess[]> {
+  return soon(async () => (await pods()).flatMap((pod) => [...podProcesses(pod)]))();
 }

@@ -1,7 +1,6 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { leadingPod } from "../leader";
-import { persist } from "../persist";
+import { NotYetError, persist } from "../persist";
 import type { Administrator } from "./administrator";
 import { type Execution, operatorOf } from "./program";
 
@@ -9,14 +8,12 @@ import { type Execution, operatorOf } from "./program";
 export const NAMESPACE = "argosy";
 export const CONTROLLER_NAMESPACE = "argosy-system";
 const EVENT_PATH = "argosy";
-const COMES_WITHIN_MS = 30_000;
-const POLL_MS = 250;
 const PATIENCE_MS = 60_000;
 
 /** Pods of what `pulumi up` made, as they are at a time. */
 export type Pods = () => Promise<readonly KubernetesObject[]>;
 
-/** The parts of an installation that things go wrong with. Each throws where nothing of it is there. */
+/** The parts of an installation that things go wrong with. Each throws where nothing of it is there, nor comes. */
 export interface Parts {
   readonly eventSource: Pods;
   readonly sensor: Pods;
@@ -37,27 +34,35 @@ export function partsOf(administrator: Administrator, execution: Execution): Par
   const labelled =
     (namespace: string, name: string, component: string): Pods =>
     async () => {
-      const selector = `app.kubernetes.io/name=${name},app.kubernetes.io/component=${component}`;
-      return some(await read(() => administrator.pods(namespace, selector)), `${name} ${component}`);
+      const selection = `app.kubernetes.io/name=${name},app.kubernetes.io/component=${component}`;
+      return some(await administrator.pods(namespace, selection), `${name} ${component}`);
     };
   const runners = labelled(NAMESPACE, operator, "runner");
-  const runnersThat = (leads: boolean): Pods => {
-    return async () => {
-      const leader = await read(() => leadingPod(administrator.client, { namespace: NAMESPACE, operator }));
-      const chosen = (await runners()).filter(({ metadata }) => (metadata.name === leader) === leads);
-      return some(chosen, leads ? "leader" : "standby");
+  const runnersThat =
+    (leads: boolean): Pods =>
+    async () => {
+      const holder = await leadingPod(administrator.client, { namespace: NAMESPACE, operator });
+      const all = await runners();
+      const isLeader = ({ metadata }: KubernetesObject) => metadata.name === holder;
+      // The lease of one that was killed or rolled out names it until it expires.
+      const leader = some(all.filter(isLeader), "leader");
+      return leads
+        ? leader
+        : some(
+            all.filter((pod) => !isLeader(pod)),
+            "standby",
+          );
     };
-  };
   return {
-    eventSource: labelled(NAMESPACE, EVENT_PATH, "event-source"),
-    sensor: labelled(NAMESPACE, EVENT_PATH, "sensor"),
-    eventBus: labelled(NAMESPACE, EVENT_PATH, "event-bus"),
-    keeper: labelled(NAMESPACE, EVENT_PATH, "keeper"),
-    eventsController: labelled(CONTROLLER_NAMESPACE, "argo-events", "controller"),
-    workflowController: labelled(CONTROLLER_NAMESPACE, "argo-workflows", "controller"),
-    runners,
-    leader: runnersThat(true),
-    standby: runnersThat(false),
+    eventSource: soon(labelled(NAMESPACE, EVENT_PATH, "event-source")),
+    sensor: soon(labelled(NAMESPACE, EVENT_PATH, "sensor")),
+    eventBus: soon(labelled(NAMESPACE, EVENT_PATH, "event-bus")),
+    keeper: soon(labelled(NAMESPACE, EVENT_PATH, "keeper")),
+    eventsController: soon(labelled(CONTROLLER_NAMESPACE, "argo-events", "controller")),
+    workflowController: soon(labelled(CONTROLLER_NAMESPACE, "argo-workflows", "controller")),
+    runners: soon(runners),
+    leader: soon(runnersThat(true)),
+    standby: soon(runnersThat(false)),
     runs: soon(labelled(NAMESPACE, operator, "run")),
   };
 }
@@ -67,25 +72,12 @@ export function together(...parts: readonly Pods[]): Pods {
   return async () => (await Promise.all(parts.map((pods) => pods()))).flat();
 }
 
-/** In spite of an API server that another fault keeps from answering. */
-function read<Result>(work: () => Promise<Result>): Promise<Result> {
-  return persist(work, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
-}
-
-/** Pods that come and go: those that are there next. */
-function soon(pods: Pods): Pods {
-  return async () => {
-    for (const deadline = Date.now() + COMES_WITHIN_MS; ; await pause(POLL_MS)) {
-      try {
-        return await pods();
-      } catch (error) {
-        if (Date.now() > deadline) throw error;
-      }
-    }
-  };
+/** What is to be had next, in spite of an API server that another fault keeps from answering. */
+export function soon<Found>(find: () => Promise<Found>): () => Promise<Found> {
+  return () => persist(find, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
 }
 
 function some(pods: readonly KubernetesObject[], what: string): readonly KubernetesObject[] {
-  if (pods.length === 0) throw new Error(`no pod of the ${what} is there`);
+  if (pods.length === 0) throw new NotYetError(`no pod of the ${what} is there`);
   return pods;
 }

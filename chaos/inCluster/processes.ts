@@ -3,6 +3,7 @@ import { openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { NotYetError } from "../persist";
 
 const GONE_MS = 10_000;
 /** Whoever looks after a process has started it again within this time. */
@@ -28,7 +29,7 @@ export function controlPlaneProcess(program: string): NodeProcess {
   return found;
 }
 
-/** The processes of a pod, if they are on this machine. @throws Error where there are none */
+/** The processes of a pod, if they are on this machine. @throws NotYetError where there are none: it may not have begun */
 export function podProcesses({ metadata: { name, uid } }: KubernetesObject): readonly NodeProcess[] {
   // With systemd as the driver of cgroups, dashes are underscores.
   const marks = [uid, uid.replaceAll("-", "_")];
@@ -36,7 +37,7 @@ export function podProcesses({ metadata: { name, uid } }: KubernetesObject): rea
     const groups = textOf(id, "cgroup");
     return marks.some((mark) => groups.includes(mark));
   });
-  if (found.length === 0) throw new Error(`no process of pod ${name} is on this machine`);
+  if (found.length === 0) throw new NotYetError(`no process of pod ${name} is on this machine`);
   return found;
 }
 
