@@ -11,7 +11,7 @@ export const POD_LAYOUT = {
   handler: "/argosy/handler",
   /** An emptyDir for the named pipes between the two. In both containers. */
   pipes: "/argosy/pipes",
-  /** An emptyDir with a static busybox, put there by an init container. Handler only. */
+  /** An emptyDir with a static busybox, put there by a container that ends at once. Handler only. */
   kit: "/argosy/kit",
   /** An emptyDir where the runner puts the handler's own token, where the operator declares `rules`. Runner only. */
   handlerToken: "/argosy/handler-token",

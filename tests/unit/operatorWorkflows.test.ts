@@ -34,6 +34,7 @@ interface Template {
   readonly initContainers?: readonly Container[];
   readonly volumes?: readonly Volume[];
   readonly pendingTimeout?: string;
+  readonly podSpecPatch?: string;
   readonly retryStrategy?: object;
 }
 
@@ -115,13 +116,24 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   const { set, specOf } = build({ execution: "pod", timeoutSeconds: 100 });
   const spec = specOf("template");
   const [template] = spec.templates;
-  const [runner, handler] = template.containerSet?.containers ?? [];
-  assert.ok(runner && handler);
+  const [runner, kit, handler] = template.containerSet?.containers ?? [];
+  assert.ok(kit && runner && handler);
 
   it("starts the pair side by side, the engine as the container whose outputs count", () => {
     assert.deepStrictEqual([runner.name, handler.name], ["main", "handler"]);
-    assert.deepStrictEqual([runner.dependencies, handler.dependencies], [undefined, undefined]);
+    assert.deepStrictEqual(runner.dependencies, undefined);
     assert.deepStrictEqual(runner.command, ["node", "/argosy/engine/engine.js", "run"]);
+  });
+
+  it("brings the handler's shell beside the engine's start: an init container would hold up both", () => {
+    assert.equal(template.initContainers, undefined);
+    assert.deepStrictEqual([kit.name, kit.dependencies, handler.dependencies], ["kit", undefined, ["kit"]]);
+  });
+
+  it("lets the engine start first, and what Argo waits with last", () => {
+    assert.deepStrictEqual(JSON.parse(template.podSpecPatch ?? ""), {
+      "$setElementOrder/containers": ["main", "kit", "handler", "wait"].map((name) => ({ name })),
+    });
   });
 
   it("brings every volume that is mounted with the template itself", () => {
@@ -138,10 +150,10 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
         ({ name, volumeMounts }) =>
           `${name}: ${volumeMounts.find(({ mountPath }) => mountPath === TOKEN)?.name}`,
       );
-    assert.deepStrictEqual(covers({}), ["kit: no-token", "main: undefined", "handler: no-token"]);
+    assert.deepStrictEqual(covers({}), ["main: undefined", "kit: no-token", "handler: no-token"]);
     assert.deepStrictEqual(covers({ rules: RULES }), [
-      "kit: handler-token",
       "main: undefined",
+      "kit: handler-token",
       "handler: handler-token",
     ]);
     // Argo's own containers need it.

@@ -74,10 +74,16 @@ export function buildHandlerContainer(
   };
 }
 
-/** The init container that puts a shell there for whatever image the author has chosen. */
+/** The name of {@link buildKitContainer}'s container. */
+export const KIT = "kit";
+
+/**
+ * The container that puts a shell there for whatever image the author has chosen, and ends: before the handler's begins
+ * its work.
+ */
 export function buildKitContainer(operator: Operator, options: OperatorOptions, form: PodForm): Container {
   return {
-    name: "kit",
+    name: KIT,
     image: imageReference(IMAGES.busybox, options.placement),
     command: ["cp", "/bin/busybox", `${POD_LAYOUT.kit}/busybox`],
     resources: KIT_RESOURCES,

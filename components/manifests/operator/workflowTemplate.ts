@@ -3,7 +3,7 @@ import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { ANSWER_FILE, RUN_PARAMETERS } from "../../../runtime/pod/layout";
 import { PENDING_SECONDS, runSeconds } from "../../../runtime/pod/runSeconds";
 import type { OperatorFiles } from "./configMaps";
-import { buildHandlerContainer, buildKitContainer, buildRunnerContainer } from "./containers";
+import { buildHandlerContainer, buildKitContainer, buildRunnerContainer, KIT } from "./containers";
 import { runnerNameOf } from "./names";
 import type { OperatorOptions } from "./options";
 import { buildVolumes } from "./volumes";
@@ -51,8 +51,17 @@ function residentRun(operator: Operator) {
   };
 }
 
+/** The container of Argo's own that waits for the end of the others (argo-workflows, workflow/common/common.go). */
+const WAIT = "wait";
+
 /** A run in a pod of its own. */
 function podRun(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
+  // The engine takes longest to begin. Then the shell: the handler's waits for it.
+  const containers = [
+    buildRunnerContainer(operator, options, "pod"),
+    buildKitContainer(operator, options, "pod"),
+    { ...buildHandlerContainer(operator, options, "pod"), dependencies: [KIT] },
+  ];
   return {
     ...podFields(operator, "run", options),
     // Counted from when the lock is had: time for two tries.
@@ -72,14 +81,15 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         pendingTimeout: `${PENDING_SECONDS}s`,
         // A pod that was lost, not a run that failed: that is told, and tried again by the next resync.
         retryStrategy: { limit: "1", retryPolicy: "OnError" },
-        initContainers: [buildKitContainer(operator, options, "pod")],
-        // No dependencies: each waits for the other, and one that failed would keep the other from ever starting.
-        containerSet: {
-          containers: [
-            buildRunnerContainer(operator, options, "pod"),
-            buildHandlerContainer(operator, options, "pod"),
-          ],
-        },
+        // No init container of ours: the kubelet looks but once a second whether one has ended (kubernetes,
+        // pkg/kubelet/kubelet.go, genericPlegRelistPeriod), while Argo's executor watches for the end of a dependency.
+        // The pair has none: each waits for the other, and one that failed would keep the other from ever starting.
+        containerSet: { containers },
+        // The kubelet starts one after another in the order of the pod, and Argo puts its own first (argo-workflows,
+        // workflow/controller/workflowpod.go).
+        podSpecPatch: JSON.stringify({
+          "$setElementOrder/containers": [...containers.map(({ name }) => ({ name })), { name: WAIT }],
+        }),
         outputs: {
           parameters: [{ name: ANSWER.name, valueFrom: { path: ANSWER.path, default: "" } }],
         },
