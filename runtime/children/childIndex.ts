@@ -137,6 +137,11 @@ export class ChildIndex {
     for (const object of objects) this.receive(resource, object, () => this.changed(resource, object, true));
   }
 
+  /** Forgets every child but those with these uids: lists beside the watches did not have them. */
+  retain(uids: ReadonlySet<string>): void {
+    for (const [key, { uid }] of this.byKey) if (!uids.has(uid)) this.drop(key);
+  }
+
   /**
    * Runs a write to a child, and takes its result into the index before the watch brings it, so that our own
    * write wakes nobody.

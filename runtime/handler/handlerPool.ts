@@ -83,6 +83,11 @@ export class HandlerPool {
     }
   }
 
+  /** Starts a process for who will ask soon, unless there is one. */
+  warm(): void {
+    if (!this.closed && this.size === 0) this.keep(this.startWorker());
+  }
+
   /** The handler's files have changed: what runs ends with the old ones, what comes next begins with the new. */
   renew(): void {
     for (const worker of [...this.idle.keys()]) this.endIdle(worker);

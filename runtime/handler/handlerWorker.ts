@@ -69,7 +69,8 @@ export class HandlerWorker {
    * @throws ReconcileFailure where the process crashes, hangs, or answers more than one line
    */
   ask(line: string, timeoutMs: number): Promise<HandlerReply> {
-    this.logTail = Buffer.alloc(0);
+    // What it said while it began is part of the first answer's log.
+    if (this.answeredAt !== Number.NEGATIVE_INFINITY) this.logTail = Buffer.alloc(0);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.fail(

@@ -1,5 +1,6 @@
 import type { KubernetesClient } from "./client";
 import { isApiError } from "./errors";
+import { isNamespaced, pluralOf } from "./kinds";
 import type { Resource } from "./resource";
 
 /** `APIResourceList`, as `/apis/<group>/<version>` gives it. */
@@ -15,6 +16,20 @@ export class UnknownKindError extends Error {
     );
     this.name = "UnknownKindError";
   }
+}
+
+/**
+ * How the API server serves a kind: known of Kubernetes' own, whether it serves that version or not, asked of any other.
+ * @throws UnknownKindError where it does not serve one that is not Kubernetes' own
+ */
+export async function findResource(
+  client: KubernetesClient,
+  apiVersion: string,
+  kind: string,
+): Promise<Resource> {
+  const namespaced = isNamespaced(apiVersion, kind);
+  if (namespaced === undefined) return discover(client, apiVersion, kind);
+  return { apiVersion, kind, plural: pluralOf(apiVersion, kind), namespaced };
 }
 
 /**

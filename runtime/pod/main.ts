@@ -1,20 +1,19 @@
-import { keep } from "./keep";
 import type { EngineCommand } from "./layout";
 import { logTo } from "./logLine";
 import { openPod, openSurroundings, type PodCommand, type Surroundings } from "./pod";
-import { resident } from "./resident";
-import { resync } from "./resync";
-import { run } from "./run";
 
 /** Work that has been made ready: nothing is missing that it needs. */
 type Work = () => Promise<number>;
 
-/** What engine.js does when its first argument says so. */
-const COMMANDS: Readonly<Record<EngineCommand, (surroundings: Surroundings) => Work>> = {
-  resident: ofOperator(resident),
-  run: ofOperator(run),
-  resync: ofOperator(resync),
-  keep: (surroundings) => () => keep(surroundings),
+/** What engine.js does when its first argument says so. Only what that needs is evaluated: a run is waited for. */
+const COMMANDS: Readonly<Record<EngineCommand, () => Promise<(surroundings: Surroundings) => Work>>> = {
+  resident: async () => ofOperator((await import("./resident")).resident),
+  run: async () => ofOperator((await import("./run")).run),
+  resync: async () => ofOperator((await import("./resync")).resync),
+  keep: async () => {
+    const { keep } = await import("./keep");
+    return (surroundings) => () => keep(surroundings);
+  },
 };
 
 /** Something went wrong while it ran: started again, it may go well. */
@@ -47,7 +46,8 @@ async function main(): Promise<number> {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopping.abort());
   let work: Work;
   try {
-    work = command(openSurroundings(argument as EngineCommand, process.env, stopping.signal, write));
+    const begin = await command();
+    work = begin(openSurroundings(argument as EngineCommand, process.env, stopping.signal, write));
   } catch (error) {
     logTo(write)("error", (error as Error).message);
     return UNUSABLE;

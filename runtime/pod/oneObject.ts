@@ -5,9 +5,11 @@ import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { KubernetesClient } from "../kubernetes/client";
+import { UnknownKindError } from "../kubernetes/discovery";
+import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { fieldManagerOf, OWNER_UID_LABEL } from "../names";
+import { fieldManagerOf, finalizerOf, OWNER_UID_LABEL } from "../names";
 import type { ReconcileReport } from "../reconcileReport";
 import { Reconciler } from "../reconciler";
 import { EventRecorder } from "../status/eventRecorder";
@@ -41,12 +43,21 @@ const nobody = () => {};
 export class OneObject {
   private readonly events: EventRecorder;
   private readonly status: StatusWriter;
-  private index: ChildIndex;
+  /** One for all reconciles: what has not changed since the last one is neither read nor applied again. */
+  private readonly index: ChildIndex;
 
   constructor(private readonly options: OneObjectOptions) {
-    const { client, resource, operator, instance } = options;
+    const { client, resource, childResources, operator, instance } = options;
     const fieldManager = fieldManagerOf(operator.name);
-    this.index = this.newIndex();
+    this.index = new ChildIndex({
+      client,
+      ownerKind: resource,
+      fieldManager,
+      kinds: childResources,
+      namespaces: operator.namespaces,
+      onChange: nobody,
+      onInterruption: nobody,
+    });
     this.events = new EventRecorder({ client, controller: fieldManager, instance, onDrop: nobody });
     this.status = new StatusWriter({ client, resource, fieldManager, fence: noFence });
   }
@@ -58,15 +69,13 @@ export class OneObject {
 
   /**
    * Reconciles the object.
-   * @param object as it was read just before: its children are looked for by it
-   * @throws ApiError, ApiUnreachableError where its children cannot be listed
+   * @param object as it was read just before
+   * @throws ApiError, ApiUnreachableError, UnknownKindError where its children cannot be listed
    */
   async reconcile(object: KubernetesObject, attempt: number): Promise<ReconcileReport> {
-    const { options, events, status } = this;
+    const { options, index, events, status } = this;
     const { client, operator, name } = options;
-    const index = this.newIndex();
-    await this.learnChildren(index, object);
-    this.index = index;
+    await this.learnChildren(object);
     const fieldManager = fieldManagerOf(operator.name);
     const reconciler = new Reconciler({
       ...options,
@@ -75,7 +84,7 @@ export class OneObject {
       status,
       events,
       fence: noFence,
-      objects: { read: () => this.read(), learn: nobody, invalidate: nobody },
+      objects: { read: async () => object, learn: nobody, invalidate: nobody },
     });
     return reconciler.reconcile(name, attempt);
   }
@@ -93,34 +102,28 @@ export class OneObject {
     await Promise.race([this.events.flush(), pause(EVENTS_GRACE_MS, undefined, { ref: false })]);
   }
 
-  private newIndex(): ChildIndex {
-    const { client, resource, childResources, operator } = this.options;
-    return new ChildIndex({
-      client,
-      ownerKind: resource,
-      fieldManager: fieldManagerOf(operator.name),
-      kinds: childResources,
-      namespaces: operator.namespaces,
-      onChange: nobody,
-      onInterruption: nobody,
-    });
-  }
-
   /**
    * Finds the object's children: in its own namespace every object of a declared kind may be one, by its owner
    * reference, whatever became of its labels; elsewhere only those that carry the label with its uid. Of an object of
    * cluster scope an owner reference may be anywhere. Only metadata is listed.
    */
-  private async learnChildren(index: ChildIndex, object: KubernetesObject): Promise<void> {
+  private async learnChildren(object: KubernetesObject): Promise<void> {
+    const { index } = this;
     const { client, childResources, operator } = this.options;
+    const listed = new Set<string>();
     const { namespace: home, uid } = object.metadata;
     const labelSelector = `${OWNER_UID_LABEL}=${uid}`;
-    const elsewhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
+    const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
+    // Before the first child that is elsewhere the object gets our finalizer.
+    const { finalizers = [] } = object.metadata;
+    const elsewhere = finalizers.includes(finalizerOf(operator.name)) ? everywhere : [];
     const lists = childResources.flatMap((resource) => {
       const selections = !resource.namespaced
-        ? [home === undefined ? {} : { labelSelector }]
+        ? home === undefined
+          ? [{}]
+          : elsewhere.slice(0, 1).map(() => ({ labelSelector }))
         : home === undefined
-          ? elsewhere.map((namespace) => ({ ...(namespace && { namespace }) }))
+          ? everywhere.map((namespace) => ({ ...(namespace && { namespace }) }))
           : [
               { namespace: home },
               ...elsewhere
@@ -128,9 +131,17 @@ export class OneObject {
                 .map((namespace) => ({ labelSelector, ...(namespace && { namespace }) })),
             ];
       return selections.map((selection) =>
-        client.list(resource, { ...selection, metadataOnly: true }, (items) => index.learn(resource, items)),
+        client
+          .list(resource, { ...selection, metadataOnly: true }, (items) => {
+            index.learn(resource, items);
+            for (const { metadata } of items) listed.add(metadata.uid);
+          })
+          .catch((error: unknown) => {
+            throw isApiError(error, 404) ? new UnknownKindError(resource.apiVersion, resource.kind) : error;
+          }),
       );
     });
     await Promise.all(lists);
+    index.retain(listed);
   }
 }

@@ -18,8 +18,17 @@ export async function prepareHandler(
   transport: Pick<PipeTransport, "ready">,
   withinMs = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  await handlerThere(pod, transport, performance.now() + withinMs);
-  const { operator, environment, settings, connection, log, stopping } = pod;
+  await Promise.all([handlerThere(pod, transport, performance.now() + withinMs), tokenThere(pod)]);
+}
+
+async function tokenThere({
+  operator,
+  environment,
+  settings,
+  connection,
+  log,
+  stopping,
+}: Pod): Promise<void> {
   if (operator.rules.length === 0) return;
   await keepHandlerToken({
     connection,

@@ -23,11 +23,11 @@ export async function run(pod: Pod): Promise<number> {
   const transport = new PipeTransport({ life: "run", folder: pathOf(settings, "pipes") });
   const client = new KubernetesClient(connection);
   try {
-    await prepareHandler(pod, transport, PENDING_SECONDS * 1000);
     const { exitCode, message, answer } = await runOnce({
       operator,
       client,
       transport,
+      handlerReady: () => prepareHandler(pod, transport, PENDING_SECONDS * 1000),
       namespace,
       workflow,
       instance,

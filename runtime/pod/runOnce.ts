@@ -1,17 +1,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isRecorded, messageOf } from "../argo/recordedRun";
 import { resultOfError } from "../argo/runResult";
-import { runTargetOf } from "../argo/runTarget";
+import { resourceOf, runTargetOf } from "../argo/runTarget";
 import { WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import { HandlerPool } from "../handler/handlerPool";
 import type { HandlerTransport } from "../handler/handlerTransport";
 import { writeJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
-import { discover } from "../kubernetes/discovery";
+import { discover, findResource } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
-import { findOperatorKinds } from "../operatorKinds";
 import type { ReconcileReport } from "../reconcileReport";
 import { tryHandler } from "../trial";
 import { deleteNeedlessRuns } from "./needlessRuns";
@@ -23,6 +22,8 @@ export interface RunOnceOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
   readonly transport: HandlerTransport;
+  /** Called at the beginning. Resolves when a handler can be started; the run fails where it rejects. @default at once */
+  readonly handlerReady?: () => Promise<void>;
   /** The Workflow that this pod belongs to: its parameters say what is to be done. */
   readonly namespace: string;
   readonly workflow: string;
@@ -65,22 +66,24 @@ const SOON_MS = 100;
  * next resync, which makes a run for every object.
  */
 export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
-  const { operator, client, transport, namespace, workflow: name } = options;
+  const { operator, client, transport, handlerReady, namespace, workflow: name } = options;
   const pool = new HandlerPool({ transport, timeoutMs: operator.timeoutSeconds * 1000 });
   try {
-    const workflow = await client.get(WORKFLOWS, { namespace, name });
+    const [workflow, childResources] = await Promise.all([
+      client.get(WORKFLOWS, { namespace, name }),
+      Promise.all(operator.children.map((child) => findResource(client, child.apiVersion, child.kind))),
+      // It begins while the object is read.
+      handlerReady?.().then(() => pool.warm()),
+    ]);
     if (!workflow) return failed(`there is no Workflow ${name} in namespace ${namespace}`);
     const target = runTargetOf(workflow, operator);
-    const { resource, childResources } = await findOperatorKinds(operator, (apiVersion, kind) =>
-      discover(client, apiVersion, kind),
-    );
     if (target.kind === "trial") {
       const { answer } = await tryHandler({ operator, childResources, pool }, target.object);
       return { exitCode: 0, message: "tried, nothing applied", answer: writeJson(answer) };
     }
     const object = new OneObject({
       operator,
-      resource,
+      resource: resourceOf(operator.customResource),
       childResources,
       client,
       pool,
@@ -90,9 +93,9 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
     });
     try {
+      const outcome = await new Run(object, target.name, target.uid, options).finish();
       // It would only save pods: the run does not hang on it.
       const needless = await deleteNeedlessRuns(target, options).catch(() => 0);
-      const outcome = await new Run(object, target.name, target.uid, options).finish();
       if (needless === 0) return outcome;
       return { ...outcome, message: `${outcome.message}; ${needless} further runs were not needed any more` };
     } finally {
@@ -128,7 +131,12 @@ class Run {
     for (;;) {
       const found = await this.retried(() => this.object.read());
       const what = `${this.options.operator.customResource.kind} ${formatName(this.name)}`;
-      if (!found) return done(`nothing to do: ${what} is gone`);
+      if (!found) {
+        const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
+        // It throws where the kind itself is gone.
+        await this.retried(() => discover(this.options.client, apiVersion, kind));
+        return done(`nothing to do: ${what} is gone`);
+      }
       if (this.uid !== undefined && this.uid !== found.metadata.uid) {
         return done(`nothing to do: ${what} is another one by now`);
       }

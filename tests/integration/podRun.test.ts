@@ -114,6 +114,37 @@ describe("the engine in a pod of its own", () => {
       assert.equal(ready.message, `every child is applied and ready (run ${workflow})`);
     });
 
+    it("asks the API server for nothing twice", async () => {
+      await api.apply(object("demo", answering(configMap("settings"))));
+      const calls: string[] = [];
+      const counting = new KubernetesClient(operator.connection, ({ method }) => calls.push(method));
+      const { exitCode } = await run({ namespace, name: "demo" }, { client: counting });
+      assert.equal(exitCode, 0);
+      // The Workflow, the object, its children of two kinds, and the object once more at the end.
+      assert.deepStrictEqual(calls.sort(), [...Array(5).fill("GET"), "PATCH", "PATCH", "PATCH", "POST"]);
+      counting.close();
+    });
+
+    it("begins nothing until its handler's container is there, and fails where that does not come", async () => {
+      const manifest = object("demo", answering(configMap("settings")));
+      await api.apply(manifest);
+      const handlerReady = () => Promise.reject(new Error("it was not there"));
+      const { exitCode, message } = await run({ namespace, name: "demo" }, { handlerReady });
+      assert.deepStrictEqual([exitCode, message, reports], [1, "it was not there", []]);
+      await api.assertGone(inTest(configMap("settings")));
+    });
+
+    it("tells where the cluster does not serve a kind of Kubernetes' own in that version", async () => {
+      await api.apply(object("demo", answering()));
+      const children = [{ apiVersion: "apps/v1beta1", kind: "Deployment", update: "apply" as const }];
+      const { exitCode, message } = await run(
+        { namespace, name: "demo" },
+        { operator: { ...operator.operator, children } },
+      );
+      assert.equal(exitCode, 1);
+      assert.match(message, /serves no kind Deployment in apps\/v1beta1/);
+    });
+
     it("prunes what an earlier run made, also where its labels are gone, and leaves a calm object's status", async () => {
       const manifest = object("demo", answering(configMap("old"), configMap("kept")));
       await api.apply(manifest);

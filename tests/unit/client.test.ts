@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { discover, UnknownKindError } from "../../runtime/kubernetes/discovery";
+import { discover, findResource, UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { resourcePath } from "../../runtime/kubernetes/resource";
@@ -153,6 +153,20 @@ describe("KubernetesClient", () => {
       assert.equal(request(), "GET /apis/apps/v1");
       await errorOf(UnknownKindError, () => discover(client, "v1", "Pod"));
       assert.equal(api.calls[1]?.path, "/api/v1");
+    });
+
+    it("knows Kubernetes' own kinds without asking, and asks of any other", async () => {
+      api.answer = (_, response) =>
+        json(response, { resources: [{ name: "geese", kind: "Goose", namespaced: false }] });
+      assert.deepStrictEqual(await findResource(client, "networking.k8s.io/v1", "Ingress"), {
+        apiVersion: "networking.k8s.io/v1",
+        kind: "Ingress",
+        plural: "ingresses",
+        namespaced: true,
+      });
+      assert.deepStrictEqual(api.calls, []);
+      assert.equal((await findResource(client, "a.example/v1", "Goose")).plural, "geese");
+      assert.equal(request(), "GET /apis/a.example/v1");
     });
 
     it("tells a group that is not there from an API server that refuses", async () => {

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
+import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
@@ -43,6 +45,30 @@ describe("HandlerPool", () => {
     assert.deepStrictEqual([first.rest, second.rest], ["a", "b"]);
     assert.equal(first.pid, second.pid);
     assert.equal(pool.size, 1);
+  });
+
+  it("starts one process before it is asked where it is told to, and tells what that one said", async () => {
+    start(`echo hello >&2; ${WHO}`);
+    pool.warm();
+    pool.warm();
+    assert.equal(pool.size, 1);
+    const { answer, log } = await pool.ask("a", (reply) => reply.split(" "));
+    assert.deepStrictEqual([answer[1], log, pool.size], ["a", "hello\n", 1]);
+    await pool.close();
+    pool.warm();
+    assert.equal(pool.size, 0);
+  });
+
+  it("starts another where the one that was to be asked has ended before", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "argosy-warm-"));
+    start(`mkdir ${folder}/begun || exit 3; ${WHO}`);
+    mkdirSync(path.join(folder, "begun"));
+    pool.warm();
+    await eventually("it has ended", () => pool.size === 0);
+    assert.equal(failures.length, 1);
+    rmdirSync(path.join(folder, "begun"));
+    assert.equal((await ask("a")).rest, "a");
+    rmSync(folder, { recursive: true });
   });
 
   it("needs few processes for many questions that are answered quickly", async () => {
