@@ -35,7 +35,8 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
     // A minute to begin: before that, being slow is no reason to be started anew.
     startupProbe: probe("/livez", 1, 60),
     readinessProbe: probe("/readyz", 5, 2),
-    livenessProbe: probe("/livez", 10, 3),
+    // One that is frozen has lost its lease long before; one that only starves would starve more for a restart.
+    livenessProbe: probe("/livez", 10, 6),
     volumeMounts: runnerMounts(operator, form),
   };
 }
