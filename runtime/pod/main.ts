@@ -5,13 +5,13 @@ import { openPod, openSurroundings, type PodCommand, type Surroundings } from ".
 /** Work that has been made ready: nothing is missing that it needs. */
 type Work = () => Promise<number>;
 
-/** What engine.js does when its first argument says so. Only what that needs is evaluated: a run is waited for. */
-const COMMANDS: Readonly<Record<EngineCommand, () => Promise<(surroundings: Surroundings) => Work>>> = {
-  resident: async () => ofOperator((await import("./resident")).resident),
-  run: async () => ofOperator((await import("./run")).run),
-  resync: async () => ofOperator((await import("./resync")).resync),
-  keep: async () => {
-    const { keep } = await import("./keep");
+/** What engine.js does when its first argument says so. Only the modules that it needs are evaluated. */
+const COMMANDS: Readonly<Record<EngineCommand, () => (surroundings: Surroundings) => Work>> = {
+  resident: () => ofOperator((require("./resident") as typeof import("./resident")).resident),
+  run: () => ofOperator((require("./run") as typeof import("./run")).run),
+  resync: () => ofOperator((require("./resync") as typeof import("./resync")).resync),
+  keep: () => {
+    const { keep } = require("./keep") as typeof import("./keep");
     return (surroundings) => () => keep(surroundings);
   },
 };
@@ -46,8 +46,7 @@ async function main(): Promise<number> {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopping.abort());
   let work: Work;
   try {
-    const begin = await command();
-    work = begin(openSurroundings(argument as EngineCommand, process.env, stopping.signal, write));
+    work = command()(openSurroundings(argument as EngineCommand, process.env, stopping.signal, write));
   } catch (error) {
     logTo(write)("error", (error as Error).message);
     return UNUSABLE;

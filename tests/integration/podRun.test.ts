@@ -136,7 +136,8 @@ describe("the engine in a pod of its own", () => {
 
     it("tells where the cluster does not serve a kind of Kubernetes' own in that version", async () => {
       await api.apply(object("demo", answering()));
-      const children = [{ apiVersion: "apps/v1beta1", kind: "Deployment", update: "apply" as const }];
+      const child = { apiVersion: "apps/v1beta1", kind: "Deployment", plural: "deployments" };
+      const children = [{ ...child, update: "apply" as const }];
       const { exitCode, message } = await run(
         { namespace, name: "demo" },
         { operator: { ...operator.operator, children } },

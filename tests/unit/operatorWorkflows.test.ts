@@ -116,7 +116,7 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   const { set, specOf } = build({ execution: "pod", timeoutSeconds: 100 });
   const spec = specOf("template");
   const [template] = spec.templates;
-  const [runner, kit, handler] = template.containerSet?.containers ?? [];
+  const [kit, runner, handler] = template.containerSet?.containers ?? [];
   assert.ok(kit && runner && handler);
 
   it("starts the pair side by side, the engine as the container whose outputs count", () => {
@@ -130,9 +130,9 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     assert.deepStrictEqual([kit.name, kit.dependencies, handler.dependencies], ["kit", undefined, ["kit"]]);
   });
 
-  it("lets the engine start first, and what Argo waits with last", () => {
+  it("lets the handler's shell come first, and what Argo waits with last", () => {
     assert.deepStrictEqual(JSON.parse(template.podSpecPatch ?? ""), {
-      "$setElementOrder/containers": ["main", "kit", "handler", "wait"].map((name) => ({ name })),
+      "$setElementOrder/containers": ["kit", "main", "handler", "wait"].map((name) => ({ name })),
     });
   });
 
@@ -150,10 +150,10 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
         ({ name, volumeMounts }) =>
           `${name}: ${volumeMounts.find(({ mountPath }) => mountPath === TOKEN)?.name}`,
       );
-    assert.deepStrictEqual(covers({}), ["main: undefined", "kit: no-token", "handler: no-token"]);
+    assert.deepStrictEqual(covers({}), ["kit: no-token", "main: undefined", "handler: no-token"]);
     assert.deepStrictEqual(covers({ rules: RULES }), [
-      "main: undefined",
       "kit: handler-token",
+      "main: undefined",
       "handler: handler-token",
     ]);
     // Argo's own containers need it.

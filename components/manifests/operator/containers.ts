@@ -16,7 +16,11 @@ import { ENGINE_MOUNTS, handlerMounts, runnerMounts, tokenMounts } from "./volum
 
 /** No limit of the processor: being throttled for a moment would look like a slow API server. */
 const RUNNER_RESOURCES = { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } };
-const KIT_RESOURCES = { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } };
+/** In a Workflow's pod Argo's executor stands before it, with 17 MiB of its own, and the handler waits for it. */
+const KIT_RESOURCES: Readonly<Record<PodForm, Container["resources"]>> = {
+  resident: { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } },
+  pod: { requests: { cpu: "50m", memory: "24Mi" }, limits: { memory: "64Mi" } },
+};
 /** What a handler asks for where its author says nothing of it. */
 const HANDLER_REQUESTS: Readonly<Record<string, string>> = { cpu: "50m", memory: "64Mi" };
 
@@ -87,7 +91,7 @@ export function buildKitContainer(operator: Operator, options: OperatorOptions, 
     name: KIT,
     image: imageReference(IMAGES.busybox, options.placement),
     command: ["cp", "/bin/busybox", `${POD_LAYOUT.kit}/busybox`],
-    resources: KIT_RESOURCES,
+    resources: KIT_RESOURCES[form],
     securityContext: CONTAINER_SECURITY,
     volumeMounts: [{ name: "kit", mountPath: POD_LAYOUT.kit }, ...tokenMounts(operator, form)],
   };

@@ -56,10 +56,10 @@ const WAIT = "wait";
 
 /** A run in a pod of its own. */
 function podRun(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
-  // The engine takes longest to begin. Then the shell: the handler's waits for it.
   const containers = [
-    buildRunnerContainer(operator, options, "pod"),
+    // First, so that it has ended when the handler's begins, which waits for it.
     buildKitContainer(operator, options, "pod"),
+    buildRunnerContainer(operator, options, "pod"),
     { ...buildHandlerContainer(operator, options, "pod"), dependencies: [KIT] },
   ];
   return {
