@@ -23,6 +23,7 @@ interface Spec {
   readonly synchronization?: { readonly mutexes: readonly { readonly name: string }[] };
   readonly securityContext?: { readonly runAsNonRoot: boolean };
   readonly imagePullSecrets?: readonly object[];
+  readonly podSpecPatch?: string;
   readonly templates: readonly [Template, ...Template[]];
 }
 
@@ -194,6 +195,22 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
       const each = specOf(key);
       assert.equal(each.securityContext?.runAsNonRoot, true);
       for (const { securityContext } of containersOf(each)) {
+        assert.deepStrictEqual(securityContext, {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        });
+      }
+    }
+  });
+
+  it("has Argo's own containers keep to it too, whatever the Workflow controller's configuration says", () => {
+    for (const key of ["template", "resync-template"]) {
+      const patch = JSON.parse(specOf(key).podSpecPatch ?? "{}") as Record<string, readonly Container[]>;
+      const { initContainers = [], containers = [] } = patch;
+      const named = [...initContainers, ...containers].map(({ name }) => name);
+      assert.deepEqual(named, ["init", "wait"]);
+      for (const { securityContext } of [...initContainers, ...containers]) {
         assert.deepStrictEqual(securityContext, {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,

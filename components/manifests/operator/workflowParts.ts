@@ -5,7 +5,7 @@ import { OPERATOR_LABEL } from "../../../runtime/names";
 import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
 import { placementFields } from "../../placement";
 import { labelsOf } from "../labels";
-import { POD_SECURITY } from "../podSecurity";
+import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
 import type { OperatorOptions } from "./options";
 
 /** The metadata of an object of Argo Workflows that belongs to an operator. */
@@ -44,6 +44,17 @@ export const RUN_ARGUMENTS = {
   parameters: Object.values(RUN_PARAMETERS).map((name) => ({ name, value: "" })),
 } as const;
 
+/**
+ * What a Workflow has no field of its own for. Its pods have no service links, as resident ones have none; and Argo's own
+ * two containers keep the `restricted` Pod Security Standard under a Workflow controller that is not ours as well, whose
+ * configuration says nothing of them (argo-workflows, workflow/controller/workflowpod.go, initContainers, `wait`).
+ */
+const POD_PATCH = {
+  enableServiceLinks: false,
+  initContainers: [{ name: "init", securityContext: CONTAINER_SECURITY }],
+  containers: [{ name: "wait", securityContext: CONTAINER_SECURITY }],
+};
+
 /** Fields of the WorkflowTemplates whose Workflows make pods. */
 export function podFields(operator: Operator, component: string, { placement }: OperatorOptions) {
   return {
@@ -51,8 +62,7 @@ export function podFields(operator: Operator, component: string, { placement }: 
     // The logs of a run that failed are there as long as its Workflow.
     podGC: { strategy: "OnPodSuccess", deleteDelayDuration: "60s" },
     securityContext: POD_SECURITY,
-    // As in a resident pod. A Workflow has no field of its own for it.
-    podSpecPatch: JSON.stringify({ enableServiceLinks: false }),
+    podSpecPatch: JSON.stringify(POD_PATCH),
     ...placementFields(placement),
   };
 }
