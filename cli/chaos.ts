@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { ChaosOptionError, OccupiedError } from "../chaos/inCluster/errors";
+import { ChaosOptionError, OccupiedError, PulumiError } from "../chaos/inCluster/errors";
 import { runInCluster } from "../chaos/inCluster/run";
 import type { Outcome } from "../chaos/perform";
 import { formatJson, formatText } from "../chaos/report";
@@ -94,6 +94,7 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
   if (json) process.stdout.write(`${formatJson(outcomes, command)}\n`);
   else if (texts.length > 0) process.stdout.write(`${texts.join("\n\n")}\n`);
   signal.throwIfAborted();
+  if (failure instanceof PulumiError) throw new CommandError(failure.message, 1, { cause: failure });
   if (failure !== undefined) throw failure;
   return Object.values<Outcome>(outcomes).some(({ lost }) => lost.length > 0) ? 1 : 0;
 }

@@ -8,3 +8,6 @@ export class ChaosOptionError extends Error {
     super(`error: option '${option}' is invalid: ${why}`, options);
   }
 }
+
+/** Pulumi has failed, as often as it was tried. */
+export class PulumiError extends Error {}

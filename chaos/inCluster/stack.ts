@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { LocalWorkspace, type Stack } from "@pulumi/pulumi/automation";
+import { PulumiError } from "./errors";
 import type { Program } from "./program";
 
 /** How often `pulumi up` is tried while the API server comes and goes. */
@@ -29,7 +30,7 @@ export class ChaosStack {
   /**
    * `pulumi up`, again where it fails: somebody who rolls out while the cluster is in trouble tries again too. One that
    * is going on when the signal aborts comes to its end: told twice to stop, it would forget what it is making.
-   * @throws Error with what Pulumi says at last; the signal's reason
+   * @throws PulumiError with what Pulumi says at last; the signal's reason
    */
   async up(onFailure: (why: string) => void): Promise<void> {
     const up = async () => void (await (await this.stack()).up({ color: "never" }));
@@ -39,7 +40,7 @@ export class ChaosStack {
   /**
    * `pulumi destroy`, again where it fails: objects that the operator has to finalize first may take longer than a CRD
    * is waited for. Frees the stack first where an `up` was broken off.
-   * @throws Error with what Pulumi says at last
+   * @throws PulumiError with what Pulumi says at last
    */
   async destroy(onFailure: (why: string) => void): Promise<void> {
     const stack = await this.stack();
@@ -63,8 +64,8 @@ export class ChaosStack {
         return await work();
       } catch (error) {
         signal?.throwIfAborted();
-        if (tries === MOST_TRIES) throw new Error(lastLineOf(error as Error), { cause: error });
-        onFailure(lastLineOf(error as Error));
+        if (tries === MOST_TRIES) throw new PulumiError(lastErrorOf(error as Error), { cause: error });
+        onFailure(lastErrorOf(error as Error));
         await pause(AGAIN_MS, undefined, signal && { signal });
       }
     }
@@ -79,7 +80,11 @@ export class ChaosStack {
   }
 }
 
-function lastLineOf({ message }: Error): string {
+/** The last error that Pulumi tells of. Of a program that has failed, the line after it says why. */
+export function lastErrorOf({ message }: Pick<Error, "message">): string {
   const lines = message.split("\n").map((line) => line.trim());
-  return lines.findLast((line) => /^error: /.test(line)) ?? lines.findLast((line) => line !== "") ?? message;
+  const at = lines.findLastIndex((line) => line.startsWith("error: "));
+  const [first, second = ""] =
+    at < 0 ? lines.filter((line) => line !== "").slice(-1) : lines.slice(at, at + 2);
+  return (first?.endsWith(":") ? `${first} ${second}` : first) ?? message;
 }
