@@ -5,6 +5,9 @@ const FIRST_MS = 2_000;
 const NEXT_MS = 10_000;
 const LONGEST_LINE = 110;
 
+/** For what needs a `pulumi up` or two: minutes where others use the machine. */
+export const LONG_MS = 1_800_000;
+
 /** A line of progress on standard error. */
 export function tell(line: string): void {
   const cut = line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 1)}…` : line;

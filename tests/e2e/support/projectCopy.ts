@@ -1,19 +1,23 @@
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
 
-const PROJECT = path.resolve(__dirname, "../../..");
-const COPIED = [
-  "index.ts",
-  "components",
-  "runtime",
-  "handlers",
-  "package.json",
-  "tsconfig.json",
-  "Pulumi.yaml",
-];
+/** The folder of this program. */
+export const PROJECT = path.resolve(__dirname, "../../..");
+
+/** What of a folder is the program; handlers are its users'. */
+export const PROGRAM = ["index.ts", "components", "runtime", "package.json", "tsconfig.json", "Pulumi.yaml"];
 
 /** Two runners, so that one can take over; and runs that go while the e2e looks on. */
 const SETTINGS = { "argosy:runnerReplicas": 2, "argosy:runsKeptSeconds": 60 };
@@ -35,6 +39,12 @@ const MISBEHAVIOUR = `
 
 const LETTER = "kind: Letter, plural: letters, singular: letter";
 
+/** How a copy differs from the stack "dev" with {@link SETTINGS}. */
+export interface CopyOptions {
+  readonly base?: "dev" | "prod";
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+
 /** A copy of the project in a temporary folder, where its handlers can be edited and its stacks are not touched. */
 export class ProjectCopy {
   /** The temporary folder: the project is in `project`, the state of its stacks in `state`. */
@@ -42,17 +52,32 @@ export class ProjectCopy {
   readonly folder = path.join(this.root, "project");
   readonly state = path.join(this.root, "state");
 
-  /** @param stack the stack's name: its settings are those of dev, and {@link SETTINGS} */
-  constructor(stack: string) {
+  /**
+   * @param stack the stack's name
+   * @param base the stack whose settings it has, and {@link SETTINGS}
+   * @param settings further ones
+   */
+  constructor(stack: string, { base = "dev", settings = {} }: CopyOptions = {}) {
     mkdirSync(this.state);
-    for (const name of COPIED) {
-      cpSync(path.join(PROJECT, name), path.join(this.folder, name), { recursive: true });
-    }
+    this.takeProgram(PROJECT);
+    cpSync(path.join(PROJECT, "handlers"), path.join(this.folder, "handlers"), { recursive: true });
     cpSync(path.join(PROJECT, "tests/e2e/handlers"), path.join(this.folder, "handlers"), { recursive: true });
     symlinkSync(path.join(PROJECT, "node_modules"), path.join(this.folder, "node_modules"));
-    const { config } = parse(readFileSync(path.join(PROJECT, "Pulumi.dev.yaml"), "utf8"));
-    const settings = stringify({ config: { ...config, ...SETTINGS } });
-    writeFileSync(path.join(this.folder, `Pulumi.${stack}.yaml`), settings);
+    const { config } = parse(readFileSync(path.join(PROJECT, `Pulumi.${base}.yaml`), "utf8"));
+    const all = stringify({ config: { ...config, ...SETTINGS, ...settings } });
+    writeFileSync(path.join(this.folder, `Pulumi.${stack}.yaml`), all);
+  }
+
+  /** Takes another program, as `git checkout` does. The handlers stay. */
+  takeProgram(folder: string): void {
+    for (const name of PROGRAM) {
+      rmSync(path.join(this.folder, name), { recursive: true, force: true });
+      cpSync(path.join(folder, name), path.join(this.folder, name), { recursive: true });
+    }
+  }
+
+  /** Has memcached do wrong what `report` does: see {@link MISBEHAVIOUR}. */
+  teachMisbehaviour(): void {
     const size = `size = request["object"]["spec"]["size"]\n`;
     this.edit("handlers/memcached/main.py", size, `${size}${MISBEHAVIOUR.slice(1)}`);
     this.edit("handlers/memcached/operator.ts", `crd: "crd.yaml",`, `crd: "crd.yaml", timeoutSeconds: 180,`);
@@ -65,6 +90,14 @@ export class ProjectCopy {
     this.edit(`${folder}/crd.yaml`, "name: reports.", "name: letters.");
     this.edit(`${folder}/crd.yaml`, "kind: Report, plural: reports, singular: report", LETTER);
     this.edit(`${folder}/operator.ts`, `execution: "pod"`, `execution: "resident"`);
+  }
+
+  /** Takes an operator's folder away. Gives what puts it back. */
+  takeAway(operator: string): () => void {
+    const folder = path.join(this.folder, "handlers", operator);
+    const kept = path.join(this.root, operator);
+    renameSync(folder, kept);
+    return () => renameSync(kept, folder);
   }
 
   /** Replaces a text in one of the copy's files. */

@@ -2,9 +2,10 @@ import type { UpResult } from "@pulumi/pulumi/automation";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import { Api } from "../../integration/support/api";
 import { namespace } from "../../integration/support/manifests";
-import { tell, waitFor } from "./progress";
-import { ProjectCopy } from "./projectCopy";
-import { TestStack } from "./stack";
+import { Installation } from "./installation";
+import { waitFor } from "./progress";
+import { type CopyOptions, ProjectCopy } from "./projectCopy";
+import type { TestStack } from "./stack";
 
 /** Where operators live and where Argo's controllers do, by default. */
 export const NAMESPACE = "argosy";
@@ -17,12 +18,17 @@ export class Session {
   /** The namespace of a user, where custom resources are made. */
   readonly team = `argosy-e2e-${process.pid}`;
   readonly project = new ProjectCopy(STACK);
-  readonly stack = new TestStack(this.project, STACK);
-  private firstUp: Promise<UpResult> | undefined;
-  private isDown = false;
+  private readonly common = new Installation(this.project, STACK);
+  private readonly installations = [this.common];
 
   private constructor(readonly connection: ClusterConnection) {
     this.api = new Api(connection);
+    this.project.teachMisbehaviour();
+  }
+
+  /** The stack that most tests share. */
+  get stack(): TestStack {
+    return this.common.stack;
   }
 
   /** @throws Error where the cluster has an installation already, which would not survive */
@@ -42,39 +48,38 @@ export class Session {
 
   /** The first `pulumi up`, done once, however many tests need it. */
   up(): Promise<UpResult> {
-    this.firstUp ??= this.stack.up();
-    return this.firstUp;
+    return this.common.up();
   }
 
-  async destroy(): Promise<void> {
-    await this.stack.destroy();
-    this.isDown = true;
+  destroy(): Promise<void> {
+    return this.common.destroy();
+  }
+
+  /**
+   * Makes room for an installation of a test's own, not `up` yet: whatever of ours is in the cluster is taken away.
+   * @param name the stack's
+   */
+  async anotherInstallation(name: string, options: CopyOptions = {}): Promise<Installation> {
+    await this.destroyAll();
+    const another = new Installation(new ProjectCopy(name, options), name);
+    this.installations.push(another);
+    return another;
+  }
+
+  /** Takes away whatever of ours is in the cluster. */
+  async destroyAll(): Promise<void> {
+    for (const installation of this.installations) await installation.takeDown();
   }
 
   /** Leaves the cluster as it was found, whatever has happened. */
   async close(): Promise<void> {
     try {
-      if (this.firstUp && !this.isDown) await this.cleanUp();
+      await this.destroyAll();
       await this.api.delete(namespace(this.team));
       await waitFor("the user's namespace to go", () => this.api.assertGone(namespace(this.team)), 180_000);
-      this.project.remove();
+      for (const { project } of this.installations) project.remove();
     } finally {
       this.api.close();
-    }
-  }
-
-  private async cleanUp(): Promise<void> {
-    try {
-      const broken = await this.firstUp?.then(
-        () => false,
-        () => true,
-      );
-      if (broken) await this.stack.unlock().catch(() => {});
-      await this.destroy();
-    } catch (error) {
-      tell("the cluster could not be cleaned up. To do it by hand:");
-      process.stderr.write(`${this.stack.destroyCommand}\nkubectl delete namespace ${this.team}\n`);
-      throw error;
     }
   }
 }

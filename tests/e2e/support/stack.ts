@@ -1,4 +1,6 @@
+import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { promisify } from "node:util";
 import { LocalWorkspace, type Stack, type UpOptions, type UpResult } from "@pulumi/pulumi/automation";
 import { lastLineTeller } from "./progress";
 import type { ProjectCopy } from "./projectCopy";
@@ -16,6 +18,8 @@ export class TestStack {
       PULUMI_BACKEND_URL: `file://${project.state}`,
       PULUMI_CONFIG_PASSPHRASE: randomUUID(),
       PULUMI_CONFIG_PASSPHRASE_FILE: "",
+      // What is copied has been checked; an older program has been so with the packages of its own time.
+      PULUMI_NODEJS_TRANSPILE_ONLY: "true",
     };
   }
 
@@ -33,6 +37,14 @@ export class TestStack {
   /** Frees a stack whose `up` was broken off. */
   async unlock(): Promise<void> {
     await (await this.stack()).cancel();
+  }
+
+  /** Lets {@link destroy} take what `protect` keeps. */
+  async unprotect(): Promise<void> {
+    const { workspace } = await this.stack();
+    const args = ["state", "unprotect", "--all", "--yes", "--stack", this.name];
+    const env = { ...process.env, ...this.environment };
+    await promisify(execFile)("pulumi", args, { cwd: workspace.workDir, env });
   }
 
   /** The environment in which `pulumi` works on this stack, in the project's folder. */
