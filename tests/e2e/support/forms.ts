@@ -61,6 +61,14 @@ const pod: Form = {
 
 export const FORMS = { resident, pod } as const;
 
+/** One whose objects cost no pod, for many of them: see `ProjectCopy.addLetters`. Its children are named like `pod`'s. */
+export const LETTER: Form = {
+  ...pod,
+  execution: "resident",
+  operator: "letter",
+  object: (name, pages) => ({ ...pod.object(name, pages), kind: "Letter" }),
+};
+
 function reference(apiVersion: string, kind: string, name: string): Reference {
   return { apiVersion, kind, metadata: { name, namespace: session().team } };
 }
