@@ -1,0 +1,43 @@
+import { execFile } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { PROGRAM, PROJECT } from "./projectCopy";
+
+const run = promisify(execFile);
+
+/** Names the revision that is upgraded from, where it shall not be the newest tag. */
+const FROM = "ARGOSY_E2E_FROM";
+
+/**
+ * The revision to upgrade from: what {@link FROM} says, else the newest tag before this commit, else the commit before
+ * the one that last changed the program. Undefined where git's history lacks it: a shallow clone, or no clone at all.
+ */
+export async function olderRevision(): Promise<string | undefined> {
+  const given = process.env[FROM];
+  if (given) return commitOf(given);
+  const tag = await git("describe", "--tags", "--abbrev=0", "HEAD^");
+  if (tag) return commitOf(tag);
+  const last = await git("log", "-1", "--format=%H", "--", "components", "runtime");
+  return last === undefined ? undefined : commitOf(`${last}^`);
+}
+
+/** Writes the program as it was in a revision to a folder. */
+export async function writeOlderProgram(revision: string, folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  const archive = path.join(folder, "program.tar");
+  await run("git", ["archive", "--output", archive, revision, ...PROGRAM], { cwd: PROJECT });
+  await run("tar", ["-xf", archive, "-C", folder]);
+}
+
+function commitOf(revision: string): Promise<string | undefined> {
+  return git("rev-parse", "--verify", "--quiet", `${revision}^{commit}`);
+}
+
+async function git(...args: string[]): Promise<string | undefined> {
+  try {
+    return (await run("git", args, { cwd: PROJECT })).stdout.trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
