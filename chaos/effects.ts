@@ -16,3 +16,8 @@ export function parseLedger(text: string): Effects {
   }
   return effects;
 }
+
+/** What was done under other ids than these: of one form alone, where two share a ledger. */
+export function withoutIds(effects: Effects, ids: Pick<Effects, "has">): Effects {
+  return new Map([...effects].filter(([id]) => !ids.has(id)));
+}

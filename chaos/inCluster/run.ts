@@ -1,4 +1,5 @@
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { withoutIds } from "../effects";
 import type { Fault, LeftOut } from "../fault";
 import { generatePlan } from "../generatePlan";
 import type { Ground } from "../ground";
@@ -160,7 +161,10 @@ async function playForm(form: Form): Promise<Outcome> {
     faultSeconds: FAULT_SECONDS,
     mostDelayMs: 200,
   });
-  const effects = () => persist(() => ledger.read(), { patienceMs, signal });
+  const read = () => persist(() => ledger.read(), { patienceMs, signal });
+  // The other form's.
+  const former = await read();
+  const effects = async () => withoutIds(await read(), former);
   const outcome = await perform(plan, {
     player,
     history,
