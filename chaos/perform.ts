@@ -149,6 +149,8 @@ async function runFault(
   try {
     end = await fault.begin(planned);
   } catch (error) {
+    // The run was stopped before it could be had.
+    if (signal.aborted) return undefined;
     const why = (error as Error).message;
     progress(`${kind}: left out: ${why}`);
     history.fault(`${kind}: left out`);
