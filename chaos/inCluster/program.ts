@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
-  cpSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -16,11 +15,11 @@ import type { OperatorDefinition } from "../../runtime/definition/definition";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { HANDLER_FILES, VERSION_FILE } from "../handlerFiles";
 import { ChaosOptionError } from "./errors";
+import { PROGRAM_FILES, takeProgram } from "./programFiles";
 
 /** A way to run an operator. */
 export type Execution = "resident" | "pod";
 
-const COPIED = ["index.ts", "components", "runtime", "package.json", "tsconfig.json", "Pulumi.yaml"];
 const SETTINGS_FILE = "Pulumi.dev.yaml";
 /** Where the engine begins. */
 const ENGINE = path.join("runtime", "pod", "main.ts");
@@ -105,7 +104,6 @@ export class Program {
    */
   upgrade(): void {
     if (this.isOlder) {
-      for (const name of COPIED) rmSync(path.join(this.folder, name), { recursive: true });
       this.copy();
       this.isOlder = false;
       return;
@@ -119,9 +117,7 @@ export class Program {
   }
 
   private copy(): void {
-    for (const name of COPIED) {
-      cpSync(path.join(this.project, name), path.join(this.folder, name), { recursive: true });
-    }
+    takeProgram(this.project, this.folder);
     this.writeSettings(readFileSync(path.join(this.project, SETTINGS_FILE), "utf8"));
   }
 
@@ -129,7 +125,14 @@ export class Program {
     const git = (...args: string[]) =>
       execFileSync("git", args, { cwd: this.project, stdio: "pipe", maxBuffer: 2 ** 28 });
     try {
-      const archive = git("archive", "--format=tar", `${commit}^{commit}`, "--", ...COPIED, SETTINGS_FILE);
+      const archive = git(
+        "archive",
+        "--format=tar",
+        `${commit}^{commit}`,
+        "--",
+        ...PROGRAM_FILES,
+        SETTINGS_FILE,
+      );
       execFileSync("tar", ["-x", "-C", this.folder], { input: archive, stdio: "pipe" });
     } catch (error) {
       this.remove();

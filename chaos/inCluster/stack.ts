@@ -1,30 +1,19 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { LocalWorkspace, type Stack } from "@pulumi/pulumi/automation";
 import { PulumiError } from "./errors";
-import type { Program } from "./program";
+import { FileStack, type StackPlace } from "./fileStack";
 
 /** How often `pulumi up` is tried while the API server comes and goes. */
 const MOST_TRIES = 4;
 const AGAIN_MS = 5_000;
 
 /** The stack of a chaos run's program, its state in files beside it. */
-export class ChaosStack {
-  private readonly environment: Record<string, string>;
-  private opened: Promise<Stack> | undefined;
-
+export class ChaosStack extends FileStack {
   constructor(
-    private readonly program: Program,
-    private readonly name: string,
+    program: StackPlace,
+    name: string,
     private readonly signal: AbortSignal,
   ) {
-    this.environment = {
-      PULUMI_BACKEND_URL: `file://${program.state}`,
-      PULUMI_CONFIG_PASSPHRASE: randomUUID(),
-      PULUMI_CONFIG_PASSPHRASE_FILE: "",
-      // What is copied has been checked; on a busy machine checking takes longer than all the rest.
-      PULUMI_NODEJS_TRANSPILE_ONLY: "true",
-    };
+    super(program, name);
   }
 
   /**
@@ -48,12 +37,6 @@ export class ChaosStack {
     await this.again(async () => void (await stack.destroy({ color: "never" })), onFailure);
   }
 
-  /** What somebody types to do by hand what {@link destroy} could not. */
-  get destroyCommand(): string {
-    const environment = Object.entries(this.environment).map(([name, value]) => `${name}='${value}'`);
-    return `cd ${this.program.folder} && ${environment.join(" ")} pulumi destroy --yes --stack ${this.name}`;
-  }
-
   private async again(
     work: () => Promise<void>,
     onFailure: (why: string) => void,
@@ -69,14 +52,6 @@ export class ChaosStack {
         await pause(AGAIN_MS, undefined, signal && { signal });
       }
     }
-  }
-
-  private stack(): Promise<Stack> {
-    this.opened ??= LocalWorkspace.createOrSelectStack(
-      { stackName: this.name, workDir: this.program.folder },
-      { envVars: this.environment },
-    );
-    return this.opened;
   }
 }
 

@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { PROGRAM, PROJECT } from "./projectCopy";
+import { PROGRAM_FILES } from "../../../chaos/inCluster/programFiles";
+import { PROJECT } from "./projectCopy";
 
 const run = promisify(execFile);
 
@@ -26,7 +27,7 @@ export async function olderRevision(): Promise<string | undefined> {
 export async function writeOlderProgram(revision: string, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const archive = path.join(folder, "program.tar");
-  await run("git", ["archive", "--output", archive, revision, ...PROGRAM], { cwd: PROJECT });
+  await run("git", ["archive", "--output", archive, revision, ...PROGRAM_FILES], { cwd: PROJECT });
   await run("tar", ["-xf", archive, "-C", folder]);
 }
 

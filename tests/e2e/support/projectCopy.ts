@@ -12,12 +12,10 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
+import { takeProgram } from "../../../chaos/inCluster/programFiles";
 
 /** The folder of this program. */
 export const PROJECT = path.resolve(__dirname, "../../..");
-
-/** What of a folder is the program; handlers are its users'. */
-export const PROGRAM = ["index.ts", "components", "runtime", "package.json", "tsconfig.json", "Pulumi.yaml"];
 
 /** Two runners, so that one can take over; and runs that go while the e2e looks on. */
 const SETTINGS = { "argosy:runnerReplicas": 2, "argosy:runsKeptSeconds": 60 };
@@ -70,10 +68,7 @@ export class ProjectCopy {
 
   /** Takes another program, as `git checkout` does. The handlers stay. */
   takeProgram(folder: string): void {
-    for (const name of PROGRAM) {
-      rmSync(path.join(this.folder, name), { recursive: true, force: true });
-      cpSync(path.join(folder, name), path.join(this.folder, name), { recursive: true });
-    }
+    takeProgram(folder, this.folder);
   }
 
   /** Has memcached do wrong what `report` does: see {@link MISBEHAVIOUR}. */
