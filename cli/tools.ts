@@ -36,8 +36,21 @@ export function runTool(tool: Tool): Promise<ToolResult> {
   return runNode([path.join(PROJECT_FOLDER, "node_modules", tool.entry), ...tool.args]);
 }
 
-/** Ctrl-C reaches the tool by the terminal; we only see to it that we end after it. */
-function runNode(args: readonly string[]): Promise<ToolResult> {
+/** What runs on this long after a tool has told its end is something that it left running. */
+const LINGER_MILLISECONDS = 30_000;
+
+/**
+ * Runs a script with this very Node, its output on ours. One that has told its end and does not go, by something that
+ * it left running, is ended and has failed: nobody should wait for a result that is there. Ctrl-C reaches it by the
+ * terminal; we only see to it that we end after it.
+ *
+ * @param args the script and its arguments
+ * @param lingerMilliseconds how long it may take to go. @default half a minute
+ */
+export function runNode(
+  args: readonly string[],
+  lingerMilliseconds: number = LINGER_MILLISECONDS,
+): Promise<ToolResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, {
       cwd: PROJECT_FOLDER,
@@ -46,11 +59,17 @@ function runNode(args: readonly string[]): Promise<ToolResult> {
     const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
     process.on("SIGINT", pass).on("SIGTERM", pass);
     let finished = false;
+    let timer: NodeJS.Timeout | undefined;
     child.once("message", () => {
       finished = true;
+      timer = setTimeout(() => {
+        process.stderr.write("it has come to its end and left something running: ended\n");
+        child.kill("SIGKILL");
+      }, lingerMilliseconds);
     });
     child.once("error", reject);
     child.once("close", (code, signal) => {
+      clearTimeout(timer);
       process.off("SIGINT", pass).off("SIGTERM", pass);
       resolve({ exitCode: code ?? (signal === "SIGINT" ? 130 : 1), finished });
     });

@@ -14,7 +14,7 @@ describe("the command chaos", () => {
   let server: TestApiServer;
   /** Whether the cluster has a namespace of Argosy's. */
   let isOccupied: boolean;
-  const environment = { ...process.env };
+  const { PATH, KUBECONFIG } = process.env;
 
   before(async () => {
     server = await TestApiServer.start((call, response) => {
@@ -34,7 +34,10 @@ describe("the command chaos", () => {
     process.env.KUBECONFIG = kubeconfigOf(server.connection().server);
   });
   afterEach(() => {
-    process.env = { ...environment };
+    // Never process.env itself: os.tmpdir() and others read the real one.
+    process.env.PATH = PATH;
+    if (KUBECONFIG === undefined) delete process.env.KUBECONFIG;
+    else process.env.KUBECONFIG = KUBECONFIG;
   });
 
   function kubeconfigOf(address: string): string {
@@ -119,7 +122,7 @@ describe("the command chaos", () => {
   });
 
   it("refuses a commit that there is not", async () => {
-    process.env.PATH = `${path.join(folder, "bin")}${path.delimiter}${environment.PATH}`;
+    process.env.PATH = `${path.join(folder, "bin")}${path.delimiter}${PATH}`;
     const { code, text } = await run("--from", "nowhere");
     assert.deepEqual(
       [code, /option '--from <commit>' .*Name a commit of/s.test(text)],

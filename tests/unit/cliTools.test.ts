@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { runNode } from "../../cli/tools";
+import { removeFolder, writeFolder } from "./operatorFolder";
+
+describe("a tool that the commands run", () => {
+  let folder: string;
+
+  before(() => {
+    folder = writeFolder({
+      "ends.js": "process.send('finished'); process.exitCode = 3; process.disconnect();",
+      "lingers.js": "process.send('finished'); setInterval(() => {}, 1000);",
+      "fails.js": "process.exit(4);",
+    });
+  });
+  after(() => removeFolder(folder));
+
+  it("gives its exit code, and whether it has come to its end", async () => {
+    assert.deepEqual(await runNode([path.join(folder, "ends.js")]), { exitCode: 3, finished: true });
+    assert.deepEqual(await runNode([path.join(folder, "fails.js")]), { exitCode: 4, finished: false });
+  });
+
+  it("is ended, and has failed, where it leaves something running", async () => {
+    const { write } = process.stderr;
+    const told: string[] = [];
+    process.stderr.write = (text: string | Uint8Array) => told.push(String(text)) > 0;
+    try {
+      const result = await runNode([path.join(folder, "lingers.js")], 100);
+      assert.deepEqual(result, { exitCode: 1, finished: true });
+    } finally {
+      process.stderr.write = write;
+    }
+    assert.match(told.join(""), /left something running/);
+  });
+});
