@@ -66,8 +66,8 @@ const SHORTEST_WAIT_MS = 1_000;
  */
 const MOST_WAITING = 10_000;
 
-/** With so many objects waiting, what only tells of the work goes on slowly. */
-const MANY_WAITING = 20;
+/** With so many objects waiting or in work, what only tells of the work goes on slowly. */
+const MANY_OBJECTS = 20;
 
 /** What somebody undid is mended at once, or nearly: a deletion of several children makes one reconcile. */
 const UNDONE_COALESCING_MS = 20;
@@ -160,9 +160,9 @@ export class Controller {
     return this.election.isLeading;
   }
 
-  /** Whether many objects wait for their reconcile: a storm, or an API server that is slow. */
+  /** Whether many objects wait for their reconcile or are in it: a storm, or an API server that is slow. */
   get isBusy(): boolean {
-    return this.isLeading && this.queue.depth >= MANY_WAITING;
+    return this.isLeading && this.queue.depth + this.queue.active >= MANY_OBJECTS;
   }
 
   /** The identity of the process that leads, as far as this one knows; undefined where none does. */

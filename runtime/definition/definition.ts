@@ -65,9 +65,9 @@ export interface OperatorDefinition {
   /** "resident": a living runner; "pod": one pod per run. @default "resident" */
   readonly execution?: "resident" | "pod";
   /**
-   * How many objects are reconciled at once; also the most handler processes alive. 1 to 64. Not with
-   * `execution: "pod"`.
-   * @default 32
+   * How many objects are reconciled at once; also the most handler processes alive. 1 to 128. Not with
+   * `execution: "pod"`, where a resync lets 32 runs go on at once.
+   * @default 64
    */
   readonly concurrency?: number;
   /** After this many seconds without an answer the handler's process group is killed. 1 to 3600. @default 30 */

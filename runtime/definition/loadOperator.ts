@@ -42,16 +42,23 @@ function readCrd(
   return readCustomResourceDefinition(file, problems.in(file));
 }
 
+/**
+ * A resident run waits for the API server most of the time: with fewer at once, the API server would serve those who create
+ * objects first. A run in a pod costs a pod.
+ */
+const CONCURRENCY = { resident: 64, pod: 32 } as const;
+
 function fillDefaults(
   folder: string,
   name: string,
   definition: OperatorDefinition,
   { crd, customResource }: CustomResourceDefinition,
 ): Operator {
+  const { execution = "resident" } = definition;
   return {
     handler: definition.handler,
-    execution: definition.execution ?? "resident",
-    concurrency: definition.concurrency ?? 32,
+    execution,
+    concurrency: definition.concurrency ?? CONCURRENCY[execution],
     timeoutSeconds: definition.timeoutSeconds ?? 30,
     resyncSeconds: definition.resyncSeconds ?? 600,
     namespaces: definition.namespaces ?? "all",

@@ -143,7 +143,7 @@ const definitionShape = fields(
     children: listOf(childShape, "List every kind that the handler may answer; [] where it answers none."),
     name: optional(nameShape),
     execution: optional(oneOf(["resident", "pod"], 'Leave it out for "resident".')),
-    concurrency: optional(integer(1, 64, "Leave it out for 32.")),
+    concurrency: optional(integer(1, 128, "Leave it out for 64.")),
     timeoutSeconds: optional(integer(1, 3600, "Leave it out for 30.")),
     resyncSeconds: optional(integer(10, 86400, "Leave it out for 600.")),
     namespaces: optional({

@@ -38,7 +38,7 @@ describe("loadOperator", () => {
       handler: widgetDefinition.handler,
       children: [{ apiVersion: "apps/v1", kind: "Deployment", update: "apply", plural: "deployments" }],
       execution: "resident",
-      concurrency: 32,
+      concurrency: 64,
       timeoutSeconds: 30,
       resyncSeconds: 600,
       namespaces: "all",
@@ -64,7 +64,7 @@ describe("loadOperator", () => {
       name: "other",
       children: [{ apiVersion: "x.example.com/v1", kind: "Datum", update: "never", plural: "data" }],
       execution: "resident",
-      concurrency: 64,
+      concurrency: 128,
       timeoutSeconds: 3600,
       resyncSeconds: 10,
       namespaces: ["team-a"],
@@ -83,12 +83,16 @@ describe("loadOperator", () => {
 
   it("keeps what the author gives to an operator with a pod for each run", () => {
     const given = { execution: "pod", resyncSeconds: 60, env: { TEMPLATE: "{ { $(HOME)" } };
-    const { execution, resyncSeconds, env } = loadOperator(folder, { ...widgetDefinition, ...given });
+    const { execution, resyncSeconds, env, concurrency } = loadOperator(folder, {
+      ...widgetDefinition,
+      ...given,
+    });
     assert.deepStrictEqual({ execution, resyncSeconds, env }, given);
+    assert.equal(concurrency, 32);
   });
 
   it("takes fields that are undefined for left out", () => {
-    assert.equal(loadOperator(folder, { ...widgetDefinition, concurrency: undefined }).concurrency, 32);
+    assert.equal(loadOperator(folder, { ...widgetDefinition, concurrency: undefined }).concurrency, 64);
   });
 
   it("names file, field and remedy", () => {
@@ -113,7 +117,7 @@ describe("loadOperator", () => {
         const found = error.problems.map((problem) => problem.replace(/^.*\/|\. [A-Z].*$/g, ""));
         assert.deepStrictEqual(found, [
           "operator.ts: nmae is not a known field",
-          "operator.ts: concurrency is 0, outside of 1 to 64",
+          "operator.ts: concurrency is 0, outside of 1 to 128",
           'operator.ts: timeoutSeconds must be a whole number, not the text "30"',
           'crd.yaml: spec.scope is "Everywhere"',
         ]);
@@ -263,7 +267,7 @@ describe("loadOperator", () => {
       /^handler\.command\[2\] has "\{\{", which Argo/,
     ],
     ["an unknown execution", { execution: "job" }, /^execution is "job", not one of "resident", "pod"\. /],
-    ["concurrency beyond its range", { concurrency: 65 }, /^concurrency is 65, outside of 1 to 64\. /],
+    ["concurrency beyond its range", { concurrency: 129 }, /^concurrency is 129, outside of 1 to 128\. /],
     ["half a second", { timeoutSeconds: 0.5 }, /^timeoutSeconds must be a whole number, not 0.5\. /],
     [
       "a timeout beyond its range",
