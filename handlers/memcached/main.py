@@ -41,5 +41,5 @@ def service(metadata, labels):
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-for line in sys.stdin:
-    print(json.dumps(reconcile(json.loads(line))), flush=True)
+for request in map(json.loads, sys.stdin):
+    print(json.dumps({"id": request["id"], **reconcile(request)}), flush=True)

@@ -1,6 +1,6 @@
 import { ReconcileFailure } from "../failure";
 import type { HandlerTransport } from "./handlerTransport";
-import { HandlerWorker, QUIET_MS } from "./handlerWorker";
+import { type Conversation, HandlerWorker, QUIET_MS } from "./handlerWorker";
 
 /** How a {@link HandlerPool} keeps its processes. */
 export interface HandlerPoolOptions {
@@ -56,17 +56,20 @@ export class HandlerPool {
 
   /**
    * Asks a process that is free, or a new one.
-   * @param read reads the answer; where it throws, the process is not used again: its next line may be the late
-   *   answer to this request
+   * @param read reads the answer, of a process of which this is known; where it throws, the process is not used again: its
+   *   next line may be the late answer to this request
    * @throws ReconcileFailure where the process does not answer with one line, or `read` refuses that line
    */
-  async ask<Answer>(line: string, read: (line: string) => Answer): Promise<{ answer: Answer; log: string }> {
+  async ask<Answer>(
+    line: string,
+    read: (line: string, conversation: Conversation) => Answer,
+  ): Promise<{ answer: Answer; log: string }> {
     const worker = await this.acquire();
     if (!worker) throw new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
     try {
       const { line: reply, log } = await worker.ask(line, this.options.timeoutMs);
       try {
-        const answer = read(reply);
+        const answer = read(reply, worker.conversation);
         this.keep(worker);
         return { answer, log };
       } catch (error) {

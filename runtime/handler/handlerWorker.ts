@@ -7,9 +7,16 @@ import { LONGEST_ANSWER_BYTES } from "./parseAnswer";
 const KEPT_LOG_BYTES = 8 * 1024;
 /**
  * How long a process must have said nothing after its answer before it is asked again: a second line that comes
- * later than the first would otherwise be taken for the answer to the next question, about another object.
+ * later than the first would otherwise be taken for the answer to the next question, about another object. Not where its
+ * answers tell by themselves which question they answer: see {@link Conversation}.
  */
 export const QUIET_MS = 5;
+
+/** What is known of one process by what it has answered so far. Kept up by whoever reads its answers. */
+export interface Conversation {
+  /** Whether an answer of it has borne the request's id: then each has to, and it may be asked again at once. */
+  identified: boolean;
+}
 
 /** An answer, with what the handler wrote to standard error meanwhile. */
 export interface HandlerReply {
@@ -27,6 +34,7 @@ interface Question {
 
 /** One living handler process and the conversation with it: one line in, one line out, one at a time. */
 export class HandlerWorker {
+  readonly conversation: Conversation = { identified: false };
   private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES);
   private readonly process: HandlerProcess;
   private question: Question | undefined;
@@ -58,9 +66,9 @@ export class HandlerWorker {
     return this.over;
   }
 
-  /** Whether it has been quiet for long enough since its last answer. */
+  /** Whether it has been quiet for long enough since its last answer, or need not be. */
   get isQuiet(): boolean {
-    return performance.now() - this.answeredAt >= QUIET_MS;
+    return this.conversation.identified || performance.now() - this.answeredAt >= QUIET_MS;
   }
 
   /**

@@ -13,6 +13,9 @@ const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
   error: ["message", "retryAfterSeconds", "permanent"],
 };
 
+/** An answer, and the id that it bears, if any. */
+export type IdentifiedAnswer = HandlerAnswer & { readonly id?: string };
+
 /** A week: beyond it a wish to be asked again is surely a unit mixed up. */
 const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
 
@@ -30,9 +33,10 @@ const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
  * Whether the kinds are declared and the status fits its schema is checked by those who know them.
  *
  * @param id the request's id, which an answer may echo to be told from a late answer to another request
+ * @returns the answer, with the id where it has one
  * @throws ReconcileFailure with reason `InvalidAnswer`, naming the field and what was expected there
  */
-export function parseAnswer(line: string, event: HandlerEvent, id?: string): HandlerAnswer {
+export function parseAnswer(line: string, event: HandlerEvent, id?: string): IdentifiedAnswer {
   let value: unknown;
   try {
     value = readJson(line);
@@ -47,6 +51,11 @@ export function parseAnswer(line: string, event: HandlerEvent, id?: string): Han
   if (id !== undefined && value["id"] !== undefined && value["id"] !== id) {
     throw invalid(`"id" is ${shown(value["id"])}, and the request's is "${id}": it answers another request`);
   }
+  const echoed = typeof value["id"] === "string" && { id: value["id"] };
+  return { ...answerIn(value, event), ...echoed };
+}
+
+function answerIn(value: Record<string, unknown>, event: HandlerEvent): HandlerAnswer {
   if ("error" in value) return errorAnswer(value);
   checkKeys(value, KNOWN_KEYS[event], "");
   return event === "reconcile" ? reconcileAnswer(value) : finalizeAnswer(value);

@@ -41,6 +41,13 @@ describe("HandlerWorker", () => {
     assert.deepStrictEqual(given, []);
   });
 
+  it("need not be quiet after an answer that tells which question it answers", async () => {
+    const echo = start(shellHandler(ECHO));
+    await echo.ask("line", SECOND);
+    echo.conversation.identified = true;
+    assert.equal(echo.isQuiet, true);
+  });
+
   it("carries a question and an answer of a megabyte", async () => {
     const echo = start(new ChildProcessTransport({ command: ["cat"], folder: tmpdir(), env: {} }));
     const long = "ß🚢".repeat(170_000);
