@@ -18,5 +18,6 @@ function reconcile({ object, children }) {
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {
-  console.log(JSON.stringify(reconcile(JSON.parse(line))));
+  const request = JSON.parse(line);
+  console.log(JSON.stringify({ id: request.id, ...reconcile(request) }));
 });
