@@ -11,7 +11,8 @@ export async function takenOver(
   operator: string,
   former: string,
 ): Promise<{ leader: string; seconds: number }> {
-  let renewedAt = "";
+  // One that gets as far as handing over has done so before anybody looks: it counts from here.
+  let renewedAt = new Date().toISOString();
   const lease = await waitFor(`another than ${former} to lead`, async () => {
     const spec = await leaseOf(operator);
     const { holderIdentity = "", renewTime = "" } = spec;
