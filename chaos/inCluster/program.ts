@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
   mkdirSync,
@@ -15,7 +14,7 @@ import type { OperatorDefinition } from "../../runtime/definition/definition";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { HANDLER_FILES, VERSION_FILE } from "../handlerFiles";
 import { ChaosOptionError } from "./errors";
-import { PROGRAM_FILES, takeProgram } from "./programFiles";
+import { takeProgram, takeProgramAt } from "./programFiles";
 
 /** A way to run an operator. */
 export type Execution = "resident" | "pod";
@@ -122,18 +121,8 @@ export class Program {
   }
 
   private checkOut(commit: string): void {
-    const git = (...args: string[]) =>
-      execFileSync("git", args, { cwd: this.project, stdio: "pipe", maxBuffer: 2 ** 28 });
     try {
-      const archive = git(
-        "archive",
-        "--format=tar",
-        `${commit}^{commit}`,
-        "--",
-        ...PROGRAM_FILES,
-        SETTINGS_FILE,
-      );
-      execFileSync("tar", ["-x", "-C", this.folder], { input: archive, stdio: "pipe" });
+      takeProgramAt(commit, this.project, this.folder, SETTINGS_FILE);
     } catch (error) {
       this.remove();
       const [why] = (error as Error).message.split("\n").slice(-2);

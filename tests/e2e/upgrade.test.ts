@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
 import path from "node:path";
+import { takeProgramAt } from "../../chaos/inCluster/programFiles";
 import { createReady, FORMS, LETTER, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
 import type { Installation } from "./support/installation";
-import { olderRevision, writeOlderProgram } from "./support/olderProgram";
+import { olderRevision } from "./support/olderProgram";
 import { LONG_MS, tell } from "./support/progress";
 import { PROJECT } from "./support/projectCopy";
 import { Writer } from "./support/writer";
@@ -32,7 +34,8 @@ describe("pulumi up on a stack of an older program", function () {
     project.takeAway("memcached");
     project.addLetters();
     const older = path.join(project.state, "older");
-    await writeOlderProgram(revision, older);
+    mkdirSync(older, { recursive: true });
+    takeProgramAt(revision, PROJECT, older);
     project.takeProgram(older);
     tell(`the program of ${revision}`);
     await installation.up();

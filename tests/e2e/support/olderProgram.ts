@@ -1,8 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync } from "node:fs";
-import path from "node:path";
 import { promisify } from "node:util";
-import { PROGRAM_FILES } from "../../../chaos/inCluster/programFiles";
 import { PROJECT } from "./projectCopy";
 
 const run = promisify(execFile);
@@ -21,14 +18,6 @@ export async function olderRevision(): Promise<string | undefined> {
   if (tag) return commitOf(tag);
   const last = await git("log", "-1", "--format=%H", "--", "components", "runtime");
   return last === undefined ? undefined : commitOf(`${last}^`);
-}
-
-/** Writes the program as it was in a revision to a folder. */
-export async function writeOlderProgram(revision: string, folder: string): Promise<void> {
-  mkdirSync(folder, { recursive: true });
-  const archive = path.join(folder, "program.tar");
-  await run("git", ["archive", "--output", archive, revision, ...PROGRAM_FILES], { cwd: PROJECT });
-  await run("tar", ["-xf", archive, "-C", folder]);
 }
 
 function commitOf(revision: string): Promise<string | undefined> {
