@@ -102,10 +102,7 @@ const fixtureShape = fields(
 async function runFixture(fixture: Fixture, operator: Operator, pool: HandlerPool): Promise<FixtureResult> {
   const { name, event, answer: expected } = fixture;
   try {
-    const { answer } = await pool.ask(requestLine(fixture), (line) => {
-      const { id: _, ...read } = parseAnswer(line, event);
-      return read;
-    });
+    const { answer } = await pool.ask(requestLine(fixture), (line) => parseAnswer(line, event));
     checkAgainstDefinition(answer, fixture, operator);
     return { name, passed: isDeepStrictEqual(answer, expected), expected, actual: answer };
   } catch (error) {

@@ -22,12 +22,9 @@ export async function askHandler<Answer extends HandlerAnswer>(
     const message = "the object or a child of it is nested too deeply to be given to a handler";
     throw new ReconcileFailure("HandlerNotStarted", message, { permanent: true });
   }
-  const { answer, log } = await pool.ask(question, (line, conversation) => {
-    const { id, ...read } = parseAnswer(line, request.event, request.id);
-    if (id !== undefined) conversation.identified = true;
-    else if (conversation.identified && !("error" in read)) throw unidentified();
-    return read;
-  });
+  const { answer, log } = await pool.ask(question, (line, conversation) =>
+    parseAnswer(line, request.event, request.id, conversation),
+  );
   if ("error" in answer) {
     const { message, ...when } = answer.error;
     throw new ReconcileFailure("HandlerError", message, { ...when, log });
@@ -36,12 +33,4 @@ export async function askHandler<Answer extends HandlerAnswer>(
   if (problem)
     throw new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`, { log });
   return { answer: answer as Exclude<Answer, { error: unknown }>, log };
-}
-
-/** An answer that may be about another object. One that only fails is harmless: it is tried again. */
-function unidentified(): ReconcileFailure {
-  return new ReconcileFailure(
-    "InvalidAnswer",
-    'the handler answered without "id", which an earlier answer of its process had: echo the request\'s in each answer, or in none',
-  );
 }

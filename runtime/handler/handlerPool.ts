@@ -1,6 +1,7 @@
 import { ReconcileFailure } from "../failure";
 import type { HandlerTransport } from "./handlerTransport";
-import { type Conversation, HandlerWorker, QUIET_MS } from "./handlerWorker";
+import { HandlerWorker, QUIET_MS } from "./handlerWorker";
+import type { Conversation } from "./parseAnswer";
 
 /** How a {@link HandlerPool} keeps its processes. */
 export interface HandlerPoolOptions {

@@ -1,7 +1,7 @@
 import { type FailureReason, ReconcileFailure } from "../failure";
 import { LineSplitter, type LineTooLongError } from "../lines";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
-import { LONGEST_ANSWER_BYTES } from "./parseAnswer";
+import { type Conversation, LONGEST_ANSWER_BYTES } from "./parseAnswer";
 
 /** How much of a run's standard error is kept: its end, where the error is. */
 const KEPT_LOG_BYTES = 8 * 1024;
@@ -11,12 +11,6 @@ const KEPT_LOG_BYTES = 8 * 1024;
  * answers tell by themselves which question they answer: see {@link Conversation}.
  */
 export const QUIET_MS = 5;
-
-/** What is known of one process by what it has answered so far. Kept up by whoever reads its answers. */
-export interface Conversation {
-  /** Whether an answer of it has borne the request's id: then each has to, and it may be asked again at once. */
-  identified: boolean;
-}
 
 /** An answer, with what the handler wrote to standard error meanwhile. */
 export interface HandlerReply {
@@ -34,6 +28,7 @@ interface Question {
 
 /** One living handler process and the conversation with it: one line in, one line out, one at a time. */
 export class HandlerWorker {
+  /** Kept up by whoever reads its answers. */
   readonly conversation: Conversation = { identified: false };
   private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES);
   private readonly process: HandlerProcess;

@@ -13,8 +13,11 @@ const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
   error: ["message", "retryAfterSeconds", "permanent"],
 };
 
-/** An answer, and the id that it bears, if any. */
-export type IdentifiedAnswer = HandlerAnswer & { readonly id?: string };
+/** What is known of one process by what it has answered so far. */
+export interface Conversation {
+  /** Whether an answer of it has borne the request's id: then each has to, and it may be asked again at once. */
+  identified: boolean;
+}
 
 /** A week: beyond it a wish to be asked again is surely a unit mixed up. */
 const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
@@ -33,10 +36,15 @@ const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
  * Whether the kinds are declared and the status fits its schema is checked by those who know them.
  *
  * @param id the request's id, which an answer may echo to be told from a late answer to another request
- * @returns the answer, with the id where it has one
+ * @param conversation what is known of the process, which this answer adds to. @default nothing
  * @throws ReconcileFailure with reason `InvalidAnswer`, naming the field and what was expected there
  */
-export function parseAnswer(line: string, event: HandlerEvent, id?: string): IdentifiedAnswer {
+export function parseAnswer(
+  line: string,
+  event: HandlerEvent,
+  id?: string,
+  conversation: Conversation = { identified: false },
+): HandlerAnswer {
   let value: unknown;
   try {
     value = readJson(line);
@@ -51,8 +59,15 @@ export function parseAnswer(line: string, event: HandlerEvent, id?: string): Ide
   if (id !== undefined && value["id"] !== undefined && value["id"] !== id) {
     throw invalid(`"id" is ${shown(value["id"])}, and the request's is "${id}": it answers another request`);
   }
-  const echoed = typeof value["id"] === "string" && { id: value["id"] };
-  return { ...answerIn(value, event), ...echoed };
+  const answer = answerIn(value, event);
+  if (value["id"] !== undefined) conversation.identified = true;
+  // It may be about another object. One that only fails is harmless: it is tried again.
+  else if (conversation.identified && !("error" in answer)) {
+    throw invalid(
+      'no "id", which an earlier answer of the process had: echo the request\'s in each answer, or in none',
+    );
+  }
+  return answer;
 }
 
 function answerIn(value: Record<string, unknown>, event: HandlerEvent): HandlerAnswer {
