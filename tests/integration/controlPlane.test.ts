@@ -16,6 +16,7 @@ import { PortTakenError, startCluster } from "../../cli/controlPlane/cluster";
 import { portsFrom } from "../../cli/controlPlane/configuration";
 import { freePorts } from "../../cli/controlPlane/ports";
 import { Watchdog } from "../../cli/controlPlane/watchdog";
+import { rememberVariables } from "../environment";
 
 const run = promisify(execFile);
 const programs = programPaths(cacheDirectory());
@@ -131,7 +132,7 @@ describe("the embedded control plane", function () {
   });
 
   it("can be aborted while it starts, and leaves nothing", async () => {
-    const previous = process.env.TMPDIR;
+    const putBack = rememberVariables("TMPDIR");
     const folder = await realpath(await mkdtemp(join(tmpdir(), "argosy-test-")));
     process.env.TMPDIR = folder;
     const abort = new AbortController();
@@ -151,8 +152,7 @@ describe("the embedded control plane", function () {
       assert.deepEqual(await processesOf(folder), []);
       assert.deepEqual(await readdir(folder), []);
     } finally {
-      if (previous === undefined) delete process.env.TMPDIR;
-      else process.env.TMPDIR = previous;
+      putBack();
       await rm(folder, { recursive: true });
     }
   });

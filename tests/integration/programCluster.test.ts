@@ -5,6 +5,7 @@ import { checkMonitoringInCluster } from "../../components/monitoringInCluster";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import { PODS } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import { rememberVariables } from "../environment";
 import { removeFolder } from "../unit/operatorFolder";
 import { run, runStack } from "../unit/support/program";
 import { EVERY_FORM, operatorsProgram, sampleProgram } from "../unit/support/sampleOperators";
@@ -266,13 +267,12 @@ describe("the program on a real API server", function () {
   }
 
   async function asProgram(look: () => Promise<void>): Promise<void> {
-    const { KUBECONFIG } = process.env;
+    const putBack = rememberVariables("KUBECONFIG");
     process.env.KUBECONFIG = cluster.controlPlane.kubeconfig;
     try {
       await look();
     } finally {
-      if (KUBECONFIG === undefined) delete process.env.KUBECONFIG;
-      else process.env.KUBECONFIG = KUBECONFIG;
+      putBack();
     }
   }
 

@@ -3,6 +3,7 @@ import { chmodSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/chaos";
 import { CommandError } from "../../cli/commandError";
+import { rememberVariables } from "../environment";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { json, TestApiServer } from "./support/testApiServer";
 
@@ -14,7 +15,8 @@ describe("the command chaos", () => {
   let server: TestApiServer;
   /** Whether the cluster has a namespace of Argosy's. */
   let isOccupied: boolean;
-  const { PATH, KUBECONFIG } = process.env;
+  const { PATH } = process.env;
+  const putBack = rememberVariables("PATH", "KUBECONFIG");
 
   before(async () => {
     server = await TestApiServer.start((call, response) => {
@@ -33,12 +35,7 @@ describe("the command chaos", () => {
     process.env.PATH = path.join(folder, "bin");
     process.env.KUBECONFIG = kubeconfigOf(server.connection().server);
   });
-  afterEach(() => {
-    // Never process.env itself: os.tmpdir() and others read the real one.
-    process.env.PATH = PATH;
-    if (KUBECONFIG === undefined) delete process.env.KUBECONFIG;
-    else process.env.KUBECONFIG = KUBECONFIG;
-  });
+  afterEach(putBack);
 
   function kubeconfigOf(address: string): string {
     const cluster = { server: address, "insecure-skip-tls-verify": true };

@@ -5,6 +5,7 @@ import path from "node:path";
 import { CommandError } from "../../cli/commandError";
 import { operatorsAt } from "../../cli/render/operatorsAt";
 import { compareCrdSets } from "../../components/crdVerdict/compareCrds";
+import { rememberVariables } from "../environment";
 import { addFiles, removeFolder, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
 import { errorOf } from "./support/failures";
 
@@ -27,7 +28,7 @@ describe("operatorsAt", () => {
   const messageOf = async (ref: string) => (await errorOf(CommandError, () => ask(ref))).message;
   const leftOver = () => readdirSync(path.join(root, ".git", "temporary"));
 
-  const { TMPDIR } = process.env;
+  const putBack = rememberVariables("TMPDIR");
 
   beforeEach(() => {
     root = writeFolder({ "names.ts": 'export const crd = "crd.yaml";\n' });
@@ -44,8 +45,7 @@ describe("operatorsAt", () => {
     rmSync(path.join(root, "handlers"), { recursive: true });
   });
   afterEach(() => {
-    if (TMPDIR === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = TMPDIR;
+    putBack();
     removeFolder(root);
   });
 
