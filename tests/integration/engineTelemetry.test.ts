@@ -52,7 +52,7 @@ describe("the engine tells", function () {
     await bench.idle();
     assert.equal(controller.isBusy, false);
     const names = Array.from({ length: 25 }, (_, index) => `busy-${index}`);
-    await Promise.all(names.map((name) => bench.applyObject(name, { delayMs: 500 })));
+    await Promise.all(names.map((name) => bench.applyObject(name, { delayMs: 1_000 })));
     await eventually(() => assert.equal(controller.isBusy, true));
     await eventually(() => assert.equal(controller.isBusy, false));
   });

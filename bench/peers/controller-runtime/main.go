@@ -18,7 +18,7 @@ func main() {
 	// controller-runtime registers --kubeconfig itself.
 	qps := flag.Float64("qps", 0, "client requests per second; 0 leaves controller-runtime's default")
 	burst := flag.Int("burst", 0, "client requests in a burst; 0 leaves controller-runtime's default")
-	workers := flag.Int("workers", 32, "objects reconciled at once; the default is Argosy's")
+	workers := flag.Int("workers", 32, "objects reconciled at once")
 	flag.Parse()
 
 	ctrl.SetLogger(zap.New())
