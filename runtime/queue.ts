@@ -52,6 +52,8 @@ const PACE = { burst: 20, refillMs: 100 };
 
 /** Of so many turns one goes to whoever waits longest, so that a storm of changes cannot starve the rest. */
 const TURNS_PER_OLDEST = 8;
+/** Only to one that has waited so long: what a burst of changes delays by less, it may. */
+const PATIENCE_MS = 5_000;
 
 /**
  * Keys that wait for their reconcile: each at most once in the queue and never twice at work, so that an object
@@ -126,13 +128,12 @@ export class ReconcileQueue {
   }
 
   /**
-   * How long the first key in line has been waiting, in seconds, while the queue works; 0 where none waits. What a
-   * standby collects waits for nobody.
+   * How long the key that waits longest has been waiting, in seconds, while the queue works; 0 where none waits.
    */
   get oldestSeconds(): number {
     const oldest = this.oldest();
     if (oldest === undefined || !this.open) return 0;
-    return (performance.now() - Math.max(this.entry(oldest).waitingSince, this.openSince)) / 1000;
+    return this.waitedMs(oldest) / 1000;
   }
 
   /**
@@ -241,7 +242,8 @@ export class ReconcileQueue {
   }
 
   private pick(): string | undefined {
-    if (++this.turns % TURNS_PER_OLDEST === 0) return this.oldest();
+    const oldest = ++this.turns % TURNS_PER_OLDEST === 0 ? this.oldest() : undefined;
+    if (oldest !== undefined && this.waitedMs(oldest) >= PATIENCE_MS) return oldest;
     const urgent = PRIORITIES.find((priority) => this.lanes[priority].size > 0);
     return urgent && this.lanes[urgent].values().next().value;
   }
@@ -251,6 +253,11 @@ export class ReconcileQueue {
     const firsts = PRIORITIES.map((priority) => this.lanes[priority].values().next().value);
     const age = (key: string) => this.entry(key).waitingSince;
     return firsts.filter((key) => key !== undefined).sort((a, b) => age(a) - age(b))[0];
+  }
+
+  /** How long a key has been waiting while the queue works: what a standby collects has waited for nobody. */
+  private waitedMs(key: string): number {
+    return performance.now() - Math.max(this.entry(key).waitingSince, this.openSince);
   }
 
   private async run(key: string, entry: Entry): Promise<void> {

@@ -153,9 +153,10 @@ describe("when connections to the API server break", function () {
   it("between a write and its answer, the write is not taken for not done", async () => {
     await apply("unanswered", 1);
     await eventually(() => assertStep("unanswered", 1));
-    const { length } = operator.calls("unanswered");
-    await apply("unanswered", 2, 500);
-    await eventually(() => assert.ok(operator.calls("unanswered").length > length));
+    const { generation } = (await apply("unanswered", 2, 500)).metadata;
+    const isAsked = () =>
+      operator.calls("unanswered").some(({ object }) => object.metadata.generation === generation);
+    await eventually(() => assert.ok(isAsked()));
     proxy.loseAnswers();
     const child = inNamespace(configMap("unanswered"), namespace);
     await eventually(async () => assert.deepEqual((await cluster.api.get(child))["data"], { step: "2" }));

@@ -213,6 +213,7 @@ describe("ReconcileQueue", () => {
         for (let older = 0; older < ahead; older++) watched.queue.add(`older-${older}`);
         await clock.tick(1);
         watched.queue.add("patient", "routine");
+        await clock.tick(5_000);
         for (let turn = 0; !watched.starts.includes("patient"); turn++) {
           assert.ok(turn <= 8 * (ahead + 2), "it starves");
           await clock.tick(1);
@@ -226,6 +227,22 @@ describe("ReconcileQueue", () => {
     );
   });
 
+  it("gives routine no turn while changes wait, until it has waited for five seconds", async () => {
+    const watched = started();
+    watched.queue.add("busy");
+    watched.queue.add("patient", "routine");
+    await clock.tick(1);
+    for (let turn = 0; !watched.starts.includes("patient"); turn++) {
+      watched.queue.add(`change-${turn}`);
+      watched.queue.add(`change-${turn}-b`);
+      await clock.tick(100);
+      watched.finishAny(DONE);
+      await clock.tick();
+    }
+    const before = watched.starts.indexOf("patient");
+    assert.ok(before >= 50 && before <= 58, `after ${before} others`);
+  });
+
   it("gives routine no more than one turn of eight while changes wait", async () => {
     const watched = started();
     watched.queue.add("busy");
@@ -234,6 +251,7 @@ describe("ReconcileQueue", () => {
       watched.queue.add(`change-${index}`, "change");
       await clock.tick(1);
     }
+    await clock.tick(5_000);
     for (let turn = 0; turn < 40; turn++) {
       watched.finishAny(DONE);
       await clock.tick();
