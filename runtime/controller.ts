@@ -303,6 +303,7 @@ export class Controller {
       fence,
       objects: watch,
       runName: this.options.runName,
+      stepAside: () => this.queue.stepAside(),
     });
     // The children first: an object must not be reconciled while its children are unknown.
     await index.start();

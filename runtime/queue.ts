@@ -53,7 +53,16 @@ const PACE = { burst: 20, refillMs: 100 };
 /** Of so many turns one goes to whoever waits longest, so that a storm of changes cannot starve the rest. */
 const TURNS_PER_OLDEST = 8;
 /** Only to one that has waited so long: what a burst of changes delays by less, it may. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 10_000;
+/** So many runs may have stepped aside: what each holds costs memory. */
+const MOST_ASIDE = 1_000;
+
+/** A run that has stepped aside. */
+interface Aside {
+  /** On the monotonic clock. */
+  readonly since: number;
+  readonly resume: () => void;
+}
 
 /**
  * Keys that wait for their reconcile: each at most once in the queue and never twice at work, so that an object
@@ -70,6 +79,8 @@ export class ReconcileQueue {
   private readonly options: Required<ReconcileQueueOptions>;
   private readonly pace: Pace;
   private running = 0;
+  /** In the order in which they stepped aside. */
+  private readonly aside: Aside[] = [];
   private turns = 0;
   private open = false;
   /** On the monotonic clock. */
@@ -97,7 +108,8 @@ export class ReconcileQueue {
   /** Begins no further run. Resolves when the running ones have ended. What waits goes on waiting. */
   async pause(): Promise<void> {
     this.open = false;
-    if (this.running > 0) await new Promise<void>((resolve) => this.onIdle.push(resolve));
+    this.next();
+    if (this.active > 0) await new Promise<void>((resolve) => this.onIdle.push(resolve));
   }
 
   /** Forgets everything that waits, and stops every timer. */
@@ -115,9 +127,9 @@ export class ReconcileQueue {
     return PRIORITIES.reduce((sum, priority) => sum + this.lanes[priority].size, 0);
   }
 
-  /** Keys at work now. */
+  /** Keys at work now, those that have stepped aside among them. */
   get active(): number {
-    return this.running;
+    return this.running + this.aside.length;
   }
 
   /** Keys whose last run failed, whether they are tried again or not. */
@@ -163,6 +175,18 @@ export class ReconcileQueue {
     else if (!entry.paced && !backingOff(entry) && !(entry.dueAt <= performance.now() + delayMs)) {
       this.delay(key, entry, delayMs, priority);
     }
+  }
+
+  /**
+   * For a run to call before what can wait: while changes wait, one of them takes its place. Resolves when none waits any
+   * more, or it has been aside for ten seconds; at once where none waits, or too many are aside.
+   */
+  async stepAside(): Promise<void> {
+    if (this.lanes.change.size === 0 || this.aside.length >= MOST_ASIDE) return;
+    const back = new Promise<void>((resume) => this.aside.push({ since: performance.now(), resume }));
+    this.running--;
+    this.next();
+    await back;
   }
 
   /** The object is gone: its key no longer waits, and its failures are forgotten. A running run ends as it does. */
@@ -234,11 +258,23 @@ export class ReconcileQueue {
   }
 
   private next(): void {
-    while (this.open && this.running < this.options.concurrency) {
-      const key = this.pick();
-      if (key === undefined) return;
-      void this.run(key, this.entry(key));
+    while (this.running < this.options.concurrency) {
+      const aside = this.nextAside();
+      const key = aside || !this.open ? undefined : this.pick();
+      if (aside) {
+        this.running++;
+        aside.resume();
+      } else if (key !== undefined) void this.run(key, this.entry(key));
+      else return;
     }
+  }
+
+  /** The run whose turn it is to go on, before all but changes. */
+  private nextAside(): Aside | undefined {
+    const [first] = this.aside;
+    if (!first) return undefined;
+    const waits = this.open && this.lanes.change.size > 0 && performance.now() - first.since < PATIENCE_MS;
+    return waits ? undefined : this.aside.shift();
   }
 
   private pick(): string | undefined {
@@ -269,7 +305,7 @@ export class ReconcileQueue {
     const outcome = await this.options.work(key, entry.failures + 1);
     this.running--;
     this.settle(key, entry, outcome);
-    if (this.running === 0) for (const resolve of this.onIdle.splice(0)) resolve();
+    if (this.active === 0) for (const resolve of this.onIdle.splice(0)) resolve();
     this.next();
   }
 

@@ -51,6 +51,8 @@ export interface ReconcilerOptions {
   readonly objects: Pick<CustomResourceWatch, "read" | "learn" | "invalidate">;
   /** Throws where we are no longer the leader. Called before every write. */
   readonly fence: () => void;
+  /** Resolves when others need no turn more urgently than the status its write. @default at once */
+  readonly stepAside?: () => Promise<void>;
   /**
    * Names the Workflow that will tell of a run, before its status is written: the Ready condition and the Event
    * name it. Undefined where none will. @default none ever does
@@ -126,6 +128,19 @@ export class Reconciler {
   }
 
   private async bringAbout(object: KubernetesObject, report: Draft): Promise<void> {
+    const { current, status, requeueAfterSeconds } = await this.bringChildrenAbout(object, report);
+    // What the handler answered is not held any more: a run may be aside for a while.
+    await this.options.stepAside?.();
+    const verdict = await this.judge(object);
+    report.ready = verdict.kind === "ready";
+    report.run = this.options.runName?.(report);
+    await this.writeStatus(current, verdict, { ...status }, report.run);
+    if (requeueAfterSeconds !== undefined) report.againAfterMs = requeueAfterSeconds * 1000;
+    this.tell(object, report);
+  }
+
+  /** Gives what remains to be done: the object as it is now, and what the handler says of it. */
+  private async bringChildrenAbout(object: KubernetesObject, report: Draft) {
     const observed = await this.observe(object);
     const answer = await this.ask<ReconcileAnswer>("reconcile", object, observed, report);
     const { operator, childResources } = this.options;
@@ -134,12 +149,8 @@ export class Reconciler {
     await this.deleteLeftovers(object, report);
     await this.applyAll(desired, report);
     await this.prune(object, desired, report);
-    const verdict = await this.judge(object);
-    report.ready = verdict.kind === "ready";
-    report.run = this.options.runName?.(report);
-    await this.writeStatus(current, verdict, { ...answer.status }, report.run);
-    if (answer.requeueAfterSeconds !== undefined) report.againAfterMs = answer.requeueAfterSeconds * 1000;
-    this.tell(object, report);
+    const { status, requeueAfterSeconds } = answer;
+    return { current, status, requeueAfterSeconds };
   }
 
   /** The object's children as they are, for the handler. */

@@ -16,20 +16,35 @@ export class WatchedQueue {
   readonly starts: string[] = [];
   readonly attempts: number[] = [];
   readonly running = new Map<string, (outcome: Outcome) => void>();
+  /** Runs that have stepped aside, and the keys of those that have gone on, in that order. */
+  readonly aside = new Map<string, (outcome: Outcome) => void>();
+  readonly wentOn: string[] = [];
   readonly violations: string[] = [];
   private readonly owed = new Set<string>();
 
-  constructor(options: Omit<ReconcileQueueOptions, "work">) {
+  constructor(private readonly options: Omit<ReconcileQueueOptions, "work">) {
     this.queue = new ReconcileQueue({
       ...options,
       work: (key, attempt) => {
         this.starts.push(key);
         this.attempts.push(attempt);
         this.owed.delete(key);
-        if (this.running.has(key)) this.violations.push(`${key} runs twice at once`);
-        if (this.running.size >= options.concurrency) this.violations.push(`${key} is one run too many`);
-        return new Promise((resolve) => this.running.set(key, resolve));
+        if (this.running.has(key) || this.aside.has(key)) this.violations.push(`${key} runs twice at once`);
+        return new Promise((resolve) => this.goOn(key, resolve));
       },
+    });
+  }
+
+  /** Lets the run of a key step aside, where it runs. */
+  stepAside(key: string): void {
+    const resolve = this.running.get(key);
+    if (!resolve) return;
+    this.running.delete(key);
+    this.aside.set(key, resolve);
+    void this.queue.stepAside().then(() => {
+      this.aside.delete(key);
+      this.wentOn.push(key);
+      this.goOn(key, resolve);
     });
   }
 
@@ -71,6 +86,11 @@ export class WatchedQueue {
       for (const key of [...this.running.keys()]) this.finish(key, { done: true });
       await clock.tick(clock.nextInMs ?? 0);
     }
+  }
+
+  private goOn(key: string, resolve: (outcome: Outcome) => void): void {
+    if (this.running.size >= this.options.concurrency) this.violations.push(`${key} is one run too many`);
+    this.running.set(key, resolve);
   }
 
   /** Keys that were added after their last start and have not run since. */
