@@ -139,9 +139,7 @@ export class ReconcileQueue {
     return failing;
   }
 
-  /**
-   * How long the key that waits longest has been waiting, in seconds, while the queue works; 0 where none waits.
-   */
+  /** How long the key that waits longest has been waiting, in seconds, while the queue works; 0 where none waits. */
   get oldestSeconds(): number {
     const oldest = this.oldest();
     if (oldest === undefined || !this.open) return 0;
@@ -178,8 +176,8 @@ export class ReconcileQueue {
   }
 
   /**
-   * For a run to call before what can wait: while changes wait, one of them takes its place. Resolves when none waits any
-   * more, or it has been aside for ten seconds; at once where none waits, or too many are aside.
+   * For a run to call before what can wait: while changes wait, one of them takes its place. Resolves when a place is free
+   * and no change waits any more, or it has been aside for ten seconds; at once where none waits, or too many are aside.
    */
   async stepAside(): Promise<void> {
     if (this.lanes.change.size === 0 || this.aside.length >= MOST_ASIDE) return;
@@ -260,12 +258,14 @@ export class ReconcileQueue {
   private next(): void {
     while (this.running < this.options.concurrency) {
       const aside = this.nextAside();
-      const key = aside || !this.open ? undefined : this.pick();
       if (aside) {
         this.running++;
         aside.resume();
-      } else if (key !== undefined) void this.run(key, this.entry(key));
-      else return;
+        continue;
+      }
+      const key = this.open ? this.pick() : undefined;
+      if (key === undefined) return;
+      void this.run(key, this.entry(key));
     }
   }
 

@@ -51,7 +51,7 @@ export interface ReconcilerOptions {
   readonly objects: Pick<CustomResourceWatch, "read" | "learn" | "invalidate">;
   /** Throws where we are no longer the leader. Called before every write. */
   readonly fence: () => void;
-  /** Resolves when others need no turn more urgently than the status its write. @default at once */
+  /** Called before the status is written: resolves when nothing that is more urgent waits. @default at once */
   readonly stepAside?: () => Promise<void>;
   /**
    * Names the Workflow that will tell of a run, before its status is written: the Ready condition and the Event

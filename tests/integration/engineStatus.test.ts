@@ -182,16 +182,16 @@ describe("the engine, where more objects change than it works on at once,", func
     const plan = (name: string) => ({ ...answering(configMap(name)), delayMs: 200 });
     const objects = await Promise.all(names.map((name) => bench.applyObject(name, plan(name))));
     const ready = await Promise.all(objects.map((object) => bench.ready(object)));
-    const firstStatus = Math.min(...ready.map(versionOf));
+    const firstStatus = Math.min(...ready.map(lastWriteOf));
     const children = await Promise.all(
       names.map((name) => bench.api.get(inNamespace(configMap(name), bench.namespace))),
     );
-    const late = children.filter((child) => versionOf(child) > firstStatus);
+    const late = children.filter((child) => lastWriteOf(child) > firstStatus);
     assert.ok(late.length <= 2, `${late.length} children came after the first status`);
   });
 
   /** The place of its last write among all writes: this API server has one etcd, which counts them. */
-  function versionOf({ metadata }: KubernetesObject): number {
+  function lastWriteOf({ metadata }: KubernetesObject): number {
     return Number(metadata.resourceVersion);
   }
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Outcome, type Priority, ReconcileQueue, type ReconcileQueueOptions } from "../../runtime/queue";
+import { type Outcome, type Priority, ReconcileQueue } from "../../runtime/queue";
 import { FakeClock } from "./support/fakeClock";
-import { WatchedQueue } from "./support/watchedQueue";
+import { started, type WatchedQueue } from "./support/watchedQueue";
 
 const DONE: Outcome = { done: true };
 const FAILED: Outcome = { done: false };
@@ -14,13 +14,6 @@ describe("ReconcileQueue", () => {
     clock = FakeClock.install();
   });
   afterEach(() => clock.uninstall());
-
-  /** A started queue whose runs end when the test says so. */
-  function started(options: Partial<ReconcileQueueOptions> = {}): WatchedQueue {
-    const watched = new WatchedQueue({ concurrency: 1, ...options });
-    watched.queue.start();
-    return watched;
-  }
 
   /** Lets one key fail once, from when it is idle. */
   async function failOnce(watched: WatchedQueue, key: string, outcome: Outcome = FAILED): Promise<void> {
@@ -263,81 +256,6 @@ describe("ReconcileQueue", () => {
     }
     const routine = watched.starts.filter((key) => key.startsWith("routine"));
     assert.equal(routine.length, 5);
-  });
-
-  describe("when a run steps aside", () => {
-    it("lets it go on at once where no change waits", async () => {
-      const watched = started();
-      watched.queue.add("a");
-      watched.queue.add("b", "child");
-      watched.queue.add("c", "routine");
-      watched.stepAside("a");
-      await clock.tick();
-      assert.deepStrictEqual([watched.wentOn, watched.starts], [["a"], ["a"]]);
-    });
-
-    it("gives its place to changes, and takes it again before all else", async () => {
-      const watched = started();
-      watched.queue.add("a");
-      watched.queue.add("b");
-      watched.queue.add("c");
-      watched.queue.add("d", "child");
-      watched.stepAside("a");
-      await clock.tick();
-      assert.deepStrictEqual([watched.wentOn, watched.starts, watched.queue.active], [[], ["a", "b"], 2]);
-      watched.finish("b", DONE);
-      await clock.tick();
-      assert.deepStrictEqual([watched.wentOn, watched.starts], [[], ["a", "b", "c"]]);
-      watched.finish("c", DONE);
-      await clock.tick();
-      assert.deepStrictEqual(
-        [watched.wentOn, watched.starts, watched.queue.active],
-        [["a"], ["a", "b", "c"], 1],
-      );
-      watched.finish("a", DONE);
-      await clock.tick();
-      assert.deepStrictEqual(watched.starts, ["a", "b", "c", "d"]);
-    });
-
-    it("lets it go on after ten seconds under an endless storm of changes", async () => {
-      const watched = started();
-      watched.queue.add("a");
-      watched.queue.add("storm-0");
-      watched.stepAside("a");
-      for (let turn = 1; watched.wentOn.length === 0; turn++) {
-        watched.queue.add(`storm-${turn}`);
-        await clock.tick(100);
-        watched.finish(`storm-${turn - 1}`, DONE);
-        await clock.tick();
-      }
-      assert.equal(watched.starts.at(-1), "storm-99");
-    });
-
-    it("lets no more than a thousand be aside", async () => {
-      const watched = started();
-      for (let index = 0; index < 1_100; index++) watched.queue.add(`change-${index}`);
-      for (let index = 0; index < 1_100; index++) watched.stepAside(`change-${index}`);
-      await clock.tick();
-      assert.deepStrictEqual([watched.starts.length, watched.queue.active], [1_001, 1_001]);
-    });
-
-    it("goes on when the queue pauses, which waits for its end", async () => {
-      const watched = started();
-      watched.queue.add("a");
-      watched.queue.add("b");
-      watched.queue.add("c");
-      watched.stepAside("a");
-      let paused = false;
-      void watched.queue.pause().then(() => {
-        paused = true;
-      });
-      watched.finish("b", DONE);
-      await clock.tick();
-      assert.deepStrictEqual([watched.wentOn, paused], [["a"], false]);
-      watched.finish("a", DONE);
-      await clock.tick();
-      assert.deepStrictEqual([watched.starts, paused], [["a", "b"], true]);
-    });
   });
 
   describe("after a failure", () => {

@@ -88,13 +88,20 @@ export class WatchedQueue {
     }
   }
 
-  private goOn(key: string, resolve: (outcome: Outcome) => void): void {
-    if (this.running.size >= this.options.concurrency) this.violations.push(`${key} is one run too many`);
-    this.running.set(key, resolve);
-  }
-
   /** Keys that were added after their last start and have not run since. */
   leftUnrun(): string[] {
     return [...this.owed];
   }
+
+  private goOn(key: string, resolve: (outcome: Outcome) => void): void {
+    if (this.running.size >= this.options.concurrency) this.violations.push(`${key} is one run too many`);
+    this.running.set(key, resolve);
+  }
+}
+
+/** A started queue, of one run at once where nothing else is said. */
+export function started(options: Partial<ReconcileQueueOptions> = {}): WatchedQueue {
+  const watched = new WatchedQueue({ concurrency: 1, ...options });
+  watched.queue.start();
+  return watched;
 }
