@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import fc from "fast-check";
 import { buildOperator } from "../../components/manifests/operator/buildOperator";
 import type { OperatorOptions } from "../../components/manifests/operator/options";
@@ -129,6 +133,31 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   it("brings the handler's shell beside the engine's start: an init container would hold up both", () => {
     assert.equal(template.initContainers, undefined);
     assert.deepStrictEqual([kit.name, kit.dependencies, handler.dependencies], ["kit", undefined, ["kit"]]);
+  });
+
+  it("tells by itself that the handler's shell is there: Argo's executor would notice a second later", () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "argosy-kit-"));
+    try {
+      const [program = "", flag = "", line = ""] = kit.command;
+      const kitEnds = (source: string) => {
+        const here = line.replaceAll("/var/run/argo", folder).replaceAll("/argosy/kit", folder);
+        return spawnSync(program, [flag, here.replaceAll("/bin/busybox", source)], { encoding: "utf8" });
+      };
+      const exitCode = path.join(folder, "ctr/kit/exitcode");
+
+      const elsewhere = kitEnds(__filename);
+      assert.deepStrictEqual([elsewhere.status, elsewhere.stderr], [0, ""], "were Argo's file elsewhere");
+
+      mkdirSync(path.dirname(exitCode), { recursive: true });
+      assert.notEqual(kitEnds(path.join(folder, "none")).status, 0);
+      assert.equal(existsSync(exitCode), false, "there is no shell");
+
+      assert.equal(kitEnds(__filename).status, 0);
+      assert.equal(readFileSync(exitCode, "utf8").trim(), "0");
+      assert.deepStrictEqual(readFileSync(path.join(folder, "busybox")), readFileSync(__filename));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("lets the handler's shell come first, and what Argo waits with last", () => {
