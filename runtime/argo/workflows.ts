@@ -9,6 +9,12 @@ export const WORKFLOWS: Resource = {
   plural: "workflows",
   namespaced: true,
 };
+/** What the Workflows of a kind of run are made from. */
+export const WORKFLOW_TEMPLATES: Resource = {
+  ...WORKFLOWS,
+  kind: "WorkflowTemplate",
+  plural: "workflowtemplates",
+};
 /** The tasks of one Workflow that somebody else than Argo's own pods is to do. It has the Workflow's name. */
 export const WORKFLOW_TASK_SETS: Resource = {
   ...WORKFLOWS,

@@ -24,6 +24,7 @@ import {
 } from "../names";
 import { keyOf } from "../objectKey";
 import { RUN_PARAMETERS } from "./layout";
+import { deleteOutdatedRuns } from "./outdatedRuns";
 import { tellOfSilentRuns, type Unaware } from "./silentRuns";
 
 /** What a resync works with. */
@@ -69,7 +70,7 @@ const LOOK_MS = 2_000;
 
 /**
  * Submits a run for every object of the operator that has none going on: drift shows only to who looks. Before that, it
- * tells those whose last run failed without a word. Those that are
+ * deletes the runs that a roll-out has left behind, and tells those whose last run failed without a word. Those that are
  * being deleted, were never reconciled or have changed since come first, the others in no order, so that no one is always the last.
  *
  * Never more than `concurrency` runs of the operator go on at once, whoever submitted them: thousands of objects make no
@@ -81,6 +82,8 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   const { operator, client, withinMs = WITHIN_MS, lookMs = LOOK_MS, signal } = options;
   const until = performance.now() + withinMs;
   const candidates = inOrder(await listCandidates(client, operator));
+  // Those are given up sooner or later without us.
+  await deleteOutdatedRuns(options).catch((error: Error) => options.onError?.("outdated runs", error));
   let live = await liveRuns(options);
   const waiting = candidates.filter((candidate) => !live.has(keyOf(candidate)));
   const resource = resourceOf(operator.customResource);

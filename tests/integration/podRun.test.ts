@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { RESYNC_WORKFLOW_RULES, RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
+import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
 import { WORKFLOWS } from "../../runtime/argo/workflows";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
@@ -46,7 +46,7 @@ describe("the engine in a pod of its own", () => {
     operator = await TestOperator.install(await sharedCluster(), OPTIONS);
     ({ api } = operator.cluster);
     await allowRunner(operator, "run", RUN_WORKFLOW_RULES);
-    await allowRunner(operator, "resync", RESYNC_WORKFLOW_RULES);
+    await allowRunner(operator, "resync", resyncWorkflowRules(operator.operator));
     client = new KubernetesClient(operator.connection);
   });
 

@@ -204,9 +204,9 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     );
   });
 
-  it("ends a run that does not begin, and has time for two tries of one that does", () => {
+  it("ends a run that does not begin, and has time for a second reconcile in one that does", () => {
     assert.equal(template.pendingTimeout, "300s");
-    assert.deepStrictEqual(template.retryStrategy, { limit: "1", retryPolicy: "OnError" });
+    assert.equal(template.retryStrategy, undefined, "Argo does not heed a pendingTimeout beside it");
     assert.ok(spec.activeDeadlineSeconds > 300 + 2 * 100);
     // Else a pod whose engine cannot start would run on, its object locked, until the deadline.
     assert.deepStrictEqual(handler.command.slice(2, 4), ["/argosy/engine/handler.sh", "--patience=300"]);

@@ -8,9 +8,9 @@ import {
   leaseRules,
   objectRules,
   RESIDENT_WORKFLOW_RULES,
-  RESYNC_WORKFLOW_RULES,
   RUN_WORKFLOW_RULES,
   resyncRules,
+  resyncWorkflowRules,
   tokenRules,
 } from "./rules";
 import { hasToken } from "./volumes";
@@ -80,7 +80,7 @@ function handlerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
 
 function resyncSet(operator: Operator, namespace: string): ManifestSet {
   const resync = accountOf("resync", resyncNameOf(operator.name), namespace);
-  const rules = RESYNC_WORKFLOW_RULES;
+  const rules = resyncWorkflowRules(operator);
   return {
     ...buildOperatorAccount(operator, resync),
     ...buildGrant(operator, resync, { namespaces: operator.namespaces, rules: resyncRules(operator) }),

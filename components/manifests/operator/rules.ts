@@ -1,3 +1,4 @@
+import { workflowTemplateOf } from "../../../runtime/argo/workflows";
 import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
 import { groupOf } from "../../../runtime/kubernetes/objects";
 import { leaseNameOf } from "../../../runtime/names";
@@ -78,8 +79,12 @@ export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
   EXECUTOR_RULE,
 ];
 
-/** A resync sees which runs there are and why they failed, and submits others. */
-export const RESYNC_WORKFLOW_RULES: readonly PolicyRule[] = [
-  { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "create"] },
-  EXECUTOR_RULE,
-];
+/** A resync sees which runs there are and why they failed, deletes those that are outdated, and submits others. */
+export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
+  const resourceNames = [workflowTemplateOf(operator.name)];
+  return [
+    { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "create", "delete"] },
+    { ...ARGO, resources: ["workflowtemplates"], verbs: ["get"], resourceNames },
+    EXECUTOR_RULE,
+  ];
+}

@@ -64,7 +64,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
   ];
   return {
     ...podFields(operator, "run", options),
-    // Counted from when the lock is had: time for two tries.
+    // Counted from when the lock is had: time for a further reconcile of what has changed meanwhile.
     activeDeadlineSeconds: PENDING_SECONDS + 2 * runSeconds(operator),
     // One run at a time of each object. Neither an operator's name nor a namespace's has a dot.
     synchronization: {
@@ -77,10 +77,10 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
     templates: [
       {
         name: "reconcile",
-        // A run that waited for its lock may name a ConfigMap that a newer roll-out has removed: its pod never begins.
+        // An image that cannot be pulled, a cluster without room. No `retryStrategy` beside it, not even for a pod that was
+        // lost: Argo would look at the phase of the retries' node alone, which is never pending (argo-workflows,
+        // workflow/controller/operator.go, checkTemplateTimeouts). The next resync tells of the failure and tries again.
         pendingTimeout: `${PENDING_SECONDS}s`,
-        // A pod that was lost, not a run that failed: that is told, and tried again by the next resync.
-        retryStrategy: { limit: "1", retryPolicy: "OnError" },
         // No init container of ours: the kubelet looks but once a second whether one has ended (kubernetes,
         // pkg/kubelet/kubelet.go, genericPlegRelistPeriod), while Argo's executor watches for the end of a dependency.
         // The pair has none: each waits for the other, and one that failed would keep the other from ever starting.
