@@ -74,7 +74,8 @@ describe("buildAccess", () => {
       `${where}: events.k8s.io/events create,patch`,
     ];
     const workflows = [
-      "argosy: argoproj.io/workflows get,list,create",
+      "argosy: argoproj.io/workflows get,list,create,delete",
+      "argosy: argoproj.io/workflowtemplates get [shop]",
       "argosy: argoproj.io/workflowtaskresults create,patch",
     ];
     assert.deepStrictEqual(looks("all"), [...objects("all"), ...workflows]);
