@@ -9,16 +9,16 @@ const PATIENCE_MS = 60_000;
 /**
  * Resolves when a handler can be started: its container is there, and its token, where it has one, which is renewed from
  * then on until the pod is to end. Who reconciles before that sees every object fail.
- * @param withinMs how long its container may take, in milliseconds
+ * @param withinSeconds how long its container may take
  * @throws AbortError where the pod is to end before
  * @throws Error where the container is not there within that time
  */
 export async function prepareHandler(
   pod: Pod,
   transport: Pick<PipeTransport, "ready">,
-  withinMs = Number.POSITIVE_INFINITY,
+  withinSeconds = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  await Promise.all([handlerThere(pod, transport, performance.now() + withinMs), tokenThere(pod)]);
+  await Promise.all([handlerThere(pod, transport, withinSeconds), tokenThere(pod)]);
 }
 
 async function tokenThere({
@@ -43,16 +43,22 @@ async function tokenThere({
 async function handlerThere(
   { log, stopping }: Pod,
   transport: Pick<PipeTransport, "ready">,
-  until: number,
+  withinSeconds: number,
 ): Promise<void> {
+  const until = performance.now() + withinSeconds * 1000;
   for (;;) {
     stopping.throwIfAborted();
     const left = until - performance.now();
     try {
       return await transport.ready(Math.min(PATIENCE_MS, left));
     } catch (error) {
-      if (left <= PATIENCE_MS) throw error;
-      if (!stopping.aborted) log("warn", (error as Error).message);
+      stopping.throwIfAborted();
+      if (left <= PATIENCE_MS) {
+        throw new Error(
+          `the pod's container "handler" was not there within ${withinSeconds} s: the pod's events tell whether its image could be pulled`,
+        );
+      }
+      log("warn", (error as Error).message);
     }
   }
 }

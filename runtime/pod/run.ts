@@ -8,7 +8,7 @@ import type { Pod } from "./pod";
 import { pathOf } from "./podSettings";
 import { prepareHandler } from "./prepareHandler";
 import { runOnce } from "./runOnce";
-import { PENDING_SECONDS } from "./runSeconds";
+import { HANDLER_SECONDS } from "./runSeconds";
 
 /**
  * Reconciles the one object that the pod's Workflow names, and ends; with it the handler's container, so that the pod
@@ -27,7 +27,7 @@ export async function run(pod: Pod): Promise<number> {
       operator,
       client,
       transport,
-      handlerReady: () => prepareHandler(pod, transport, PENDING_SECONDS * 1000),
+      handlerReady: () => prepareHandler(pod, transport, HANDLER_SECONDS),
       namespace,
       workflow,
       instance,

@@ -3,6 +3,8 @@
  * for the other, which may have failed to start. In seconds.
  */
 export const PENDING_SECONDS = 300;
+/** For how long the engine waits for its handler's container: less than the pod may take, so that it can say so. In seconds. */
+export const HANDLER_SECONDS = PENDING_SECONDS - 30;
 /** What a run may take beside the handler's answer: to read, to apply, to tell. In seconds. */
 const WORK_SECONDS = 60;
 

@@ -101,7 +101,18 @@ function createdAt({ metadata }: KubernetesObject): string {
   return metadata.creationTimestamp ?? "";
 }
 
+/** What a Workflow's `status` says of a run that failed (argo-workflows, pkg/apis/workflow/v1alpha1/workflow_types.go). */
+interface Ending {
+  readonly message?: string;
+  readonly nodes?: Readonly<Record<string, { displayName?: string; phase?: string; message?: string }>>;
+}
+
+/** What the Workflow says, which may be no more than that time was up, and then the last word of the engine's container. */
 function messageOf(workflow: KubernetesObject): string {
-  const { message } = (workflow["status"] ?? {}) as { message?: string };
-  return `its run failed without a word of its own: ${message || "its Workflow does not say why"}`;
+  const { message, nodes = {} } = (workflow["status"] ?? {}) as Ending;
+  const engine = Object.values(nodes).find(
+    (node) => node.displayName === "main" && FAILED.includes(node.phase),
+  );
+  const words = new Set([message, engine?.message].filter((word) => word));
+  return `its run failed without a word of its own: ${[...words].join("; ") || "its Workflow does not say why"}`;
 }

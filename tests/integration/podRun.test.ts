@@ -430,7 +430,12 @@ describe("the engine in a pod of its own", () => {
         const workflow = `${namespace}-${++runs}`;
         await submit(operator, workflow, { namespace, name, uid }, labels);
         const metadata = { name: workflow, namespace: operator.runnerNamespace };
-        const status = { phase, message: "Pod was active on the node longer than the deadline" };
+        const lastWord = "main: Error (exit code 1): the handler was not there";
+        const nodes = {
+          wait: { displayName: "wait", phase },
+          main: { displayName: "main", phase, message: lastWord },
+        };
+        const status = { phase, message: "Pod was active on the node longer than the deadline", nodes };
         await api.patch({ ...WORKFLOWS, metadata }, { status });
         return workflow;
       };
@@ -447,7 +452,10 @@ describe("the engine in a pod of its own", () => {
       await resync();
       const ready = await readyOf(object("silent"));
       assert.deepStrictEqual([ready.status, ready.reason], ["False", "RunFailed"]);
-      assert.match(ready.message, /longer than the deadline/);
+      assert.match(
+        ready.message,
+        /longer than the deadline; main: Error \(exit code 1\): the handler was not there/,
+      );
       assert.ok(ready.message.endsWith(`(run ${silent})`), ready.message);
       assert.equal((await api.get(object("healed")))["status"], undefined);
       assert.equal((await readyOf(object("told"))).status, "True");

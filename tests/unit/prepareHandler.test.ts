@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import type { Pod } from "../../runtime/pod/pod";
+import { prepareHandler } from "../../runtime/pod/prepareHandler";
+
+describe("prepareHandler", () => {
+  const stopping = new AbortController();
+  const logged: string[] = [];
+  const pod = {
+    operator: { rules: [] },
+    log: (_level: string, message: string) => void logged.push(message),
+    stopping: stopping.signal,
+  } as unknown as Pod;
+  const never = { ready: (ms: number) => Promise.reject(new Error(`not there within ${ms / 1000} s`)) };
+
+  it("says in the end how long it has waited in all, and where to look", async () => {
+    await assert.rejects(
+      prepareHandler(pod, never, 45),
+      /container "handler" was not there within 45 s: the pod's events tell/,
+    );
+    assert.deepStrictEqual(logged, []);
+  });
+
+  it("says once a minute that it waits", async () => {
+    let waited = 0;
+    const late = { ready: (ms: number) => (++waited > 2 ? Promise.resolve() : never.ready(ms)) };
+    await prepareHandler(pod, late, 270);
+    assert.deepStrictEqual(logged, ["not there within 60 s", "not there within 60 s"]);
+  });
+
+  it("tells of the pod's end, not of the handler", async () => {
+    stopping.abort();
+    await assert.rejects(prepareHandler(pod, never, 45), { name: "AbortError" });
+  });
+});
