@@ -24,8 +24,8 @@ import {
 } from "../names";
 import { keyOf } from "../objectKey";
 import { RUN_PARAMETERS } from "./layout";
-import { deleteOutdatedRuns } from "./outdatedRuns";
 import { tellOfSilentRuns, type Unaware } from "./silentRuns";
+import { deleteStrandedRuns } from "./strandedRuns";
 
 /** What a resync works with. */
 export interface ResyncOptions {
@@ -43,6 +43,8 @@ export interface ResyncOptions {
   readonly withinMs?: number;
   /** How often it looks whether runs have ended, in milliseconds. @default 2000 */
   readonly lookMs?: number;
+  /** See {@link deleteStrandedRuns}. */
+  readonly untouchedMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -70,7 +72,7 @@ const LOOK_MS = 2_000;
 
 /**
  * Submits a run for every object of the operator that has none going on: drift shows only to who looks. Before that, it
- * deletes the runs that a roll-out has left behind, and tells those whose last run failed without a word. Those that are
+ * deletes the runs that will not begin, and tells those whose last run failed without a word. Those that are
  * being deleted, were never reconciled or have changed since come first, the others in no order, so that no one is always the last.
  *
  * Never more than `concurrency` runs of the operator go on at once, whoever submitted them: thousands of objects make no
@@ -83,7 +85,7 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   const until = performance.now() + withinMs;
   const candidates = inOrder(await listCandidates(client, operator));
   // Those are given up sooner or later without us.
-  await deleteOutdatedRuns(options).catch((error: Error) => options.onError?.("outdated runs", error));
+  await deleteStrandedRuns(options).catch((error: Error) => options.onError?.("stranded runs", error));
   let live = await liveRuns(options);
   const waiting = candidates.filter((candidate) => !live.has(keyOf(candidate)));
   const resource = resourceOf(operator.customResource);

@@ -79,7 +79,7 @@ export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
   EXECUTOR_RULE,
 ];
 
-/** A resync sees which runs there are and why they failed, deletes those that are outdated, and submits others. */
+/** A resync sees which runs there are and why they failed, deletes those that will not begin, and submits others. */
 export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
   const resourceNames = [workflowTemplateOf(operator.name)];
   return [

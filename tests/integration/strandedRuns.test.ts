@@ -3,7 +3,7 @@ import { resyncWorkflowRules } from "../../components/manifests/operator/rules";
 import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
-import { resyncOnce } from "../../runtime/pod/resyncOnce";
+import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
 import { allowRunner, announceArgo, INSTANCE_ID, submit } from "./support/argo";
 import { announceKind, sharedCluster } from "./support/cluster";
 import { customResourceDefinitionOf, TestOperator } from "./support/testOperator";
@@ -11,7 +11,7 @@ import { customResourceDefinitionOf, TestOperator } from "./support/testOperator
 const OPTIONS = { name: "rolled-out", finalize: false, children: [] };
 
 /** What Argo would write into a Workflow's status, the test does: the real one is tried by the chaos run. */
-describe("a resync after a roll-out", () => {
+describe("a resync that finds stranded runs", () => {
   announceArgo();
   announceKind(customResourceDefinitionOf(OPTIONS));
 
@@ -41,6 +41,27 @@ describe("a resync after a roll-out", () => {
     nodes: Object.fromEntries(phases.map((phase, index) => [`node-${index}`, { phase }])),
   });
 
+  const resync = (more: Partial<ResyncOptions> = {}) =>
+    resyncOnce({
+      operator: { ...operator.operator, namespaces: [namespace] },
+      client,
+      namespace: operator.runnerNamespace,
+      instanceId: INSTANCE_ID,
+      instance: "pod",
+      withinMs: 300,
+      ...more,
+    });
+
+  /** The names of all Workflows, those that a resync has submitted without what makes each name its own. */
+  async function runs(): Promise<string[]> {
+    const all = await operator.cluster.api.list(
+      WORKFLOWS.apiVersion,
+      WORKFLOWS.kind,
+      operator.runnerNamespace,
+    );
+    return all.map(({ metadata }) => metadata.name.replace(/-[0-9a-f]{10}$/, "")).sort();
+  }
+
   async function submitted(name: string, status: JsonObject, hasUid = true): Promise<void> {
     const { api } = operator.cluster;
     const { uid } = (await api.apply(operator.object(name, {}, namespace) as Manifest)).metadata;
@@ -50,7 +71,7 @@ describe("a resync after a roll-out", () => {
     await api.patch({ apiVersion, kind, metadata }, { status });
   }
 
-  it("makes those runs anew that have not begun and name what it has removed", async () => {
+  it("makes those anew that have not begun and name what a roll-out has removed", async () => {
     const { api } = operator.cluster;
     const { apiVersion, kind } = WORKFLOW_TEMPLATES;
     const metadata = { name: operator.operator.name, namespace: operator.runnerNamespace };
@@ -63,19 +84,8 @@ describe("a resync after a roll-out", () => {
     await submitted("compressed", { ...stored("old"), compressedNodes: "H4sI", phase: "Running" });
     await submitted("by-hand", { ...stored("old"), phase: "Pending" }, false);
 
-    const result = await resyncOnce({
-      operator: { ...operator.operator, namespaces: [namespace] },
-      client,
-      namespace: operator.runnerNamespace,
-      instanceId: INSTANCE_ID,
-      instance: "pod",
-      withinMs: 300,
-    });
-
-    assert.deepStrictEqual(result, { submitted: 2, running: 5, left: 0, failed: 0 });
-    const left = await api.list(WORKFLOWS.apiVersion, WORKFLOWS.kind, operator.runnerNamespace);
-    const names = left.map((workflow) => workflow.metadata.name.replace(/-[0-9a-f]{10}$/, ""));
-    assert.deepStrictEqual(names.sort(), [
+    assert.deepStrictEqual(await resync(), { submitted: 2, running: 5, left: 0, failed: 0 });
+    assert.deepStrictEqual(await runs(), [
       "rolled-out-locked",
       "rolled-out-pending",
       "run-begun",
@@ -84,5 +94,14 @@ describe("a resync after a roll-out", () => {
       "run-new",
       "run-unseen",
     ]);
+  });
+
+  it("makes those anew that the Workflow controller has passed over", async () => {
+    const young = await resync();
+    assert.deepStrictEqual(young, { submitted: 0, running: 7, left: 0, failed: 0 });
+    // The API server knows but whole seconds. The two that the first test saw submitted have no phase either.
+    const old = await resync({ untouchedMs: -2_000 });
+    assert.deepStrictEqual(old, { submitted: 3, running: 4, left: 0, failed: 0 });
+    assert.ok((await runs()).includes("rolled-out-unseen"));
   });
 });
