@@ -15,6 +15,7 @@ import { ApiUnreachableError } from "./kubernetes/errors";
 import { formatName, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { LeaderElection, NotLeadingError } from "./leaderElection";
+import { Lull } from "./lull";
 import { Metrics } from "./metrics";
 import { fieldManagerOf, leaseNameOf } from "./names";
 import { keyOf, nameOf } from "./objectKey";
@@ -81,6 +82,8 @@ const REPORT_COALESCING_MS = 250;
  */
 export class Controller {
   readonly metrics: Metrics;
+  /** When what only tells of the work has its turn. It ends with {@link stop}. */
+  readonly lull: Lull;
   private readonly client: KubernetesClient;
   private readonly pool: HandlerPool;
   private readonly events: EventRecorder;
@@ -117,6 +120,7 @@ export class Controller {
       concurrency: operator.concurrency,
       work: (key, attempt) => this.work(key, attempt),
     });
+    this.lull = new Lull({ stillMs: () => this.queue.stillMs, isBusy: () => this.isBusy });
     this.pool = new HandlerPool({
       transport: options.transport,
       timeoutMs: operator.timeoutSeconds * 1000,
@@ -127,7 +131,7 @@ export class Controller {
       client: this.client,
       controller: fieldManagerOf(operator.name),
       instance: options.instance ?? options.identity,
-      isBusy: () => this.isBusy,
+      turn: (since) => this.lull.turn(since),
       onDrop: () => this.metrics.eventDropped(),
     });
     this.election = new LeaderElection({
@@ -238,6 +242,7 @@ export class Controller {
     this.requests.refuse(new NotLeadingError());
     await this.index?.stop();
     await this.pool.close();
+    this.lull.end();
     await Promise.race([this.events.flush(), pause(EVENTS_GRACE_MS, undefined, { ref: false })]);
     await this.election.stop();
     this.client.close();

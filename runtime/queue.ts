@@ -82,6 +82,8 @@ export class ReconcileQueue {
   /** In the order in which they stepped aside. */
   private readonly aside: Aside[] = [];
   private turns = 0;
+  /** When a run began or ended last, on the monotonic clock. */
+  private movedAt = Number.NEGATIVE_INFINITY;
   private open = false;
   /** On the monotonic clock. */
   private openSince = 0;
@@ -130,6 +132,11 @@ export class ReconcileQueue {
   /** Keys at work now, those that have stepped aside among them. */
   get active(): number {
     return this.running + this.aside.length;
+  }
+
+  /** For how long no run has begun or ended, in milliseconds. */
+  get stillMs(): number {
+    return performance.now() - this.movedAt;
   }
 
   /** Keys whose last run failed, whether they are tried again or not. */
@@ -302,7 +309,9 @@ export class ReconcileQueue {
     entry.again = undefined;
     entry.againAt = Number.POSITIVE_INFINITY;
     this.running++;
+    this.movedAt = performance.now();
     const outcome = await this.options.work(key, entry.failures + 1);
+    this.movedAt = performance.now();
     this.running--;
     this.settle(key, entry, outcome);
     if (this.active === 0) for (const resolve of this.onIdle.splice(0)) resolve();

@@ -17,8 +17,8 @@ export interface RunWriterOptions extends Pick<RecordingPlace, "namespace" | "in
   readonly longestBacklog?: number;
   /** So many characters of their Workflows; beyond it the oldest are dropped too. @default 16 Mi */
   readonly largestBacklog?: number;
-  /** Whether many objects wait for their reconcile: until they do not, runs are written slowly. @default never */
-  readonly isBusy?: () => boolean;
+  /** Resolves when a run may be written that has waited since then, on the monotonic clock. @default at once */
+  readonly turn?: (since: number) => Promise<void>;
 }
 
 /** For how many seconds the Workflows of runs are kept. */
@@ -40,8 +40,6 @@ const LONGEST_BACKLOG = 5_000;
 const LARGEST_BACKLOG = 16 * 1024 * 1024;
 /** Writes at once: enough for a burst, and few beside the reconciles' own. */
 const WRITERS = 2;
-/** How long each waits after a write while many objects wait: the API server is wanted for these. */
-const BUSY_PAUSE_MS = 200;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 const KEPT: KeptSeconds = { successes: 3_600, failures: 86_400 };
@@ -71,7 +69,6 @@ export class RunWriter {
   private readonly stopping = new AbortController();
   private readonly writers = new Set<Promise<void>>();
   private retryMs = FIRST_RETRY_MS;
-  private ending = false;
   private noticed = "";
 
   constructor(private readonly options: RunWriterOptions) {
@@ -88,7 +85,7 @@ export class RunWriter {
     this.backlog.push({ manifest, length, since: performance.now() });
     this.backlogLength += length;
     this.trim();
-    while (this.writers.size < Math.min(WRITERS, this.backlog.length)) this.startWriter();
+    this.startWriters();
   }
 
   /** Runs that wait to be written. */
@@ -106,7 +103,6 @@ export class RunWriter {
 
   /** Writes what waits, and drops what is left after `graceMs`. Nothing is to be added any more. */
   async stop(graceMs: number): Promise<void> {
-    this.ending = true;
     await Promise.race([this.flushed(), pause(graceMs, undefined, { ref: false })]);
     this.stopping.abort();
     const left = this.backlog.splice(0).length;
@@ -136,21 +132,28 @@ export class RunWriter {
     return oldest;
   }
 
-  private startWriter(): void {
-    const writer = this.write().finally(() => this.writers.delete(writer));
-    this.writers.add(writer);
+  private startWriters(): void {
+    while (this.writers.size < Math.min(WRITERS, this.backlog.length)) {
+      const writer = this.write().finally(() => {
+        this.writers.delete(writer);
+        // What was added while it was ending.
+        this.startWriters();
+      });
+      this.writers.add(writer);
+    }
   }
 
   private async write(): Promise<void> {
     const { signal } = this.stopping;
-    for (let next = this.take(); next; next = this.take()) {
+    for (;;) {
+      const [first] = this.backlog;
+      if (first) await this.options.turn?.(first.since);
+      const next = this.take();
+      if (!next) return;
       this.inFlight.add(next);
       const again = await this.send(next.manifest);
       this.inFlight.delete(next);
-      if (!again) {
-        if (this.options.isBusy?.() && !this.ending) await this.rest(BUSY_PAUSE_MS);
-        continue;
-      }
+      if (!again) continue;
       if (signal.aborted) return this.drop(1, LATE);
       this.backlog.unshift(next);
       this.backlogLength += next.length;

@@ -39,7 +39,7 @@ export async function resident(pod: Pod): Promise<number> {
     archive: environment.archive === "true",
     policy: operator.record,
     kept,
-    isBusy: (): boolean => controller.isBusy,
+    turn: (since): Promise<void> => controller.lull.turn(since),
     onNotice,
   });
   const announcements = new Announcements({

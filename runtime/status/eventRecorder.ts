@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
@@ -31,8 +30,8 @@ export interface EventRecorderOptions {
   readonly controller: string;
   /** Which process of it: the pod's name. */
   readonly instance: string;
-  /** Whether many objects wait for their reconcile: until they do not, events are written slowly. @default never */
-  readonly isBusy?: () => boolean;
+  /** Resolves when an event may be written that has waited since then, on the monotonic clock. @default at once */
+  readonly turn?: (since: number) => Promise<void>;
   /** Called for each event that could not be written, or had to be dropped. */
   readonly onDrop: (error: Error) => void;
 }
@@ -52,8 +51,6 @@ const REFILL_MS = 60_000;
 const LONGEST_BACKLOG = 1_000;
 /** The longest note that the API takes (events.k8s.io/v1). */
 const LONGEST_NOTE = 1024;
-/** How long to wait before each event while many objects wait: the API server is wanted for these. */
-const BUSY_PAUSE_MS = 100;
 
 interface Series {
   readonly name: string;
@@ -69,7 +66,6 @@ export class EventRecorder {
   private readonly series = new Map<string, Series>();
   private readonly tokens = new Map<string, { left: number; at: number }>();
   private backlog = 0;
-  private flushing = false;
   private tail: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: EventRecorderOptions) {}
@@ -86,9 +82,10 @@ export class EventRecorder {
     const { name, namespace, uid } = metadata;
     const regarded: Regarded = { apiVersion, kind, metadata: { name, namespace, uid } };
     const short = { ...event, note: event.note.slice(0, 4 * LONGEST_NOTE) };
+    const since = performance.now();
     // One after another: events must not compete with the reconciles for the API server.
     this.tail = this.tail
-      .then(() => this.rest())
+      .then(() => this.options.turn?.(since))
       .then(() => this.write(regarded, short))
       .catch((error: Error) => this.options.onDrop(error))
       .finally(() => this.backlog--);
@@ -96,14 +93,7 @@ export class EventRecorder {
 
   /** Resolves when all that was recorded has been written or dropped. */
   flush(): Promise<void> {
-    this.flushing = true;
-    return this.tail.finally(() => {
-      this.flushing = false;
-    });
-  }
-
-  private async rest(): Promise<void> {
-    if (this.options.isBusy?.() && !this.flushing) await pause(BUSY_PAUSE_MS, undefined, { ref: false });
+    return this.tail;
   }
 
   private async write(object: Regarded, event: ObjectEvent): Promise<void> {

@@ -136,28 +136,25 @@ describe("EventRecorder", () => {
     });
   });
 
-  it("writes slowly while many objects wait for their reconcile, and its end does not wait for them", async () => {
-    let isBusy = true;
-    const busy = new EventRecorder({
+  it("waits for its turn before each event", async () => {
+    const turns: (() => void)[] = [];
+    const patient = new EventRecorder({
       client,
       controller: MANAGER,
       instance: "pod-1",
-      isBusy: () => isBusy,
+      turn: () => new Promise((resolve) => turns.push(resolve)),
       onDrop: (error) => dropped.push(error),
     });
-    const recordMany = (from: number) => {
-      for (let at = from; at < from + 100; at++)
-        busy.record(widget({ uid: `uid-${at}` }), { type: "Normal", reason: "Reconciled", note: "x" });
-    };
-    recordMany(0);
-    await eventually(() => assert.ok(api.calls.length >= 2));
-    assert.ok(api.calls.length < 100, "it did not wait");
-    isBusy = false;
-    await eventually(() => assert.equal(api.calls.length, 100));
-    isBusy = true;
-    recordMany(100);
-    await busy.flush();
-    assert.equal(api.calls.length, 200);
+    for (const uid of ["uid-1", "uid-2"])
+      patient.record(widget({ uid }), { type: "Normal", reason: "Reconciled", note: "x" });
+    await eventually(() => assert.equal(turns.length, 1));
+    assert.equal(api.calls.length, 0);
+    turns[0]?.();
+    await eventually(() => assert.equal(turns.length, 2));
+    assert.equal(api.calls.length, 1);
+    turns[1]?.();
+    await patient.flush();
+    assert.equal(api.calls.length, 2);
     assert.deepStrictEqual(dropped, []);
   });
 

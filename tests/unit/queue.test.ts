@@ -478,6 +478,19 @@ describe("ReconcileQueue", () => {
     assert.equal(queue.oldestSeconds, 3);
   });
 
+  it("tells for how long no run has begun or ended", async () => {
+    const watched = started({ concurrency: 1 });
+    assert.equal(watched.queue.stillMs, Number.POSITIVE_INFINITY);
+    await clock.tick(1_000);
+    watched.queue.add("a");
+    assert.equal(watched.queue.stillMs, 0);
+    await clock.tick(300);
+    assert.equal(watched.queue.stillMs, 300);
+    watched.finish("a", DONE);
+    await clock.tick(200);
+    assert.equal(watched.queue.stillMs, 200);
+  });
+
   it("tells how many have failed, until they succeed or are gone", async () => {
     const watched = started({ concurrency: 3 });
     await failOnce(watched, "retried");

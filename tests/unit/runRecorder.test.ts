@@ -139,21 +139,32 @@ describe("RunRecorder", () => {
     assert.ok(waiting >= 8 && waiting <= 14, `${waiting} wait`);
   });
 
-  it("writes slowly while many objects wait, and at once when they do not", async () => {
-    let isBusy = true;
-    const recorder = make({ isBusy: () => isBusy });
-    for (let at = 0; at < 50; at++) recorder.record(report({ name: `demo-${at}`, uid: String(at) }));
-    await eventually(() => assert.ok(recorder.figures.recorded >= 2));
-    assert.ok(recorder.figures.waiting > 20, "it did not wait");
-    isBusy = false;
-    await recorded(recorder, 50);
+  it("waits for its turn before each run, and drops the oldest meanwhile where too many wait", async () => {
+    const turns: (() => void)[] = [];
+    const turn = () => new Promise<void>((resolve) => turns.push(resolve));
+    const recorder = make({ turn, longestBacklog: 3 });
+    for (let at = 0; at < 5; at++) recorder.record(report({ name: `demo-${at}`, uid: String(at) }));
+    assert.equal(recorder.figures.waiting, 3);
+    assert.equal(recorder.figures.dropped, 2);
+    for (let done = 0; done < 3; done++) {
+      await eventually(() => assert.ok(turns.length > 0));
+      assert.equal(recorder.figures.recorded, done);
+      turns.shift()?.();
+      await recorded(recorder, done + 1);
+    }
+    turns.shift()?.();
+    await recorder.stop(20_000);
+    assert.deepStrictEqual(
+      api.calls.map(({ body }) => /demo-\d/.exec((body as Manifest).metadata.name)?.[0]),
+      ["demo-2", "demo-3", "demo-4"],
+    );
   });
 
-  it("writes at its end what waits, however many objects do", async () => {
-    const recorder = make({ isBusy: () => true });
-    for (let at = 0; at < 50; at++) recorder.record(report({ name: `demo-${at}`, uid: String(at) }));
-    await recorder.stop(20_000);
-    assert.equal(recorder.figures.recorded, 50);
+  it("drops at its end what never has its turn", async () => {
+    const recorder = make({ turn: () => new Promise(() => {}) });
+    for (let at = 0; at < 5; at++) recorder.record(report({ name: `demo-${at}`, uid: String(at) }));
+    await recorder.stop(0);
+    assert.equal(recorder.figures.dropped, 5);
   });
 
   it("holds back a bounded number of hot objects", async () => {
