@@ -67,7 +67,10 @@ const SHORTEST_WAIT_MS = 1_000;
  */
 const MOST_WAITING = 10_000;
 
-/** With so many objects waiting or in work, what only tells of the work goes on slowly. */
+/**
+ * With so many objects waiting or in work, what only tells of the work goes on slowly; with so many whose children are being
+ * written, statuses wait.
+ */
 const MANY_OBJECTS = 20;
 
 /** What somebody undid is mended at once, or nearly: a deletion of several children makes one reconcile. */
@@ -119,6 +122,7 @@ export class Controller {
     this.queue = new ReconcileQueue({
       concurrency: operator.concurrency,
       work: (key, attempt) => this.work(key, attempt),
+      isCrowded: () => (this.reconciler?.applying ?? 0) >= MANY_OBJECTS,
     });
     this.lull = new Lull({ stillMs: () => this.queue.stillMs, isBusy: () => this.isBusy });
     this.pool = new HandlerPool({

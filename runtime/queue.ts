@@ -19,6 +19,8 @@ export interface ReconcileQueueOptions {
   readonly work: (key: string, attempt: number) => Promise<Outcome>;
   /** How many keys are worked on at once. */
   readonly concurrency: number;
+  /** Whether so much is being written that the rest of a run that has stepped aside had better wait. @default never */
+  readonly isCrowded?: () => boolean;
   /** The backoff after a first failure; it doubles with each further one. @default 500 */
   readonly firstBackoffMs?: number;
   /** @default 300000, five minutes */
@@ -57,13 +59,6 @@ const PATIENCE_MS = 10_000;
 /** So many runs may have stepped aside: what each holds costs memory. */
 const MOST_ASIDE = 1_000;
 
-/** A run that has stepped aside. */
-interface Aside {
-  /** On the monotonic clock. */
-  readonly since: number;
-  readonly resume: () => void;
-}
-
 /**
  * Keys that wait for their reconcile: each at most once in the queue and never twice at work, so that an object
  * changed a hundred times while it runs is run once more, with its newest state, and one that goes on changing takes no
@@ -79,8 +74,8 @@ export class ReconcileQueue {
   private readonly options: Required<ReconcileQueueOptions>;
   private readonly pace: Pace;
   private running = 0;
-  /** In the order in which they stepped aside. */
-  private readonly aside: Aside[] = [];
+  /** What lets runs go on that have stepped aside, in the order in which they did. */
+  private readonly aside = new Set<() => void>();
   private turns = 0;
   /** When a run began or ended last, on the monotonic clock. */
   private movedAt = Number.NEGATIVE_INFINITY;
@@ -94,6 +89,7 @@ export class ReconcileQueue {
       firstBackoffMs: 500,
       longestBackoffMs: 300_000,
       pace: PACE,
+      isCrowded: () => false,
       random: Math.random,
       ...options,
     };
@@ -131,7 +127,7 @@ export class ReconcileQueue {
 
   /** Keys at work now, those that have stepped aside among them. */
   get active(): number {
-    return this.running + this.aside.length;
+    return this.running + this.aside.size;
   }
 
   /** For how long no run has begun or ended, in milliseconds. */
@@ -183,15 +179,26 @@ export class ReconcileQueue {
   }
 
   /**
-   * For a run to call before what can wait: while changes wait, one of them takes its place. Resolves when a place is free
-   * and no change waits any more, or it has been aside for ten seconds; at once where none waits, or too many are aside.
+   * For a run to call before what can wait: while changes wait, one of them takes its place. Resolves when a place is free,
+   * no change waits any more and the API server is not crowded; after ten seconds in any case, whoever has the places; at
+   * once where nothing is more urgent, or too many are aside.
    */
   async stepAside(): Promise<void> {
-    if (this.lanes.change.size === 0 || this.aside.length >= MOST_ASIDE) return;
-    const back = new Promise<void>((resume) => this.aside.push({ since: performance.now(), resume }));
-    this.running--;
-    this.next();
-    await back;
+    if (this.isUrgent && this.aside.size < MOST_ASIDE) {
+      const back = new Promise<void>((resolve) => {
+        const goOn = () => {
+          clearTimeout(timer);
+          this.aside.delete(goOn);
+          this.running++;
+          resolve();
+        };
+        const timer = setTimeout(goOn, PATIENCE_MS);
+        this.aside.add(goOn);
+      });
+      this.running--;
+      this.next();
+      await back;
+    } else this.next();
   }
 
   /** The object is gone: its key no longer waits, and its failures are forgotten. A running run ends as it does. */
@@ -264,10 +271,9 @@ export class ReconcileQueue {
 
   private next(): void {
     while (this.running < this.options.concurrency) {
-      const aside = this.nextAside();
-      if (aside) {
-        this.running++;
-        aside.resume();
+      const goOn = this.isUrgent ? undefined : this.aside.values().next().value;
+      if (goOn) {
+        goOn();
         continue;
       }
       const key = this.open ? this.pick() : undefined;
@@ -276,12 +282,9 @@ export class ReconcileQueue {
     }
   }
 
-  /** The run whose turn it is to go on, before all but changes. */
-  private nextAside(): Aside | undefined {
-    const [first] = this.aside;
-    if (!first) return undefined;
-    const waits = this.open && this.lanes.change.size > 0 && performance.now() - first.since < PATIENCE_MS;
-    return waits ? undefined : this.aside.shift();
+  /** Whether something is more urgent than the rest of a run that has stepped aside. */
+  private get isUrgent(): boolean {
+    return this.open && (this.lanes.change.size > 0 || this.options.isCrowded());
   }
 
   private pick(): string | undefined {

@@ -79,10 +79,16 @@ const FINALIZE_SKIPPED: ObjectEvent = {
 export class Reconciler {
   private readonly checkStatus: (status: unknown) => string | undefined;
   private readonly finalizer: string;
+  private writing = 0;
 
   constructor(private readonly options: ReconcilerOptions) {
     this.checkStatus = statusChecker(options.operator.customResource.statusSchema);
     this.finalizer = finalizerOf(options.operator.name);
+  }
+
+  /** Objects whose children are being written. */
+  get applying(): number {
+    return this.writing;
   }
 
   /** Reconciles one object. Never throws: whatever goes wrong is in the report. */
@@ -146,9 +152,7 @@ export class Reconciler {
     const { operator, childResources } = this.options;
     const desired = desiredChildren(answer.children, object, operator, childResources);
     const current = await this.ensureFinalizer(object, desired);
-    await this.deleteLeftovers(object, report);
-    await this.applyAll(desired, report);
-    await this.prune(object, desired, report);
+    await this.writeChildren(object, desired, report);
     const { status, requeueAfterSeconds } = answer;
     return { current, status, requeueAfterSeconds };
   }
@@ -207,6 +211,21 @@ export class Reconciler {
       return patched;
     } catch (error) {
       throw isApiError(error, 404) ? new ObjectGoneError() : error;
+    }
+  }
+
+  private async writeChildren(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    report: Draft,
+  ): Promise<void> {
+    this.writing++;
+    try {
+      await this.deleteLeftovers(object, report);
+      await this.applyAll(desired, report);
+      await this.prune(object, desired, report);
+    } finally {
+      this.writing--;
     }
   }
 

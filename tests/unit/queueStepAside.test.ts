@@ -45,6 +45,37 @@ describe("ReconcileQueue, when a run steps aside,", () => {
     assert.deepStrictEqual(watched.starts, ["a", "b", "c", "d"]);
   });
 
+  it("lets it wait also where no change does, while the API server is crowded", async () => {
+    let crowded = true;
+    const watched = started({ concurrency: 3, isCrowded: () => crowded });
+    watched.queue.add("a");
+    watched.queue.add("b");
+    watched.queue.add("c");
+    watched.stepAside("a");
+    await clock.tick(1_000);
+    assert.deepStrictEqual([watched.wentOn, watched.starts], [[], ["a", "b", "c"]]);
+    crowded = false;
+    watched.stepAside("b");
+    await clock.tick();
+    assert.deepStrictEqual(watched.wentOn.toSorted(), ["a", "b"]);
+  });
+
+  it("lets it go on after ten seconds although runs without end have all the places", async () => {
+    const watched = started();
+    watched.queue.add("a");
+    watched.queue.add("hangs");
+    watched.queue.add("waits");
+    watched.stepAside("a");
+    await clock.tick(9_999);
+    assert.deepStrictEqual([watched.wentOn, watched.starts], [[], ["a", "hangs"]]);
+    await clock.tick(1);
+    assert.deepStrictEqual([watched.wentOn, watched.starts], [["a"], ["a", "hangs"]]);
+    watched.finish("a", DONE);
+    await clock.tick();
+    assert.deepStrictEqual(watched.starts, ["a", "hangs"]);
+    assert.equal(clock.pending, 0);
+  });
+
   it("lets it go on after ten seconds under an endless storm of changes", async () => {
     const watched = started();
     watched.queue.add("a");

@@ -22,7 +22,7 @@ export class WatchedQueue {
   readonly violations: string[] = [];
   private readonly owed = new Set<string>();
 
-  constructor(private readonly options: Omit<ReconcileQueueOptions, "work">) {
+  constructor(options: Omit<ReconcileQueueOptions, "work">) {
     this.queue = new ReconcileQueue({
       ...options,
       work: (key, attempt) => {
@@ -30,7 +30,8 @@ export class WatchedQueue {
         this.attempts.push(attempt);
         this.owed.delete(key);
         if (this.running.has(key) || this.aside.has(key)) this.violations.push(`${key} runs twice at once`);
-        return new Promise((resolve) => this.goOn(key, resolve));
+        if (this.running.size >= options.concurrency) this.violations.push(`${key} is one run too many`);
+        return new Promise((resolve) => this.running.set(key, resolve));
       },
     });
   }
@@ -44,7 +45,7 @@ export class WatchedQueue {
     void this.queue.stepAside().then(() => {
       this.aside.delete(key);
       this.wentOn.push(key);
-      this.goOn(key, resolve);
+      this.running.set(key, resolve);
     });
   }
 
@@ -91,11 +92,6 @@ export class WatchedQueue {
   /** Keys that were added after their last start and have not run since. */
   leftUnrun(): string[] {
     return [...this.owed];
-  }
-
-  private goOn(key: string, resolve: (outcome: Outcome) => void): void {
-    if (this.running.size >= this.options.concurrency) this.violations.push(`${key} is one run too many`);
-    this.running.set(key, resolve);
   }
 }
 
