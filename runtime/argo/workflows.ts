@@ -75,6 +75,39 @@ export function specOf(workflow: KubernetesObject): WorkflowSpec {
   return isRecord(spec) ? (spec as WorkflowSpec) : {};
 }
 
+/** What a Workflow's `status` says, as far as the engine reads it (argo-workflows, pkg/apis/workflow/v1alpha1/workflow_types.go). */
+export interface WorkflowStatus {
+  /** "" until the controller has written once: also one that waits for its lock or its turn has a phase. */
+  readonly phase?: string;
+  readonly message?: string;
+  /** The template as it was when the controller first saw the Workflow, which is long before it has its lock. */
+  readonly storedWorkflowTemplateSpec?: unknown;
+  readonly nodes?: Readonly<Record<string, WorkflowNode>>;
+  /** `nodes`, where they are many. */
+  readonly compressedNodes?: string;
+  readonly offloadNodeStatusVersion?: string;
+}
+
+/** What one node of a Workflow says of itself: a container, a pod, the whole. */
+export interface WorkflowNode {
+  readonly displayName?: string;
+  readonly phase?: string;
+  readonly message?: string;
+}
+
+/** The `status` of a Workflow. */
+export function statusOf(workflow: KubernetesObject): WorkflowStatus {
+  const status = workflow["status"];
+  return isRecord(status) ? (status as WorkflowStatus) : {};
+}
+
+/** Whether anything of a Workflow has left the state in which it waits for its pod. */
+export function hasBegun(workflow: KubernetesObject): boolean {
+  const { nodes = {}, compressedNodes, offloadNodeStatusVersion } = statusOf(workflow);
+  if (compressedNodes || offloadNodeStatusVersion) return true;
+  return Object.values(nodes).some(({ phase }) => phase !== "Pending");
+}
+
 /** The value of a parameter of a Workflow; "" where it has none: every parameter of our templates has that default. */
 export function parameterOf(workflow: KubernetesObject, name: string): string {
   const parameters: unknown = specOf(workflow).arguments?.parameters;
@@ -86,7 +119,7 @@ export function parameterOf(workflow: KubernetesObject, name: string): string {
 
 /** Whether a Workflow has ended, or somebody has asked for its end. */
 export function isOver(workflow: KubernetesObject): boolean {
-  const { phase } = (workflow["status"] ?? {}) as { phase?: string };
+  const { phase } = statusOf(workflow);
   return (
     workflow.metadata.labels?.[WORKFLOW_LABELS.completed] === "true" ||
     workflow.metadata.deletionTimestamp !== undefined ||

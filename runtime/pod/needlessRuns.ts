@@ -1,10 +1,11 @@
 import { type RunTarget, runTargetOf } from "../argo/runTarget";
-import { isOver, WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
+import { isOver, statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../names";
 import { keyOf } from "../objectKey";
+import { deleteRuns } from "./liveRuns";
 
 /** Where runs are deleted, and for which one. */
 export interface NeedlessRunsOptions {
@@ -40,10 +41,7 @@ export async function deleteNeedlessRuns(
     );
   });
   const [, ...needless] = waiting.sort(newestFirst);
-  const deleted = await Promise.all(
-    needless.map(({ metadata }) => client.delete(WORKFLOWS, metadata, { uid: metadata.uid })),
-  );
-  return deleted.filter((done) => done).length;
+  return deleteRuns(client, needless);
 }
 
 function newestFirst({ metadata: one }: KubernetesObject, { metadata: other }: KubernetesObject): number {
@@ -54,7 +52,7 @@ function newestFirst({ metadata: one }: KubernetesObject, { metadata: other }: K
 /** Whether nothing of it has begun: the controller has not seen it yet, or it waits for the object's lock. */
 function waits(workflow: KubernetesObject): boolean {
   if (isOver(workflow)) return false;
-  const { phase = "", nodes = {} } = (workflow["status"] ?? {}) as { phase?: string; nodes?: object };
+  const { phase = "", nodes = {} } = statusOf(workflow);
   return (phase === "" || phase === "Pending") && Object.keys(nodes).length === 0;
 }
 

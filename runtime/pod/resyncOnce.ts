@@ -2,15 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { runName } from "../argo/runName";
 import { resourceOf } from "../argo/runTarget";
-import {
-  instanceLabel,
-  isOver,
-  liveSelector,
-  parameterOf,
-  specOf,
-  WORKFLOWS,
-  workflowTemplateOf,
-} from "../argo/workflows";
+import { instanceLabel, parameterOf, WORKFLOWS, workflowTemplateOf } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
@@ -24,17 +16,12 @@ import {
 } from "../names";
 import { keyOf } from "../objectKey";
 import { RUN_PARAMETERS } from "./layout";
+import { deleteRuns, eachLiveRun, type LiveRunsOptions } from "./liveRuns";
 import { tellOfSilentRuns, type Unaware } from "./silentRuns";
-import { deleteStrandedRuns } from "./strandedRuns";
+import { strandedRuns } from "./strandedRuns";
 
 /** What a resync works with. */
-export interface ResyncOptions {
-  readonly operator: Operator;
-  readonly client: KubernetesClient;
-  /** The namespace of the operator's Workflows. */
-  readonly namespace: string;
-  /** The Workflow controller's instance id; "" for none. */
-  readonly instanceId: string;
+export interface ResyncOptions extends LiveRunsOptions {
   /** The pod's name. */
   readonly instance: string;
   /** Told of each run that could not be submitted; the others are all the same. */
@@ -43,7 +30,7 @@ export interface ResyncOptions {
   readonly withinMs?: number;
   /** How often it looks whether runs have ended, in milliseconds. @default 2000 */
   readonly lookMs?: number;
-  /** See {@link deleteStrandedRuns}. */
+  /** See {@link strandedRuns}. */
   readonly untouchedMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -84,9 +71,7 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   const { operator, client, withinMs = WITHIN_MS, lookMs = LOOK_MS, signal } = options;
   const until = performance.now() + withinMs;
   const candidates = inOrder(await listCandidates(client, operator));
-  // Those are given up sooner or later without us.
-  await deleteStrandedRuns(options).catch((error: Error) => options.onError?.("stranded runs", error));
-  let live = await liveRuns(options);
+  let live = await clearedRuns(options);
   const waiting = candidates.filter((candidate) => !live.has(keyOf(candidate)));
   const resource = resourceOf(operator.customResource);
   // It is no reason to submit none.
@@ -168,20 +153,35 @@ function inOrder(candidates: readonly Candidate[]): Candidate[] {
   return shuffled.sort((a, b) => a.at - b.at).map(({ candidate }) => candidate);
 }
 
+/** As {@link liveRuns}, but for those that will not begin, which are deleted. */
+async function clearedRuns(options: ResyncOptions): Promise<Set<string>> {
+  // They are given up sooner or later without us.
+  const tell = (error: Error) => options.onError?.("stranded runs", error);
+  const isStranded = await strandedRuns(options).catch(tell);
+  const stranded: KubernetesObject[] = [];
+  const live = await liveRuns(options, (run) => {
+    if (!isStranded?.(run)) return true;
+    stranded.push(run);
+    return false;
+  });
+  await deleteRuns(options.client, stranded).catch(tell);
+  return live;
+}
+
 /**
  * The objects that the operator's runs which have not ended are about: no more of them go on at once, since each object
  * has one lock.
  */
-async function liveRuns({ client, operator, namespace, instanceId }: ResyncOptions): Promise<Set<string>> {
-  const template = workflowTemplateOf(operator.name);
+async function liveRuns(
+  options: ResyncOptions,
+  counts: (run: KubernetesObject) => boolean = () => true,
+): Promise<Set<string>> {
   const objects = new Set<string>();
-  await client.list(WORKFLOWS, { namespace, labelSelector: liveSelector(instanceId) }, (workflows) => {
-    for (const workflow of workflows) {
-      if (specOf(workflow).workflowTemplateRef?.name !== template || isOver(workflow)) continue;
-      const name = parameterOf(workflow, RUN_PARAMETERS.name);
-      const namespace = parameterOf(workflow, RUN_PARAMETERS.namespace) || undefined;
-      objects.add(keyOf({ namespace, name }));
-    }
+  await eachLiveRun(options, (run) => {
+    if (!counts(run)) return;
+    const name = parameterOf(run, RUN_PARAMETERS.name);
+    const namespace = parameterOf(run, RUN_PARAMETERS.namespace) || undefined;
+    objects.add(keyOf({ namespace, name }));
   });
   return objects;
 }

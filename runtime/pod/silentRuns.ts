@@ -1,4 +1,4 @@
-import { WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
+import { statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -101,15 +101,9 @@ function createdAt({ metadata }: KubernetesObject): string {
   return metadata.creationTimestamp ?? "";
 }
 
-/** What a Workflow's `status` says of a run that failed (argo-workflows, pkg/apis/workflow/v1alpha1/workflow_types.go). */
-interface Ending {
-  readonly message?: string;
-  readonly nodes?: Readonly<Record<string, { displayName?: string; phase?: string; message?: string }>>;
-}
-
 /** What the Workflow says, which may be no more than that time was up, and then the last word of the engine's container. */
 function messageOf(workflow: KubernetesObject): string {
-  const { message, nodes = {} } = (workflow["status"] ?? {}) as Ending;
+  const { message, nodes = {} } = statusOf(workflow);
   const engine = Object.values(nodes).find(
     (node) => node.displayName === "main" && FAILED.includes(node.phase),
   );

@@ -1,0 +1,242 @@
+import assert from "node:assert/strict";
+import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
+import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
+import type { Api, Reference } from "./support/api";
+import { allowRunner, announceArgo, INSTANCE_ID, submit } from "./support/argo";
+import { announceKind, sharedCluster } from "./support/cluster";
+import { configMap, inNamespace } from "./support/manifests";
+import { runLikeAPod } from "./support/podRun";
+import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./support/testOperator";
+import { answering, conditionOf } from "./support/useOperator";
+
+const OPTIONS = { name: "resynced", finalize: true, children: [{ apiVersion: "v1", kind: "ConfigMap" }] };
+
+/** What Argo would write into a Workflow, the test does: the real one is tried by the e2e and the chaos run. */
+describe("a resync of the form pod", () => {
+  announceArgo();
+  announceKind(customResourceDefinitionOf(OPTIONS));
+
+  let operator: TestOperator;
+  let api: Api;
+  let client: KubernetesClient;
+  let namespace: string;
+
+  before(async function () {
+    // The control plane may have to be built.
+    this.timeout(0);
+    operator = await TestOperator.install(await sharedCluster(), OPTIONS);
+    ({ api } = operator.cluster);
+    await allowRunner(operator, "run", RUN_WORKFLOW_RULES);
+    await allowRunner(operator, "resync", resyncWorkflowRules(operator.operator));
+    client = new KubernetesClient(operator.connection);
+  });
+
+  beforeEach(async () => {
+    namespace = await api.newNamespace("resynced");
+  });
+
+  /** Nobody else ends what a test leaves unfinished. */
+  afterEach(() => deleteWorkflows());
+
+  after(async () => {
+    client?.close();
+    await operator?.dispose();
+  });
+
+  const object = (name: string, plan: ObjectPlan = {}): Reference & Manifest =>
+    operator.object(name, plan, namespace) as Reference & Manifest;
+  const readyOf = async (manifest: Reference) => conditionOf(await api.get(manifest), "Ready");
+  const workflow = (name: string) => ({
+    ...WORKFLOWS,
+    metadata: { name, namespace: operator.runnerNamespace },
+  });
+
+  /** Until it is a second later, as the API server tells times. */
+  const aSecond = () => new Promise((resolve) => setTimeout(resolve, 1_100));
+
+  const resync = (more: Partial<ResyncOptions> = {}) =>
+    resyncOnce({
+      operator: { ...operator.operator, namespaces: [namespace] },
+      client,
+      namespace: operator.runnerNamespace,
+      instanceId: INSTANCE_ID,
+      instance: "resync-pod",
+      lookMs: 50,
+      withinMs: 300,
+      ...more,
+    });
+
+  const workflows = (): Promise<KubernetesObject[]> =>
+    api.list(WORKFLOWS.apiVersion, WORKFLOWS.kind, operator.runnerNamespace);
+
+  async function deleteWorkflows(): Promise<void> {
+    for (const { metadata } of await workflows()) await api.delete(workflow(metadata.name));
+  }
+
+  /** The names of all Workflows, those that a resync has submitted without what makes each name its own. */
+  async function runs(): Promise<string[]> {
+    return (await workflows()).map(({ metadata }) => metadata.name.replace(/-[0-9a-f]{10}$/, "")).sort();
+  }
+
+  /** Submits a run for an object, and does what its pod would. */
+  async function run(name: string): Promise<void> {
+    await submit(operator, `${namespace}-${name}`, { namespace, name });
+    await runLikeAPod(operator, client, `${namespace}-${name}`);
+  }
+
+  it("submits a run for every object, which that run then reconciles", async () => {
+    for (const name of ["a", "b"]) await api.apply(object(name, answering(configMap(`of-${name}`))));
+    assert.deepStrictEqual(await resync(), { submitted: 2, running: 0, left: 0, failed: 0 });
+    assert.deepStrictEqual(await runs(), ["resynced-a", "resynced-b"]);
+    const [first] = await workflows();
+    assert.ok(first);
+    assert.match(first.metadata.name, /^resynced-a-[0-9a-f]{10}$/);
+    assert.equal(first.metadata.labels?.["workflows.argoproj.io/controller-instanceid"], INSTANCE_ID);
+    await runLikeAPod(operator, client, first.metadata.name);
+    await api.get(inNamespace(configMap("of-a"), namespace) as Reference & Manifest);
+  });
+
+  it("submits none for an object that has one going on, nor for a paused one, nor one that others finalize", async () => {
+    await api.apply(object("busy"));
+    await submit(operator, "busy", { namespace, name: "busy" });
+    const paused = object("paused");
+    const annotations = { "argosy.dev/paused": "true" };
+    await api.apply({ ...paused, metadata: { ...paused.metadata, annotations } });
+    const foreign = object("foreign");
+    await api.apply({ ...foreign, metadata: { ...foreign.metadata, finalizers: ["example.com/hold"] } });
+    await api.delete(foreign);
+    assert.deepStrictEqual(await resync(), { submitted: 0, running: 1, left: 0, failed: 0 });
+    await api.patch(foreign, { metadata: { finalizers: null } });
+  });
+
+  it("submits one again where the former has ended", async () => {
+    await api.apply(object("demo"));
+    await resync();
+    const [former] = await workflows();
+    assert.ok(former);
+    assert.equal((await resync()).submitted, 0);
+    const labels = { "workflows.argoproj.io/completed": "true" };
+    await api.patch(workflow(former.metadata.name), { metadata: { labels } });
+    assert.equal((await resync()).submitted, 1);
+  });
+
+  it("lets no more go on at once than the operator's concurrency, the urgent ones first", async () => {
+    for (const name of ["a", "b", "c", "d"]) {
+      await api.apply(object(name));
+      await run(name);
+    }
+    await aSecond();
+    await api.apply(object("c", answering(configMap("new"))));
+    await deleteWorkflows();
+    const narrow = { ...operator.operator, namespaces: [namespace], concurrency: 1 };
+    assert.deepStrictEqual(await resync({ operator: narrow }), {
+      submitted: 1,
+      running: 0,
+      left: 3,
+      failed: 0,
+    });
+    assert.deepStrictEqual(await runs(), ["resynced-c"]);
+  });
+
+  it("tells objects whose last run failed without a word, once, and no others", async () => {
+    const submitted = async (object: string, phase: string, run = object) => {
+      const uid = uids.get(object) ?? "";
+      const labels = {
+        "argosy.dev/object-uid": uid,
+        "argosy.dev/operator": operator.operator.name,
+        "workflows.argoproj.io/completed": "true",
+        "workflows.argoproj.io/phase": phase,
+      };
+      await submit(operator, run, { namespace, name: object, uid }, labels);
+      const lastWord = "main: Error (exit code 1): the handler was not there";
+      const nodes = {
+        wait: { displayName: "wait", phase },
+        main: { displayName: "main", phase, message: lastWord },
+      };
+      const status = { phase, message: "Pod was active on the node longer than the deadline", nodes };
+      await api.patch(workflow(run), { status });
+    };
+    const uids = new Map<string, string>();
+    for (const name of ["silent", "healed", "told"]) {
+      uids.set(name, (await api.apply(object(name))).metadata.uid);
+    }
+    for (const name of ["healed", "told"]) await submitted(name, "Failed");
+    await aSecond();
+    await submitted("silent", "Error");
+    await submitted("healed", "Succeeded", "healed-since");
+    await run("told");
+    await resync();
+    const ready = await readyOf(object("silent"));
+    assert.deepStrictEqual([ready.status, ready.reason], ["False", "RunFailed"]);
+    assert.match(
+      ready.message,
+      /longer than the deadline; main: Error \(exit code 1\): the handler was not there/,
+    );
+    assert.ok(ready.message.endsWith("(run silent)"), ready.message);
+    assert.equal((await api.get(object("healed")))["status"], undefined);
+    assert.equal((await readyOf(object("told"))).status, "True");
+    const { metadata } = await api.get(object("silent"));
+    await api.patch(workflow("silent"), { status: { message: "something else" } });
+    await resync();
+    assert.equal((await api.get(object("silent"))).metadata.resourceVersion, metadata.resourceVersion);
+  });
+
+  describe("that finds stranded runs", () => {
+    const specWith = (name: string) => ({
+      templates: [{ name: "reconcile", volumes: [{ name: "engine", configMap: { name } }] }],
+    });
+    const stored = (name: string) => ({ storedWorkflowTemplateSpec: specWith(name) });
+    const nodes = (...phases: string[]) => ({
+      nodes: Object.fromEntries(phases.map((phase, index) => [`node-${index}`, { phase }])),
+    });
+
+    before(async () => {
+      const { apiVersion, kind } = WORKFLOW_TEMPLATES;
+      const metadata = { name: operator.operator.name, namespace: operator.runnerNamespace };
+      await api.apply({ apiVersion, kind, metadata, spec: specWith("new") });
+    });
+
+    /** Submits a run for a new object, as the Sensor does, and gives it that status. */
+    async function submitted(name: string, status: JsonObject, hasUid = true): Promise<void> {
+      const { uid } = (await api.apply(object(name))).metadata;
+      const labels = hasUid ? { "argosy.dev/object-uid": uid } : undefined;
+      await submit(operator, `run-${name}`, { namespace, name, uid }, labels);
+      await api.patch(workflow(`run-${name}`), { status });
+    }
+
+    it("makes those anew that have not begun and name what a roll-out has removed", async () => {
+      await submitted("pending", { ...stored("old"), ...nodes("Pending", "Pending"), phase: "Running" });
+      await submitted("locked", { ...stored("old"), phase: "Pending" });
+      await submitted("new", { ...stored("new"), ...nodes("Pending"), phase: "Running" });
+      await submitted("unseen", {});
+      await submitted("begun", { ...stored("old"), ...nodes("Running", "Pending"), phase: "Running" });
+      await submitted("compressed", { ...stored("old"), compressedNodes: "H4sI", phase: "Running" });
+      await submitted("by-hand", { ...stored("old"), phase: "Pending" }, false);
+
+      assert.deepStrictEqual(await resync(), { submitted: 2, running: 5, left: 0, failed: 0 });
+      assert.deepStrictEqual(await runs(), [
+        "resynced-locked",
+        "resynced-pending",
+        "run-begun",
+        "run-by-hand",
+        "run-compressed",
+        "run-new",
+        "run-unseen",
+      ]);
+    });
+
+    it("makes those anew that the Workflow controller has passed over", async () => {
+      await submitted("seen", { phase: "Pending" });
+      await submitted("unseen", {});
+      await submitted("unseen-by-hand", {}, false);
+      assert.deepStrictEqual(await resync(), { submitted: 0, running: 3, left: 0, failed: 0 });
+      // The API server knows but whole seconds.
+      const later = await resync({ untouchedMs: -2_000 });
+      assert.deepStrictEqual(later, { submitted: 1, running: 2, left: 0, failed: 0 });
+      assert.deepStrictEqual(await runs(), ["resynced-unseen", "run-seen", "run-unseen-by-hand"]);
+    });
+  });
+});
