@@ -319,7 +319,9 @@ function behaves(shell: Shell): void {
     });
 
     it("gives a process up whose supervisor was killed, once it is to be killed", async () => {
-      const handler = new Listened(runsScript("kill -KILL $PPID; echo $$; sleep 60"));
+      // Not before it has told that the process runs: then the names of its pipes are gone.
+      const isKnown = "while [ -e ../pipes/session.*/*.in ]; do sleep 0.1; done";
+      const handler = new Listened(runsScript(`${isKnown}; kill -KILL $PPID; echo $$; sleep 60`));
       const [pid] = await lines(handler, 1);
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
