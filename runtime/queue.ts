@@ -184,21 +184,21 @@ export class ReconcileQueue {
    * once where nothing is more urgent, or too many are aside.
    */
   async stepAside(): Promise<void> {
-    if (this.isUrgent && this.aside.size < MOST_ASIDE) {
-      const back = new Promise<void>((resolve) => {
-        const goOn = () => {
-          clearTimeout(timer);
-          this.aside.delete(goOn);
-          this.running++;
-          resolve();
-        };
-        const timer = setTimeout(goOn, PATIENCE_MS);
-        this.aside.add(goOn);
-      });
-      this.running--;
-      this.next();
-      await back;
-    } else this.next();
+    // Who stepped aside before may go on by now, whether this one waits or not.
+    if (!this.isUrgent || this.aside.size >= MOST_ASIDE) return this.next();
+    const back = new Promise<void>((resolve) => {
+      const goOn = () => {
+        clearTimeout(timer);
+        this.aside.delete(goOn);
+        this.running++;
+        resolve();
+      };
+      const timer = setTimeout(goOn, PATIENCE_MS);
+      this.aside.add(goOn);
+    });
+    this.running--;
+    this.next();
+    await back;
   }
 
   /** The object is gone: its key no longer waits, and its failures are forgotten. A running run ends as it does. */

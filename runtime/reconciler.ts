@@ -79,16 +79,12 @@ const FINALIZE_SKIPPED: ObjectEvent = {
 export class Reconciler {
   private readonly checkStatus: (status: unknown) => string | undefined;
   private readonly finalizer: string;
-  private writing = 0;
+  /** Objects whose children are being written. */
+  applying = 0;
 
   constructor(private readonly options: ReconcilerOptions) {
     this.checkStatus = statusChecker(options.operator.customResource.statusSchema);
     this.finalizer = finalizerOf(options.operator.name);
-  }
-
-  /** Objects whose children are being written. */
-  get applying(): number {
-    return this.writing;
   }
 
   /** Reconciles one object. Never throws: whatever goes wrong is in the report. */
@@ -219,13 +215,13 @@ export class Reconciler {
     desired: readonly DesiredChild[],
     report: Draft,
   ): Promise<void> {
-    this.writing++;
+    this.applying++;
     try {
       await this.deleteLeftovers(object, report);
       await this.applyAll(desired, report);
       await this.prune(object, desired, report);
     } finally {
-      this.writing--;
+      this.applying--;
     }
   }
 
