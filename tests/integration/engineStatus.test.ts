@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Condition, KubernetesObject } from "../../runtime/kubernetes/objects";
-import { always, eventually } from "./support/eventually";
+import { always, aSecond, eventually } from "./support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import type { ObjectPlan } from "./support/testOperator";
 import { answering, conditionOf, statusOf, useOperator } from "./support/useOperator";
@@ -76,8 +76,7 @@ describe("the engine patches the status", function () {
   it("and a condition's lastTransitionTime moves only with its status", async () => {
     const object = await bench.applied("steady", saying({ step: 1 }));
     const { lastTransitionTime } = conditionOf(object, "Ready");
-    // The times are of whole seconds.
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await aSecond();
     const later = await bench.applied("steady", saying({ step: 2 }));
     assert.equal(conditionOf(later, "Ready").lastTransitionTime, lastTransitionTime);
     await bench.applyObject("steady", { exitCode: 1 });

@@ -8,7 +8,7 @@ import { isApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { Api, Reference } from "./support/api";
 import { sharedCluster } from "./support/cluster";
-import { eventually } from "./support/eventually";
+import { aSecond, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 
 const LABELS = { "event-bus": "eventbus-name", sensor: "sensor-name", "event-source": "eventsource-name" };
@@ -62,7 +62,7 @@ describe("the keeper of the event path", function () {
 
   /** Creates a pod in a later second than those before, as their times tell. */
   async function begin(part: Part, name: string): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await aSecond();
     await api.create(pod(part, name));
     await eventually(async () => {
       const { status } = await api.get(pod(part, name));

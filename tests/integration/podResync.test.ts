@@ -1,66 +1,44 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
 import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
-import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
 import type { Api, Reference } from "./support/api";
-import { allowRunner, announceArgo, INSTANCE_ID, submit } from "./support/argo";
-import { announceKind, sharedCluster } from "./support/cluster";
+import { INSTANCE_ID, submit } from "./support/argo";
+import { aSecond } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
-import { runLikeAPod } from "./support/podRun";
-import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./support/testOperator";
-import { answering, conditionOf } from "./support/useOperator";
+import { type PodBench, usePods } from "./support/podRun";
+import type { ObjectPlan, TestOperator } from "./support/testOperator";
+import { answering } from "./support/useOperator";
 
 const OPTIONS = { name: "resynced", finalize: true, children: [{ apiVersion: "v1", kind: "ConfigMap" }] };
 
 /** What Argo would write into a Workflow, the test does: the real one is tried by the e2e and the chaos run. */
 describe("a resync of the form pod", () => {
-  announceArgo();
-  announceKind(customResourceDefinitionOf(OPTIONS));
-
+  let bench: PodBench;
   let operator: TestOperator;
   let api: Api;
-  let client: KubernetesClient;
   let namespace: string;
 
-  before(async function () {
-    // The control plane may have to be built.
-    this.timeout(0);
-    operator = await TestOperator.install(await sharedCluster(), OPTIONS);
-    ({ api } = operator.cluster);
-    await allowRunner(operator, "run", RUN_WORKFLOW_RULES);
-    await allowRunner(operator, "resync", resyncWorkflowRules(operator.operator));
-    client = new KubernetesClient(operator.connection);
-  });
-
-  beforeEach(async () => {
-    namespace = await api.newNamespace("resynced");
-  });
+  usePods(
+    OPTIONS,
+    (operator) => [...RUN_WORKFLOW_RULES, ...resyncWorkflowRules(operator)],
+    (begun) => {
+      bench = begun;
+      ({ operator, api, namespace } = bench);
+    },
+  );
 
   /** Nobody else ends what a test leaves unfinished. */
   afterEach(() => deleteWorkflows());
 
-  after(async () => {
-    client?.close();
-    await operator?.dispose();
-  });
-
-  const object = (name: string, plan: ObjectPlan = {}): Reference & Manifest =>
-    operator.object(name, plan, namespace) as Reference & Manifest;
-  const readyOf = async (manifest: Reference) => conditionOf(await api.get(manifest), "Ready");
-  const workflow = (name: string) => ({
-    ...WORKFLOWS,
-    metadata: { name, namespace: operator.runnerNamespace },
-  });
-
-  /** Until it is a second later, as the API server tells times. */
-  const aSecond = () => new Promise((resolve) => setTimeout(resolve, 1_100));
+  const object = (name: string, plan?: ObjectPlan) => bench.object(name, plan);
+  const workflow = (name: string) => bench.workflow(name);
 
   const resync = (more: Partial<ResyncOptions> = {}) =>
     resyncOnce({
       operator: { ...operator.operator, namespaces: [namespace] },
-      client,
+      client: bench.client,
       namespace: operator.runnerNamespace,
       instanceId: INSTANCE_ID,
       instance: "resync-pod",
@@ -84,7 +62,7 @@ describe("a resync of the form pod", () => {
   /** Submits a run for an object, and does what its pod would. */
   async function run(name: string): Promise<void> {
     await submit(operator, `${namespace}-${name}`, { namespace, name });
-    await runLikeAPod(operator, client, `${namespace}-${name}`);
+    await bench.run(`${namespace}-${name}`);
   }
 
   it("submits a run for every object, which that run then reconciles", async () => {
@@ -95,7 +73,7 @@ describe("a resync of the form pod", () => {
     assert.ok(first);
     assert.match(first.metadata.name, /^resynced-a-[0-9a-f]{10}$/);
     assert.equal(first.metadata.labels?.["workflows.argoproj.io/controller-instanceid"], INSTANCE_ID);
-    await runLikeAPod(operator, client, first.metadata.name);
+    await bench.run(first.metadata.name);
     await api.get(inNamespace(configMap("of-a"), namespace) as Reference & Manifest);
   });
 
@@ -169,7 +147,7 @@ describe("a resync of the form pod", () => {
     await submitted("healed", "Succeeded", "healed-since");
     await run("told");
     await resync();
-    const ready = await readyOf(object("silent"));
+    const ready = await bench.readyOf(object("silent"));
     assert.deepStrictEqual([ready.status, ready.reason], ["False", "RunFailed"]);
     assert.match(
       ready.message,
@@ -177,7 +155,7 @@ describe("a resync of the form pod", () => {
     );
     assert.ok(ready.message.endsWith("(run silent)"), ready.message);
     assert.equal((await api.get(object("healed")))["status"], undefined);
-    assert.equal((await readyOf(object("told"))).status, "True");
+    assert.equal((await bench.readyOf(object("told"))).status, "True");
     const { metadata } = await api.get(object("silent"));
     await api.patch(workflow("silent"), { status: { message: "something else" } });
     await resync();

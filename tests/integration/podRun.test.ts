@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
-import { WORKFLOWS } from "../../runtime/argo/workflows";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { RunOnceOptions, RunOutcome } from "../../runtime/pod/runOnce";
 import type { ReconcileReport } from "../../runtime/reconcileReport";
 import type { Api, Reference } from "./support/api";
-import { allowRunner, announceArgo, submit } from "./support/argo";
-import { announceKind, sharedCluster } from "./support/cluster";
+import { submit } from "./support/argo";
+import { aSecond } from "./support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { Meddler, type Meddling, once } from "./support/meddler";
-import { runLikeAPod } from "./support/podRun";
-import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./support/testOperator";
-import { answering, conditionOf } from "./support/useOperator";
+import { type PodBench, usePods } from "./support/podRun";
+import type { ObjectPlan, TestOperator } from "./support/testOperator";
+import { answering } from "./support/useOperator";
 
 const OPTIONS = {
   name: "in-pods",
@@ -28,44 +27,30 @@ const OPTIONS = {
  * the handler is a child process. The pod itself is tried in the e2e.
  */
 describe("the engine in a pod of its own", () => {
-  announceArgo();
-  announceKind(customResourceDefinitionOf(OPTIONS));
-
+  let bench: PodBench;
   let operator: TestOperator;
   let api: Api;
-  let client: KubernetesClient;
   let namespace: string;
   let reports: ReconcileReport[];
   let meddler: Meddler | undefined;
   let runs = 0;
 
-  before(async function () {
-    // The control plane may have to be built.
-    this.timeout(0);
-    operator = await TestOperator.install(await sharedCluster(), OPTIONS);
-    ({ api } = operator.cluster);
-    await allowRunner(operator, "run", RUN_WORKFLOW_RULES);
-    client = new KubernetesClient(operator.connection);
-  });
+  usePods(
+    OPTIONS,
+    () => RUN_WORKFLOW_RULES,
+    (begun) => {
+      bench = begun;
+      ({ operator, api, namespace } = bench);
+      reports = [];
+    },
+  );
 
-  beforeEach(async () => {
-    namespace = await api.newNamespace("in-pods");
-    reports = [];
-  });
+  after(() => meddler?.close());
 
-  after(async () => {
-    client?.close();
-    meddler?.close();
-    await operator?.dispose();
-  });
-
-  const object = (name: string, plan: ObjectPlan = {}): Reference & Manifest =>
-    operator.object(name, plan, namespace) as Reference & Manifest;
+  const object = (name: string, plan?: ObjectPlan) => bench.object(name, plan);
   const inTest = (manifest: Manifest) => inNamespace(manifest, namespace) as Reference & Manifest;
-  const readyOf = async (manifest: Reference) => conditionOf(await api.get(manifest), "Ready");
+  const readyOf = (manifest: Reference) => bench.readyOf(manifest);
 
-  /** Until it is a second later, as the API server tells times. */
-  const aSecond = () => new Promise((resolve) => setTimeout(resolve, 1_100));
   /** A run that waits for nothing but changes, and somebody who meddles with its object. */
   const impatient = (meddling: Meddling): Partial<RunOnceOptions> => {
     meddler?.close();
@@ -87,7 +72,7 @@ describe("the engine in a pod of its own", () => {
     const workflow = `run-${++runs}`;
     await submit(operator, workflow, parameters);
     const onReport = (report: ReconcileReport) => void reports.push(report);
-    return { ...(await runLikeAPod(operator, client, workflow, { onReport, ...more })), workflow };
+    return { ...(await bench.run(workflow, { onReport, ...more })), workflow };
   }
 
   it("brings about the object that its Workflow names, and Ready names the Workflow", async () => {
@@ -256,10 +241,7 @@ describe("the engine in a pod of its own", () => {
     await submit(operator, `${namespace}-by-hand`, hot);
     await submit(operator, `${namespace}-other`, { namespace, name: "other", uid }, labels);
     await submit(operator, `${namespace}-trial`, { ...hot, object: "{}" }, labels);
-    const workflow = (name: string) => ({
-      ...WORKFLOWS,
-      metadata: { name: `${namespace}-${name}`, namespace: operator.runnerNamespace },
-    });
+    const workflow = (name: string) => bench.workflow(`${namespace}-${name}`);
     await api.patch(workflow("pending"), { status: { phase: "Pending", message: "Waiting for a lock" } });
     await api.patch(workflow("stopped"), { spec: { shutdown: "Stop" } });
     await api.patch(workflow("running"), { status: { phase: "Running" } });

@@ -36,3 +36,8 @@ export async function always(
     await sleep(POLL_MS);
   } while (performance.now() < end);
 }
+
+/** Until it is a second later, as the API server tells times. */
+export async function aSecond(): Promise<void> {
+  await sleep(1_100);
+}
