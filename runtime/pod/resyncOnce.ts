@@ -71,7 +71,7 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   const { operator, client, withinMs = WITHIN_MS, lookMs = LOOK_MS, signal } = options;
   const until = performance.now() + withinMs;
   const candidates = inOrder(await listCandidates(client, operator));
-  let live = await clearedRuns(options);
+  let live = await withoutStranded(options);
   const waiting = candidates.filter((candidate) => !live.has(keyOf(candidate)));
   const resource = resourceOf(operator.customResource);
   // It is no reason to submit none.
@@ -95,7 +95,7 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
     }
     if (waiting.length === 0 || performance.now() + lookMs > until) break;
     await pause(lookMs, undefined, { ...(signal && { signal }) }).catch(() => {});
-    live = await liveRuns(options);
+    live = await liveObjects(options);
   }
   return { submitted, running, left: waiting.length, failed };
 }
@@ -153,37 +153,41 @@ function inOrder(candidates: readonly Candidate[]): Candidate[] {
   return shuffled.sort((a, b) => a.at - b.at).map(({ candidate }) => candidate);
 }
 
-/** As {@link liveRuns}, but for those that will not begin, which are deleted. */
-async function clearedRuns(options: ResyncOptions): Promise<Set<string>> {
+/** As {@link liveObjects}, once the runs that will not begin are deleted. */
+async function withoutStranded(options: ResyncOptions): Promise<Set<string>> {
   // They are given up sooner or later without us.
   const tell = (error: Error) => options.onError?.("stranded runs", error);
   const isStranded = await strandedRuns(options).catch(tell);
+  const objects = new Set<string>();
   const stranded: KubernetesObject[] = [];
-  const live = await liveRuns(options, (run) => {
-    if (!isStranded?.(run)) return true;
-    stranded.push(run);
-    return false;
+  await eachLiveRun(options, (run) => {
+    if (isStranded?.(run)) stranded.push(run);
+    else objects.add(objectOf(run));
   });
-  await deleteRuns(options.client, stranded).catch(tell);
-  return live;
+  try {
+    await deleteRuns(options.client, stranded);
+  } catch (error) {
+    tell(error as Error);
+    return liveObjects(options);
+  }
+  return objects;
 }
 
 /**
  * The objects that the operator's runs which have not ended are about: no more of them go on at once, since each object
  * has one lock.
  */
-async function liveRuns(
-  options: ResyncOptions,
-  counts: (run: KubernetesObject) => boolean = () => true,
-): Promise<Set<string>> {
+async function liveObjects(options: ResyncOptions): Promise<Set<string>> {
   const objects = new Set<string>();
-  await eachLiveRun(options, (run) => {
-    if (!counts(run)) return;
-    const name = parameterOf(run, RUN_PARAMETERS.name);
-    const namespace = parameterOf(run, RUN_PARAMETERS.namespace) || undefined;
-    objects.add(keyOf({ namespace, name }));
-  });
+  await eachLiveRun(options, (run) => objects.add(objectOf(run)));
   return objects;
+}
+
+/** The object that a run is about, as a key. */
+function objectOf(run: KubernetesObject): string {
+  const name = parameterOf(run, RUN_PARAMETERS.name);
+  const namespace = parameterOf(run, RUN_PARAMETERS.namespace) || undefined;
+  return keyOf({ namespace, name });
 }
 
 function runOf(object: Candidate, { operator, namespace, instanceId }: ResyncOptions): Manifest {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rules";
 import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
 import type { Api, Reference } from "./support/api";
@@ -204,6 +205,18 @@ describe("a resync of the form pod", () => {
         "run-new",
         "run-unseen",
       ]);
+    });
+
+    it("submits none beside those that it cannot delete, and tells of them", async () => {
+      const told: string[] = [];
+      const onError = (object: string, { message }: Error) => told.push(`${object}: ${message}`);
+      const powerless = new KubernetesClient(operator.connection);
+      powerless.delete = async () => assert.fail("not now");
+      await submitted("kept", {});
+      const result = await resync({ client: powerless, untouchedMs: -2_000, onError });
+      assert.deepStrictEqual(result, { submitted: 0, running: 1, left: 0, failed: 0 });
+      assert.deepStrictEqual(told, ["stranded runs: not now"]);
+      powerless.close();
     });
 
     it("makes those anew that the Workflow controller has passed over", async () => {
