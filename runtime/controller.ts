@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ChildIndex, type UndoneChild } from "./children/childIndex";
 import { ChildWriter } from "./children/childWriter";
+import { Leftovers } from "./children/leftovers";
 import type { Owner } from "./children/ownership";
 import { Contests } from "./contests";
 import { CustomResourceWatch } from "./customResourceWatch";
@@ -94,6 +95,7 @@ export class Controller {
   private readonly queue: ReconcileQueue;
   private watch: CustomResourceWatch | undefined;
   private index: ChildIndex | undefined;
+  private leftovers: Leftovers | undefined;
   private reconciler: Reconciler | undefined;
   private childResources: readonly Resource[] | undefined;
   private readonly requests = new ReconcileRequests();
@@ -244,9 +246,10 @@ export class Controller {
     if (!(await Promise.race([ended, late]))) await this.election.stop();
     this.queue.clear();
     this.requests.refuse(new NotLeadingError());
+    this.lull.end();
+    await this.leftovers?.end();
     await this.index?.stop();
     await this.pool.close();
-    this.lull.end();
     await Promise.race([this.events.flush(), pause(EVENTS_GRACE_MS, undefined, { ref: false })]);
     await this.election.stop();
     this.client.close();
@@ -286,7 +289,8 @@ export class Controller {
         this.queue.add(keyOf(name), priority);
         if (priority === "change") this.options.onChange?.(name, resourceVersion);
       },
-      onGone: (name) => {
+      onGone: (name, uid) => {
+        if (uid !== undefined && this.isLeading) this.leftovers?.add(uid);
         this.queue.forget(keyOf(name));
         // Who waits for a run of it is told that it is gone.
         if (this.requests.has(keyOf(name))) this.queue.add(keyOf(name));
@@ -296,6 +300,7 @@ export class Controller {
     });
     const children = new ChildWriter({ client, index, fieldManager, fence });
     const status = new StatusWriter({ client, resource, fieldManager, fence });
+    this.leftovers = new Leftovers({ index, children, turn: (since) => this.lull.turn(since) });
     this.index = index;
     this.watch = watch;
     this.childResources = childResources;

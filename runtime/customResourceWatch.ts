@@ -17,7 +17,11 @@ export interface CustomResourceWatchOptions {
   readonly namespaces: "all" | readonly string[];
   /** An object is to be reconciled: it is new, has a new generation, is being deleted, or was asked for. */
   readonly onTrigger: (name: ObjectName, priority: Priority, resourceVersion: string) => void;
-  readonly onGone: (name: ObjectName) => void;
+  /**
+   * An object is not there any more.
+   * @param uid where the watch has told of its deletion, and did not only not list it any more
+   */
+  readonly onGone: (name: ObjectName, uid?: string) => void;
   readonly onInterruption: (error: Error) => void;
   /** So many characters of objects are kept, the newest; the others are read when they are wanted. @default 24 Mi */
   readonly mostKept?: number;
@@ -117,7 +121,7 @@ export class CustomResourceWatch {
           if ((!namespace || object.namespace === namespace) && !known?.has(key)) this.remove(object);
         }
       },
-      remove: (object) => this.remove(object.metadata),
+      remove: (object) => this.remove(object.metadata, object.metadata.uid),
     };
   }
 
@@ -141,10 +145,10 @@ export class CustomResourceWatch {
     this.options.onTrigger({ namespace, name }, priority, object.metadata.resourceVersion);
   }
 
-  private remove({ namespace, name }: ObjectName): void {
+  private remove({ namespace, name }: ObjectName, deleted?: string): void {
     this.seen.delete(keyOf({ namespace, name }));
     this.kept.release(keyOf({ namespace, name }));
-    this.options.onGone({ namespace, name });
+    this.options.onGone({ namespace, name }, deleted);
   }
 }
 

@@ -122,6 +122,11 @@ export class ChildIndex {
     return this.byKey.get(childKey(resource, name));
   }
 
+  /** Who owns an object; undefined where it is nobody's child. */
+  ownerOf(object: KubernetesObject): Owner | undefined {
+    return ownerOf(object, this.options.ownerKind, this.options.fieldManager);
+  }
+
   /** The child as it is now, fetched only when its version has moved; undefined where it has gone meanwhile. */
   async read(record: ChildRecord): Promise<KubernetesObject | undefined> {
     if (record.whole?.resourceVersion !== record.resourceVersion) {
@@ -263,8 +268,7 @@ export class ChildIndex {
     const { metadata } = object;
     const key = childKey(resource, metadata);
     const known = this.byKey.get(key);
-    const { ownerKind, fieldManager } = this.options;
-    const owner = ownerOf(object, ownerKind, fieldManager);
+    const owner = this.ownerOf(object);
     if (!owner || known?.uid !== metadata.uid || known.owner.uid !== owner.uid) this.drop(key);
     if (!owner) return undefined;
     const record: ChildRecord = this.byKey.get(key) ?? {
@@ -280,7 +284,7 @@ export class ChildIndex {
       deleting: false,
     };
     record.resourceVersion = metadata.resourceVersion;
-    const entry = applyEntry(object, fieldManager);
+    const entry = applyEntry(object, this.options.fieldManager);
     // The time too: another leader of this operator, or a late write of a former one, applies the same fields.
     record.ownedFields = fingerprint([entry?.fieldsV1, entry?.time]);
     record.others = fingerprint(metadata.managedFields?.filter((each) => each !== entry));

@@ -72,13 +72,14 @@ export class ChildWriter {
 
   /**
    * Deletes a child of an object that is gone, as the garbage collector is to: one that we have applied, and that has no
-   * other owner.
+   * other owner. One that was taken from its owner, as by `kubectl delete --cascade=orphan`, stays.
    */
   async deleteLeftover(record: ChildRecord): Promise<ChildChange | undefined> {
-    const { client, fieldManager } = this.options;
+    const { client, fieldManager, index } = this.options;
     const found = await client.get(record.resource, record);
     const { uid, deletionTimestamp, ownerReferences = [] } = found?.metadata ?? {};
     if (!found || uid !== record.uid || deletionTimestamp || ownerReferences.length > 1) return undefined;
+    if (index.ownerOf(found)?.uid !== record.owner.uid) return undefined;
     return applyEntry(found, fieldManager) && this.delete(record);
   }
 

@@ -86,6 +86,16 @@ describe("the engine, when an object is deleted", function () {
     assert.equal(bench.operator.calls("foreground").at(-1)?.event, "finalize");
     await bench.api.assertGone(inNamespace(configMap("foreground"), bench.namespace));
   });
+
+  it("leaves a child that was orphaned", async () => {
+    const child = inNamespace(configMap("orphan"), bench.namespace);
+    const object = await bench.applied("orphans", answering(configMap("orphan")));
+    await bench.api.delete(object, "Orphan");
+    await eventually(() => bench.api.assertGone(object));
+    await always(async () => assert.equal((await bench.api.get(child)).metadata.ownerReferences, undefined), {
+      forMs: 1_500,
+    });
+  });
 });
 
 describe("the engine, when an object with children elsewhere is deleted", function () {
