@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { IMAGES, imageReference } from "../../../components/images";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Metadata } from "../../integration/support/manifests";
+import { session } from "./hooks";
+import { waitFor } from "./progress";
+
+/** Where somebody may want to connect to. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Ends with 0 where the last three tries to connect went well, with 3 where none of them did. The first ones do not count:
+ * a network plugin needs a moment to learn of a new pod.
+ */
+const CLIENT = `
+const { connect } = require("node:net");
+const [host, port] = process.argv.slice(1);
+const once = () => new Promise((resolve) => {
+  const socket = connect({ host, port: Number(port) });
+  const end = (connected) => { socket.destroy(); resolve(connected); };
+  socket.setTimeout(2000, () => end(false)).on("connect", () => end(true)).on("error", () => end(false));
+});
+(async () => {
+  const last = [];
+  for (let tries = 1; tries <= 30; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    last.unshift(await once());
+    if (tries >= 5 && last.slice(0, 3).every((each) => each === last[0])) process.exit(last[0] ? 0 : 3);
+  }
+  process.exit(4);
+})();
+`;
+
+const SERVER = `require("node:net").createServer((socket) => socket.end()).listen(Number(process.argv[1]));`;
+
+let pods = 0;
+
+/**
+ * Whether a pod of this namespace, with these labels, can connect to an address.
+ * @throws Error where it cannot tell: it now can and now cannot
+ */
+export async function reaches(from: Metadata, { host, port }: Address): Promise<boolean> {
+  const pod = nodePod(from, [CLIENT, host, String(port)]);
+  await session().api.create(pod);
+  try {
+    const code = await waitFor(`${pod.metadata.name} to try ${host}:${port}`, () => exitCode(pod), 180_000);
+    assert.ok(code === 0 || code === 3, `it ended with ${code}`);
+    return code === 0;
+  } finally {
+    await session().api.delete(pod);
+  }
+}
+
+/** Whether the cluster's network enforces NetworkPolicy, as it is seen where one lets nobody reach a pod. */
+export async function enforcesPolicies(): Promise<boolean> {
+  const { api, team } = session();
+  const labels = { app: "closed" };
+  const port = 8080;
+  const server = nodePod({ namespace: team, labels }, [SERVER, String(port)]);
+  const policy: Manifest = {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: { name: "closed", namespace: team },
+    spec: { podSelector: { matchLabels: labels }, policyTypes: ["Ingress"] },
+  };
+  await api.create(policy);
+  await api.create(server);
+  try {
+    const host = await waitFor("a pod that nobody may reach", () => addressOf(server), 180_000);
+    return !(await reaches({ namespace: team }, { host, port }));
+  } finally {
+    await api.delete(server);
+    await api.delete(policy);
+  }
+}
+
+/** A pod of the image that the runners have, which the nodes have so. It passes the `restricted` Pod Security Standard. */
+function nodePod(metadata: Metadata, [program = "", ...args]: readonly string[]): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { ...metadata, name: `network-${++pods}` },
+    spec: {
+      restartPolicy: "Never",
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: "RuntimeDefault" } },
+      containers: [
+        {
+          name: "main",
+          image: imageReference(IMAGES.node, {}),
+          command: ["node", "-e", program, ...args],
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+        },
+      ],
+    },
+  };
+}
+
+async function exitCode(pod: Manifest): Promise<number> {
+  const { status } = await session().api.get(pod);
+  const { containerStatuses } = status as {
+    containerStatuses?: { state: { terminated?: { exitCode: number } } }[];
+  };
+  const ended = containerStatuses?.[0]?.state.terminated;
+  assert.ok(ended, "it has not ended");
+  return ended.exitCode;
+}
+
+async function addressOf(pod: Manifest): Promise<string> {
+  const { status } = await session().api.get(pod);
+  const { phase, podIP } = status as { phase?: string; podIP?: string };
+  assert.ok(phase === "Running" && podIP, "it does not run yet");
+  return podIP;
+}
