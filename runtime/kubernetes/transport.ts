@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
+import { createSecureContext, type SecureContext } from "node:tls";
 import { readJson, writeJson } from "../json";
 import type { ClusterConnection } from "./connection";
 import { ApiError, type ApiStatus, ApiUnreachableError } from "./errors";
@@ -47,6 +48,7 @@ export class HttpTransport {
   /** What comes before every path, where the API server is behind a proxy: "/k8s/clusters/c-1". */
   private readonly basePath: string;
 
+  /** @throws Error where the connection is not by https, or its certificates cannot be read */
   constructor(
     private readonly connection: ClusterConnection,
     private readonly onRequest: (report: RequestReport) => void = () => {},
@@ -56,15 +58,14 @@ export class HttpTransport {
       throw new Error(`the API server's address is ${connection.server}; only https:// is supported`);
     }
     this.basePath = url.pathname.replace(/\/$/, "");
+    // One for all connections: to read the certificates anew for each takes longer than the rest of it.
+    const secureContext = secureContextOf(connection);
     // An upper bound keeps a burst from opening a connection per object.
-    this.agent = new Agent({ keepAlive: true, maxSockets: 128, scheduling: "lifo" });
-    this.streamAgent = new Agent();
+    this.agent = new Agent({ secureContext, keepAlive: true, maxSockets: 128, scheduling: "lifo" });
+    this.streamAgent = new Agent({ secureContext });
     this.target = {
       host: url.hostname.replace(/^\[|\]$/g, ""),
       port: url.port || 443,
-      ...(connection.certificateAuthority && { ca: connection.certificateAuthority }),
-      ...(connection.certificate && { cert: connection.certificate }),
-      ...(connection.privateKey && { key: connection.privateKey }),
       ...(connection.serverName && { servername: connection.serverName }),
       ...(connection.skipVerification && { rejectUnauthorized: false }),
     };
@@ -155,6 +156,20 @@ export class HttpTransport {
       });
       outgoing.end(body);
     });
+  }
+}
+
+function secureContextOf(connection: ClusterConnection): SecureContext {
+  const { server, certificateAuthority, certificate, privateKey } = connection;
+  try {
+    return createSecureContext({
+      ...(certificateAuthority && { ca: certificateAuthority }),
+      ...(certificate && { cert: certificate }),
+      ...(privateKey && { key: privateKey }),
+    });
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new Error(`the certificates or the key for ${server} cannot be read: ${why}`, { cause: error });
   }
 }
 

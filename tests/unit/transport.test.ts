@@ -104,6 +104,12 @@ describe("HttpTransport", () => {
     assert.equal(api.calls[0]?.client, "system:me");
   });
 
+  it("says at once whose certificates cannot be read", () => {
+    const connection = api.connection({ certificate: "no certificate", privateKey: "no key" });
+    const message = new RegExp(`^the certificates or the key for ${connection.server} cannot be read: .+`);
+    assert.throws(() => new HttpTransport(connection), { message });
+  });
+
   it("trusts no server but the one whose authority it was given", async () => {
     reconnect({ certificateAuthority: makeIdentity("api.test").certificate });
     const error = await errorOf(ApiUnreachableError, () => transport.send(PODS));
