@@ -1,6 +1,7 @@
 """One step of the tutorial's workflow: seven pods run it one after another, each for its part."""
 
 import json
+import os
 import ssl
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import urllib.error
 import urllib.request
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount/"
+HANDLER = os.environ.get("HANDLER", "/handler/main.py")
 
 
 def call(method, path, body, content_type="application/json"):
@@ -29,9 +31,9 @@ def create_or_patch(collection, manifest):
 
 
 def children(memcached):
-    request = json.dumps(dict(object=memcached, children=[])) + "\n"
-    handler = subprocess.run(["python3", "/handler/main.py"], input=request, text=True, capture_output=True, check=True)
     meta = memcached["metadata"]
+    request = json.dumps(dict(id=meta["uid"], object=memcached, children=[])) + "\n"
+    handler = subprocess.run(["python3", HANDLER], input=request, text=True, stdout=subprocess.PIPE, check=True)
     owner = dict(apiVersion=memcached["apiVersion"], kind=memcached["kind"], name=meta["name"], uid=meta["uid"],
                  controller=True, blockOwnerDeletion=True)
     for child in json.loads(handler.stdout)["children"]:
