@@ -57,8 +57,8 @@ export interface ControllerOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
-/** How long the end waits for Kubernetes Events to be written: an API server that is away must not hold it up. */
-const EVENTS_GRACE_MS = 3_000;
+/** How long the end waits for what is still to be written or deleted: an API server that is away must not hold it up. */
+const LAST_WRITES_GRACE_MS = 3_000;
 /** A handler that asks to be asked again at once must not make a busy loop. */
 const SHORTEST_WAIT_MS = 1_000;
 
@@ -247,10 +247,10 @@ export class Controller {
     this.queue.clear();
     this.requests.refuse(new NotLeadingError());
     this.lull.end();
-    await this.leftovers?.end();
+    await upTo(LAST_WRITES_GRACE_MS, this.leftovers?.end());
     await this.index?.stop();
     await this.pool.close();
-    await Promise.race([this.events.flush(), pause(EVENTS_GRACE_MS, undefined, { ref: false })]);
+    await upTo(LAST_WRITES_GRACE_MS, this.events.flush());
     await this.election.stop();
     this.client.close();
   }
@@ -398,6 +398,11 @@ export class Controller {
   private notice(text: string): void {
     this.options.onNotice?.(text);
   }
+}
+
+/** Waits for something, but no longer than so many milliseconds. */
+async function upTo(ms: number, ending: Promise<void> | undefined): Promise<void> {
+  await Promise.race([ending, pause(ms, undefined, { ref: false })]);
 }
 
 /** When the object of a report is due again. */
