@@ -8,10 +8,9 @@ export interface LeftoversOptions {
   readonly children: ChildWriter;
   /** Resolves when what can wait since then, on the monotonic clock, has its turn. @default at once */
   readonly turn?: (since: number) => Promise<void>;
-  /** How long the garbage collector is given for the children of an object, in milliseconds. @default 1,000 */
-  readonly graceMs?: number;
 }
 
+/** How long the garbage collector is given for the children of an object. */
 const GRACE_MS = 1_000;
 
 /**
@@ -41,10 +40,10 @@ export class Leftovers {
   }
 
   private async work(): Promise<void> {
-    const { turn, graceMs = GRACE_MS } = this.options;
+    const { index, turn } = this.options;
     for (const [uid, since] of this.waiting) {
-      await this.pause(since + graceMs - performance.now());
-      if (this.options.index.of(uid).length > 0) await turn?.(since);
+      await this.pause(since + GRACE_MS - performance.now());
+      if (index.of(uid).length > 0) await turn?.(since);
       await this.deleteChildren(uid);
       this.waiting.delete(uid);
     }
