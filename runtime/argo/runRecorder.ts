@@ -1,151 +1,177 @@
 import { randomUUID } from "node:crypto";
 import type { ChildChange } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
-import type { RecordingFigures } from "../metrics";
-import { Pace, type PaceOptions } from "../pace";
-import type { ReconcileReport } from "../reconcileReport";
-import { isRecorded, type RecordedRun } from "./recordedRun";
+import type { KubernetesClient } from "../kubernetes/client";
+import { ApiError, isApiError } from "../kubernetes/errors";
+import type { Manifest } from "../kubernetes/objects";
+import type { OperatorIdentity } from "../names";
+import type { RunRecord } from "../outbox/teller";
+import type { ReconcileReport } from "../reconcile/report";
+import { buildRecordedRun, isRecorded, type RecordedRun, type RecordingPlace } from "./recordedRun";
+import { Retention } from "./retention";
 import { runName } from "./runName";
-import { RunWriter, type RunWriterOptions } from "./runWriter";
+import { WORKFLOWS } from "./workflows";
+
+/** For how many seconds the Workflows of runs are kept. */
+export interface KeptSeconds {
+  readonly successes: number;
+  readonly failures: number;
+}
 
 /** What a {@link RunRecorder} works with. */
-export interface RunRecorderOptions extends RunWriterOptions {
-  /** Which runs are recorded. @see OperatorDefinition.record */
-  readonly policy: Operator["record"];
-  /** How fast runs of one object and result are recorded each for itself. @default ten, then one every six seconds */
-  readonly pace?: PaceOptions;
-  /** So many objects have a run that is held back for further ones; beyond it, each is written by itself. @default 1000 */
-  readonly mostHeld?: number;
+export interface RunRecorderOptions extends Pick<RecordingPlace, "namespace" | "instanceId" | "archive"> {
+  readonly operator: OperatorIdentity & Pick<Operator, "record">;
+  readonly client: KubernetesClient;
+  /** How long records are kept while there are few. @default an hour, and a day of a failure */
+  readonly kept?: KeptSeconds;
+  /** Told why runs are not recorded; not twice in a row for the same reason. */
+  readonly onNotice?: (notice: string) => void;
 }
 
-/** A run that further ones join until it is written. */
-interface HeldRun {
-  run: RecordedRun & { readonly runs: number };
-  timer: NodeJS.Timeout;
+/** A run that is to be recorded. Its manifest is built when it is written. */
+interface Recorded extends RunRecord {
+  readonly run: RecordedRun & { readonly runs: number };
 }
 
-/** Runs of one object and result that are recorded each for itself; beyond it, those of the next seconds are one. */
-const PACE = { burst: 10, refillMs: 6_000 };
-/** An equal failure within this time need not be tried to be recorded again. It is the shortest that one is kept. */
+const KEPT: KeptSeconds = { successes: 3_600, failures: 86_400 };
+/** Kept for less if there are so many that they would fill memory, but not for less than this. */
+const SHORTEST: KeptSeconds = { successes: 60, failures: 600 };
+/** So many are few. */
+const FEW = 1_000;
+/** An equal failure within this time need not be recorded again. It is the shortest that one is kept. */
 const SAME_FAILURE_MS = 10 * 60_000;
-/** Changes that the record of many runs names; it would not say more with more. */
+/** Changes that the record of many runs names: it would not say more with more. */
 const MOST_CHANGES = 50;
-/** They are kept whole. */
-const MOST_HELD = 1_000;
 /** How many recent failures are remembered. */
 const MOST_REMEMBERED = 10_000;
 
 /**
- * Decides which runs are recorded as Workflows, and under which names.
+ * Decides which runs are recorded as Workflows, under which names, and writes them: one POST each.
  *
- * Two things make fewer records than runs. A failure's name follows from the object, its generation and what failed
- * (but for the numbers in it), so that the same failure again and again is the one record of its first time, whoever
- * leads; the Kubernetes Event counts the others. And of an object that changes without end, ten runs in a row are
- * recorded each, then one every six seconds, which bears the newest report, tells what all of them changed and how many
- * they were.
+ * The name of a failure follows from the object, its generation and what failed (but for the numbers in it). So the same
+ * failure again and again is the one record of its first time, whoever leads; the Kubernetes Event counts the others.
  */
 export class RunRecorder {
-  private readonly writer: RunWriter;
-  private readonly pace: Pace;
-  /** By object and result. */
-  private readonly held = new Map<string, HeldRun>();
+  /** Workflows written. */
+  recorded = 0;
+  /** Runs without a Workflow of their own, since another one tells of them too. */
+  coalesced = 0;
+  /** Runs that were not written and never will be. */
+  dropped = 0;
+  private readonly successes: Retention;
+  private readonly failures: Retention;
   /** Until when a failure of this name is known to be recorded, on the monotonic clock. */
-  private readonly failures = new Map<string, number>();
-  private coalesced = 0;
+  private readonly known = new Map<string, number>();
+  private noticed = "";
 
   constructor(private readonly options: RunRecorderOptions) {
-    this.writer = new RunWriter(options);
-    this.pace = new Pace(options.pace ?? PACE);
+    this.successes = retentionOf("successes", options);
+    this.failures = retentionOf("failures", options);
   }
 
-  /**
-   * The name that a run's Workflow will bear, to be called before the run's status is written.
-   * @returns undefined where the run is not recorded
-   */
-  nameOf(report: ReconcileReport): string | undefined {
-    if (!isRecorded(report, this.options.policy)) return undefined;
-    return this.held.get(keyOf(report))?.run.name ?? freshName(report);
+  /** Whether a run is to be recorded. */
+  isRecorded(report: ReconcileReport): boolean {
+    return isRecorded(report, this.options.operator.record);
   }
 
+  /** The record of a run. Undefined if it is not to be recorded. */
+  recordOf(report: ReconcileReport): RunRecord | undefined {
+    if (!this.isRecorded(report)) return undefined;
+    const name = this.nameOf(report);
+    const recorded: Recorded = {
+      name,
+      isFailure: report.failure !== undefined,
+      run: { name, report, finishedAt: new Date(), runs: 1 },
+    };
+    return recorded;
+  }
+
+  /** One record that tells of the runs of two: it bears the newer report, and names what all of them changed. */
+  readonly join = (earlier: RunRecord, later: RunRecord): RunRecord => {
+    this.coalesced++;
+    const [first, last] = [(earlier as Recorded).run, (later as Recorded).run];
+    const report = { ...last.report, changes: allChanges(first.report, last.report) };
+    const joined: Recorded = {
+      ...later,
+      name: earlier.name,
+      run: { ...last, name: earlier.name, report, runs: first.runs + last.runs },
+    };
+    return joined;
+  };
+
   /**
-   * Records a run that has ended, if it is one to be recorded, under the name that it was given. Never waits.
-   * @returns the name of the Workflow that tells of it, or will; undefined where none does
+   * Writes a record.
+   * @returns whether it is there now. False if the API server will never take it
+   * @throws ApiError, ApiUnreachableError if it is to be tried again
    */
-  record(report: ReconcileReport): string | undefined {
-    const name = isRecorded(report, this.options.policy) ? (report.run ?? this.nameOf(report)) : undefined;
-    if (name === undefined) return undefined;
-    const key = keyOf(report);
-    const held = this.held.get(key);
-    if (held || (report.failure && this.isKnown(name))) {
+  readonly write = async (record: RunRecord): Promise<boolean> => {
+    if (this.isKnown(record.name)) {
       this.coalesced++;
-      if (held) held.run = joined(held.run, report);
-      return held?.run.name ?? name;
+      return true;
     }
-    if (report.failure) this.remember(name);
-    const run = { name, report, finishedAt: new Date(), runs: 1 };
-    const waitMs = this.pace.take(key);
-    if (waitMs > 0 && this.held.size < (this.options.mostHeld ?? MOST_HELD))
-      this.held.set(key, { run, timer: this.releaseAfter(waitMs, key) });
-    else this.writer.add(run);
-    return name;
-  }
-
-  /** What has been recorded so far, and what waits. */
-  get figures(): RecordingFigures {
-    const { written, known, dropped, waiting, lagSeconds } = this.writer;
-    return { recorded: written, coalesced: this.coalesced + known, dropped, waiting, lagSeconds };
-  }
-
-  /** Writes what waits, and drops what is left after `graceMs`. To be called when nothing is reconciled any more. */
-  async stop(graceMs = 5_000): Promise<void> {
-    for (const { run, timer } of this.held.values()) {
-      clearTimeout(timer);
-      this.writer.add(run);
+    const manifest = this.manifestOf(record as Recorded);
+    try {
+      await this.options.client.create(WORKFLOWS, manifest);
+      this.recorded++;
+    } catch (error) {
+      // It is there: the answer to an earlier try was lost, or a former leader recorded the same failure.
+      if (isApiError(error, 409)) this.coalesced++;
+      else return this.refused(error as Error);
     }
-    this.held.clear();
-    await this.writer.stop(graceMs);
+    if (record.isFailure) this.remember(record.name);
+    return true;
+  };
+
+  /** A record is not written. */
+  drop(reason: string): void {
+    this.dropped++;
+    this.notice(`runs are not recorded: ${reason}`);
   }
 
-  private releaseAfter(waitMs: number, key: string): NodeJS.Timeout {
-    return setTimeout(() => {
-      const held = this.held.get(key);
-      if (!held) return;
-      const moreMs = this.pace.take(key);
-      if (moreMs > 0) {
-        held.timer = this.releaseAfter(moreMs, key);
-        return;
-      }
-      this.held.delete(key);
-      this.writer.add(held.run);
-    }, waitMs);
+  private manifestOf({ run }: Recorded): Manifest {
+    const { namespace, instanceId, archive, operator } = this.options;
+    const keptSeconds = (run.report.failure ? this.failures : this.successes).next();
+    return buildRecordedRun(operator, run, { namespace, instanceId, keptSeconds, archive });
+  }
+
+  private refused(error: Error): boolean {
+    // The API server refuses the object itself, not us or the moment.
+    const isFinal = error instanceof ApiError && [400, 413, 422].includes(error.code);
+    if (isFinal) {
+      this.drop(error.message);
+      return false;
+    }
+    this.notice(`runs are not recorded now: ${error.message}`);
+    throw error;
+  }
+
+  private nameOf(report: ReconcileReport): string {
+    const { namespace, uid, generation, failure, changes } = report;
+    const which = failure ? [failure.reason, withoutNumbers(failure.message), changes] : [randomUUID()];
+    return runName(this.options.operator.name, report, [namespace, uid, generation, ...which]);
   }
 
   private isKnown(name: string): boolean {
-    const until = this.failures.get(name);
+    const until = this.known.get(name);
     return until !== undefined && until > performance.now();
   }
 
   private remember(name: string): void {
     const now = performance.now();
-    this.failures.delete(name);
-    this.failures.set(name, now + SAME_FAILURE_MS);
+    this.known.delete(name);
+    this.known.set(name, now + SAME_FAILURE_MS);
     // In the order of insertion, so the first are the first to be over.
-    for (const [old, until] of this.failures) {
-      if (until > now && this.failures.size <= MOST_REMEMBERED) break;
-      this.failures.delete(old);
+    for (const [old, until] of this.known) {
+      if (until > now && this.known.size <= MOST_REMEMBERED) break;
+      this.known.delete(old);
     }
   }
-}
 
-/** Runs of one object with one result: those that may be told of together. */
-function keyOf({ uid, namespace, name, failure }: ReconcileReport): string {
-  return JSON.stringify([uid ?? [namespace, name], failure !== undefined]);
-}
-
-function freshName(report: ReconcileReport): string {
-  const { operator, namespace, uid, generation, failure, changes } = report;
-  const which = failure ? [failure.reason, withoutNumbers(failure.message), changes] : [randomUUID()];
-  return runName(operator, report, [namespace, uid, generation, ...which]);
+  private notice(notice: string): void {
+    if (notice === this.noticed) return;
+    this.noticed = notice;
+    this.options.onNotice?.(notice);
+  }
 }
 
 /** A failure that differs from an earlier one in a time, a port or a count alone is the same one again. */
@@ -153,15 +179,18 @@ function withoutNumbers(message: string): string {
   return message.replace(/\d+/g, "#");
 }
 
-/** A record that tells of one more run. */
-function joined(run: HeldRun["run"], report: ReconcileReport): HeldRun["run"] {
-  const changes = allChanges(run.report, report);
-  return { ...run, report: { ...report, changes }, finishedAt: new Date(), runs: run.runs + 1 };
-}
-
 function allChanges(before: ReconcileReport, after: ReconcileReport): ChildChange[] {
   const all = [...before.changes, ...after.changes].map(
     (change) => [JSON.stringify(change), change] as const,
   );
   return [...new Map(all).values()].slice(0, MOST_CHANGES);
+}
+
+function retentionOf(result: keyof KeptSeconds, { kept = KEPT }: RunRecorderOptions): Retention {
+  const longestSeconds = kept[result];
+  return new Retention({
+    longestSeconds,
+    shortestSeconds: Math.min(SHORTEST[result], longestSeconds),
+    few: FEW,
+  });
 }

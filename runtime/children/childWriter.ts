@@ -1,13 +1,14 @@
 import { ReconcileFailure } from "../failure";
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, isApiError } from "../kubernetes/errors";
+import { ApiError, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ADOPT_ANNOTATION } from "../names";
-import type { ChildIndex, ChildRecord } from "./childIndex";
+import { applyManifest } from "./applyManifest";
+import type { Child, ChildStore } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
-import { applyEntry, conflictWith } from "./ownership";
+import { applyEntry, conflictWith, provenOwner } from "./ownership";
 
 /** What happened to a child. */
 export type ChildVerb = "created" | "patched" | "recreated" | "adopted" | "deleted";
@@ -22,133 +23,241 @@ export interface ChildChange {
 
 /** What a {@link ChildWriter} works with. */
 export interface ChildWriterOptions {
-  readonly client: KubernetesClient;
-  readonly index: ChildIndex;
+  readonly store: ChildStore;
+  /** The custom resource's kind. */
+  readonly ownerKind: Resource;
   readonly fieldManager: string;
-  /** Throws where we are no longer the leader. Called before every write. */
-  readonly fence: () => void;
+  /** The field managers of the operator's former names. */
+  readonly formerManagers: readonly string[];
+}
+
+/** For which object children are written. */
+export interface WriteScope {
+  /** Its requests carry the fence of the object: none leaves when the object is gone, or we no longer lead. */
+  readonly client: KubernetesClient;
+  /** Reads the object from the API server. @throws ObjectGoneError if it is gone or being deleted */
+  readonly confirmOwner: () => Promise<void>;
 }
 
 /**
- * A version that no object has: the API server creates an object that is applied with it and refuses to touch
- * one that exists (tried on 1.34). So no foreign object can be taken over between a look and the write.
+ * A version that no object has: the API server creates an object that is applied with it and refuses to touch one that
+ * exists. So no foreign object can be taken over between a look and the write.
  */
 const MUST_NOT_EXIST = "1";
 
-/** The object in the way changed hands so often that another try makes no sense within one reconcile. */
-const MOST_TRIES = 3;
+/** The object in the way changed so often that another try makes no sense within one reconcile. */
+const MOST_TRIES = 5;
 
-/** Applies and deletes children: ours alone, each only where something is to be changed. */
+/** The field manager that restores the marks of a child which is never updated. */
+export function markManagerOf(fieldManager: string): string {
+  return `${fieldManager}/marks`;
+}
+
+/**
+ * Applies and deletes children.
+ *
+ * Guarantees, each with a test in tests/integration/hostile:
+ * - Nothing is changed or deleted that we did not apply, unless it was offered for adoption.
+ * - A write to an existing child carries the version that was seen: what somebody else did meanwhile is looked at first.
+ * - Marks that a child lost are put back only if its owner is still there: `kubectl delete --cascade=orphan` keeps the child.
+ */
 export class ChildWriter {
-  constructor(private readonly options: ChildWriterOptions) {}
+  private readonly managers: readonly string[];
+
+  constructor(private readonly options: ChildWriterOptions) {
+    const { fieldManager, formerManagers } = options;
+    this.managers = [fieldManager, markManagerOf(fieldManager), ...formerManagers];
+  }
 
   /**
    * Makes one child as desired.
-   * @returns what was changed; undefined where nothing was
-   * @throws ReconcileFailure `ChildConflict` where the name is taken by an object that is not ours, `ChildRefused`
-   *   where the API server does not accept the manifest
+   * @returns what was changed. Undefined if nothing was
+   * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that is not ours, `ChildRefused` if the
+   *   API server does not accept the manifest; ObjectGoneError
    */
-  async apply(child: DesiredChild): Promise<ChildChange | undefined> {
-    const record = this.options.index.find(child.resource, child.manifest.metadata);
-    const known = record?.owner.uid === child.ownerUid ? record : undefined;
+  async apply(child: DesiredChild, scope: WriteScope): Promise<ChildChange | undefined> {
+    const { store } = this.options;
+    const found = store.find(child.resource, child.manifest.metadata);
+    const known = found?.facts.owner.uid === child.ownerUid ? found : undefined;
     if (known && this.isAsDesired(known, child)) return undefined;
+    if (!known && child.isCreated && !store.isUnsure(child.resource, child.manifest.metadata)) return undefined;
     try {
-      const verb = await this.write(child, known);
+      const verb = await this.write(child, known, scope);
       return verb && describe(verb, child.resource, child.manifest.metadata);
     } catch (error) {
       throw refusal(error, child) ?? error;
     }
   }
 
-  /** Deletes a child that is no longer wanted; only that very object, by its uid. */
-  async delete(record: ChildRecord): Promise<ChildChange | undefined> {
-    const { client, index, fence } = this.options;
-    const deleted = await index.write(record.resource, record, undefined, async () => {
-      fence();
-      return { object: undefined, done: await client.delete(record.resource, record, { uid: record.uid }) };
-    });
-    return deleted.done ? describe("deleted", record.resource, record) : undefined;
+  /** Deletes a child that is no longer wanted: only that very object, in the version that was seen to be ours. */
+  async delete(child: Child, { client }: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
+    const { store } = this.options;
+    for (let current: Child | undefined = child, tries = 1; current; tries++) {
+      const { resource, uid, resourceVersion } = current;
+      const isDeleted = await store.write(resource, child, undefined, async () => {
+        const result = await client.deleteVersion(resource, child, { uid, resourceVersion });
+        return { object: undefined, result };
+      });
+      if (isDeleted.result === "deleted") return describe("deleted", resource, child);
+      if (isDeleted.result === "gone" || tries === MOST_TRIES) return undefined;
+      current = await this.lookAgain(child, client);
+    }
+    return undefined;
   }
 
   /**
-   * Deletes a child of an object that is gone, as the garbage collector is to: one that we have applied, and that has no
-   * other owner. One that was taken from its owner, as by `kubectl delete --cascade=orphan`, stays.
+   * Deletes a child of an object that is gone, as the garbage collector is to: one that is still marked as that object's
+   * and has no other owner. One that was taken from its owner, as by `kubectl delete --cascade=orphan`, stays.
    */
-  async deleteLeftover(record: ChildRecord): Promise<ChildChange | undefined> {
-    const { client, fieldManager, index } = this.options;
-    const found = await client.get(record.resource, record);
+  async deleteOrphan(child: Child, scope: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
+    const found = await scope.client.get(child.resource, child);
     const { uid, deletionTimestamp, ownerReferences = [] } = found?.metadata ?? {};
-    if (!found || uid !== record.uid || deletionTimestamp || ownerReferences.length > 1) return undefined;
-    if (index.ownerOf(found)?.uid !== record.owner.uid) return undefined;
-    return applyEntry(found, fieldManager) && this.delete(record);
+    if (!found || uid !== child.uid || deletionTimestamp || ownerReferences.length > 1) return undefined;
+    const owner = provenOwner(found, this.options.ownerKind, this.managers);
+    if (owner?.uid !== child.facts.owner.uid) return undefined;
+    return this.delete({ ...child, resourceVersion: found.metadata.resourceVersion }, scope);
   }
 
-  private isAsDesired(record: ChildRecord, child: DesiredChild): boolean {
-    // One that is going cannot be mended: its end brings the owner back into the queue.
-    if (child.update === "never" || record.deleting) return true;
-    const { applied } = record;
-    return applied?.manifest === fingerprint(child.manifest) && applied.ownedFields === record.ownedFields;
+  /** The child as the API server has it now. Undefined if it is gone, or ours no longer. */
+  private async lookAgain(child: Child, client: KubernetesClient): Promise<Child | undefined> {
+    const { store } = this.options;
+    const found = await client.get(child.resource, child);
+    if (found?.metadata.uid !== child.uid || found.metadata.deletionTimestamp) return undefined;
+    store.learn(child.resource, [found]);
+    const now = store.find(child.resource, child);
+    return now?.facts.owner.uid === child.facts.owner.uid ? now : undefined;
   }
 
-  private async write(child: DesiredChild, known: ChildRecord | undefined): Promise<ChildVerb | undefined> {
-    let uid = known?.uid;
-    let before = known?.resourceVersion;
+  private isAsDesired(known: Child, child: DesiredChild): boolean {
+    // A child that is going cannot be changed any more: its end brings the owner back into the queue.
+    if (child.update === "never" || known.deleting) return true;
+    return this.options.store.isApplied(known, child.manifest);
+  }
+
+  private async write(
+    child: DesiredChild,
+    known: Child | undefined,
+    scope: WriteScope,
+  ): Promise<ChildVerb | undefined> {
+    let there: { uid: string; resourceVersion: string } | undefined = known;
     let adopting = false;
+    let onlyMarks = false;
     for (let attempt = 1; ; attempt++) {
       try {
-        const { object, created } = await this.send(
-          child,
-          uid ? { uid } : { resourceVersion: MUST_NOT_EXIST },
-        );
+        if (onlyMarks && there) return await this.restoreMarks(child, there, scope);
+        // A child that is created once and is not there was deleted by somebody who may.
+        if (!there && child.isCreated && attempt > 1) return undefined;
+        const condition = there
+          ? { uid: there.uid, resourceVersion: there.resourceVersion }
+          : { resourceVersion: MUST_NOT_EXIST };
+        const { object, created } = await this.send(child, condition, scope);
+        await this.releaseFormer(child, object, scope);
         if (created) return "created";
         if (adopting) return "adopted";
-        return object.metadata.resourceVersion === before ? undefined : "patched";
+        return object.metadata.resourceVersion === there?.resourceVersion ? undefined : "patched";
       } catch (error) {
         const moved = isAnotherObject(error);
-        if (uid && !moved && child.update === "recreate" && isApiError(error, 422)) {
-          return this.recreate(child, uid, error);
+        if (there && !moved && child.update === "recreate" && isApiError(error, 422)) {
+          return this.recreate(child, there.uid, error, scope);
         }
         if (!moved || attempt === MOST_TRIES) throw error;
-        const found = await this.options.client.get(child.resource, child.manifest.metadata);
-        adopting = found !== undefined && this.mustAdopt(found, child);
-        uid = found?.metadata.uid;
-        before = found?.metadata.resourceVersion;
-        if (found && !adopting && child.update === "never") return undefined;
+        const found = await scope.client.get(child.resource, child.manifest.metadata);
+        there = found && { uid: found.metadata.uid, resourceVersion: found.metadata.resourceVersion };
+        if (!found) continue;
+        adopting = this.mustAdopt(found, child);
+        const owner = provenOwner(found, this.options.ownerKind, this.managers);
+        if (owner?.uid !== child.ownerUid) await scope.confirmOwner();
+        else if (child.update === "never") return undefined;
+        onlyMarks = child.update === "never" && !adopting;
       }
     }
   }
 
   /** Server-side apply, under a condition on the object that is there now. */
-  private send(child: DesiredChild, condition: { uid: string } | { resourceVersion: string }) {
-    const { client, index, fieldManager, fence } = this.options;
+  private send(
+    child: DesiredChild,
+    condition: { uid: string; resourceVersion: string } | { resourceVersion: string },
+    { client }: WriteScope,
+  ) {
+    const { store, fieldManager } = this.options;
     const { resource, manifest } = child;
     const conditional = { ...manifest, metadata: { ...manifest.metadata, ...condition } };
-    return index.write(resource, manifest.metadata, fingerprint(manifest), () => {
-      fence();
-      return client.apply(resource, conditional, { fieldManager, force: true });
-    });
+    return store.write(resource, manifest.metadata, manifest, () =>
+      applyManifest(client, resource, conditional, { fieldManager, force: true }),
+    );
   }
 
-  /** Whether an object that bears the child's name must be taken over, which is only done where it may be. */
+  /** Marks a child again that is never updated, and changes nothing else of it. */
+  private async restoreMarks(
+    { resource, manifest }: DesiredChild,
+    condition: { uid: string; resourceVersion: string },
+    { client }: WriteScope,
+  ): Promise<ChildVerb> {
+    const { apiVersion, kind, metadata } = manifest;
+    const { name, namespace, ownerReferences } = metadata;
+    const ours = (map: Record<string, string> | undefined) =>
+      Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => key.startsWith("argosy.dev/")));
+    const marks: Manifest = {
+      apiVersion,
+      kind,
+      metadata: {
+        name,
+        ...(namespace !== undefined && { namespace }),
+        ...condition,
+        labels: ours(metadata.labels),
+        annotations: ours(metadata.annotations),
+        ...(ownerReferences && { ownerReferences }),
+      },
+    };
+    const fieldManager = markManagerOf(this.options.fieldManager);
+    await this.options.store.write(resource, metadata, undefined, () =>
+      client.apply(resource, marks, { fieldManager, force: true }),
+    );
+    return "patched";
+  }
+
+  /** What a former name of the operator applied is ours alone now: fields that are applied no longer go. */
+  private async releaseFormer(
+    { resource, manifest }: DesiredChild,
+    object: KubernetesObject,
+    { client }: WriteScope,
+  ): Promise<void> {
+    const { apiVersion, kind } = manifest;
+    const { name, namespace, uid } = object.metadata;
+    for (const fieldManager of this.options.formerManagers) {
+      if (!applyEntry(object, fieldManager)) continue;
+      const nothing = { apiVersion, kind, metadata: { name, uid, ...(namespace && { namespace }) } };
+      await this.options.store.write(resource, manifest.metadata, manifest, () =>
+        client.apply(resource, nothing, { fieldManager, force: true }),
+      );
+    }
+  }
+
+  /** Whether an object that bears the child's name must be taken over, which is only done if it may be. */
   private mustAdopt(found: KubernetesObject, child: DesiredChild): boolean {
-    const conflict = conflictWith(found, child.ownerUid, this.options.fieldManager);
+    const conflict = conflictWith(found, child.ownerUid, this.options.ownerKind, this.managers);
     if (conflict) {
       throw new ReconcileFailure(
         "ChildConflict",
-        `${nameOf(child)} is not ours: ${conflict}. Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`,
-        // Of a custom resource that was deleted and created anew: the garbage collector is about to remove it.
-        belongsToFormer(found, child) ? { retryAfterSeconds: 1 } : {},
+        `${nameOf(child)} is not ours: ${conflict}. ${remedyFor(found)}`,
+        // Of a custom resource that was deleted and created again: the garbage collector is about to remove it.
+        belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
       );
     }
-    return !found.metadata.managedFields?.some((entry) => entry.manager === this.options.fieldManager);
+    return !found.metadata.managedFields?.some(({ manager = "" }) => this.managers.includes(manager));
   }
 
   /**
-   * Deletes and creates anew what cannot be changed, once the API server has said that it would accept the new one.
+   * Deletes and creates again what cannot be changed, once the API server has said that it would accept the new one.
    * A child that lingers, by a finalizer of somebody else's, is created when it has gone.
    */
-  private async recreate(child: DesiredChild, uid: string, refused: ApiError): Promise<ChildVerb> {
-    const { client, index, fence } = this.options;
+  private async recreate(
+    child: DesiredChild,
+    uid: string,
+    refused: ApiError,
+    scope: WriteScope,
+  ): Promise<ChildVerb> {
+    const { client } = scope;
     const { resource, manifest } = child;
     const trial = {
       ...manifest,
@@ -157,13 +266,13 @@ export class ChildWriter {
     await client.create(resource, trial, { dryRun: true }).catch(() => {
       throw refused;
     });
-    await index.write(resource, manifest.metadata, undefined, async () => {
-      fence();
+    await this.options.store.write(resource, manifest.metadata, undefined, async () => {
       await client.delete(resource, manifest.metadata, { uid });
       return { object: undefined };
     });
+    const condition = { resourceVersion: MUST_NOT_EXIST };
     try {
-      await this.send(child, { resourceVersion: MUST_NOT_EXIST });
+      await this.send(child, condition, scope);
       return "recreated";
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
@@ -171,19 +280,30 @@ export class ChildWriter {
       if (there?.metadata.uid === uid) return "deleted";
       if (there) throw error;
       // It went between the two.
-      await this.send(child, { resourceVersion: MUST_NOT_EXIST });
+      await this.send(child, condition, scope);
       return "recreated";
     }
   }
 }
 
-/** Whether a write failed because the object of that name is not the one that we took it for. */
+/** Whether a write failed because the object of that name is not the one, or not in the version, that we took it for. */
 function isAnotherObject(error: unknown): boolean {
   if (isApiError(error, 409)) return true;
   return (
     isApiError(error, 422) &&
     (error.status.details?.causes ?? []).some(({ field }) => field === "metadata.uid")
   );
+}
+
+/** What to do about an object in the way. Another operator of Argosy's may be this one under an earlier name. */
+function remedyFor(found: KubernetesObject): string {
+  const former = found.metadata.managedFields
+    ?.map(({ manager = "" }) => /^argosy\/([^/]+)$/.exec(manager)?.[1])
+    .find((identity) => identity !== undefined);
+  const adopt = `Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`;
+  return former === undefined
+    ? adopt
+    : `If this operator was called ${former} before, add that to "formerNames" in its definition. Otherwise: ${adopt}`;
 }
 
 /** A name that is as valid as the child's own and surely free. */
@@ -194,12 +314,8 @@ function trialName(name: string): string {
     .slice(0, 8)}`;
 }
 
-function describe(
-  verb: ChildVerb,
-  resource: Resource,
-  { namespace, name }: ChildRecord | Manifest["metadata"],
-) {
-  return { verb, kind: resource.kind, namespace, name };
+function describe(verb: ChildVerb, { kind }: Resource, { namespace, name }: Manifest["metadata"] | Child) {
+  return { verb, kind, namespace, name };
 }
 
 function nameOf({ manifest }: DesiredChild): string {
@@ -207,21 +323,21 @@ function nameOf({ manifest }: DesiredChild): string {
 }
 
 /** Whether an object belongs to another custom resource of the same kind and name as the child's. */
-function belongsToFormer(found: KubernetesObject, { manifest }: DesiredChild): boolean {
+function belongsToPredecessor(found: KubernetesObject, { manifest }: DesiredChild): boolean {
   const [ours] = manifest.metadata.ownerReferences ?? [];
   const theirs = found.metadata.ownerReferences?.find(({ controller }) => controller);
   return ours !== undefined && theirs?.kind === ours.kind && theirs.name === ours.name;
 }
 
-/** The API server's "no" to a child as a failure that its author can act on; undefined for any other error. */
+/** The API server's "no" to a child as a failure that its author can act on. Undefined for any other error. */
 function refusal(error: unknown, child: DesiredChild): ReconcileFailure | undefined {
-  if (!(error instanceof ApiError) || ![400, 403, 404, 409, 413, 422, 500].includes(error.code))
-    return undefined;
-  const immutable =
+  if (!(error instanceof ApiError) || isBusy(error) || isNamespaceTerminating(error)) return undefined;
+  if (![400, 403, 404, 413, 422, 500].includes(error.code)) return undefined;
+  const isImmutable =
     child.update === "apply" &&
     error.code === 422 &&
     /immutable|may not change|are forbidden/.test(error.message);
-  const remedy = immutable
+  const remedy = isImmutable
     ? ` Declare update: "recreate" or "never" for ${child.resource.kind} in operator.ts.`
     : "";
   const message = `the API server refused ${nameOf(child)}: ${error.message}.${remedy}`;

@@ -12,6 +12,8 @@ export interface DesiredChild {
   readonly manifest: Manifest;
   /** The uid of the custom resource that it belongs to. */
   readonly ownerUid: string;
+  /** Whether it was created once and must not be created again. @default false */
+  readonly isCreated?: boolean;
 }
 
 /**

@@ -1,14 +1,16 @@
 import type {
+  JsonObject,
   KubernetesObject,
   ManagedFieldsEntry,
   Manifest,
   ObjectMeta,
   ObjectName,
 } from "../kubernetes/objects";
+import { groupOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { ADOPT_ANNOTATION, annotated, OPERATOR_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
+import { ADOPT_ANNOTATION, annotated, CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
 
-/** The custom resource that owns a child, and that is known from the child alone. */
+/** The custom resource that owns a child, as the child names it. */
 export interface Owner extends ObjectName {
   readonly uid: string;
 }
@@ -38,14 +40,15 @@ export function canReference(object: KubernetesObject, childNamespace: string | 
 /**
  * The manifest to apply for a child that a handler answered: in its namespace, marked as `object`'s, without the
  * fields that belong to the server.
+ * @param identity the operator's, as `identityOf` gives it
  */
 export function ownedManifest(
   child: Manifest,
   object: KubernetesObject,
   resource: Resource,
-  operator: string,
+  identity: string,
 ): Manifest {
-  const { status: _, metadata: answered, ...content } = child;
+  const { status: _, metadata: answered, ...content } = withSecretData(child);
   const metadata: ObjectMeta = { ...answered };
   for (const field of SERVER_FIELDS) delete (metadata as unknown as Record<string, unknown>)[field];
   delete metadata.namespace;
@@ -53,79 +56,130 @@ export function ownedManifest(
   const namespace = resource.namespaced ? (answered.namespace ?? object.metadata.namespace) : undefined;
   if (namespace !== undefined) metadata.namespace = namespace;
   // Marks that the handler copied from another child would name a second owner.
-  metadata.labels = { ...without(metadata.labels, OWNER_UID_LABEL), [OPERATOR_LABEL]: operator };
-  if (metadata.annotations) metadata.annotations = without(metadata.annotations, OWNER_ANNOTATION);
-  if (canReference(object, namespace)) {
-    const { apiVersion, kind } = object;
-    const { name, uid } = object.metadata;
-    metadata.ownerReferences = [{ apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }];
-  } else {
-    const { uid, name } = object.metadata;
-    metadata.labels = { ...metadata.labels, [OWNER_UID_LABEL]: uid };
-    metadata.annotations = {
-      ...metadata.annotations,
-      [OWNER_ANNOTATION]: `${object.metadata.namespace}/${name}`,
-    };
+  const { [OWNER_UID_LABEL]: _uid, ...labels } = metadata.labels ?? {};
+  if (metadata.annotations) {
+    const { [OWNER_ANNOTATION]: _owner, ...annotations } = metadata.annotations;
+    metadata.annotations = annotations;
   }
+  const marks = marksOf(object, namespace, identity);
+  metadata.labels = { ...labels, ...marks.labels };
+  if (marks.annotations) metadata.annotations = { ...metadata.annotations, ...marks.annotations };
+  if (marks.ownerReferences) metadata.ownerReferences = marks.ownerReferences;
   return { ...content, metadata };
 }
 
+/** What marks a child as the object's: an owner reference where Kubernetes allows one, a label with the uid elsewhere. */
+export function marksOf(
+  object: KubernetesObject,
+  childNamespace: string | undefined,
+  identity: string,
+): Pick<ObjectMeta, "labels" | "annotations" | "ownerReferences"> {
+  const { apiVersion, kind } = object;
+  const { name, namespace, uid } = object.metadata;
+  const labels = { [CHILD_OF_LABEL]: identity };
+  if (canReference(object, childNamespace)) {
+    const reference = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+    return { labels, ownerReferences: [reference] };
+  }
+  return {
+    labels: { ...labels, [OWNER_UID_LABEL]: uid },
+    annotations: { [OWNER_ANNOTATION]: `${namespace}/${name}` },
+  };
+}
+
 /**
- * The owner of an object, where one of two proofs holds: a controller owner reference to a custom resource of
- * this kind, or the label with its uid together with our field manager's own entry (anyone can write a label).
+ * The owner of an object, if we applied the mark that names the owner: an entry of ours in `managedFields` owns the owner
+ * reference, or the label with the owner's uid. A field manager's name alone proves nothing, nor does a reference or a
+ * label that somebody else wrote.
+ * @param managers the field managers that are ours
  */
-export function ownerOf(
+export function provenOwner(
   object: KubernetesObject,
   kind: Pick<Resource, "apiVersion" | "kind" | "namespaced">,
-  manager: string,
-) {
+  managers: readonly string[],
+): Owner | undefined {
   const { metadata } = object;
-  const group = (apiVersion: string) => apiVersion.slice(0, apiVersion.lastIndexOf("/"));
+  const owned = ourEntries(object, managers).map(({ fieldsV1 }) => metadataIn(fieldsV1));
   const reference = metadata.ownerReferences?.find(
-    (candidate) =>
-      candidate.controller &&
-      candidate.kind === kind.kind &&
-      group(candidate.apiVersion) === group(kind.apiVersion),
+    ({ apiVersion, kind: name, uid }) =>
+      name === kind.kind &&
+      groupOf(apiVersion) === groupOf(kind.apiVersion) &&
+      owned.some((fields) => inner(fields, "f:ownerReferences")?.[`k:${JSON.stringify({ uid })}`] !== undefined),
   );
   // An owner without a namespace may own what is in one.
   if (reference)
-    return owner(reference.uid, kind.namespaced ? metadata.namespace : undefined, reference.name);
+    return ownerOf(reference.uid, kind.namespaced ? metadata.namespace : undefined, reference.name);
   const uid = metadata.labels?.[OWNER_UID_LABEL];
   const [namespace, name] = metadata.annotations?.[OWNER_ANNOTATION]?.split("/") ?? [];
-  return uid && name && applyEntry(object, manager) ? owner(uid, namespace, name) : undefined;
+  const isOurs = owned.some((fields) => inner(fields, "f:labels")?.[`f:${OWNER_UID_LABEL}`] !== undefined);
+  return uid && name && isOurs ? ownerOf(uid, namespace, name) : undefined;
 }
 
-/** Our field manager's entry: the fields of the object that we have applied. */
+/** The entry of one field manager: the fields of the object that this manager applied. */
 export function applyEntry(object: KubernetesObject, manager: string): ManagedFieldsEntry | undefined {
-  return object.metadata.managedFields?.find(
-    (entry) => entry.manager === manager && entry.operation === "Apply" && !entry.subresource,
-  );
+  return ourEntries(object, [manager])[0];
 }
 
 /**
- * Why an object that bears a child's name must not be touched; undefined where it may be: it is this owner's, or
- * what is left of our own when somebody took its marks away, or its owner has offered it for adoption.
+ * Why an object that bears a child's name must not be touched. Undefined if it may be: it is this owner's, or what is
+ * left of our own after somebody took its marks away, or whoever owns it offered it for adoption.
  */
-export function conflictWith(found: KubernetesObject, uid: string, manager: string): string | undefined {
+export function conflictWith(
+  found: KubernetesObject,
+  uid: string,
+  kind: Pick<Resource, "apiVersion" | "kind" | "namespaced">,
+  managers: readonly string[],
+): string | undefined {
   const { metadata } = found;
+  const owner = provenOwner(found, kind, managers);
+  if (owner) {
+    if (owner.uid === uid) return undefined;
+    return `it belongs to ${kind.kind} ${owner.namespace ? `${owner.namespace}/` : ""}${owner.name}`;
+  }
   const controller = metadata.ownerReferences?.find((reference) => reference.controller);
-  if (controller) {
-    return controller.uid === uid ? undefined : `it belongs to ${controller.kind} ${controller.name}`;
-  }
-  const labelled = metadata.labels?.[OWNER_UID_LABEL];
-  if (labelled && labelled !== uid && applyEntry(found, manager)) {
-    return `it belongs to ${metadata.annotations?.[OWNER_ANNOTATION] ?? labelled}`;
-  }
-  if (applyEntry(found, manager) || annotated(metadata, ADOPT_ANNOTATION)) return undefined;
-  const managers = [...new Set(metadata.managedFields?.map((entry) => entry.manager ?? "unknown"))];
-  return `it was made by ${managers.join(", ") || "somebody else"}`;
+  if (controller && controller.uid !== uid) return `it belongs to ${controller.kind} ${controller.name}`;
+  if (bearsOurMark(found, managers) || annotated(metadata, ADOPT_ANNOTATION)) return undefined;
+  const writers = [...new Set(metadata.managedFields?.map((entry) => entry.manager ?? "unknown"))];
+  return `it was made by ${writers.join(", ") || "somebody else"}`;
 }
 
-function owner(uid: string, namespace: string | undefined, name: string): Owner {
+/** Whether an entry of ours owns the label that all our children bear: garbage collectors and users leave that one. */
+export function bearsOurMark(object: KubernetesObject, managers: readonly string[]): boolean {
+  return ourEntries(object, managers).some(
+    ({ fieldsV1 }) => inner(metadataIn(fieldsV1), "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
+  );
+}
+
+function ourEntries({ metadata }: KubernetesObject, managers: readonly string[]): ManagedFieldsEntry[] {
+  return (metadata.managedFields ?? []).filter(
+    ({ manager, operation, subresource }) =>
+      operation === "Apply" && !subresource && manager !== undefined && managers.includes(manager),
+  );
+}
+
+function metadataIn(fields: JsonObject | undefined): JsonObject | undefined {
+  return inner(fields, "f:metadata");
+}
+
+function inner(fields: JsonObject | undefined, key: string): JsonObject | undefined {
+  return fields?.[key] as JsonObject | undefined;
+}
+
+function ownerOf(uid: string, namespace: string | undefined, name: string): Owner {
   return namespace ? { uid, namespace, name } : { uid, name };
 }
 
-function without(map: Record<string, string> | undefined, key: string): Record<string, string> {
-  const { [key]: _, ...rest } = map ?? {};
-  return rest;
+/**
+ * A Secret's `stringData` as `data`, which is what the API server stores: nobody would own the keys otherwise, so that
+ * they were neither healed nor removed.
+ */
+function withSecretData(child: Manifest): Manifest {
+  const { stringData, ...secret } = child as Manifest & { stringData?: unknown; data?: object };
+  if (child.apiVersion !== "v1" || child.kind !== "Secret" || typeof stringData !== "object" || !stringData)
+    return child;
+  const encoded = Object.entries(stringData).map(([key, text]) => [
+    key,
+    typeof text === "string" ? Buffer.from(text).toString("base64") : text,
+  ]);
+  return { ...secret, data: { ...secret.data, ...Object.fromEntries(encoded) } };
 }

@@ -81,13 +81,13 @@ export class KubernetesClient {
 
   /**
    * Every object of the selection, page by page.
-   * @param onPage called with each page's items, so that a caller need not hold them all
+   * @param onPage called with each page's items and the list's version, so that a caller need not hold them all
    * @returns the resourceVersion from which a watch goes on
    */
   async list(
     resource: Resource,
     selection: Selection,
-    onPage: (items: KubernetesObject[]) => void,
+    onPage: (items: KubernetesObject[], resourceVersion: string) => void,
     signal?: AbortSignal,
   ): Promise<string> {
     let continueToken = "";
@@ -102,7 +102,10 @@ export class KubernetesClient {
       });
       // The items of a list carry neither apiVersion nor kind, those of a watch do.
       const items = body.items ?? [];
-      onPage(items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })));
+      onPage(
+        items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })),
+        body.metadata.resourceVersion,
+      );
       continueToken = body.metadata.continue ?? "";
       if (!continueToken) return body.metadata.resourceVersion;
       limit = Math.max(1, Math.min(LARGEST_PAGE, Math.floor((PAGE_LENGTH * items.length) / length)));

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import { applyManifest } from "../children/applyManifest";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, isApiError } from "../kubernetes/errors";
+import { ApiError, isApiError, isBusy } from "../kubernetes/errors";
 import {
   type Condition,
   conditionsIn,
@@ -12,91 +13,147 @@ import {
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { timeOf } from "../kubernetes/time";
+import { OWN_STATUS_FIELDS } from "../names";
 import { conditionsOf, type Verdict } from "./conditions";
-
-/** What a {@link StatusWriter} works with. */
-export interface StatusWriterOptions {
-  readonly client: KubernetesClient;
-  readonly resource: Resource;
-  readonly fieldManager: string;
-  /** Throws where we are no longer the leader. Called before every write. */
-  readonly fence: () => void;
-}
 
 type Status = Record<string, unknown>;
 
+/** What is to be written into a status. What is left out stays as it is. */
+export interface StatusChange {
+  /** All of the handler's fields: those that it gave earlier and not now go. */
+  readonly fields?: Readonly<Status> | undefined;
+  /** The engine's memory, as `remembered` gives it. */
+  readonly memory?: JsonObject | undefined;
+  readonly verdict?: StatusVerdict | undefined;
+}
+
+/** A verdict about one generation of an object. */
+export interface StatusVerdict {
+  readonly verdict: Verdict;
+  /** The generation that was handled. */
+  readonly generation: number;
+  /** The name of the Workflow that records the run. */
+  readonly run?: string | undefined;
+}
+
+/** Where a {@link StatusWriter} writes. */
+export interface StatusWriterOptions {
+  readonly resource: Resource;
+  readonly fieldManager: string;
+  /** @default the machine's clock */
+  readonly now?: () => Date;
+}
+
 /**
- * Writes what a reconcile found into an object's status: the handler's own fields, `observedGeneration` and the
- * standard conditions, by server-side apply, so that fields of other writers survive and our earlier ones go.
+ * Writes statuses by server-side apply: the handler's own fields, the engine's memory, `observedGeneration` and the
+ * standard conditions. Fields of other writers survive, and earlier ones of ours go.
+ *
+ * Guarantees, each with a test in tests/unit/statusWriter.test.ts:
+ * - Nothing is written that is there already.
+ * - A verdict is written with the generation that was handled, also if there is a newer one, and never lowers
+ *   `observedGeneration`.
+ * - A write is for one uid: never for an object that has the name since.
+ *
+ * Assumption: writes to one object follow one another, each with what the one before it wrote. So no version is needed,
+ * and an object that others write all the time gets its status.
  */
 export class StatusWriter {
-  constructor(private readonly options: StatusWriterOptions) {}
+  private readonly now: () => Date;
+
+  constructor(private readonly options: StatusWriterOptions) {
+    this.now = options.now ?? (() => new Date());
+  }
+
+  /** Whether a write would change anything. */
+  wouldChange(object: KubernetesObject, change: StatusChange): boolean {
+    return this.compose(object, change) !== undefined;
+  }
 
   /**
    * Writes the status if it differs from what `object` has.
-   * @param fields the handler's fields; undefined: it gave no answer, and its earlier fields stay
-   * @param run the name of the Workflow that tells of the run, where one does
-   * @returns the object with its new status; undefined where nothing was to be written, or the object has gone
-   * @throws ApiError 409 where the object has changed since `object` was read: this verdict is about an older one
-   * @throws ReconcileFailure `StatusRefused` where the API server does not accept the fields
+   * @param object the newest that is known
+   * @returns the object with its new status. Undefined if nothing was to be written, or if the object is gone
+   * @throws ReconcileFailure `StatusRefused` if the API server does not accept the status, or drops a part of it
    */
   async write(
+    client: KubernetesClient,
     object: KubernetesObject,
-    verdict: Verdict,
-    fields: Status | undefined,
-    run?: string,
+    change: StatusChange,
   ): Promise<KubernetesObject | undefined> {
+    const status = this.compose(object, change);
+    if (!status) return undefined;
+    const written = await this.apply(client, object, status);
+    if (written && change.verdict && conditionsIn(written["status"]).length === 0) throw droppedBy(this.options.resource);
+    return written;
+  }
+
+  /** The status to apply. Undefined if the object has it. */
+  private compose(object: KubernetesObject, change: StatusChange): Status | undefined {
+    const { fields, memory, verdict } = change;
     const current = (object["status"] ?? {}) as Status;
     const entry = ownedStatus(object, this.options.fieldManager);
     const owned = fieldsIn(entry);
-    const given = fields ?? { ...pick(current, owned), conditions: ownedConditions(current, entry) };
-    const status = {
+    const kept = pick(current, owned);
+    const given = fields ?? pick(kept, owned.filter((field) => !OWN_STATUS_FIELDS.includes(field)));
+    const observed = current["observedGeneration"];
+    const isOld = verdict && typeof observed === "number" && observed > verdict.generation;
+    const isTold = verdict !== undefined && !isOld;
+    const conditions = this.conditions(current, entry, fields, isTold ? verdict : undefined);
+    const status: Status = {
       ...given,
-      observedGeneration: object.metadata.generation,
-      conditions: this.conditions(object, verdict, given, run),
+      ...(memory !== undefined || "argosy" in kept ? { argosy: memory ?? kept["argosy"] } : {}),
+      ...(isTold
+        ? { observedGeneration: verdict.generation }
+        : "observedGeneration" in kept && { observedGeneration: kept["observedGeneration"] }),
+      ...(conditions.length > 0 && { conditions }),
     };
-    const isLeft = ({ type }: Condition) => !status.conditions.some((condition) => condition.type === type);
+    const isLeft = ({ type }: Condition) => !conditions.some((condition) => condition.type === type);
     const isLess =
       !owned.every((field) => Object.hasOwn(status, field)) || ownedConditions(current, entry).some(isLeft);
-    if (isWithin(status, current) && !isLess) return undefined;
-    return this.apply(object, status);
+    return isWithin(status, current) && !isLess ? undefined : status;
   }
 
   private conditions(
-    object: KubernetesObject,
-    verdict: Verdict,
-    fields: Status,
-    run: string | undefined,
+    current: Status,
+    entry: JsonObject,
+    fields: Readonly<Status> | undefined,
+    verdict: StatusVerdict | undefined,
   ): Condition[] {
-    const previous = conditionsIn(object["status"]);
-    const { generation = 1 } = object.metadata;
-    const ours = conditionsOf(verdict, previous, generation, timeOf(new Date()), run);
-    const ourTypes = new Set(ours.map(({ type }) => type));
+    const previous = conditionsIn(current);
+    const there = ownedConditions(current, entry);
+    const ours = verdict
+      ? conditionsOf(verdict.verdict, previous, verdict.generation, timeOf(this.now()), verdict.run)
+      : there.filter(({ type }) => OUR_CONDITIONS.includes(type));
     // A handler may keep conditions of its own beside ours.
-    const theirs = conditionsIn(fields).filter(({ type }) => !ourTypes.has(type));
+    const theirs = (fields ? conditionsIn(fields) : there).filter(({ type }) => !OUR_CONDITIONS.includes(type));
     return [...ours, ...theirs];
   }
 
-  private async apply(object: KubernetesObject, status: Status): Promise<KubernetesObject | undefined> {
-    const { client, resource, fieldManager, fence } = this.options;
-    const { name, namespace, uid, resourceVersion } = object.metadata;
+  private async apply(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    status: Status,
+  ): Promise<KubernetesObject | undefined> {
+    const { resource, fieldManager } = this.options;
+    const { name, namespace, uid } = object.metadata;
     const manifest: Manifest = {
       apiVersion: resource.apiVersion,
       kind: resource.kind,
-      metadata: { name, uid, resourceVersion, ...(namespace && { namespace }) },
+      metadata: { name, uid, ...(namespace && { namespace }) },
       status,
     };
-    fence();
     try {
-      const written = await client.apply(resource, manifest, {
-        fieldManager,
-        force: true,
-        subresource: "status",
-      });
-      return written.object;
+      const options = { fieldManager, force: true, subresource: "status" };
+      return (await applyManifest(client, resource, manifest, options)).object;
     } catch (error) {
-      if (isApiError(error, 404)) return undefined;
-      if (error instanceof ApiError && [400, 413, 422, 500].includes(error.code)) {
+      if (isApiError(error, 409)) return undefined;
+      if (isApiError(error, 404)) {
+        // There is no such object, or no such subresource of it.
+        const there = await client.get(resource, object.metadata);
+        if (there?.metadata.uid === uid) throw noStatusOf(resource);
+        return undefined;
+      }
+      if (error instanceof ApiError && !isBusy(error) && [400, 413, 422, 500].includes(error.code)) {
         throw new ReconcileFailure("StatusRefused", `the API server refused the status: ${error.message}`, {
           cause: error,
         });
@@ -104,6 +161,25 @@ export class StatusWriter {
       throw error;
     }
   }
+}
+
+/** The types of the conditions that are ours. */
+const OUR_CONDITIONS: readonly string[] = ["Ready", "Reconciling", "Stalled"];
+
+const REMEDY = "Somebody changed it by hand: deploy the operator again";
+
+function noStatusOf({ plural, apiVersion }: Resource): ReconcileFailure {
+  return new ReconcileFailure(
+    "StatusRefused",
+    `the CustomResourceDefinition of ${plural} (${apiVersion}) has no status subresource, so that no status can be written. ${REMEDY}.`,
+  );
+}
+
+function droppedBy({ plural, apiVersion }: Resource): ReconcileFailure {
+  return new ReconcileFailure(
+    "StatusRefused",
+    `the CustomResourceDefinition of ${plural} (${apiVersion}) knows no status.conditions, so that the API server dropped them. ${REMEDY}.`,
+  );
 }
 
 /** The fields of the status that we have written and still own, as `managedFields` has them. */
@@ -140,7 +216,7 @@ function isWithin(part: Status, whole: Status): boolean {
   });
 }
 
-function pick(status: Status, fields: readonly string[]): Status {
+function pick(status: Readonly<Status>, fields: readonly string[]): Status {
   return Object.fromEntries(
     fields.filter((field) => Object.hasOwn(status, field)).map((field) => [field, status[field]]),
   );

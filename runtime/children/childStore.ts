@@ -1,0 +1,303 @@
+import { fingerprint } from "../fingerprint";
+import type { KubernetesClient } from "../kubernetes/client";
+import { formatName, type JsonObject, type KubernetesObject, type Manifest, type ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import type { ReflectorSink } from "../watch/reflector";
+import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
+import { appliesNothing } from "./appliesNothing";
+import { applyEntry, type Owner, provenOwner } from "./ownership";
+
+/** What is known of every child. */
+export interface ChildFacts {
+  readonly owner: Owner;
+  /** Fingerprint of the fields that we own, and since when: it moves when somebody else takes one of them. */
+  readonly ownedFields: string;
+  /** Fingerprint of what all others own. */
+  readonly otherFields: string;
+  /** Of the specification; undefined for a kind that counts none. */
+  readonly generation: number | undefined;
+}
+
+/** A child as it is known. */
+export type Child = StoredObject<ChildFacts>;
+
+/** A child from which somebody else took what we applied. */
+export interface DriftedChild extends ObjectName {
+  readonly kind: string;
+  /** The field manager that wrote to the child last, beside us. Undefined if the child is gone, or if nobody did. */
+  readonly by?: string | undefined;
+}
+
+/** What a {@link ChildStore} holds, and whom it tells. */
+export interface ChildStoreOptions {
+  readonly client: KubernetesClient;
+  /** The kind of the custom resources that own the children. */
+  readonly ownerKind: Resource;
+  /** The field manager that applies children. */
+  readonly fieldManager: string;
+  /** All field managers that are ours, former ones too. */
+  readonly managers: readonly string[];
+  /**
+   * A child of `owner` was changed or deleted by somebody else.
+   * @param drifted set if that took something away that we applied, rather than only report a status
+   */
+  readonly onChange: (owner: Owner, drifted?: DriftedChild) => void;
+  /** @see StoreOptions.mostKept */
+  readonly mostKept?: number;
+}
+
+/** Beyond so many a child that is created once and lost its marks is not marked again. */
+const MOST_UNSURE = 10_000;
+
+/** What we applied last to a child, and the fields that we owned right afterwards. */
+interface Applied {
+  readonly manifest: string;
+  readonly ownedFields: string;
+}
+
+/**
+ * The children of every custom resource, by their owner's uid.
+ *
+ * Guarantees, each with a test in tests/unit/childStore.test.ts:
+ * - Only what we applied counts as a child: see `provenOwner`.
+ * - Our own writes wake nobody; every other change wakes the owner, also one that comes while we write.
+ * - What is as we applied it is neither read nor applied again, also after a restart.
+ */
+export class ChildStore {
+  private readonly store: Store<ChildFacts>;
+  /** The children of each owner, by their own uid. */
+  private readonly byOwner = new Map<string, Map<string, Child>>();
+  /** The uids of owners by their name: more than one if an object was deleted and created again. */
+  private readonly uidsByName = new Map<string, readonly string[]>();
+  /** By the uid of the child. */
+  private readonly applied = new Map<string, Applied>();
+  /** Children that were lost from sight: deleted, or no longer marked as ours. Bounded by {@link MOST_UNSURE}. */
+  private readonly unsure = new Set<string>();
+  /** Children that we write now, with what a watch said of them meanwhile: it may be the echo of that write. */
+  private readonly writing = new Map<string, (() => void)[]>();
+
+  constructor(private readonly options: ChildStoreOptions) {
+    const { client, ownerKind, managers, mostKept } = options;
+    this.store = new Store<ChildFacts>({
+      client,
+      factsOf: (object) => {
+        const owner = provenOwner(object, ownerKind, managers);
+        return owner && this.factsOf(object, owner);
+      },
+      kept: (object) => this.kept(object),
+      onChange: (change) => this.changed(change),
+      ...(mostKept !== undefined && { mostKept }),
+    });
+  }
+
+  /** How many children are known now. */
+  get size(): number {
+    return this.store.size;
+  }
+
+  /** The children of an owner, sorted by kind, namespace and name. */
+  of(ownerUid: string): Child[] {
+    const key = (child: Child) => storeKey(child.resource, child);
+    return [...(this.byOwner.get(ownerUid)?.values() ?? [])].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  }
+
+  /** The children of deleted objects that had the owner's name. */
+  ofPredecessors(owner: Owner): Child[] {
+    const uids = this.uidsByName.get(formatName(owner)) ?? [];
+    return uids.filter((uid) => uid !== owner.uid).flatMap((uid) => this.of(uid));
+  }
+
+  /** The child of that name, whoever owns it. */
+  find(resource: Resource, name: ObjectName): Child | undefined {
+    return this.store.find(resource, name);
+  }
+
+  /** The child as it is now, without its `managedFields`. Undefined if it is gone. */
+  async read(child: Child): Promise<KubernetesObject | undefined> {
+    const object = await this.store.read(child);
+    if (!object) return undefined;
+    const { managedFields: _, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  }
+
+  /** Whether the child of that name was lost from sight since we last looked: it may be there without its marks. */
+  isUnsure(resource: Resource, name: ObjectName): boolean {
+    return this.unsure.has(storeKey(resource, name));
+  }
+
+  /** What is known of the child proved to be outdated. */
+  invalidate(child: Child): void {
+    this.store.invalidate(child);
+    this.applied.delete(child.uid);
+  }
+
+  /** Whether an apply of the manifest would change nothing. False if that is not known. */
+  isApplied(child: Child, manifest: Manifest): boolean {
+    const known = this.applied.get(child.uid);
+    if (known) {
+      return known.manifest === fingerprint(manifest) && known.ownedFields === child.facts.ownedFields;
+    }
+    // After a restart nobody knows what was applied: the object itself says so.
+    const observed = child.json === undefined ? undefined : (JSON.parse(child.json) as KubernetesObject);
+    const fields = observed && applyEntry(observed, this.options.fieldManager)?.fieldsV1;
+    if (!observed || !fields || !appliesNothing(manifest, observed, fields as JsonObject)) return false;
+    this.remember(child, fingerprint(manifest));
+    return true;
+  }
+
+  /** Takes in children that were listed beside the watches. They wake nobody. */
+  learn(resource: Resource, objects: readonly KubernetesObject[]): void {
+    for (const object of objects) this.store.set(resource, object, "answer");
+  }
+
+  /** Forgets every child but those with these uids: lists beside the watches did not have them. */
+  retain(uids: ReadonlySet<string>): void {
+    for (const child of [...this.store.values()]) if (!uids.has(child.uid)) this.store.remove(child, "answer");
+  }
+
+  /**
+   * Runs a write to a child and takes in its result before the watch brings it, so that our own write wakes nobody.
+   * @param manifest what is applied. Undefined for a deletion
+   * @param write gives the object that the API server answered with. Undefined if the child is gone
+   */
+  async write<Result extends { object: KubernetesObject | undefined }>(
+    resource: Resource,
+    name: ObjectName,
+    manifest: Manifest | undefined,
+    write: () => Promise<Result>,
+  ): Promise<Result> {
+    const key = storeKey(resource, name);
+    const held: (() => void)[] = [];
+    this.writing.set(key, held);
+    this.unsure.delete(key);
+    const before = this.store.find(resource, name);
+    // A write whose answer is lost may have been done: until then nobody knows what is applied.
+    if (before) this.applied.delete(before.uid);
+    try {
+      const result = await write();
+      if (result.object) {
+        const child = this.store.set(resource, result.object, "answer");
+        if (child && manifest) this.remember(child, fingerprint(manifest));
+      } else {
+        const known = this.store.find(resource, name);
+        if (known) this.store.remove(known, "answer");
+      }
+      return result;
+    } finally {
+      this.writing.delete(key);
+      for (const event of held) event();
+    }
+  }
+
+  /** Takes in what a reflector sees of a kind. */
+  sink(resource: Resource, namespace: string | undefined): ReflectorSink {
+    const inner = this.store.sink(resource, namespace);
+    const afterWrites = (object: KubernetesObject, event: () => void) => {
+      const held = this.writing.get(storeKey(resource, object.metadata));
+      if (held) held.push(event);
+      else event();
+    };
+    return {
+      listing: (isReset) => inner.listing(isReset),
+      set: (object, isListed) => {
+        const event = () => inner.set(object, isListed);
+        // What is listed must be known to be listed before the list ends.
+        if (isListed) event();
+        else afterWrites(object, event);
+      },
+      listed: (version) => inner.listed(version),
+      remove: (object) => afterWrites(object, () => inner.remove(object)),
+    };
+  }
+
+  private remember(child: Child, manifest: string): void {
+    this.applied.set(child.uid, { manifest, ownedFields: child.facts.ownedFields });
+  }
+
+  private factsOf(object: KubernetesObject, owner: Owner): ChildFacts {
+    const { managedFields = [], generation } = object.metadata;
+    const entry = applyEntry(object, this.options.fieldManager);
+    return {
+      owner,
+      // The time too: another leader of this operator, or a late write of a former one, applies the same fields.
+      ownedFields: fingerprint([entry?.fieldsV1, entry?.time]),
+      otherFields: fingerprint(managedFields.filter((each) => each !== entry)),
+      generation,
+    };
+  }
+
+  /** Our own entry is kept only until it is known what was applied: it is as long as the rest. */
+  private kept(object: KubernetesObject): object {
+    const { managedFields: _, ...metadata } = object.metadata;
+    const entry = this.applied.has(metadata.uid) ? undefined : applyEntry(object, this.options.fieldManager);
+    return { ...object, metadata: entry ? { ...metadata, managedFields: [entry] } : metadata };
+  }
+
+  private changed(change: Change<ChildFacts>): void {
+    const { source, before, after, object } = change;
+    const isSame = before?.uid === after?.uid && before?.facts.owner.uid === after?.facts.owner.uid;
+    if (before && !isSame) this.unlink(before);
+    if (before && before.uid !== after?.uid) this.applied.delete(before.uid);
+    if (after) this.link(after);
+    else if (before && source !== "answer" && this.unsure.size < MOST_UNSURE)
+      this.unsure.add(storeKey(before.resource, before));
+    // The first list finds what was there before us, and every object is looked at then.
+    if (source === "list" || source === "watch") this.wake(before, after, object);
+  }
+
+  private wake(before: Child | undefined, after: Child | undefined, object: KubernetesObject | undefined): void {
+    const { onChange } = this.options;
+    const drifted = (child: Child) => ({ ...driftedChild(child), by: object && this.lastWriter(object) });
+    if (before && before.facts.owner.uid !== after?.facts.owner.uid)
+      onChange(before.facts.owner, after ? drifted(before) : driftedChild(before));
+    if (!after) return;
+    if (isUnexplained(before, after)) {
+      this.applied.delete(after.uid);
+      return onChange(after.facts.owner, driftedChild(after));
+    }
+    const isReport = before?.uid === after.uid && after.facts.ownedFields === before.facts.ownedFields;
+    onChange(after.facts.owner, isReport ? undefined : drifted(after));
+  }
+
+  private lastWriter({ metadata }: KubernetesObject): string | undefined {
+    const others = (metadata.managedFields ?? []).filter(
+      ({ manager = "", subresource }) => !this.options.managers.includes(manager) && subresource !== "status",
+    );
+    // RFC 3339 in UTC sorts as text.
+    return others.sort((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1))[0]?.manager;
+  }
+
+  private link(child: Child): void {
+    const { owner } = child.facts;
+    this.byOwner.set(owner.uid, (this.byOwner.get(owner.uid) ?? new Map()).set(child.uid, child));
+    const uids = this.uidsByName.get(formatName(owner)) ?? [];
+    if (!uids.includes(owner.uid)) this.uidsByName.set(formatName(owner), [...uids, owner.uid]);
+  }
+
+  private unlink(child: Child): void {
+    const { owner } = child.facts;
+    const siblings = this.byOwner.get(owner.uid);
+    siblings?.delete(child.uid);
+    if (siblings?.size !== 0) return;
+    this.byOwner.delete(owner.uid);
+    const left = this.uidsByName.get(formatName(owner))?.filter((uid) => uid !== owner.uid) ?? [];
+    if (left.length > 0) this.uidsByName.set(formatName(owner), left);
+    else this.uidsByName.delete(formatName(owner));
+  }
+}
+
+/**
+ * Whether a child has changed although nobody's entry in `managedFields` has. Their times are whole seconds, so that this
+ * may be a write of our own field manager in the second of our last one, by a former leader or after its answer was
+ * lost. If there is a generation, it tells a new specification from a second report of a status.
+ */
+function isUnexplained(before: Child | undefined, after: Child): boolean {
+  if (before?.uid !== after.uid || after.deleting) return false;
+  const [was, is] = [before.facts, after.facts];
+  if (was.ownedFields !== is.ownedFields || was.otherFields !== is.otherFields) return false;
+  return is.generation === undefined || is.generation !== was.generation;
+}
+
+function driftedChild({ resource, namespace, name }: Child): DriftedChild {
+  return { kind: resource.kind, namespace, name };
+}

@@ -1,0 +1,117 @@
+import { fingerprint } from "../fingerprint";
+import type { KubernetesClient } from "../kubernetes/client";
+import { isApiError } from "../kubernetes/errors";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { microTimeOf } from "../kubernetes/time";
+import type { ObjectEvent } from "../reconcile/outcome";
+import { clean, withRun } from "../status/conditions";
+import { Pace } from "../work/pace";
+
+/** What an event says of the object that it is about. */
+export type Regarded = Pick<KubernetesObject, "apiVersion" | "kind"> & {
+  readonly metadata: ObjectName & { readonly uid: string };
+};
+
+/** How an {@link EventWriter} writes. */
+export interface EventWriterOptions {
+  /** Who reports: "argosy/argosy.memcached". */
+  readonly controller: string;
+  /** Which process of it: the pod's name. */
+  readonly instance: string;
+  /** Called for each event that is dropped since there are too many of one object. */
+  readonly onDrop: (reason: string) => void;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
+}
+
+const EVENTS: Resource = {
+  apiVersion: "events.k8s.io/v1",
+  kind: "Event",
+  plural: "events",
+  namespaced: true,
+};
+/** An equal event within this time counts up the first one. The API server keeps events for an hour by itself. */
+const SAME_EVENT_MS = 30 * 60_000;
+/** Events of one object that are written at once, and how often a further one is: a loop must not flood etcd. */
+const PACE = { burst: 10, refillMs: 60_000 };
+/** So many series are remembered. */
+const MOST_SERIES = 1_000;
+/** The longest note that the API takes (events.k8s.io/v1). */
+const LONGEST_NOTE = 1024;
+
+interface Series {
+  readonly name: string;
+  readonly until: number;
+  count: number;
+}
+
+/** Writes Kubernetes Events. Equal ones of one object are counted in one Event, and their rate is bounded. */
+export class EventWriter {
+  private readonly series = new Map<string, Series>();
+  private readonly pace: Pace;
+  private readonly now: () => number;
+
+  constructor(private readonly options: EventWriterOptions) {
+    this.now = options.now ?? (() => performance.now());
+    this.pace = new Pace(PACE, this.now);
+  }
+
+  /**
+   * Writes an event about `object`, or counts it.
+   * @throws ApiError, ApiUnreachableError
+   */
+  async write(client: KubernetesClient, object: Regarded, event: ObjectEvent): Promise<void> {
+    if (this.pace.take(object.metadata.uid) > 0) return this.options.onDrop("too many events of one object");
+    const namespace = object.metadata.namespace ?? "default";
+    const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
+    // Without the run: what happens again and again is one series, which names the first run of it.
+    const key = fingerprint([object.metadata.uid, event.type, event.reason, event.note]);
+    const now = microTimeOf(new Date());
+    const known = this.series.get(key);
+    if (known && known.until > this.now()) {
+      known.count++;
+      const series = { count: known.count, lastObservedTime: now };
+      try {
+        await client.mergePatch(EVENTS, { namespace, name: known.name }, { series });
+        return;
+      } catch (error) {
+        // The API server has forgotten the event: a new series begins.
+        if (!isApiError(error, 404)) throw error;
+      }
+    }
+    const name = `${object.metadata.name.slice(0, 200).replace(/[^a-z0-9]+$/, "")}.${fingerprint([key, now])
+      .toLowerCase()
+      .replace(/[^a-z0-9]/g, "")}`;
+    await client.create(EVENTS, {
+      apiVersion: EVENTS.apiVersion,
+      kind: EVENTS.kind,
+      metadata: { name, namespace },
+      type: event.type,
+      reason: event.reason,
+      note: withRun(note, event.run),
+      action: event.action ?? "Reconcile",
+      eventTime: now,
+      reportingController: this.options.controller,
+      reportingInstance: this.options.instance,
+      regarding: {
+        apiVersion: object.apiVersion,
+        kind: object.kind,
+        name: object.metadata.name,
+        uid: object.metadata.uid,
+        ...(object.metadata.namespace && { namespace }),
+      },
+    });
+    this.remember(key, { name, until: this.now() + SAME_EVENT_MS, count: 1 });
+  }
+
+  private remember(key: string, series: Series): void {
+    this.series.delete(key);
+    this.series.set(key, series);
+    // In the order of insertion, so the first are the first to be over.
+    for (const [old, { until }] of this.series) {
+      if (until > this.now() && this.series.size <= MOST_SERIES) break;
+      this.series.delete(old);
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { ReconcileFailure } from "../failure";
+import {
+  ApiError,
+  ApiUnreachableError,
+  isApiError,
+  isBusy,
+  isNamespaceTerminating,
+  retryAfterMs,
+} from "../kubernetes/errors";
+import { NotLeadingError } from "../term";
+import type { WorkResult } from "../work/schedule";
+import type { ReconcileReport } from "./report";
+
+/** The custom resource was deleted, or is being deleted, while it was handled. */
+export class ObjectGoneError extends Error {
+  constructor() {
+    super("the object is gone");
+    this.name = "ObjectGoneError";
+  }
+}
+
+/** What follows from an error that ended a reconcile. */
+export interface Consequence {
+  /** How the report puts it. */
+  readonly report: Pick<ReconcileReport, "result" | "skipped" | "failure">;
+  /** Whether the object's status, an Event and a recorded run say so. */
+  readonly isTold: boolean;
+  readonly again: WorkResult;
+}
+
+/** A handler that asks to be asked again at once must not make a busy loop. */
+const SHORTEST_RETRY_MS = 1_000;
+
+/**
+ * The one table of errors: whose fault each is, whether it is told, and when the object is tried again.
+ *
+ * | error | whose | told | again |
+ * | --- | --- | --- | --- |
+ * | `ReconcileFailure` | the object's or its handler's | yes | after a backoff, or as the failure says |
+ * | `NotLeadingError` | nobody's | no | by whoever leads next |
+ * | the object is gone, or its namespace is being deleted | nobody's | no | no |
+ * | 409: the object or a child moved on | nobody's | no | soon |
+ * | the API server is busy, or out of reach | nobody's | no | when it says, or soon |
+ * | any other refusal of the API server | the object's | yes | after a backoff |
+ * | anything else | ours | yes | after a backoff |
+ */
+export function consequenceOf(error: unknown): Consequence {
+  if (error instanceof ReconcileFailure) return failed(error);
+  if (error instanceof NotLeadingError) return skipped("not the leader", { kind: "done" });
+  if (error instanceof ObjectGoneError || isNamespaceTerminating(error)) return skipped("gone", { kind: "done" });
+  if (isApiError(error, 409)) return skipped("changed meanwhile", { kind: "again" });
+  const message = error instanceof Error ? error.message : String(error);
+  if (isBusy(error) || error instanceof ApiUnreachableError) {
+    const failure = new ReconcileFailure("ApiError", message, { cause: error });
+    const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;
+    return { report: { result: "failed", failure }, isTold: false, again: { kind: "again", afterMs } };
+  }
+  const reason = error instanceof ApiError ? "ApiError" : "InternalError";
+  return failed(new ReconcileFailure(reason, message, { cause: error }));
+}
+
+/** Whether a failure is nobody's: the API server was busy or out of reach. */
+export function isNobodysFault({ cause }: ReconcileFailure): boolean {
+  return cause instanceof ApiUnreachableError || isBusy(cause);
+}
+
+function failed(failure: ReconcileFailure): Consequence {
+  const { permanent, retryAfterSeconds } = failure;
+  const retryAfter = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000;
+  return {
+    report: { result: "failed", failure },
+    isTold: true,
+    again: {
+      kind: "failed",
+      permanent,
+      ...(retryAfter !== undefined && { retryAfterMs: Math.max(SHORTEST_RETRY_MS, retryAfter) }),
+    },
+  };
+}
+
+function skipped(why: NonNullable<ReconcileReport["skipped"]>, again: WorkResult): Consequence {
+  return { report: { result: "skipped", skipped: why }, isTold: false, again };
+}

@@ -1,0 +1,138 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import { isApiError } from "../kubernetes/errors";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import {
+  DOMAIN,
+  elsewhereFinalizerOf,
+  finalizerManagerOf,
+  finalizerOf,
+  formerIdentitiesOf,
+  type OperatorIdentity,
+} from "../names";
+import { ObjectGoneError } from "./errors";
+
+/** An operator as its finalizers see it. */
+type Finalizing = OperatorIdentity & { readonly formerNames: readonly string[] };
+
+const MOST_TRIES = 10;
+
+/**
+ * The finalizers of one operator on its custom resources. They have two meanings: the handler must be asked before the
+ * object goes, and there are children where no owner reference reaches.
+ *
+ * Guarantees, each with a test in tests/integration/hostile/constantTouching.test.ts and renaming.test.ts:
+ * - A finalizer comes and goes on an object that somebody writes all the time.
+ * - Finalizers of others stay as they are. Those of a former name of the operator count as ours.
+ */
+export class Finalizers {
+  private readonly handler: readonly string[];
+  private readonly elsewhere: readonly string[];
+
+  constructor(
+    private readonly resource: Resource,
+    private readonly operator: Finalizing,
+  ) {
+    const all = [operator, ...formerIdentitiesOf(operator)];
+    this.handler = all.map(finalizerOf);
+    this.elsewhere = all.map(elsewhereFinalizerOf);
+  }
+
+  /** Whether the handler must be asked before the object goes. */
+  forHandler(object: KubernetesObject): boolean {
+    return finalizersOf(object).some((finalizer) => this.handler.includes(finalizer));
+  }
+
+  /** Whether the object has children where no owner reference reaches. */
+  forElsewhere(object: KubernetesObject): boolean {
+    return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
+  }
+
+  /** Finalizers of Argosy's on the object that are not ours: of another operator, or of an undeclared former name. */
+  foreign(object: KubernetesObject): string[] {
+    const ours = [...this.handler, ...this.elsewhere];
+    const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
+    return finalizersOf(object).filter((finalizer) => isArgosy(finalizer) && !ours.includes(finalizer));
+  }
+
+  /**
+   * Puts our finalizers on the object, and takes those of former names off.
+   * @param wanted which meanings the object needs. A finalizer that is there stays
+   * @returns the object as it is now
+   * @throws ObjectGoneError if it is gone or being deleted
+   */
+  async ensure(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    wanted: { readonly handler: boolean; readonly elsewhere: boolean },
+  ): Promise<KubernetesObject> {
+    const there = finalizersOf(object);
+    const needed = [
+      ...(wanted.handler || this.forHandler(object) ? [finalizerOf(this.operator)] : []),
+      ...(wanted.elsewhere || this.forElsewhere(object) ? [elsewhereFinalizerOf(this.operator)] : []),
+    ];
+    let current = object;
+    if (!needed.every((finalizer) => there.includes(finalizer))) current = await this.apply(client, object, needed);
+    const former = there.filter(
+      (finalizer) => [...this.handler, ...this.elsewhere].includes(finalizer) && !needed.includes(finalizer),
+    );
+    for (const finalizer of former) current = await this.remove(client, current, finalizer);
+    return current;
+  }
+
+  /** Takes all our finalizers off the object. @returns the object as it was then; it may be gone by now */
+  async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
+    let current = object;
+    for (const finalizer of [...this.handler, ...this.elsewhere]) {
+      if (finalizersOf(current).includes(finalizer)) current = await this.remove(client, current, finalizer);
+    }
+    return current;
+  }
+
+  /**
+   * By server-side apply under a manager of its own, on the object's uid alone: whatever else is written to the object
+   * meanwhile is no conflict.
+   */
+  private async apply(client: KubernetesClient, object: KubernetesObject, finalizers: string[]) {
+    const { apiVersion, kind } = this.resource;
+    const { name, namespace, uid } = object.metadata;
+    const metadata = { name, uid, finalizers, ...(namespace && { namespace }) };
+    const options = { fieldManager: finalizerManagerOf(this.operator), force: true };
+    try {
+      return (await client.apply(this.resource, { apiVersion, kind, metadata }, options)).object;
+    } catch (error) {
+      // 404 and 409: it is gone, or another one has its name. 422: an object that is being deleted takes no new finalizer.
+      if ([404, 409, 422].some((code) => isApiError(error, code))) throw new ObjectGoneError();
+      throw error;
+    }
+  }
+
+  /** By a JSON patch that tests what it removes, so that nothing but a change of the finalizers themselves is a conflict. */
+  private async remove(client: KubernetesClient, object: KubernetesObject, finalizer: string) {
+    let current = object;
+    for (let tries = 1; ; tries++) {
+      const index = finalizersOf(current).indexOf(finalizer);
+      if (index < 0) return current;
+      const path = `/metadata/finalizers/${index}`;
+      try {
+        return await client.jsonPatch(this.resource, current.metadata, [
+          { op: "test", path: "/metadata/uid", value: current.metadata.uid },
+          { op: "test", path, value: finalizer },
+          { op: "remove", path },
+        ]);
+      } catch (error) {
+        if (isApiError(error, 404)) return { ...current, metadata: { ...current.metadata, finalizers: [] } };
+        const isMoved = isApiError(error, 409) || isApiError(error, 422);
+        if (!isMoved || tries === MOST_TRIES) throw error;
+        const now = await client.get(this.resource, current.metadata);
+        if (now?.metadata.uid !== current.metadata.uid)
+          return { ...current, metadata: { ...current.metadata, finalizers: [] } };
+        current = now;
+      }
+    }
+  }
+}
+
+function finalizersOf({ metadata }: KubernetesObject): readonly string[] {
+  return metadata.finalizers ?? [];
+}

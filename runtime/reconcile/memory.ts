@@ -1,0 +1,45 @@
+import { isRecord } from "../definition/shape";
+import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
+
+/**
+ * What the engine remembers of one custom resource, in its `status.argosy`.
+ *
+ * Guarantee (tests/integration/hostile/retiredKinds.test.ts): a kind is remembered from the first run that applied a child
+ * of that kind until a run that found none left.
+ *
+ * Assumption: nobody but the engine writes it. Whoever may write the status may forge it: the engine then looks for
+ * children of a kind that it never applied, finds none that it can prove to be its own, and touches nothing.
+ */
+export interface Memory {
+  /** The kinds of the children, as "apps/v1/Deployment", sorted. */
+  readonly kinds: readonly string[];
+  /** Children of kinds with `update: "never"` that were created, as "batch/v1/Job/namespace/name", sorted. */
+  readonly created: readonly string[];
+}
+
+/** What is remembered of an object that was never reconciled. */
+export const NOTHING: Memory = { kinds: [], created: [] };
+
+/** What is remembered of an object. What is no text there is left out. */
+export function memoryOf(object: KubernetesObject): Memory {
+  const status = isRecord(object["status"]) ? object["status"] : {};
+  const memory = isRecord(status["argosy"]) ? status["argosy"] : {};
+  return { kinds: textsIn(memory["kinds"]), created: textsIn(memory["created"]) };
+}
+
+/** What to write as `status.argosy`. */
+export function remembered({ kinds, created }: Memory): JsonObject {
+  return {
+    kinds: [...new Set(kinds)].sort(),
+    ...(created.length > 0 && { created: [...new Set(created)].sort() }),
+  };
+}
+
+/** Whether two memories are the same. */
+export function isSameMemory(one: Memory, other: Memory): boolean {
+  return JSON.stringify(remembered(one)) === JSON.stringify(remembered(other));
+}
+
+function textsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}

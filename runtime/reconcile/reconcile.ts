@@ -1,0 +1,391 @@
+import { inApplyOrder } from "../children/applyOrder";
+import type { ChildStore } from "../children/childStore";
+import type { ChildWriter, WriteScope } from "../children/childWriter";
+import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
+import { canReference } from "../children/ownership";
+import { whyNotReady } from "../children/readiness";
+import type { Operator } from "../definition/definition";
+import { ReconcileFailure } from "../failure";
+import { askHandler } from "../handler/askHandler";
+import { type HandlerAnswer, type HandlerEvent, questionAbout, type ReconcileAnswer } from "../handler/contract";
+import type { HandlerPool } from "../handler/handlerPool";
+import type { KubernetesClient } from "../kubernetes/client";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { formatName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { annotated, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
+import type { Verdict } from "../status/conditions";
+import { statusChecker } from "../status/statusSchema";
+import type { StatusWriter } from "../status/statusWriter";
+import { consequenceOf, ObjectGoneError } from "./errors";
+import { Finalizers } from "./finalizers";
+import { isSameMemory, type Memory, memoryOf, remembered } from "./memory";
+import type { ObjectEvent, Outcome } from "./outcome";
+import type { ReconcileReport } from "./report";
+import { kindKey, Sweep } from "./sweep";
+
+/** The custom resources as they are known. */
+export interface KnownObjects {
+  /** The object as it is now. Undefined if it is gone. */
+  read(name: ObjectName): Promise<KubernetesObject | undefined>;
+  /** Takes in what the API server answered to a write of ours, before the watch brings it. */
+  learn(object: KubernetesObject): void;
+  /** What is known of the object proved to be outdated. */
+  invalidate(name: ObjectName): void;
+  /** Whether the object with that uid is known to be gone, or to be being deleted. */
+  isGoing(name: ObjectName, uid: string): boolean;
+}
+
+/** What {@link Reconcile} works with. */
+export interface ReconcileOptions {
+  readonly operator: Operator;
+  /** The custom resource's kind as the API serves it. */
+  readonly resource: Resource;
+  /** The declared children's kinds as the API serves them, in the order of `operator.children`. */
+  readonly childResources: readonly Resource[];
+  readonly pool: HandlerPool;
+  readonly objects: KnownObjects;
+  readonly children: ChildStore;
+  readonly writer: ChildWriter;
+  readonly status: StatusWriter;
+  /** Whether a run will be recorded, so that its verdict waits for the record's name. @default never */
+  readonly isRecorded?: (report: ReconcileReport) => boolean;
+  /** Why an object cannot be reconciled now: a kind of its children is not known in its namespace. @default it can */
+  readonly whyNot?: (object: KubernetesObject) => ReconcileFailure | undefined;
+}
+
+/** On whose behalf one reconcile works. */
+export interface Mandate {
+  /** A client whose writes are fenced by the term of leadership. */
+  readonly client: KubernetesClient;
+  /** Throws if the term has ended. */
+  readonly assert: () => void;
+}
+
+/** A report and an outcome in the making. */
+type Draft = { -readonly [Key in keyof ReconcileReport]: ReconcileReport[Key] } & {
+  changes: ReconcileReport["changes"][number][];
+};
+
+/** When a handler that has not finished to finalize is asked again, if it does not say. */
+const FINALIZE_AGAIN_MS = 5_000;
+/** A handler that asks to be asked again at once must not make a busy loop. */
+const SHORTEST_WAIT_MS = 1_000;
+
+/**
+ * Brings one custom resource and its children to what the handler wants: takes the newest object, asks the handler,
+ * checks the whole answer, and only then writes.
+ *
+ * Guarantees, each with a test in tests/integration:
+ * - Nothing of an answer is applied that breaks the contract (engineFailures.test.ts).
+ * - The finalizer is on the object before the handler is asked, if `finalize` is declared, and before the first child
+ *   where no owner reference reaches (hostile/finalizers.test.ts).
+ * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
+ * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
+ *
+ * Assumption: one reconcile of an object at a time, by one leader.
+ *
+ * Caveat: what was applied of an answer stays if the API server refuses another part of the same answer.
+ */
+export class Reconcile {
+  private readonly checkStatus: (status: unknown) => string | undefined;
+  private readonly finalizers: Finalizers;
+  private readonly sweep: Sweep;
+
+  constructor(private readonly options: ReconcileOptions) {
+    const { operator, resource, childResources, children: store, writer } = options;
+    this.checkStatus = statusChecker(operator.customResource.statusSchema);
+    this.finalizers = new Finalizers(resource, operator);
+    this.sweep = new Sweep({ operator, childResources, store, writer });
+  }
+
+  /** Reconciles one object. Never throws: whatever goes wrong is in the outcome, which tells nobody. */
+  async reconcile(name: ObjectName, attempt: number, mandate: Mandate): Promise<Outcome> {
+    const startedAt = performance.now();
+    const { operator, resource, objects } = this.options;
+    const report: Draft = {
+      operator: operator.name,
+      kind: resource.kind,
+      namespace: name.namespace,
+      name: name.name,
+      event: "reconcile",
+      attempt,
+      result: "succeeded",
+      changes: [],
+      log: "",
+      durationMs: 0,
+    };
+    const outcome: Outcome = { report, events: [], again: { kind: "done" } };
+    try {
+      const object = await objects.read(name);
+      if (!object) Object.assign(report, { result: "skipped", skipped: "gone" });
+      else await this.handle(object, new Run(object, mandate, this.options, report), outcome);
+    } catch (error) {
+      this.settle(error, name, report, outcome);
+    }
+    report.durationMs = performance.now() - startedAt;
+    return outcome;
+  }
+
+  private async handle(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
+    const { report } = run;
+    report.uid = object.metadata.uid;
+    report.generation = object.metadata.generation;
+    if (annotated(object.metadata, PAUSED_ANNOTATION)) {
+      Object.assign(report, { result: "skipped", skipped: "paused" });
+    } else if (object.metadata.deletionTimestamp) {
+      await this.finalize(object, run, outcome);
+    } else {
+      await this.bringAbout(object, run, outcome);
+    }
+  }
+
+  /** What follows from an error. What must be said is left to whoever tells. */
+  private settle(error: unknown, name: ObjectName, report: Draft, outcome: Outcome): void {
+    const { report: result, isTold, again } = consequenceOf(error);
+    if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
+    Object.assign(report, result);
+    outcome.again = again;
+    if (!result.failure) return;
+    report.log ||= result.failure.log;
+    if (isTold) outcome.verdict = { kind: "failed", failure: result.failure };
+  }
+
+  private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
+    const { operator, childResources } = this.options;
+    const failure = this.options.whyNot?.(object);
+    if (failure) throw failure;
+    const stranger = this.finalizers.foreign(object)[0];
+    if (stranger !== undefined) outcome.events.push(foreignFinalizer(stranger));
+    const held = await this.ensureFinalizers(object, run, false);
+    const answer = await this.ask<ReconcileAnswer>("reconcile", held, run);
+    const memory = memoryOf(held);
+    const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
+      ...child,
+      isCreated: child.update === "never" && memory.created.includes(childName(child)),
+    }));
+    const current = await this.ensureFinalizers(held, run, desired.some((child) => isElsewhere(held, child)));
+    await this.writeChildren(current, desired, run).catch(async (error: unknown) => {
+      await this.rememberHalf(current, desired, run);
+      throw error;
+    });
+    const verdict = await this.judge(current);
+    run.report.ready = verdict.kind === "ready";
+    outcome.verdict = verdict;
+    await this.remember(current, answer, desired, run, outcome);
+    if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
+  }
+
+  private async ensureFinalizers(object: KubernetesObject, run: Run, elsewhere: boolean) {
+    const wanted = { handler: this.options.operator.finalize, elsewhere };
+    const current = await this.finalizers.ensure(run.client, object, wanted);
+    if (current !== object) this.options.objects.learn(current);
+    return current;
+  }
+
+  private async ask<Answer extends HandlerAnswer>(
+    event: HandlerEvent,
+    object: KubernetesObject,
+    run: Run,
+  ): Promise<Exclude<Answer, { error: unknown }>> {
+    const { report } = run;
+    report.event = event;
+    const children = await this.observe(object);
+    const question = questionAbout({ event, object, children, attempt: report.attempt });
+    const askedAt = performance.now();
+    const { answer, log } = await askHandler<Answer>(this.options.pool, question, this.checkStatus);
+    report.handlerMs = performance.now() - askedAt;
+    report.log = log;
+    return answer;
+  }
+
+  /** The object's children as they are. */
+  private async observe(object: KubernetesObject): Promise<KubernetesObject[]> {
+    const { children: store } = this.options;
+    const children = await Promise.all(store.of(object.metadata.uid).map((child) => store.read(child)));
+    return children.filter((child) => child !== undefined);
+  }
+
+  private async writeChildren(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+    await this.deletePredecessors(object, run);
+    for (const group of inApplyOrder(desired)) {
+      const results = await Promise.allSettled(group.map((child) => this.options.writer.apply(child, run)));
+      // What was done is reported even if a sibling failed.
+      for (const result of results)
+        if (result.status === "fulfilled" && result.value) run.report.changes.push(result.value);
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed) throw failed.reason;
+    }
+    await this.prune(object, desired, run);
+    run.report.changes.push(...(await this.sweep.deleteUndeclared(run.client, object)));
+  }
+
+  /**
+   * Deletes the children of a deleted object of this name. The garbage collector never learns that their owner is gone if
+   * that was deleted and created again while the collector did not watch: it takes that for one change of one object
+   * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
+   */
+  private async deletePredecessors(object: KubernetesObject, run: Run): Promise<void> {
+    const { children: store, writer } = this.options;
+    const left = store.ofPredecessors(object.metadata);
+    if (left.length === 0) return;
+    // The object that we hold may itself be the deleted one.
+    await run.confirmOwner();
+    const deleted = await Promise.all(left.map((child) => writer.deleteOrphan(child, run)));
+    run.report.changes.push(...deleted.filter((change) => change !== undefined));
+  }
+
+  private async prune(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+    const { children: store, writer } = this.options;
+    const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
+    const unwanted = store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
+    const deleted = await Promise.all(unwanted.map((child) => writer.delete(child, run)));
+    run.report.changes.push(...deleted.filter((change) => change !== undefined));
+  }
+
+  /** Whether the children, as they are after the apply, are ready. */
+  private async judge(object: KubernetesObject): Promise<Verdict> {
+    const reasons: string[] = [];
+    for (const child of await this.observe(object)) {
+      const why = whyNotReady(child);
+      if (why) reasons.push(`${child.kind} ${child.metadata.name} ${why}`);
+    }
+    return reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") };
+  }
+
+  /**
+   * Writes the handler's fields and the engine's memory. If the status is written anyway, and no record of the run is to
+   * be named, the verdict goes along.
+   */
+  private async remember(
+    object: KubernetesObject,
+    answer: ReconcileAnswer,
+    desired: readonly DesiredChild[],
+    run: Run,
+    outcome: Outcome,
+  ): Promise<void> {
+    const { children: store, status } = this.options;
+    const memory: Memory = {
+      kinds: [...desired, ...store.of(object.metadata.uid)].map(({ resource }) => kindKey(resource)),
+      created: desired.filter(({ update }) => update === "never").map(childName),
+    };
+    const change = {
+      fields: answer.status ?? {},
+      ...(!isSameMemory(memory, memoryOf(object)) && { memory: remembered(memory) }),
+    };
+    if (!status.wouldChange(object, change)) return;
+    const { verdict } = outcome;
+    const generation = run.report.generation ?? 1;
+    const isAlone = !this.options.isRecorded?.(run.report);
+    const written = await status.write(run.client, object, {
+      ...change,
+      ...(isAlone && verdict && { verdict: { verdict, generation } }),
+    });
+    if (written) this.options.objects.learn(written);
+  }
+
+  /** Remembers what was applied of an answer that was not applied as a whole. */
+  private async rememberHalf(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+    const { children: store, status, objects } = this.options;
+    const before = memoryOf(object);
+    const isThere = ({ resource, manifest, ownerUid }: DesiredChild) =>
+      store.find(resource, manifest.metadata)?.facts.owner.uid === ownerUid;
+    const once = desired.filter((child) => child.update === "never" && isThere(child));
+    const memory: Memory = {
+      kinds: [...before.kinds, ...store.of(object.metadata.uid).map(({ resource }) => kindKey(resource))],
+      created: [...before.created, ...once.map(childName)],
+    };
+    if (isSameMemory(memory, before)) return;
+    // The error that is thrown next says more than one of this write.
+    const written = await status.write(run.client, object, { memory: remembered(memory) }).catch(() => undefined);
+    if (written) objects.learn(written);
+  }
+
+  private async finalize(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
+    const { operator, objects, status } = this.options;
+    const { report } = run;
+    report.event = "finalize";
+    const { finalizers } = this;
+    if (!finalizers.forHandler(object) && !finalizers.forElsewhere(object)) {
+      Object.assign(report, { result: "skipped", skipped: "gone" });
+      return;
+    }
+    const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
+    if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
+      const answer = await this.ask("finalize", object, run);
+      if ("finalized" in answer && !answer.finalized) {
+        outcome.verdict = { kind: "finalizing" };
+        const change = { ...(answer.status && { fields: answer.status }) };
+        if (status.wouldChange(object, change)) {
+          const written = await status.write(run.client, object, change);
+          if (written) objects.learn(written);
+        }
+        againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000, run, outcome);
+        return;
+      }
+    }
+    if (finalizers.forElsewhere(object)) report.changes.push(...(await this.sweep.deleteElsewhere(run.client, object)));
+    await finalizers.removeAll(run.client, object);
+    if (isSkipped) outcome.events.push(FINALIZE_SKIPPED);
+  }
+}
+
+/** One reconcile of one object, as far as its requests are concerned. */
+class Run implements WriteScope {
+  /** For this object alone: its writes leave only while we lead. */
+  readonly client: KubernetesClient;
+
+  constructor(
+    private readonly object: KubernetesObject,
+    mandate: Mandate,
+    private readonly options: ReconcileOptions,
+    readonly report: Draft,
+  ) {
+    const { name, namespace, uid, deletionTimestamp } = object.metadata;
+    const isBeingDeleted = deletionTimestamp !== undefined;
+    this.client = mandate.client.with({
+      class: "work",
+      share: uid,
+      fence: () => {
+        mandate.assert();
+        if (!isBeingDeleted && options.objects.isGoing({ name, namespace }, uid)) throw new ObjectGoneError();
+      },
+    });
+  }
+
+  async confirmOwner(): Promise<void> {
+    const { resource, objects } = this.options;
+    const now = await this.client.get(resource, this.object.metadata);
+    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp) throw new ObjectGoneError();
+    objects.learn(now);
+  }
+}
+
+function againAfter(ms: number, run: Run, outcome: Outcome): void {
+  run.report.againAfterMs = ms;
+  outcome.again = { kind: "done", againAfterMs: Math.max(SHORTEST_WAIT_MS, ms) };
+}
+
+function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {
+  return !canReference(object, manifest.metadata.namespace);
+}
+
+/** A child as the engine's memory has it: "batch/v1/Job/namespace/name". */
+function childName({ resource, manifest }: DesiredChild): string {
+  return `${kindKey(resource)}/${formatName(manifest.metadata)}`;
+}
+
+const FINALIZE_SKIPPED: ObjectEvent = {
+  type: "Warning",
+  reason: "FinalizeSkipped",
+  note: `deleted without asking the handler, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: what only the handler knows of is still there`,
+};
+
+function foreignFinalizer(finalizer: string): ObjectEvent {
+  const former = finalizer.slice(finalizer.indexOf("/") + 1);
+  return {
+    type: "Warning",
+    reason: "ForeignFinalizer",
+    note: `the object has the finalizer ${finalizer} of another operator of Argosy. If this operator was called ${former} before, add that to "formerNames" in its definition: the object can never be deleted otherwise`,
+  };
+}

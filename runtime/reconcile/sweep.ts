@@ -1,0 +1,136 @@
+import type { ChildStore } from "../children/childStore";
+import type { ChildChange, ChildWriter } from "../children/childWriter";
+import { canReference } from "../children/ownership";
+import type { Operator } from "../definition/definition";
+import { ReconcileFailure } from "../failure";
+import type { KubernetesClient } from "../kubernetes/client";
+import { isApiError } from "../kubernetes/errors";
+import { findResource } from "../kubernetes/discovery";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { CHILD_OF_LABEL, identityOf, OWNER_UID_LABEL } from "../names";
+import { memoryOf } from "./memory";
+
+/** What {@link Sweep} work with. */
+export interface SweepOptions {
+  readonly operator: Operator;
+  /** The kinds of `operator.children` as the API serves them. */
+  readonly childResources: readonly Resource[];
+  readonly store: ChildStore;
+  readonly writer: ChildWriter;
+}
+
+const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
+
+/**
+ * Finds and deletes children that no watch shows or no owner reference covers: of kinds that the operator declares no
+ * longer, and in other namespaces than their owner's.
+ */
+export class Sweep {
+  constructor(private readonly options: SweepOptions) {}
+
+  /** The kinds that the object had children of and that the operator declares no longer. */
+  undeclared(object: KubernetesObject): string[] {
+    const declared = this.options.childResources.map(kindKey);
+    return memoryOf(object).kinds.filter((kind) => !declared.includes(kind));
+  }
+
+  /**
+   * Deletes the object's children of kinds that are declared no longer.
+   * @throws ReconcileFailure `ChildRefused` if the runner may not do so any more, with the remedy
+   */
+  async deleteUndeclared(client: KubernetesClient, object: KubernetesObject): Promise<ChildChange[]> {
+    const { store, writer } = this.options;
+    const changes: ChildChange[] = [];
+    for (const kind of this.undeclared(object)) {
+      const resource = await this.resourceOf(client, kind);
+      if (!resource) continue;
+      await this.learn(client, resource, object, `${CHILD_OF_LABEL}=${identityOf(this.options.operator)}`);
+      for (const child of store.of(object.metadata.uid)) {
+        if (kindKey(child.resource) !== kind || child.deleting) continue;
+        const change = await writer.delete(child, { client }).catch((error: unknown) => {
+          throw isApiError(error, 403) ? notGranted(resource) : error;
+        });
+        if (change) changes.push(change);
+      }
+    }
+    return changes;
+  }
+
+  /**
+   * Deletes the children that no owner reference covers. They are listed rather than taken from the store: a child that a
+   * former leader created a moment ago may not have come by the watch, and nobody would delete it afterwards.
+   */
+  async deleteElsewhere(client: KubernetesClient, object: KubernetesObject): Promise<ChildChange[]> {
+    const { childResources, store, writer } = this.options;
+    const selector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
+    for (const resource of childResources) await this.learn(client, resource, object, selector);
+    for (const kind of this.undeclared(object)) {
+      const resource = await this.resourceOf(client, kind);
+      if (resource) await this.learn(client, resource, object, selector);
+    }
+    const changes: ChildChange[] = [];
+    for (const child of store.of(object.metadata.uid)) {
+      if (canReference(object, child.namespace)) continue;
+      const change = await writer.delete(child, { client });
+      if (change) changes.push(change);
+    }
+    return changes;
+  }
+
+  private async learn(
+    client: KubernetesClient,
+    resource: Resource,
+    object: KubernetesObject,
+    labelSelector: string,
+  ): Promise<void> {
+    const { operator, store } = this.options;
+    const scopes = operator.namespaces === "all" || !resource.namespaced ? [undefined] : operator.namespaces;
+    for (const namespace of scopes) {
+      const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
+      try {
+        await client.list(resource, selection, (items) => store.learn(resource, items));
+      } catch (error) {
+        // If its kind is gone, so is every child of that kind.
+        if (isApiError(error, 404)) continue;
+        if (!isApiError(error, 403)) throw error;
+        // A namespace that is being deleted takes its content along, and our rights in it go first.
+        if (namespace !== undefined && (namespace === object.metadata.namespace || (await isGoing(client, namespace))))
+          continue;
+        throw notGranted(resource, namespace);
+      }
+    }
+  }
+
+  private async resourceOf(client: KubernetesClient, kind: string): Promise<Resource | undefined> {
+    const slash = kind.lastIndexOf("/");
+    // A kind that the API server does not serve any more has no objects.
+    return findResource(client, kind.slice(0, slash), kind.slice(slash + 1)).catch((error: Error) => {
+      if (error.name === "UnknownKindError") return undefined;
+      throw error;
+    });
+  }
+}
+
+/** A kind as the engine's memory has it: "apps/v1/Deployment". */
+export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
+  return `${apiVersion}/${kind}`;
+}
+
+async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {
+  try {
+    const namespace = await client.get(NAMESPACES, { name });
+    return namespace === undefined || namespace.metadata.deletionTimestamp !== undefined;
+  } catch (error) {
+    if (isApiError(error, 403)) return false;
+    throw error;
+  }
+}
+
+function notGranted({ apiVersion, kind }: Resource, namespace?: string): ReconcileFailure {
+  const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+  return new ReconcileFailure(
+    "ChildRefused",
+    `the object had children of kind ${kind} (${apiVersion})${where}, which the runner may not list or delete any more. Declare { apiVersion: "${apiVersion}", kind: "${kind}", retired: true } under "children" until none is left, then deploy the operator again.`,
+  );
+}

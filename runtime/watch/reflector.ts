@@ -1,0 +1,214 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { readJson } from "../json";
+import type { KubernetesClient, Selection } from "../kubernetes/client";
+import { ApiError, type ApiStatus } from "../kubernetes/errors";
+import { formatName, type KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { isNewer } from "../kubernetes/resourceVersion";
+import { LineSplitter } from "../lines";
+
+/** Receives what a {@link Reflector} sees, in the order of the API server. */
+export interface ReflectorSink {
+  /**
+   * A list begins: {@link set} is called for everything that is there, then {@link listed}.
+   * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd: what is
+   *   known counts for nothing
+   */
+  listing(isReset: boolean): void;
+  /**
+   * An object as it is now.
+   * @param isListed whether a list has it; otherwise a watch says that it was created or changed
+   */
+  set(object: KubernetesObject, isListed: boolean): void;
+  /** The list of that version is complete: whatever is no later and was not set since {@link listing} is gone. */
+  listed(resourceVersion: string): void;
+  /** An object was deleted, or no longer has the labels that are selected. */
+  remove(object: KubernetesObject): void;
+}
+
+/** What a {@link Reflector} watches and whom it tells. */
+export interface ReflectorOptions extends Selection {
+  readonly client: KubernetesClient;
+  readonly resource: Resource;
+  readonly sink: ReflectorSink;
+  /** Told of each interruption, before the reflector tries again by itself, and of each object that the sink did not take. */
+  readonly onInterruption?: (error: Error) => void;
+  /** Called when a list is complete after none was, or after the API server refused one. */
+  readonly onSynced?: () => void;
+}
+
+type WatchEvent =
+  | { type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; object: KubernetesObject }
+  | { type: "ERROR"; object: ApiStatus };
+
+/**
+ * Codes after which only a new list helps: the version is too old (410), or newer than any that there is (504, "Too
+ * large resource version"), as after a restore of etcd.
+ */
+const RELIST_CODES = [410, 504];
+/** The kind is not there (404) or we may not list it (403): so it stays for a while. */
+const REFUSAL_CODES = [403, 404];
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 4_000;
+
+/**
+ * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. It goes on from the last
+ * version seen when a watch ends, and lists again when the server has forgotten that version (410), when the server is
+ * behind that version, and when it is asked to.
+ * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+ */
+export class Reflector {
+  private readonly stopping = new AbortController();
+  private running: Promise<void> = Promise.resolve();
+  /** Where the next watch begins. Undefined: a list is due. */
+  private resourceVersion: string | undefined;
+  /** The latest version seen, also before a list that is due. */
+  private latest: string | undefined;
+  private retryMs = FIRST_RETRY_MS;
+  private refusal: Error | undefined;
+  private synced = false;
+  /** Ends the watch in progress, so that a list can be made. */
+  private interruption = new AbortController();
+  private onListed: (() => void)[] = [];
+
+  constructor(private readonly options: ReflectorOptions) {}
+
+  /** Begins to list and watch. Waits for nothing: see {@link isSynced}. */
+  start(): void {
+    this.running = this.run();
+  }
+
+  /** Whether everything was listed once and the API server has not refused since. */
+  get isSynced(): boolean {
+    return this.synced && this.refusal === undefined;
+  }
+
+  /** Why the API server refused the last list or watch. Undefined if it did not. */
+  get problem(): Error | undefined {
+    return this.refusal;
+  }
+
+  /** Lists again now, and goes on watching from there. Resolves when the list is complete, or the reflector has stopped. */
+  relist(): Promise<void> {
+    if (this.stopping.signal.aborted) return Promise.resolve();
+    this.resourceVersion = undefined;
+    this.interruption.abort();
+    return this.whenListed();
+  }
+
+  /** Resolves when the next list is complete, or the reflector has stopped. */
+  whenListed(): Promise<void> {
+    if (this.stopping.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => this.onListed.push(resolve));
+  }
+
+  /** Ends the watch. The sink is told nothing afterwards. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+    for (const resolve of this.onListed.splice(0)) resolve();
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      this.interruption = new AbortController();
+      try {
+        if (this.resourceVersion === undefined) await this.list();
+        const openedAt = performance.now();
+        if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);
+        // Something between us and the server may cut every stream at once: that must not become a busy loop.
+        if (performance.now() - openedAt < FIRST_RETRY_MS && this.resourceVersion !== undefined)
+          throw new Error("the watch ended as soon as it began");
+      } catch (error) {
+        if (signal.aborted) return;
+        // A list that was asked for interrupted it.
+        if (this.interruption.signal.aborted) continue;
+        await this.rest(error as Error);
+      }
+    }
+  }
+
+  private async rest(error: Error): Promise<void> {
+    if (error instanceof ApiError) {
+      if (RELIST_CODES.includes(error.code)) this.resourceVersion = undefined;
+      if (REFUSAL_CODES.includes(error.code)) {
+        this.refusal = error;
+        // What was there when the API server refused may be gone when it does not any more.
+        this.resourceVersion = undefined;
+      }
+    }
+    this.options.onInterruption?.(error);
+    const { signal } = this.stopping;
+    await pause(this.retryMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+    this.retryMs = Math.min(this.retryMs * 2, LONGEST_RETRY_MS);
+  }
+
+  private async list(): Promise<void> {
+    const { client, resource, sink, onSynced } = this.options;
+    let begun = false;
+    const begin = (version: string) => {
+      if (!begun) sink.listing(this.latest !== undefined && isNewer(this.latest, version));
+      begun = true;
+    };
+    const onPage = (items: KubernetesObject[], version: string) => {
+      begin(version);
+      for (const item of items) this.tell(item, (object) => sink.set(object, true));
+    };
+    const version = await client.list(resource, this.options, onPage, this.stopping.signal);
+    begin(version);
+    sink.listed(version);
+    this.resourceVersion = version;
+    this.latest = version;
+    this.retryMs = FIRST_RETRY_MS;
+    const wasSynced = this.isSynced;
+    this.synced = true;
+    this.refusal = undefined;
+    for (const resolve of this.onListed.splice(0)) resolve();
+    if (!wasSynced) onSynced?.();
+  }
+
+  /** Watches until the server ends the watch; throws on anything else. */
+  private async watch(resourceVersion: string): Promise<void> {
+    const stream = await this.options.client.watch(this.options.resource, this.options, {
+      resourceVersion,
+      // Spread, so that the watches of many runners do not all end in one second.
+      timeoutSeconds: 240 + Math.floor(Math.random() * 240),
+      signal: AbortSignal.any([this.stopping.signal, this.interruption.signal]),
+    });
+    const lines = new LineSplitter();
+    try {
+      for await (const chunk of stream) {
+        for (const line of lines.push(chunk as Buffer)) this.receive(readJson(line) as WatchEvent);
+      }
+    } finally {
+      stream.destroy();
+    }
+  }
+
+  private receive(event: WatchEvent): void {
+    if (this.stopping.signal.aborted || this.interruption.signal.aborted) return;
+    if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object, "watch");
+    const { resourceVersion } = event.object.metadata;
+    // etcd was restored from a backup: the API server accepts a version of the future and says nothing more
+    // (https://github.com/kubernetes/kubernetes/issues/107457).
+    if (this.latest !== undefined && isNewer(this.latest, resourceVersion))
+      throw new ApiError(410, { message: `the API server went back to version ${resourceVersion}` }, "watch");
+    this.resourceVersion = resourceVersion;
+    this.latest = resourceVersion;
+    this.retryMs = FIRST_RETRY_MS;
+    const { sink } = this.options;
+    if (event.type === "DELETED") this.tell(event.object, (object) => sink.remove(object));
+    else if (event.type !== "BOOKMARK") this.tell(event.object, (object) => sink.set(object, false));
+  }
+
+  /** One object that its sink cannot take must not keep the others from coming, now and after each new list. */
+  private tell(object: KubernetesObject, take: (object: KubernetesObject) => void): void {
+    try {
+      take(object);
+    } catch (error) {
+      const { message } = error as Error;
+      this.options.onInterruption?.(new Error(`${formatName(object.metadata)} was left out: ${message}`));
+    }
+  }
+}

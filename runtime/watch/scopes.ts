@@ -1,0 +1,89 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import type { Resource } from "../kubernetes/resource";
+import { Reflector, type ReflectorSink } from "./reflector";
+
+/** What {@link Scopes} watch and whom they tell. */
+export interface ScopesOptions {
+  readonly client: KubernetesClient;
+  readonly namespaces: "all" | readonly string[];
+  /** Only objects with these labels. @default all */
+  readonly labelSelector?: string;
+  /** @param namespace undefined: all of them */
+  readonly sink: (resource: Resource, namespace: string | undefined) => ReflectorSink;
+  readonly onInterruption: (resource: Resource, error: Error) => void;
+  /** Called when a kind has been listed that was not before, or that the API server had refused. */
+  readonly onSynced: (resource: Resource, namespace: string | undefined) => void;
+}
+
+/** A kind in one namespace, or in all of them. */
+interface Scope {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly reflector: Reflector;
+}
+
+/** Why a kind is not known in a namespace. */
+export interface NotSynced {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  /** The API server's refusal. Undefined: the list is in progress. */
+  readonly problem: Error | undefined;
+}
+
+/**
+ * Watches of several kinds, each in all namespaces or in those that are listed.
+ *
+ * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing, or that we may not
+ * read, stops nothing but what needs just that one.
+ */
+export class Scopes {
+  private readonly scopes: Scope[] = [];
+
+  constructor(private readonly options: ScopesOptions) {}
+
+  /** Begins to watch a kind. */
+  add(resource: Resource): void {
+    const { client, namespaces, labelSelector, sink, onInterruption, onSynced } = this.options;
+    for (const namespace of namespaces === "all" || !resource.namespaced ? [undefined] : namespaces) {
+      const reflector = new Reflector({
+        client,
+        resource,
+        sink: sink(resource, namespace),
+        onInterruption: (error) => onInterruption(resource, error),
+        onSynced: () => onSynced(resource, namespace),
+        ...(labelSelector !== undefined && { labelSelector }),
+        ...(namespace !== undefined && { namespace }),
+      });
+      this.scopes.push({ resource, namespace, reflector });
+      reflector.start();
+    }
+  }
+
+  /** Lists everything again that can be listed. Resolves when that is done. */
+  async relist(): Promise<void> {
+    const synced = this.scopes.filter(({ reflector }) => reflector.isSynced);
+    await Promise.all(synced.map(({ reflector }) => reflector.relist()));
+  }
+
+  /** Resolves when everything has been listed once. */
+  async whenListed(): Promise<void> {
+    const waiting = this.scopes.filter(({ reflector }) => !reflector.isSynced);
+    await Promise.all(waiting.map(({ reflector }) => reflector.whenListed()));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.scopes.map(({ reflector }) => reflector.stop()));
+  }
+
+  /**
+   * Which kind is not known yet where it must be.
+   * @param namespace where; with kinds of cluster scope. Undefined: everywhere
+   */
+  notSynced(namespace: string | undefined): NotSynced | undefined {
+    for (const { resource, namespace: where, reflector } of this.scopes) {
+      const isNeeded = where === undefined || namespace === undefined || where === namespace;
+      if (isNeeded && !reflector.isSynced) return { resource, namespace: where, problem: reflector.problem };
+    }
+    return undefined;
+  }
+}

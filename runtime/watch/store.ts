@@ -1,0 +1,212 @@
+import { jsonOf } from "../flaw";
+import { readJson } from "../json";
+import type { KubernetesClient } from "../kubernetes/client";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { isNewer } from "../kubernetes/resourceVersion";
+import { Allowance } from "./allowance";
+import type { ReflectorSink } from "./reflector";
+
+/** What a store holds of one object. */
+export interface StoredObject<Facts> extends ObjectName {
+  readonly resource: Resource;
+  readonly uid: string;
+  /** The version that the other fields are about. */
+  resourceVersion: string;
+  /** The version that a watch or a list had last. Our own writes do not move it. */
+  toldVersion: string;
+  deleting: boolean;
+  /** What its user needs to know of every object, however many there are. */
+  facts: Facts;
+  /** The object as JSON. Undefined: it is read when it is wanted. */
+  json: string | undefined;
+}
+
+/** How an object came to a store: by the first list of its kind, a later one, a watch, or the answer to a request of ours. */
+export type Source = "initial" | "list" | "watch" | "answer";
+
+/** What changed in a store. */
+export interface Change<Facts> {
+  readonly source: Source;
+  /** Undefined if the object is new here. */
+  readonly before: StoredObject<Facts> | undefined;
+  /** Undefined if the object is gone. */
+  readonly after: StoredObject<Facts> | undefined;
+  /** The object as it came; the last that was seen of one that is gone, if that was told. */
+  readonly object: KubernetesObject | undefined;
+}
+
+/** What a {@link Store} keeps, and whom it tells. */
+export interface StoreOptions<Facts> {
+  readonly client: KubernetesClient;
+  /** What is to be known of an object. Undefined: the object is none of ours and is not kept. */
+  readonly factsOf: (object: KubernetesObject, resource: Resource) => Facts | undefined;
+  /** The part of an object that is kept as JSON. @default all of it */
+  readonly kept?: (object: KubernetesObject) => object;
+  readonly onChange: (change: Change<Facts>) => void;
+  /** How many characters of JSON are kept, the newest. The other objects are read when they are wanted. @default 24 Mi */
+  readonly mostKept?: number;
+}
+
+const MOST_KEPT = 24 * 1024 * 1024;
+
+/**
+ * Objects as watches, lists and the answers to our own writes have them.
+ *
+ * Guarantees, each with a test in tests/unit/store.test.ts:
+ * - An older version never replaces a newer one, whatever comes late, unless the API server itself went back.
+ * - The same version with other content replaces what is known, if a list has it: a default was added to a CRD.
+ * - Of what is kept as JSON, no more than `mostKept` characters are held.
+ *
+ * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504).
+ */
+export class Store<Facts> {
+  private readonly byKey = new Map<string, StoredObject<Facts>>();
+  private readonly allowance: Allowance<StoredObject<Facts>>;
+
+  constructor(private readonly options: StoreOptions<Facts>) {
+    this.allowance = new Allowance(options.mostKept ?? MOST_KEPT, (stored) => {
+      stored.json = undefined;
+    });
+  }
+
+  get size(): number {
+    return this.byKey.size;
+  }
+
+  values(): IterableIterator<StoredObject<Facts>> {
+    return this.byKey.values();
+  }
+
+  find(resource: Resource, name: ObjectName): StoredObject<Facts> | undefined {
+    return this.byKey.get(storeKey(resource, name));
+  }
+
+  /** The object as it is now: as it is kept, or read from the API server. Undefined if it is gone. */
+  async read(stored: StoredObject<Facts>): Promise<KubernetesObject | undefined> {
+    if (stored.json !== undefined) return readJson(stored.json) as KubernetesObject;
+    const object = await this.options.client.get(stored.resource, stored);
+    if (object?.metadata.uid !== stored.uid) return undefined;
+    this.set(stored.resource, object, "answer");
+    return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
+  }
+
+  /** What is kept of the object proved to be outdated: it is read again when it is wanted. */
+  invalidate(stored: StoredObject<Facts>): void {
+    stored.json = undefined;
+    this.allowance.release(stored);
+  }
+
+  /** Takes in an object. Gives what is known of it now; undefined if it is none of ours. */
+  set(
+    resource: Resource,
+    object: KubernetesObject,
+    source: Source,
+    isReset = false,
+  ): StoredObject<Facts> | undefined {
+    const key = storeKey(resource, object.metadata);
+    const known = this.byKey.get(key);
+    const { uid, resourceVersion } = object.metadata;
+    if (known?.uid === uid && !isReset) {
+      if (source !== "answer" && isNewer(resourceVersion, known.toldVersion)) known.toldVersion = resourceVersion;
+      if (isNewer(known.resourceVersion, resourceVersion)) return known;
+      if (known.resourceVersion === resourceVersion && (source !== "list" || known.json === undefined)) {
+        if (known.json === undefined) this.keep(known, object);
+        return known;
+      }
+    } else if (known && source === "answer" && isNewer(known.resourceVersion, resourceVersion)) {
+      // The answer to a write of ours to an object that another one has replaced since.
+      return known;
+    }
+    const facts = this.options.factsOf(object, resource);
+    if (facts === undefined) {
+      if (known) this.remove(known, source, object);
+      return undefined;
+    }
+    const before = known && { ...known };
+    const stored = known?.uid === uid ? known : this.newEntry(resource, object, facts);
+    if (known && known !== stored) this.allowance.release(known);
+    const json = known?.json;
+    stored.resourceVersion = resourceVersion;
+    if (source !== "answer") stored.toldVersion = resourceVersion;
+    stored.deleting = object.metadata.deletionTimestamp !== undefined;
+    stored.facts = facts;
+    this.byKey.set(key, stored);
+    this.keep(stored, object);
+    if (before?.uid === uid && before.resourceVersion === resourceVersion && json === stored.json) return stored;
+    this.options.onChange({ source, before, after: stored, object });
+    return stored;
+  }
+
+  /** The object is gone. */
+  remove(stored: StoredObject<Facts>, source: Source, object?: KubernetesObject): void {
+    const key = storeKey(stored.resource, stored);
+    if (this.byKey.get(key) !== stored) return;
+    this.byKey.delete(key);
+    this.allowance.release(stored);
+    this.options.onChange({ source, before: stored, after: undefined, object });
+  }
+
+  /** Takes in what a reflector sees of a kind, in one namespace or all. */
+  sink(resource: Resource, namespace: string | undefined): ReflectorSink {
+    let listed: Set<string> | undefined;
+    let isReset = false;
+    let listing: Source = "initial";
+    return {
+      listing: (reset) => {
+        listed = new Set();
+        isReset = reset;
+      },
+      set: (object, isListed) => {
+        listed?.add(storeKey(resource, object.metadata));
+        this.set(resource, object, isListed ? listing : "watch", isListed && isReset);
+      },
+      listed: (version) => {
+        const seen = listed;
+        listed = undefined;
+        for (const [key, stored] of this.byKey) {
+          const isCovered =
+            isSameKind(stored.resource, resource) && (!namespace || stored.namespace === namespace);
+          // What we created while the list was made is missing in it.
+          const isLater = !isReset && isNewer(stored.resourceVersion, version);
+          if (isCovered && !isLater && !seen?.has(key)) this.remove(stored, listing);
+        }
+        listing = "list";
+      },
+      remove: (object) => {
+        const stored = this.find(resource, object.metadata);
+        if (stored?.uid === object.metadata.uid) this.remove(stored, "watch", object);
+      },
+    };
+  }
+
+  private newEntry(resource: Resource, { metadata }: KubernetesObject, facts: Facts): StoredObject<Facts> {
+    const { name, namespace, uid, resourceVersion } = metadata;
+    return {
+      resource,
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      toldVersion: resourceVersion,
+      deleting: false,
+      facts,
+      json: undefined,
+    };
+  }
+
+  private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {
+    // What is nested too deeply for JSON must not end the watch of all the others: whoever reads it learns why.
+    stored.json = jsonOf(this.options.kept ? this.options.kept(object) : object);
+    this.allowance.take(stored, stored.json?.length ?? 0);
+  }
+}
+
+/** The key of an object in a store: its kind, namespace and name. Sorts by kind first. */
+export function storeKey({ apiVersion, kind }: Resource, { namespace, name }: ObjectName): string {
+  return `${apiVersion} ${kind} ${formatName({ namespace, name })}`;
+}
+
+function isSameKind(a: Resource, b: Resource): boolean {
+  return a.apiVersion === b.apiVersion && a.kind === b.kind;
+}

@@ -1,0 +1,64 @@
+interface Due {
+  readonly key: string;
+  readonly at: number;
+}
+
+/** Keys with the time at which each is due, of which the earliest is at hand: a binary heap. */
+export class DueTimes {
+  /** May hold outdated entries: {@link times} has the time that counts. */
+  private readonly heap: Due[] = [];
+  private readonly times = new Map<string, number>();
+
+  /** The key is due at this time, and at no other. */
+  set(key: string, at: number): void {
+    this.times.set(key, at);
+    const { heap } = this;
+    let index = heap.push({ key, at }) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (this.at(parent) <= this.at(index)) break;
+      this.swap(parent, index);
+      index = parent;
+    }
+  }
+
+  /** The key is not due at any time. */
+  delete(key: string): void {
+    this.times.delete(key);
+  }
+
+  /** The key that is due first. */
+  get first(): Due | undefined {
+    for (let [top] = this.heap; top; [top] = this.heap) {
+      if (this.times.get(top.key) === top.at) return top;
+      this.pop();
+    }
+    return undefined;
+  }
+
+  private pop(): void {
+    const last = this.heap.pop();
+    if (last === undefined || this.heap.length === 0) return;
+    this.heap[0] = last;
+    for (let index = 0; ; ) {
+      const [left, right] = [2 * index + 1, 2 * index + 2];
+      let least = index;
+      if (this.at(left) < this.at(least)) least = left;
+      if (this.at(right) < this.at(least)) least = right;
+      if (least === index) return;
+      this.swap(index, least);
+      index = least;
+    }
+  }
+
+  private at(index: number): number {
+    return this.heap[index]?.at ?? Number.POSITIVE_INFINITY;
+  }
+
+  private swap(a: number, b: number): void {
+    const [one, other] = [this.heap[a], this.heap[b]];
+    if (!one || !other) return;
+    this.heap[a] = other;
+    this.heap[b] = one;
+  }
+}

@@ -1,0 +1,82 @@
+import type { Schedule, WorkResult } from "./schedule";
+
+/** What a {@link Runner} runs. */
+export interface RunnerOptions {
+  readonly schedule: Schedule;
+  /** How many keys are worked on at once. */
+  readonly concurrency: number;
+  /** Works on one key. It must not throw. */
+  readonly work: (key: string, attempt: number) => Promise<WorkResult>;
+  /** A monotonic clock, in milliseconds: that of the schedule. @default performance.now */
+  readonly now?: () => number;
+}
+
+/**
+ * Works on the keys of a schedule, so many at once, while it is started.
+ *
+ * Guarantees, each with a test in tests/unit/runner.test.ts:
+ * - No key is worked on twice at once, across pauses too.
+ * - A pause ends no work, and a new start waits for none: only the keys still worked on wait for their end.
+ */
+export class Runner {
+  private readonly working = new Set<string>();
+  private readonly now: () => number;
+  private started = false;
+  private timer: NodeJS.Timeout | undefined;
+  private onIdle: (() => void)[] = [];
+
+  constructor(private readonly options: RunnerOptions) {
+    this.now = options.now ?? (() => performance.now());
+  }
+
+  /** Begins to work, also after {@link pause}. */
+  start(): void {
+    this.started = true;
+    this.wake();
+  }
+
+  /** Starts no further work. */
+  pause(): void {
+    this.started = false;
+    clearTimeout(this.timer);
+  }
+
+  /** Resolves when nothing is worked on. */
+  async idle(): Promise<void> {
+    if (this.working.size > 0) await new Promise<void>((resolve) => this.onIdle.push(resolve));
+  }
+
+  /** The keys worked on now. */
+  get keys(): ReadonlySet<string> {
+    return this.working;
+  }
+
+  /** Something was added to the schedule, or unblocked: takes what is due. */
+  wake(): void {
+    const { schedule, concurrency } = this.options;
+    while (this.started && this.working.size < concurrency) {
+      const key = schedule.take();
+      if (key === undefined) break;
+      void this.run(key);
+    }
+    this.waitForNext();
+  }
+
+  private waitForNext(): void {
+    clearTimeout(this.timer);
+    const at = this.options.schedule.nextDueAt;
+    if (!this.started || at === undefined || this.working.size >= this.options.concurrency) return;
+    // Node's timers hold at most 2^31-1 milliseconds.
+    this.timer = setTimeout(() => this.wake(), Math.min(Math.max(0, Math.ceil(at - this.now())), 2 ** 31 - 1));
+  }
+
+  private async run(key: string): Promise<void> {
+    const { schedule, work } = this.options;
+    this.working.add(key);
+    const result = await work(key, schedule.attemptOf(key));
+    this.working.delete(key);
+    schedule.settle(key, result);
+    if (this.working.size === 0) for (const resolve of this.onIdle.splice(0)) resolve();
+    this.wake();
+  }
+}

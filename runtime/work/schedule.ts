@@ -1,0 +1,336 @@
+import { DueTimes } from "./dueTimes";
+import { Pace, type PaceOptions } from "./pace";
+
+/** Why a key is to be worked on, most urgent first: it changed itself, a child of it did, or it is only time again. */
+const PRIORITIES = ["change", "child", "routine"] as const;
+
+/** Why a key is to be worked on, which also says how soon its turn comes. */
+export type Priority = (typeof PRIORITIES)[number];
+
+/** How {@link Schedule.add} adds a key. */
+export interface AddOptions {
+  /** @default "change" */
+  readonly priority?: Priority;
+  /** The key becomes due after this delay, in milliseconds. An earlier time that is already set stays. @default 0 */
+  readonly afterMs?: number;
+  /** Whether a key that waits because it failed is worked on all the same. @default true, except for "child" */
+  readonly endsBackoff?: boolean;
+}
+
+/** How the work on a key ended. */
+export type WorkResult =
+  /** With `againAfterMs`, the key is due again by itself. */
+  | { readonly kind: "done"; readonly againAfterMs?: number }
+  /** The key is tried again after `retryAfterMs`, or after a backoff; never by itself when `permanent`. */
+  | { readonly kind: "failed"; readonly retryAfterMs?: number; readonly permanent?: boolean }
+  /** Nobody's failure: the state moved on, or the API server was busy. Tried again soon; the attempt does not count. */
+  | { readonly kind: "again"; readonly afterMs?: number };
+
+/** What a {@link Schedule} goes by. */
+export interface ScheduleOptions {
+  /** No key waits longer than this for its next try, whatever its failure asked for, in milliseconds. @default no limit */
+  readonly longestWaitMs?: number;
+  /** The backoff after a first failure, in milliseconds. It doubles with each further one. @default 500 */
+  readonly firstBackoffMs?: number;
+  /** @default 300000, five minutes */
+  readonly longestBackoffMs?: number;
+  /** How fast one key may follow itself because it changes. @default 20 times, then ten times a second */
+  readonly pace?: PaceOptions;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
+  /** @default Math.random */
+  readonly random?: () => number;
+}
+
+interface Entry {
+  state: "idle" | "delayed" | "ready" | "working";
+  priority: Priority;
+  /** When it became ready. */
+  readySince: number;
+  /** When it becomes ready, while it is delayed. */
+  dueAt: number;
+  /** Whether {@link dueAt} keeps a key that changes too fast at its pace. */
+  paced: boolean;
+  /** While it is worked on: it must be worked on again, with this priority, not before `againAt`. */
+  again: Priority | undefined;
+  againAt: number;
+  /** Whether that is so even if the work in progress fails. */
+  againEndsBackoff: boolean;
+  failures: number;
+  /** How often in a row it had to be tried again through nobody's failure. */
+  repeats: number;
+}
+
+const PACE: PaceOptions = { burst: 20, refillMs: 100 };
+/** One of so many turns goes to the key that has waited longest, if it has waited {@link PATIENCE_MS}. */
+const TURNS_PER_OLDEST = 8;
+const PATIENCE_MS = 10_000;
+const FIRST_REPEAT_MS = 10;
+const LONGEST_REPEAT_MS = 2_000;
+
+/**
+ * Says which key is worked on next, and when. It holds no timer and starts nothing: see `Runner`.
+ *
+ * Guarantees, each with a test in tests/unit/schedule.test.ts:
+ * - A key is never given out twice at once. What is added while it is worked on is worked on once more afterwards.
+ * - Whatever was added is given out in the end, however many more urgent keys are added.
+ * - A key that failed comes back after an exponential backoff with jitter, but never later than `longestWaitMs`.
+ *
+ * Assumption: {@link settle} is called once for each key that {@link take} gave.
+ *
+ * Caveat: one key that is added all the time is given out only as fast as its pace allows.
+ */
+export class Schedule {
+  private readonly entries = new Map<string, Entry>();
+  /** Keys that are ready, in the order in which they became so. */
+  private readonly ready: Record<Priority, Set<string>> = {
+    change: new Set(),
+    child: new Set(),
+    routine: new Set(),
+  };
+  private readonly delayed = new DueTimes();
+  private readonly pace: Pace;
+  private readonly options: Required<ScheduleOptions>;
+  private blocked: ReadonlySet<string> = new Set();
+  private turns = 0;
+
+  constructor(options: ScheduleOptions = {}) {
+    this.options = {
+      longestWaitMs: Number.POSITIVE_INFINITY,
+      firstBackoffMs: 500,
+      longestBackoffMs: 300_000,
+      pace: PACE,
+      now: () => performance.now(),
+      random: Math.random,
+      ...options,
+    };
+    this.pace = new Pace(this.options.pace, this.options.now);
+  }
+
+  /** The key is to be worked on. */
+  add(key: string, options: AddOptions = {}): void {
+    const { priority = "change", afterMs = 0, endsBackoff = priority !== "child" } = options;
+    const now = this.options.now();
+    const entry = this.entry(key);
+    if (entry.state === "working") {
+      entry.again = higher(entry.again, priority);
+      entry.againAt = Math.min(entry.againAt, now + afterMs);
+      entry.againEndsBackoff ||= endsBackoff && priority !== "routine";
+    } else if (entry.state === "ready") {
+      this.raise(key, entry, priority);
+    } else if (entry.paced || (isBackingOff(entry) && !endsBackoff)) {
+      entry.priority = higher(entry.priority, priority);
+    } else if (afterMs > 0) {
+      if (entry.state === "idle" || now + afterMs < entry.dueAt)
+        this.delay(key, entry, now + afterMs, priority);
+    } else {
+      this.admit(key, entry, priority);
+    }
+  }
+
+  /** The key to work on now, which counts as worked on until {@link settle}. Undefined if none is due. */
+  take(): string | undefined {
+    this.wake();
+    const key = this.pick();
+    if (key === undefined) return undefined;
+    const entry = this.entry(key);
+    this.ready[entry.priority].delete(key);
+    entry.state = "working";
+    entry.again = undefined;
+    entry.againAt = Number.POSITIVE_INFINITY;
+    entry.againEndsBackoff = false;
+    return key;
+  }
+
+  /** Which attempt the next work on a key is: 1, and one more for each failure since its last success. */
+  attemptOf(key: string): number {
+    return (this.entries.get(key)?.failures ?? 0) + 1;
+  }
+
+  /** The work on a key has ended. */
+  settle(key: string, result: WorkResult): void {
+    const entry = this.entry(key);
+    entry.state = "idle";
+    if (result.kind !== "again") entry.repeats = 0;
+    if (result.kind === "done") entry.failures = 0;
+    if (result.kind === "failed") entry.failures++;
+    const waitMs = this.waitAfter(entry, result);
+    const { again, againAt } = entry;
+    const now = this.options.now();
+    // A failed key that is tried again anyway waits for its backoff, unless what was added ends that.
+    const isKept = result.kind === "failed" && waitMs !== undefined && !entry.againEndsBackoff;
+    if (again && !isKept) {
+      const dueAt = Math.min(againAt, waitMs === undefined ? Number.POSITIVE_INFINITY : now + waitMs);
+      if (dueAt > now) this.delay(key, entry, dueAt, again);
+      else this.admit(key, entry, again);
+    } else if (waitMs !== undefined) {
+      this.delay(key, entry, now + waitMs, result.kind === "again" ? entry.priority : "routine");
+    } else if (entry.failures === 0) {
+      this.entries.delete(key);
+    }
+  }
+
+  /** The object of a key is gone: it no longer waits and its failures are forgotten. Work on it ends by itself. */
+  forget(key: string): void {
+    const entry = this.entries.get(key);
+    if (!entry) return;
+    this.ready[entry.priority].delete(key);
+    this.delayed.delete(key);
+    entry.again = undefined;
+    entry.failures = 0;
+    if (entry.state !== "working") this.entries.delete(key);
+  }
+
+  /** Forgets everything that waits. */
+  clear(): void {
+    for (const key of [...this.entries.keys()]) this.forget(key);
+  }
+
+  /** These keys, and no others, wait although they are due: another process still works on them. */
+  block(keys: ReadonlySet<string>): void {
+    this.blocked = keys;
+  }
+
+  /** When {@link take} may give a key at the earliest, on the clock. Undefined if nothing waits for a time. */
+  get nextDueAt(): number | undefined {
+    return this.delayed.first?.at;
+  }
+
+  /** Whether the key waits, is worked on or has failed: adding it then costs no memory. */
+  has(key: string): boolean {
+    return this.entries.has(key);
+  }
+
+  /** How many keys wait for their turn now. */
+  get depth(): number {
+    this.wake();
+    return PRIORITIES.reduce((sum, priority) => sum + this.ready[priority].size, 0);
+  }
+
+  /** How many keys failed when they were last worked on. */
+  get failing(): number {
+    let failing = 0;
+    for (const { failures } of this.entries.values()) if (failures > 0) failing++;
+    return failing;
+  }
+
+  /** When the key that has waited longest became ready, on the clock. Undefined if none waits. */
+  get oldestSince(): number | undefined {
+    const oldest = this.oldest();
+    return oldest === undefined ? undefined : this.entry(oldest).readySince;
+  }
+
+  /** Everything that waits counts as having begun to wait now: nobody worked on it before. */
+  restartWaiting(): void {
+    const now = this.options.now();
+    for (const entry of this.entries.values()) entry.readySince = now;
+  }
+
+  private entry(key: string): Entry {
+    let entry = this.entries.get(key);
+    if (!entry) {
+      entry = {
+        state: "idle",
+        priority: "routine",
+        readySince: 0,
+        dueAt: Number.POSITIVE_INFINITY,
+        paced: false,
+        again: undefined,
+        againAt: Number.POSITIVE_INFINITY,
+        againEndsBackoff: false,
+        failures: 0,
+        repeats: 0,
+      };
+      this.entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  /** Makes the keys ready whose time has come. */
+  private wake(): void {
+    const now = this.options.now();
+    for (let first = this.delayed.first; first && first.at <= now; first = this.delayed.first) {
+      this.delayed.delete(first.key);
+      const entry = this.entry(first.key);
+      if (entry.paced) this.admit(first.key, entry, entry.priority);
+      else this.makeReady(first.key, entry, entry.priority);
+    }
+  }
+
+  private admit(key: string, entry: Entry, priority: Priority): void {
+    const waitMs = priority === "change" ? this.pace.take(key) : 0;
+    if (waitMs === 0) return this.makeReady(key, entry, priority);
+    this.delay(key, entry, this.options.now() + waitMs, priority);
+    entry.paced = true;
+  }
+
+  private makeReady(key: string, entry: Entry, priority: Priority): void {
+    this.delayed.delete(key);
+    entry.paced = false;
+    entry.dueAt = Number.POSITIVE_INFINITY;
+    entry.state = "ready";
+    entry.priority = priority;
+    entry.readySince = this.options.now();
+    this.ready[priority].add(key);
+  }
+
+  private raise(key: string, entry: Entry, priority: Priority): void {
+    if (higher(entry.priority, priority) === entry.priority) return;
+    this.ready[entry.priority].delete(key);
+    entry.priority = priority;
+    this.ready[priority].add(key);
+  }
+
+  private delay(key: string, entry: Entry, at: number, priority: Priority): void {
+    entry.state = "delayed";
+    entry.priority = priority;
+    entry.paced = false;
+    entry.dueAt = at;
+    this.delayed.set(key, at);
+  }
+
+  private pick(): string | undefined {
+    const oldest = ++this.turns % TURNS_PER_OLDEST === 0 ? this.oldest() : undefined;
+    if (oldest !== undefined && this.options.now() - this.entry(oldest).readySince >= PATIENCE_MS)
+      return oldest;
+    for (const priority of PRIORITIES) {
+      const key = this.firstOf(priority);
+      if (key !== undefined) return key;
+    }
+    return undefined;
+  }
+
+  /** The key of a priority that has waited longest. */
+  private firstOf(priority: Priority): string | undefined {
+    for (const key of this.ready[priority]) if (!this.blocked.has(key)) return key;
+    return undefined;
+  }
+
+  private oldest(): string | undefined {
+    const firsts = PRIORITIES.map((priority) => this.firstOf(priority)).filter((key) => key !== undefined);
+    return firsts.sort((a, b) => this.entry(a).readySince - this.entry(b).readySince)[0];
+  }
+
+  /** After how long a key is due again by itself. Undefined: only when something changes. */
+  private waitAfter(entry: Entry, result: WorkResult): number | undefined {
+    const { firstBackoffMs, longestBackoffMs, longestWaitMs, random } = this.options;
+    if (result.kind === "done") return result.againAfterMs;
+    if (result.kind === "again") {
+      const doubledMs = Math.min(FIRST_REPEAT_MS * 2 ** entry.repeats++, LONGEST_REPEAT_MS);
+      return Math.max(result.afterMs ?? 0, doubledMs * (0.5 + random() / 2));
+    }
+    if (result.permanent) return undefined;
+    const backoffMs = Math.min(firstBackoffMs * 2 ** (entry.failures - 1), longestBackoffMs);
+    // Half fixed, half random: objects that failed together do not come back together.
+    return Math.min(result.retryAfterMs ?? backoffMs * (0.5 + random() / 2), longestWaitMs);
+  }
+}
+
+/** Whether a key waits because it failed. */
+function isBackingOff(entry: Entry): boolean {
+  return entry.state === "delayed" && entry.failures > 0;
+}
+
+function higher(a: Priority | undefined, b: Priority): Priority {
+  return a !== undefined && PRIORITIES.indexOf(a) < PRIORITIES.indexOf(b) ? a : b;
+}
