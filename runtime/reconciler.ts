@@ -84,7 +84,7 @@ export class Reconciler {
 
   constructor(private readonly options: ReconcilerOptions) {
     this.checkStatus = statusChecker(options.operator.customResource.statusSchema);
-    this.finalizer = finalizerOf(options.operator.name);
+    this.finalizer = finalizerOf(options.operator);
   }
 
   /** Reconciles one object. Never throws: whatever goes wrong is in the report. */

@@ -7,7 +7,8 @@ import { Retention } from "./retention";
 import { WORKFLOWS } from "./workflows";
 
 /** What a {@link RunWriter} works with. */
-export interface RunWriterOptions extends Pick<RecordingPlace, "namespace" | "instanceId" | "archive"> {
+export interface RunWriterOptions
+  extends Pick<RecordingPlace, "namespace" | "installation" | "instanceId" | "archive"> {
   readonly client: KubernetesClient;
   /** How long records are kept while there are few. @default an hour, and a day of a failure */
   readonly kept?: KeptSeconds;
@@ -78,9 +79,9 @@ export class RunWriter {
 
   /** Writes a run soon. */
   add(run: RecordedRun): void {
-    const { namespace, instanceId, archive } = this.options;
+    const { namespace, installation, instanceId, archive } = this.options;
     const keptSeconds = (run.report.failure ? this.failures : this.successes).next();
-    const manifest = buildRecordedRun(run, { namespace, instanceId, keptSeconds, archive });
+    const manifest = buildRecordedRun(run, { namespace, installation, instanceId, keptSeconds, archive });
     const { length } = JSON.stringify(manifest);
     this.backlog.push({ manifest, length, since: performance.now() });
     this.backlogLength += length;

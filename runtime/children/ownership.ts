@@ -6,7 +6,15 @@ import type {
   ObjectName,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { ADOPT_ANNOTATION, annotated, OPERATOR_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
+import {
+  ADOPT_ANNOTATION,
+  annotated,
+  CHILD_OF_LABEL,
+  identityOf,
+  type OperatorIdentity,
+  OWNER_ANNOTATION,
+  OWNER_UID_LABEL,
+} from "../names";
 
 /** The custom resource that owns a child, and that is known from the child alone. */
 export interface Owner extends ObjectName {
@@ -43,7 +51,7 @@ export function ownedManifest(
   child: Manifest,
   object: KubernetesObject,
   resource: Resource,
-  operator: string,
+  operator: OperatorIdentity,
 ): Manifest {
   const { status: _, metadata: answered, ...content } = child;
   const metadata: ObjectMeta = { ...answered };
@@ -53,7 +61,7 @@ export function ownedManifest(
   const namespace = resource.namespaced ? (answered.namespace ?? object.metadata.namespace) : undefined;
   if (namespace !== undefined) metadata.namespace = namespace;
   // Marks that the handler copied from another child would name a second owner.
-  metadata.labels = { ...without(metadata.labels, OWNER_UID_LABEL), [OPERATOR_LABEL]: operator };
+  metadata.labels = { ...without(metadata.labels, OWNER_UID_LABEL), [CHILD_OF_LABEL]: identityOf(operator) };
   if (metadata.annotations) metadata.annotations = without(metadata.annotations, OWNER_ANNOTATION);
   if (canReference(object, namespace)) {
     const { apiVersion, kind } = object;

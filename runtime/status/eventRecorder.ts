@@ -26,7 +26,7 @@ export type Regarded = Pick<KubernetesObject, "apiVersion" | "kind"> & {
 /** What an {@link EventRecorder} works with. */
 export interface EventRecorderOptions {
   readonly client: KubernetesClient;
-  /** Who reports: "argosy/memcached". */
+  /** Who reports: "argosy/argosy.memcached". */
   readonly controller: string;
   /** Which process of it: the pod's name. */
   readonly instance: string;
