@@ -26,7 +26,7 @@ export = showUserErrors(async () => {
   }
   const { platform, customResources } = new Operators("argosy", {
     ...operatorsArgs(settings),
-    definitions: loadOperators(path.join(__dirname, "handlers")),
+    definitions: loadOperators(path.join(__dirname, "handlers"), { installation: settings.installation }),
     platform:
       settings.parts === "all" ? platformArgs(settings) : await platformOfStack(settings.platformStack),
   });

@@ -1,6 +1,6 @@
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import type { Resource } from "../runtime/kubernetes/resource";
-import { leaseNameOf } from "../runtime/names";
+import { leaseNameOf, type OperatorIdentity } from "../runtime/names";
 import { NotYetError } from "./persist";
 
 const LEASES: Resource = {
@@ -16,12 +16,12 @@ const LEASES: Resource = {
  */
 export async function leadingPod(
   client: KubernetesClient,
-  { namespace, operator }: { readonly namespace: string; readonly operator: string },
+  { namespace, operator }: { readonly namespace: string; readonly operator: OperatorIdentity },
 ): Promise<string> {
   const lease = await client.get(LEASES, { namespace, name: leaseNameOf(operator) });
   const { holderIdentity } = (lease?.["spec"] ?? {}) as { holderIdentity?: string };
   // runtime/pod/identity.ts: a pod's name has no underscore.
   const [pod] = holderIdentity?.split("_") ?? [];
-  if (!pod) throw new NotYetError(`no runner of ${operator} leads`);
+  if (!pod) throw new NotYetError(`no runner of ${operator.name} leads`);
   return pod;
 }

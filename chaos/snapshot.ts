@@ -1,5 +1,6 @@
 import type { KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
 import type { Resource } from "../runtime/kubernetes/resource";
+import { CHILD_OF_LABEL, identityOf, type OperatorIdentity } from "../runtime/names";
 import { CHILD_RESOURCES, childResource, type Ground } from "./ground";
 
 /** All that there is at a time. */
@@ -39,11 +40,14 @@ export async function takeSnapshot({ client, resource, namespace, far }: Ground)
 /**
  * Makes objects of every kind that nobody may touch, some of which look as if they were an operator's: by its labels, by
  * a name that begins with that of an object. A custom resource that is paused is among them.
- * @param operator the operator's name
+ * @param operator whose they look to be
  */
-export async function makeBystanders(ground: Ground, operator: string): Promise<readonly KubernetesObject[]> {
+export async function makeBystanders(
+  ground: Ground,
+  operator: OperatorIdentity,
+): Promise<readonly KubernetesObject[]> {
   const { client, resource, namespace, far } = ground;
-  const labels = { app: "o-0", "argosy.dev/operator": operator };
+  const labels = { app: "o-0", [CHILD_OF_LABEL]: identityOf(operator) };
   const made: Promise<KubernetesObject>[] = [];
   for (const [from, name] of [
     [namespace, "o-0-bystander"],

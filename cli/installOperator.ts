@@ -57,7 +57,7 @@ export async function rolesInForce(
   const resource: Resource = { apiVersion: `${group}/${version}`, kind, plural, namespaced };
   const scopes =
     operator.namespaces === "all" ? [{}] : operator.namespaces.map((namespace) => ({ namespace }));
-  const lease = { namespace: account.namespace, name: leaseNameOf(operator.name) };
+  const lease = { namespace: account.namespace, name: leaseNameOf(operator) };
   const paths = [
     ...scopes.map((scope) => `${resourcePath(resource, scope)}?limit=1`),
     resourcePath(builtIn("coordination.k8s.io/v1", "Lease"), lease),

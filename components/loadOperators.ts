@@ -2,7 +2,7 @@ import { existsSync, readdirSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { checkOperators } from "../runtime/definition/checkOperators";
 import type { Operator } from "../runtime/definition/definition";
-import { loadOperator } from "../runtime/definition/loadOperator";
+import { type LoadOptions, loadOperator } from "../runtime/definition/loadOperator";
 import { definitionFile, displayPath, OperatorError, Problems } from "../runtime/definition/operatorError";
 import { isRecord } from "../runtime/definition/shape";
 
@@ -13,7 +13,7 @@ import { isRecord } from "../runtime/definition/shape";
  *
  * @throws OperatorError with the problems of all of them
  */
-export function loadOperators(handlersFolder: string): Operator[] {
+export function loadOperators(handlersFolder: string, options: LoadOptions = {}): Operator[] {
   if (!existsSync(handlersFolder)) {
     throw new OperatorError([`${displayPath(handlersFolder)}: the folder is missing. ${LAYOUT_ADVICE}`]);
   }
@@ -31,7 +31,7 @@ export function loadOperators(handlersFolder: string): Operator[] {
   const problems: string[] = [];
   for (const folder of folders) {
     try {
-      operators.push(loadOperator(folder, readDefinition(folder)));
+      operators.push(loadOperator(folder, readDefinition(folder), options));
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       problems.push(...error.problems);

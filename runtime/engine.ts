@@ -135,7 +135,7 @@ export class Controller {
     });
     this.events = new EventRecorder({
       client: this.client,
-      controller: fieldManagerOf(operator.name),
+      controller: fieldManagerOf(operator),
       instance: options.instance ?? options.identity,
       turn: (since) => this.lull.turn(since),
       onDrop: () => this.metrics.eventDropped(),
@@ -143,7 +143,7 @@ export class Controller {
     this.election = new LeaderElection({
       client: this.client,
       namespace: options.namespace,
-      name: leaseNameOf(operator.name),
+      name: leaseNameOf(operator),
       identity: options.identity,
       onLeading: () => void this.lead(),
       onLost: () => this.follow(),
@@ -264,7 +264,7 @@ export class Controller {
   private async assemble(resource: Resource, childResources: readonly Resource[]): Promise<void> {
     const { client, pool, events } = this;
     const { operator } = this.options;
-    const fieldManager = fieldManagerOf(operator.name);
+    const fieldManager = fieldManagerOf(operator);
     const fence = () => this.election.assertLeading();
     const index = new ChildIndex({
       client,

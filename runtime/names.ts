@@ -13,32 +13,86 @@ export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
 /** On an object that is not ours: any value but "false" lets a custom resource of ours take it as its child. */
 export const ADOPT_ANNOTATION = `${DOMAIN}/adopt`;
 
-/** On every child: the operator's name. */
-export const OPERATOR_LABEL = `${DOMAIN}/operator`;
+/** On every child: the identity of the operator that applied it. */
+export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;
 /** On a child that can have no owner reference: the uid of its custom resource. A name may be too long for a label. */
 export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
 /** Beside {@link OWNER_UID_LABEL}: "namespace/name" of the custom resource. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
 
+/** On every Workflow of an operator: the operator's identity. */
+export const OPERATOR_LABEL = `${DOMAIN}/operator`;
 /** On every Workflow of ours that is about one custom resource: that resource's uid. */
 export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;
 
 /** Fields of a custom resource's status that Argosy writes itself, whatever the author's schema says of them. */
 export const OWN_STATUS_FIELDS: readonly string[] = ["observedGeneration", "conditions"];
 
-/** The field manager with which an operator applies children, finalizers and status. */
-export function fieldManagerOf(operator: string): string {
-  return `argosy/${operator}`;
+/** The installation of a program that names none. */
+export const DEFAULT_INSTALLATION = "argosy";
+
+/**
+ * What tells one operator in a cluster from all others: two programs may both have an operator "cache". An `Operator` is
+ * one. Every name below that the operator leaves in a cluster is made of it.
+ */
+export interface OperatorIdentity {
+  /** A DNS label of at most 20 characters, the same for all operators of a program. */
+  readonly installation: string;
+  /** The operator's own name: a DNS label of at most 40 characters. */
+  readonly name: string;
 }
 
-/** The finalizer that an operator puts on its custom resources where it needs one. */
-export function finalizerOf(operator: string): string {
-  return `${DOMAIN}/${operator}`;
+/** The identity as one word: "argosy.memcached". It fits into a label and into the name of a finalizer. */
+export function identityOf({ installation, name }: OperatorIdentity): string {
+  return `${installation}.${name}`;
+}
+
+/** What every field manager of every operator begins with. */
+export const MANAGER_PREFIX = "argosy/";
+
+/** The field manager with which an operator applies children and status. */
+export function fieldManagerOf(operator: OperatorIdentity): string {
+  return `${MANAGER_PREFIX}${identityOf(operator)}`;
+}
+
+/** The field manager with which an operator applies finalizers, beside {@link fieldManagerOf}. */
+export function finalizerManagerOf(operator: OperatorIdentity): string {
+  return `${fieldManagerOf(operator)}/finalizer`;
+}
+
+/** The finalizer on a custom resource whose handler is to be asked before the object goes. */
+export function finalizerOf(operator: OperatorIdentity): string {
+  return `${DOMAIN}/${identityOf(operator)}`;
+}
+
+/** The finalizer on a custom resource that has children where no owner reference reaches. */
+export function elsewhereFinalizerOf(operator: OperatorIdentity): string {
+  return `elsewhere.${DOMAIN}/${identityOf(operator)}`;
 }
 
 /** The Lease by which the replicas of an operator's runner agree on a leader. */
-export function leaseNameOf(operator: string): string {
-  return `argosy-${operator}`;
+export function leaseNameOf(operator: OperatorIdentity): string {
+  return `argosy-${identityOf(operator)}`;
+}
+
+/**
+ * The identities that an operator had before it was renamed, in the order in which it gives them. A former name without
+ * a dot is one of the same installation.
+ */
+export function formerIdentitiesOf(
+  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
+): OperatorIdentity[] {
+  return operator.formerNames.map((former) => {
+    const [name = "", installation = operator.installation] = former.split(".").reverse();
+    return { installation, name };
+  });
+}
+
+/** The field managers that an operator had before it was renamed. */
+export function formerManagersOf(
+  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
+): string[] {
+  return formerIdentitiesOf(operator).map(fieldManagerOf);
 }
 
 /** Whether an annotation is there and does not say "false". */

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { DEFAULT_INSTALLATION } from "../../runtime/names";
 import { leadingPod } from "../leader";
 import { NotYetError, persist } from "../persist";
 import type { Administrator } from "./administrator";
@@ -41,7 +42,10 @@ export function partsOf(administrator: Administrator, execution: Execution): Par
   const runnersThat =
     (leads: boolean): Pods =>
     async () => {
-      const holder = await leadingPod(administrator.client, { namespace: NAMESPACE, operator });
+      const holder = await leadingPod(administrator.client, {
+        namespace: NAMESPACE,
+        operator: { installation: DEFAULT_INSTALLATION, name: operator },
+      });
       const all = await runners();
       const isLeader = ({ metadata }: KubernetesObject) => metadata.name === holder;
       // The lease of one that was killed or rolled out names it until it expires.

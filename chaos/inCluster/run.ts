@@ -1,4 +1,5 @@
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { DEFAULT_INSTALLATION } from "../../runtime/names";
 import { withoutIds } from "../effects";
 import type { Fault, LeftOut } from "../fault";
 import { generatePlan } from "../generatePlan";
@@ -150,7 +151,10 @@ async function playForm(form: Form): Promise<Outcome> {
   const isAsked = ({ kind }: LeftOut | Fault) => kind.includes(only);
   const [faults, leftOut] = [found.faults.filter(isAsked), found.leftOut.filter(isAsked)];
   for (const { kind, why } of leftOut) progress(`left out: ${kind}: ${why}`);
-  const bystanders = await makeBystanders(ground, operatorOf(execution));
+  const bystanders = await makeBystanders(ground, {
+    installation: DEFAULT_INSTALLATION,
+    name: operatorOf(execution),
+  });
   const plan = generatePlan({
     seed,
     changes: form.changes[execution],

@@ -12,6 +12,7 @@ import {
   type Shape,
   text,
 } from "../../runtime/definition/shape";
+import { INSTALLATION_SHAPE } from "../../runtime/definition/validateDefinition";
 import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
 import { bytesOf } from "../manifests/eventPath/quantity";
 import type { ArchiveOptions } from "../manifests/platform/archive";
@@ -28,6 +29,7 @@ export interface Settings extends Omit<PodPlacement, "registry"> {
   readonly parts: Parts;
   readonly platformStack: string;
   readonly name: string;
+  readonly installation: string;
   readonly namespace: string;
   readonly controllerNamespace: string;
   readonly createNamespaces: boolean;
@@ -83,6 +85,7 @@ export const SETTING_SHAPES: Readonly<Record<keyof Settings, Shape>> = {
     "a DNS label of at most 30 characters",
     'Give one, for example "argosy".',
   ),
+  installation: INSTALLATION_SHAPE,
   namespace: namespaceShape,
   controllerNamespace: namespaceShape,
   createNamespaces: flag("The default is true."),
@@ -132,6 +135,7 @@ const TEXTS: readonly (keyof Settings)[] = [
   "parts",
   "platformStack",
   "name",
+  "installation",
   "namespace",
   "controllerNamespace",
   "argoEvents",

@@ -3,7 +3,7 @@ import type { Operator } from "../definition/definition";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import type { Manifest } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/time";
-import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
+import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { RUN_PARAMETERS } from "../pod/layout";
 import { describeChanges, type ReconcileReport } from "../reconcileReport";
 import { clean } from "../status/conditions";
@@ -29,6 +29,8 @@ export interface RecordedRun {
 /** Where, and for how long, a run is recorded. */
 export interface RecordingPlace {
   readonly namespace: string;
+  /** The operator's installation: see `identityOf`. */
+  readonly installation: string;
   /** The Workflow controller's instance id; "" for none. */
   readonly instanceId: string;
   /** After how many seconds the Workflow controller deletes it. */
@@ -103,7 +105,7 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
         [WORKFLOW_LABELS.template]: template,
         ...instanceLabel(place.instanceId),
         ...(place.archive && { [WORKFLOW_LABELS.archiving]: "Pending" }),
-        [OPERATOR_LABEL]: operator,
+        [OPERATOR_LABEL]: identityOf({ installation: place.installation, name: operator }),
         ...(uid && { [OBJECT_UID_LABEL]: uid }),
       },
     },

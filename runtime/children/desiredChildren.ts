@@ -40,14 +40,22 @@ export function desiredChildren(
       ({ apiVersion, kind }) => apiVersion === child.apiVersion && kind === child.kind,
     );
     const resource = resources[declared];
-    const update = operator.children[declared]?.update;
+    const { update, retired } = operator.children[declared] ?? {};
+    if (retired) {
+      throw refuse(
+        `is a ${child.kind} (${child.apiVersion}), which operator.ts declares as retired: what is left of that kind is deleted`,
+      );
+    }
     if (!resource || !update) {
-      const known = operator.children.map(({ apiVersion, kind }) => `${kind} (${apiVersion})`).join(", ");
+      const known = operator.children
+        .filter((each) => !each.retired)
+        .map(({ apiVersion, kind }) => `${kind} (${apiVersion})`)
+        .join(", ");
       throw refuse(
         `is a ${child.kind} (${child.apiVersion}), which operator.ts does not declare under "children": ${known}`,
       );
     }
-    const manifest = ownedManifest(child, object, resource, operator.name);
+    const manifest = ownedManifest(child, object, resource, operator);
     const { namespace } = manifest.metadata;
     if (resource.namespaced && namespace === undefined) {
       throw refuse(`needs a metadata.namespace, since a ${object.kind} itself has none`);

@@ -29,6 +29,9 @@ export function checkChildren(
         "Leave it out: each object would make another without end.",
       );
     }
+    if (child.retired && child.update !== undefined) {
+      report(`${field}.update`, "is given for a retired kind, which is only deleted", "Leave it out.");
+    }
     checkKnownKind(child, field, report);
     if (namespaces !== "all" && isNamespaced(child.apiVersion, child.kind) === false) {
       report(

@@ -22,6 +22,12 @@ export interface ChildKind {
    * @default the known plural, else the lower-cased kind with an "s"
    */
   readonly plural?: string;
+  /**
+   * The handler no longer answers this kind, but once did. An answer with it is refused, and what is left of it is
+   * deleted: the runner keeps the rights to find and to delete, and no others. To be taken out when nothing is left.
+   * @default false
+   */
+  readonly retired?: boolean;
 }
 
 /** The handler: a program that reads one line of JSON and writes one. */
@@ -62,6 +68,12 @@ export interface OperatorDefinition {
   readonly children: readonly ChildKind[];
   /** The operator's name: a DNS label of at most 40 characters, a letter first. @default the folder's name */
   readonly name?: string;
+  /**
+   * Names that this operator had before. What it left under them in a cluster (finalizers, children, status) is handed
+   * over to it. "cache" is a name in the same installation, "shop.cache" one in the installation "shop".
+   * @default none
+   */
+  readonly formerNames?: readonly string[];
   /** "resident": a living runner; "pod": one pod per run. @default "resident" */
   readonly execution?: "resident" | "pod";
   /**
@@ -126,6 +138,8 @@ export interface CustomResourceKind {
 export interface Operator extends Required<Omit<OperatorDefinition, "crd" | "children">> {
   /** Absolute path of the operator's folder. */
   readonly folder: string;
+  /** Which program's it is: with the name what tells it from all others in a cluster. See `identityOf`. */
+  readonly installation: string;
   readonly children: readonly (ChildKind & { readonly update: UpdatePolicy; readonly plural: string })[];
   readonly customResource: CustomResourceKind;
   /** The author's CustomResourceDefinition as he wrote it. */

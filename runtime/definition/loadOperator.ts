@@ -1,12 +1,20 @@
 import path from "node:path";
 import { pluralOf } from "../kubernetes/kinds";
+import { DEFAULT_INSTALLATION, type OperatorIdentity } from "../names";
 import { checkChildren } from "./checkChildren";
+import { checkFormerNames } from "./checkFormerNames";
 import { checkHandlerFiles } from "./checkHandlerFiles";
 import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
 import type { Operator, OperatorDefinition } from "./definition";
 import { definitionFile, Problems } from "./operatorError";
 import { isRecord } from "./shape";
-import { checkFolderName, validateDefinition } from "./validateDefinition";
+import { checkFolderName, INSTALLATION_SHAPE, validateDefinition } from "./validateDefinition";
+
+/** What a program says of an operator beside its definition. */
+export interface LoadOptions {
+  /** Tells this program's operators from those of others in the same cluster. @default "argosy" */
+  readonly installation?: string | undefined;
+}
 
 /**
  * Checks a definition with its files and fills in every default. Runs nothing: of the files only the CRD is
@@ -16,19 +24,25 @@ import { checkFolderName, validateDefinition } from "./validateDefinition";
  * @param definition - what its operator.ts exports as default
  * @throws OperatorError that names every problem: file, field, remedy
  */
-export function loadOperator(folder: string, definition: unknown): Operator {
+export function loadOperator(
+  folder: string,
+  definition: unknown,
+  { installation = DEFAULT_INSTALLATION }: LoadOptions = {},
+): Operator {
   const absolute = path.resolve(folder);
   const problems = new Problems();
   const report = problems.in(definitionFile(absolute));
+  INSTALLATION_SHAPE.check(installation, "installation (of the program)", report);
   const valid = validateDefinition(definition, report);
   const resource = readCrd(absolute, definition, problems);
   if (!valid) throw problems.toError();
   const name = definition.name ?? path.basename(absolute);
   if (definition.name === undefined) checkFolderName(name, report);
+  checkFormerNames(definition.formerNames ?? [], { installation, name }, report);
   checkHandlerFiles(absolute, definition.handler.command, report);
   checkChildren(definition, resource?.customResource, report);
   if (resource === undefined || problems.found) throw problems.toError();
-  return fillDefaults(absolute, name, definition, resource);
+  return fillDefaults(absolute, { installation, name }, definition, resource);
 }
 
 /** Also for a definition that is wrong elsewhere: its author shall see all there is to do. */
@@ -50,7 +64,7 @@ const CONCURRENCY = { resident: 64, pod: 32 } as const;
 
 function fillDefaults(
   folder: string,
-  name: string,
+  identity: OperatorIdentity,
   definition: OperatorDefinition,
   { crd, customResource }: CustomResourceDefinition,
 ): Operator {
@@ -68,7 +82,8 @@ function fillDefaults(
     secretEnv: definition.secretEnv ?? {},
     record: definition.record ?? "changes",
     rules: definition.rules ?? [],
-    name,
+    formerNames: definition.formerNames ?? [],
+    ...identity,
     folder,
     crd,
     customResource,

@@ -37,6 +37,30 @@ const nameShape = text(
       : `is "${name}", not a DNS label of at most ${LONGEST_NAME} characters that begins with a letter`,
 );
 
+/** The longest installation: with a dot and the longest name, an identity still fits into a label. */
+const LONGEST_INSTALLATION = 20;
+
+/** What tells the operators of one program from those of others in the same cluster. */
+export const INSTALLATION_SHAPE = text(
+  `Use at most ${LONGEST_INSTALLATION} lower-case letters, digits and "-", for example "argosy".`,
+  (installation) =>
+    isShort(installation, LONGEST_INSTALLATION)
+      ? undefined
+      : `is "${installation}", not a DNS label of at most ${LONGEST_INSTALLATION} characters`,
+);
+
+const formerNameShape = text(
+  'Give a name that the operator had, for example "cache", or with its installation, "shop.cache".',
+  (former) => {
+    const [name = "", ...installations] = former.split(".").reverse();
+    const isIdentity =
+      isShort(name, LONGEST_NAME) &&
+      installations.length <= 1 &&
+      installations.every((installation) => isShort(installation, LONGEST_INSTALLATION));
+    return isIdentity ? undefined : `is "${former}", which no operator can have been called`;
+  },
+);
+
 const imageShape = text('Pin the image by tag or digest, for example image: "python:3.13-slim".', (image) => {
   if (/\s/.test(image)) return `is "${image}", which no image is called`;
   if (/@sha256:[0-9a-f]{64}$/.test(image)) return undefined;
@@ -78,6 +102,7 @@ const childShape = fields(
         "Name it as `kubectl api-resources` does.",
       ),
     ),
+    retired: optional(flag("Write it of a kind that the handler no longer answers, or leave it out.")),
   },
   'Write, for example, { apiVersion: "apps/v1", kind: "Deployment" }.',
 );
@@ -142,6 +167,12 @@ const definitionShape = fields(
     handler: handlerShape,
     children: listOf(childShape, "List every kind that the handler may answer; [] where it answers none."),
     name: optional(nameShape),
+    formerNames: optional(
+      listOf(
+        formerNameShape,
+        'List the names that the operator had, for example ["cache"], or leave it out.',
+      ),
+    ),
     execution: optional(oneOf(["resident", "pod"], 'Leave it out for "resident".')),
     concurrency: optional(integer(1, 128, "Leave it out for 64.")),
     timeoutSeconds: optional(integer(1, 3600, "Leave it out for 30.")),
@@ -205,6 +236,10 @@ export function validateDefinition(definition: unknown, report: Report): definit
   checkVariables(definition, noted);
   if (definition.execution === "pod") checkPod(definition, noted);
   return valid;
+}
+
+function isShort(label: string, longest: number): boolean {
+  return label.length <= longest && DNS_LABEL.test(label);
 }
 
 /** The name that an operator has where its definition gives none: its folder's. */

@@ -19,6 +19,8 @@ export function definitionFileContent({ folder: _folder, crd: _crd, ...operator 
 /** What the engine cannot do without, and what each must be. */
 const NEEDED = {
   name: "a text",
+  installation: "a text",
+  formerNames: "a list",
   handler: "an object",
   children: "a list",
   customResource: "an object",

@@ -48,7 +48,7 @@ export class OneObject {
 
   constructor(private readonly options: OneObjectOptions) {
     const { client, resource, childResources, operator, instance } = options;
-    const fieldManager = fieldManagerOf(operator.name);
+    const fieldManager = fieldManagerOf(operator);
     this.index = new ChildIndex({
       client,
       ownerKind: resource,
@@ -76,7 +76,7 @@ export class OneObject {
     const { options, index, events, status } = this;
     const { client, operator, name } = options;
     await this.learnChildren(object);
-    const fieldManager = fieldManagerOf(operator.name);
+    const fieldManager = fieldManagerOf(operator);
     const reconciler = new Reconciler({
       ...options,
       index,
@@ -116,7 +116,7 @@ export class OneObject {
     const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
     // Before the first child that is elsewhere the object gets our finalizer.
     const { finalizers = [] } = object.metadata;
-    const elsewhere = finalizers.includes(finalizerOf(operator.name)) ? everywhere : [];
+    const elsewhere = finalizers.includes(finalizerOf(operator)) ? everywhere : [];
     const lists = childResources.flatMap((resource) => {
       const selections = !resource.namespaced
         ? home === undefined

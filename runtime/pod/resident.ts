@@ -35,6 +35,7 @@ export async function resident(pod: Pod): Promise<number> {
   const recorder = new RunRecorder({
     client,
     namespace,
+    installation: operator.installation,
     instanceId,
     archive: environment.archive === "true",
     policy: operator.record,

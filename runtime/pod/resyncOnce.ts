@@ -10,6 +10,7 @@ import {
   annotated,
   fieldManagerOf,
   finalizerOf,
+  identityOf,
   OBJECT_UID_LABEL,
   OPERATOR_LABEL,
   PAUSED_ANNOTATION,
@@ -108,13 +109,13 @@ async function listCandidates(client: KubernetesClient, operator: Operator): Pro
   for (const namespace of scopes) {
     const selection = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
     await client.list(resourceOf(operator.customResource), selection, (items) => {
-      candidates.push(...items.flatMap((object) => candidateOf(object, operator.name) ?? []));
+      candidates.push(...items.flatMap((object) => candidateOf(object, operator) ?? []));
     });
   }
   return candidates;
 }
 
-function candidateOf({ metadata }: KubernetesObject, operator: string): Candidate | undefined {
+function candidateOf({ metadata }: KubernetesObject, operator: Operator): Candidate | undefined {
   const { namespace, name, uid, deletionTimestamp, finalizers = [] } = metadata;
   if (annotated(metadata, PAUSED_ANNOTATION)) return undefined;
   if (deletionTimestamp && !finalizers.includes(finalizerOf(operator))) return undefined;
@@ -126,7 +127,7 @@ function candidateOf({ metadata }: KubernetesObject, operator: string): Candidat
 /** When we wrote the object's status last, as far as `managedFields` tells. */
 function toldAtOf(
   { managedFields = [] }: KubernetesObject["metadata"],
-  operator: string,
+  operator: Operator,
 ): string | undefined {
   const manager = fieldManagerOf(operator);
   return managedFields.find((entry) => entry.manager === manager && entry.subresource === "status")?.time;
@@ -135,7 +136,7 @@ function toldAtOf(
 /** Whether somebody has written to the object since. */
 function isUnseen(
   { managedFields = [] }: KubernetesObject["metadata"],
-  operator: string,
+  operator: Operator,
   toldAt: string | undefined,
 ): boolean {
   const theirs = managedFields.filter(
@@ -199,7 +200,7 @@ function runOf(object: Candidate, { operator, namespace, instanceId }: ResyncOpt
       namespace,
       labels: {
         ...instanceLabel(instanceId),
-        [OPERATOR_LABEL]: operator.name,
+        [OPERATOR_LABEL]: identityOf(operator),
         [OBJECT_UID_LABEL]: object.uid,
       },
     },

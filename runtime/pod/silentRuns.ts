@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { fieldManagerOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
+import { fieldManagerOf, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { EventRecorder } from "../status/eventRecorder";
 import { StatusWriter } from "../status/statusWriter";
 
@@ -43,7 +43,7 @@ export async function tellOfSilentRuns(
 ): Promise<number> {
   const { operator, resource, client, namespace, instance } = options;
   const last = await lastRuns(options);
-  const controller = fieldManagerOf(operator.name);
+  const controller = fieldManagerOf(operator);
   const status = new StatusWriter({ client, resource, fieldManager: controller, fence: () => {} });
   const events = new EventRecorder({ client, controller, instance, onDrop: () => {} });
   let told = 0;
@@ -76,7 +76,7 @@ async function lastRuns({
   namespace,
   operator,
 }: SilentRunsOptions): Promise<Map<string, KubernetesObject>> {
-  const labelSelector = `${OPERATOR_LABEL}=${operator.name},${WORKFLOW_LABELS.completed}=true,${OBJECT_UID_LABEL}`;
+  const labelSelector = `${OPERATOR_LABEL}=${identityOf(operator)},${WORKFLOW_LABELS.completed}=true,${OBJECT_UID_LABEL}`;
   const last = new Map<string, KubernetesObject>();
   await client.list(WORKFLOWS, { namespace, labelSelector, metadataOnly: true }, (runs) => {
     for (const run of runs) {

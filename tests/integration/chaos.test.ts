@@ -83,7 +83,7 @@ describe("while things go wrong", function () {
       };
       const model = new Model(ground.namespace, ground.far);
       for (const pod of pods) await pod.renew(model.version);
-      const bystanders = await makeBystanders(ground, operator.operator.name);
+      const bystanders = await makeBystanders(ground, operator.operator);
       const history = new History();
       const stopping = new AbortController();
       const player = new Player({

@@ -97,10 +97,10 @@ describe("the engine applies children", function () {
     await healed();
     await bench.api.apply(inNamespace(configMap("healed", { a: "taken over" }), bench.namespace));
     await healed();
-    await bench.api.patch(here("healed"), { metadata: { labels: { "argosy.dev/operator": null } } });
+    await bench.api.patch(here("healed"), { metadata: { labels: { "argosy.dev/child-of": null } } });
     await eventually(async () => {
       const { labels } = (await bench.api.get(here("healed"))).metadata;
-      assert.equal(labels?.["argosy.dev/operator"], "apply-test");
+      assert.equal(labels?.["argosy.dev/child-of"], "argosy.apply-test");
     });
     await bench.ready(object);
   });

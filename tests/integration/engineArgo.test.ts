@@ -48,7 +48,8 @@ describe("the engine beside Argo", () => {
     const place = { client, namespace: operator.runnerNamespace, instanceId: INSTANCE_ID };
     const onNotice = (notice: string) => void notices.push(notice);
     const { handler, folder } = operator.operator;
-    recorder = new RunRecorder({ ...place, policy: "changes", onNotice });
+    const { installation } = operator.operator;
+    recorder = new RunRecorder({ ...place, installation, policy: "changes", onNotice });
     controller = new Controller({
       operator: operator.operator,
       connection: operator.connection,

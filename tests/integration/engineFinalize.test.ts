@@ -10,7 +10,7 @@ describe("the engine, when an object is deleted", function () {
     finalize: true,
     children: [{ apiVersion: "v1", kind: "ConfigMap" }],
   });
-  const finalizer = "argosy.dev/finalize-test";
+  const finalizer = "argosy.dev/argosy.finalize-test";
   const finalizersOf = async (name: string) =>
     (await bench.api.get(bench.operator.object(name, {}, bench.namespace))).metadata.finalizers;
 
@@ -109,7 +109,7 @@ describe("the engine, when an object with children elsewhere is deleted", functi
       { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass" },
     ],
   });
-  const finalizer = "argosy.dev/elsewhere-test";
+  const finalizer = "argosy.dev/argosy.elsewhere-test";
 
   it("deletes what no owner reference covers, then drops our finalizer", async () => {
     const elsewhere = await bench.api.newNamespace("elsewhere");
@@ -162,7 +162,7 @@ describe("the engine, when an object with children elsewhere is deleted", functi
     const name = `${bench.namespace}-spoofed`;
     const object = await bench.applied("spoofed", answering(clusterRole(`${name}-own`)));
     const labels = {
-      "argosy.dev/operator": "elsewhere-test",
+      "argosy.dev/child-of": "argosy.elsewhere-test",
       "argosy.dev/owner-uid": object.metadata.uid,
     };
     const annotations = { "argosy.dev/owner": `${bench.namespace}/spoofed` };

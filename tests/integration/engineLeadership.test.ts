@@ -220,7 +220,7 @@ describe("of two controllers of one operator", function () {
     );
     await api.apply(
       { ...late, metadata: { ...late.metadata, ...(labels && { labels }) } },
-      fieldManagerOf(OPERATOR.name),
+      fieldManagerOf(operator.operator),
     );
     await eventually(async () => assert.deepEqual(await dataOf("late"), { of: "now" }));
     assert.equal((await api.get(object)).metadata.generation, 1);
@@ -296,7 +296,7 @@ describe("of two controllers of one operator", function () {
   }
 
   function lease() {
-    const metadata = { name: leaseNameOf(OPERATOR.name), namespace: operator.runnerNamespace };
+    const metadata = { name: leaseNameOf(operator.operator), namespace: operator.runnerNamespace };
     return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata };
   }
 

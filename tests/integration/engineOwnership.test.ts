@@ -31,7 +31,7 @@ describe("the engine owns children", function () {
         blockOwnerDeletion: true,
       },
     ]);
-    assert.equal(child.metadata.labels?.["argosy.dev/operator"], "ownership-test");
+    assert.equal(child.metadata.labels?.["argosy.dev/child-of"], "argosy.ownership-test");
     assert.deepEqual(object.metadata.finalizers ?? [], [], "needs no finalizer");
   });
 
@@ -133,12 +133,12 @@ describe("the engine owns children", function () {
     const { uid } = object.metadata;
     const { apiVersion, kind } = object;
     const reference = { apiVersion, kind, name: "prunes", uid };
-    const labels = { "argosy.dev/operator": "ownership-test", "argosy.dev/owner-uid": uid };
+    const labels = { "argosy.dev/child-of": "argosy.ownership-test", "argosy.dev/owner-uid": uid };
     const annotations = { "argosy.dev/owner": `${bench.namespace}/prunes` };
     const bystanders = await Promise.all(
       [
         configMap("bystander"),
-        configMap("spoofed-operator", {}, { labels: { "argosy.dev/operator": "ownership-test" } }),
+        configMap("spoofed-operator", {}, { labels: { "argosy.dev/child-of": "argosy.ownership-test" } }),
         configMap("spoofed-owner", {}, { labels, annotations }),
         configMap("dependent", {}, { ownerReferences: [reference] }),
       ].map((manifest) => bench.api.create(inNamespace(manifest, bench.namespace))),

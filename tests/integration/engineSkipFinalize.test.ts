@@ -69,7 +69,7 @@ describe("the engine, when the handler of a deleted object is broken for ever", 
     await bench.api.annotate(object, SKIP);
     await bench.reconcileAgain(object);
     await bench.api.get(inNamespace(configMap("lives"), bench.namespace));
-    assert.deepEqual((await bench.api.get(object)).metadata.finalizers, ["argosy.dev/skip-test"]);
+    assert.deepEqual((await bench.api.get(object)).metadata.finalizers, ["argosy.dev/argosy.skip-test"]);
   });
 
   it("does so in a pod of its own too", async () => {

@@ -3,6 +3,7 @@ import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manife
 import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { identityOf } from "../../runtime/names";
 import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
 import type { Api, Reference } from "./support/api";
 import { INSTANCE_ID, submit } from "./support/argo";
@@ -125,7 +126,7 @@ describe("a resync of the form pod", () => {
       const uid = uids.get(object) ?? "";
       const labels = {
         "argosy.dev/object-uid": uid,
-        "argosy.dev/operator": operator.operator.name,
+        "argosy.dev/operator": identityOf(operator.operator),
         "workflows.argoproj.io/completed": "true",
         "workflows.argoproj.io/phase": phase,
       };

@@ -180,7 +180,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     const victim = await bench.applied("victim", answering(configMap("real")));
     const { uid } = victim.metadata;
     const marks = {
-      labels: { "argosy.dev/owner-uid": uid, "argosy.dev/operator": "security-test" },
+      labels: { "argosy.dev/owner-uid": uid, "argosy.dev/child-of": "argosy.security-test" },
       annotations: { "argosy.dev/owner": `${bench.namespace}/victim` },
     };
     const forged = await bench.api.create(here(configMap("forged", {}, marks)));
@@ -195,12 +195,12 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
 
   it("gives a child no owner, operator or adoption of others by its own labels and annotations", async () => {
     const marks = {
-      labels: { "argosy.dev/owner-uid": "another", "argosy.dev/operator": "another" },
+      labels: { "argosy.dev/owner-uid": "another", "argosy.dev/child-of": "argosy.another" },
       annotations: { "argosy.dev/owner": "kube-system/another" },
     };
     const { metadata } = await bench.applied("marks", answering(configMap("marks", {}, marks)));
     const found = (await bench.api.get(here(configMap("marks")))).metadata;
-    assert.deepEqual(found.labels, { "argosy.dev/operator": "security-test" });
+    assert.deepEqual(found.labels, { "argosy.dev/child-of": "argosy.security-test" });
     assert.deepEqual(found.annotations, undefined);
     assert.deepEqual(
       found.ownerReferences?.map(({ uid }) => uid),

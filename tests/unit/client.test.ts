@@ -89,7 +89,7 @@ describe("KubernetesClient", () => {
       (await client.apply(CONFIG_MAPS, manifest, { fieldManager: MANAGER, force: true })).created,
       true,
     );
-    const query = "fieldManager=argosy%2Fshop&force=true&fieldValidation=Strict";
+    const query = "fieldManager=argosy%2Fargosy.shop&force=true&fieldValidation=Strict";
     assert.equal(request(), `PATCH /api/v1/namespaces/shop/configmaps/settings?${query}`);
     assert.equal(api.calls[0]?.headers["content-type"], "application/apply-patch+yaml");
     assert.deepStrictEqual(api.calls[0]?.body, manifest);

@@ -109,6 +109,11 @@ describe("the configuration", () => {
       ["a".repeat(31), /not a DNS label of at most 30 characters/],
       ["", /is empty\. Give one/],
     ],
+    installation: [
+      ["a".repeat(21), /not a DNS label of at most 20 characters\. Use at most 20 lower-case letters/],
+      ["shop.prod", /is "shop\.prod", not a DNS label/],
+      ["", /is empty\. Use/],
+    ],
     namespace: [
       ["shop.prod", /is "shop\.prod", not the name of a namespace\. Name one/],
       ["kube-system", /is "kube-system", which is Kubernetes' own\. Name another/],

@@ -40,6 +40,18 @@ describe("desiredChildren", () => {
     );
   });
 
+  it("refuses a kind that is retired, and does not tell it among those that are declared", () => {
+    const [first, second] = operator().children;
+    assert.ok(first && second);
+    const children = [{ ...first, retired: true }, second];
+    assert.match(
+      refusal([configMap()], widget(), { children }),
+      /children\[0\] is a ConfigMap \(v1\), which operator\.ts declares as retired/,
+    );
+    const known = refusal([{ ...configMap(), kind: "Secret" }], widget(), { children });
+    assert.match(known, /"children": ClusterRole \(rbac\.authorization\.k8s\.io\/v1\)\./);
+  });
+
   it("takes the same kind of another version for another kind", () => {
     assert.match(refusal([{ ...configMap(), apiVersion: "v2" }]), /ConfigMap \(v2\)/);
   });

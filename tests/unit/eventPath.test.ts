@@ -197,7 +197,7 @@ describe("buildSensor", () => {
                 namespace: "operators",
                 labels: {
                   "workflows.argoproj.io/controller-instanceid": "argosy",
-                  "argosy.dev/operator": "heavy",
+                  "argosy.dev/operator": "argosy.heavy",
                 },
               },
               spec: {
@@ -239,7 +239,7 @@ describe("buildSensor", () => {
     const options = { ...OPTIONS, platform: { ...OPTIONS.platform, instanceId: "" } };
     const { triggers } = buildSensor(shardOf(POD), options).spec as SensorSpec;
     const labels = triggers.map(({ template }) => template.k8s?.source.resource.metadata.labels);
-    assert.deepEqual(labels, [{ "argosy.dev/operator": "heavy" }]);
+    assert.deepEqual(labels, [{ "argosy.dev/operator": "argosy.heavy" }]);
   });
 
   it("is in order for Argo, and so are the Workflows that it creates", function () {

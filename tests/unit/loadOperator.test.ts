@@ -33,7 +33,9 @@ describe("loadOperator", () => {
   it("fills in every default", () => {
     const { crd, ...operator } = loadOperator(folder, widgetDefinition);
     assert.deepStrictEqual(operator, {
+      installation: "argosy",
       name: "widget",
+      formerNames: [],
       folder,
       handler: widgetDefinition.handler,
       children: [{ apiVersion: "apps/v1", kind: "Deployment", update: "apply", plural: "deployments" }],
@@ -62,6 +64,7 @@ describe("loadOperator", () => {
   it("keeps what the author gives", () => {
     const given = {
       name: "other",
+      formerNames: ["widget", "shop.other"],
       children: [{ apiVersion: "x.example.com/v1", kind: "Datum", update: "never", plural: "data" }],
       execution: "resident",
       concurrency: 128,
@@ -152,6 +155,37 @@ describe("loadOperator", () => {
     assert.deepStrictEqual(found, ["crd is missing", "handler is missing", "children is missing"]);
   });
 
+  it("takes the installation from the program", () => {
+    assert.equal(loadOperator(folder, widgetDefinition, { installation: "shop" }).installation, "shop");
+    const [problem] = problemsOf(folder, widgetDefinition, undefined, { installation: "a.b" });
+    const place = 'installation (of the program) is "a.b", not a DNS label of at most 20 characters. ';
+    assert.ok(problem?.startsWith(place), problem);
+  });
+
+  it("takes a former name in another installation for another than the own one", () => {
+    const { formerNames } = loadOperator(folder, { ...widgetDefinition, formerNames: ["shop.widget"] });
+    assert.deepStrictEqual(formerNames, ["shop.widget"]);
+    const [problem] = problemsOf(folder, { ...widgetDefinition, formerNames: ["shop.widget"] }, undefined, {
+      installation: "shop",
+    });
+    assert.match(
+      problem ?? "",
+      /^formerNames\[0\] is "shop.widget", the operator's own name\. Leave it out\./,
+    );
+  });
+
+  it("keeps a kind that is retired", () => {
+    const children = [...widgetDefinition.children, { apiVersion: "v1", kind: "Service", retired: true }];
+    const { children: loaded } = loadOperator(folder, { ...widgetDefinition, children });
+    assert.deepStrictEqual(
+      loaded.map(({ plural, retired }) => [plural, retired]),
+      [
+        ["deployments", undefined],
+        ["services", true],
+      ],
+    );
+  });
+
   const image = (name: unknown) => ({ handler: { ...widgetDefinition.handler, image: name } });
   const command = (...words: unknown[]) => ({ handler: { ...widgetDefinition.handler, command: words } });
   const child = (fields: object) => ({
@@ -187,6 +221,35 @@ describe("loadOperator", () => {
       command("python3", "../x.py"),
       /is outside of the operator's folder\. Put/,
     ],
+    ["former names that are no list", { formerNames: "cache" }, /^formerNames must be a list, not the text/],
+    [
+      "a former name in capitals",
+      { formerNames: ["Cache"] },
+      /^formerNames\[0\] is "Cache", which no operator can have been called\. Give a name/,
+    ],
+    ["a former name of 41 characters", { formerNames: ["a".repeat(41)] }, /can have been called/],
+    ["a former name with two dots", { formerNames: ["a.b.c"] }, /can have been called/],
+    [
+      "a former name of an installation of 21 characters",
+      { formerNames: [`${"a".repeat(21)}.cache`] },
+      /can have been called/,
+    ],
+    [
+      "the own name as a former one",
+      { formerNames: ["widget"] },
+      /^formerNames\[0\] is "widget", the operator's own name\. Leave it out\./,
+    ],
+    [
+      "a former name given twice",
+      { formerNames: ["cache", "argosy.cache"] },
+      /^formerNames\[1\] is "argosy.cache", as is formerNames\[0\]\. Keep one of the two\./,
+    ],
+    [
+      "an update policy of a retired kind",
+      child({ retired: true, update: "never" }),
+      /^children\[0\]\.update is given for a retired kind, which is only deleted\. Leave it out\./,
+    ],
+    ["a text for retired", child({ retired: "yes" }), /^children\[0\]\.retired must be true or false/],
     ["children that are no list", { children: {} }, /^children must be a list, not an object\. /],
     [
       "a child that is no object",

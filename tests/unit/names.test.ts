@@ -14,7 +14,16 @@ import {
 } from "../../components/manifests/operator/residentPod";
 import { isRecord } from "../../runtime/definition/shape";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { finalizerOf, leaseNameOf } from "../../runtime/names";
+import {
+  elsewhereFinalizerOf,
+  fieldManagerOf,
+  finalizerManagerOf,
+  finalizerOf,
+  formerIdentitiesOf,
+  formerManagersOf,
+  identityOf,
+  leaseNameOf,
+} from "../../runtime/names";
 import { problemsOf, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { operatorOptions, withFiles } from "./operatorManifests";
 
@@ -153,13 +162,21 @@ describe("for whatever name an operator has, and whatever namespaces it looks af
     );
   });
 
-  it("finalizer and lease have names that the API server takes", () => {
+  it("finalizers, field managers, label and lease have names that the API server takes", () => {
     fc.assert(
-      fc.property(longestToo(name(40), 40), (operator) => {
-        const [prefix = "", own = ""] = finalizerOf(operator).split("/");
-        assert.match(prefix, SUBDOMAIN);
-        assert.match(own, LABEL_NAME);
+      fc.property(longestToo(name(20), 20), longestToo(name(40), 40), (installation, own) => {
+        const operator = { installation, name: own };
+        for (const finalizer of [finalizerOf(operator), elsewhereFinalizerOf(operator)]) {
+          const [prefix = "", rest = ""] = finalizer.split("/");
+          assert.match(prefix, SUBDOMAIN);
+          assert.match(rest, LABEL_NAME);
+        }
+        assert.match(identityOf(operator), LABEL_VALUE);
         assert.match(leaseNameOf(operator), SUBDOMAIN);
+        // apimachinery, pkg/apis/meta/v1/validation: FieldManagerMaxLength.
+        for (const manager of [fieldManagerOf(operator), finalizerManagerOf(operator)]) {
+          assert.ok(manager.length <= 128, manager);
+        }
       }),
     );
   });
@@ -167,16 +184,29 @@ describe("for whatever name an operator has, and whatever namespaces it looks af
   it("and no other names come so far: a definition with one is refused", () => {
     const folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
     try {
-      const refused = (more: object) => problemsOf(folder, { ...widgetDefinition, ...more }).length > 0;
+      const refused = (more: object, installation?: string) =>
+        problemsOf(folder, { ...widgetDefinition, ...more }, undefined, { installation }).length > 0;
       fc.assert(
         fc.property(fc.oneof(fc.string(), name(63)), (text) => {
           assert.equal(refused({ name: text }), !(SERVICE.test(text) && text.length <= 40), text);
           assert.equal(refused({ name: "widget", namespaces: [text] }), !LABEL.test(text), text);
+          assert.equal(refused({ name: "widget" }, text), !(LABEL.test(text) && text.length <= 20), text);
         }),
       );
     } finally {
       removeFolder(folder);
     }
+  });
+});
+
+describe("the names that an operator had", () => {
+  it("are of the same installation, unless they name another", () => {
+    const operator = { installation: "argosy", name: "memcached", formerNames: ["cache", "shop.cache"] };
+    assert.deepStrictEqual(formerIdentitiesOf(operator), [
+      { installation: "argosy", name: "cache" },
+      { installation: "shop", name: "cache" },
+    ]);
+    assert.deepStrictEqual(formerManagersOf(operator), ["argosy/argosy.cache", "argosy/shop.cache"]);
   });
 });
 

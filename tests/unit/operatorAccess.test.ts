@@ -50,7 +50,7 @@ describe("buildAccess", () => {
     assert.deepStrictEqual(rights(build(), "shop-runner"), [
       ...WIDGETS,
       "argosy: coordination.k8s.io/leases create",
-      "argosy: coordination.k8s.io/leases get,update [argosy-shop]",
+      "argosy: coordination.k8s.io/leases get,update [argosy-argosy.shop]",
       "argosy: argoproj.io/workflows get,create",
       "argosy: argoproj.io/workflowtasksets list,watch",
       "argosy: argoproj.io/workflowtasksets/status patch",

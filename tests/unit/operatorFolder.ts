@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { stringify } from "yaml";
-import { loadOperator } from "../../runtime/definition/loadOperator";
+import { type LoadOptions, loadOperator } from "../../runtime/definition/loadOperator";
 import { displayPath, OperatorError } from "../../runtime/definition/operatorError";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 
@@ -68,10 +68,15 @@ export function removeFolder(root: string): void {
  * @param file - the file that every problem must name
  * @returns the problems without the name of that file; none where the definition is in order
  */
-export function problemsOf(folder: string, definition: unknown, file = "operator.ts"): string[] {
+export function problemsOf(
+  folder: string,
+  definition: unknown,
+  file = "operator.ts",
+  options: LoadOptions = {},
+): string[] {
   const prefix = `${displayPath(path.join(folder, file))}: `;
   try {
-    loadOperator(folder, definition);
+    loadOperator(folder, definition, options);
     return [];
   } catch (error) {
     assert.ok(error instanceof OperatorError, String(error));

@@ -14,7 +14,7 @@ import type {
   OwnerReference,
 } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { ADOPT_ANNOTATION, OPERATOR_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/names";
+import { ADOPT_ANNOTATION, CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/names";
 import {
   applied,
   CLUSTER_ROLES,
@@ -22,8 +22,8 @@ import {
   configMap,
   GLOBAL_WIDGETS,
   globalWidget,
+  IDENTITY,
   MANAGER,
-  OPERATOR,
   observed,
   WIDGETS,
   widget,
@@ -90,7 +90,7 @@ describe("ownedManifest", () => {
   it("never carries a field of the server's, and keeps all that is the handler's", () => {
     fc.assert(
       fc.property(answered, pairing, (child, { owner, child: resource }) => {
-        const manifest = ownedManifest(child, owner, resource, OPERATOR);
+        const manifest = ownedManifest(child, owner, resource, IDENTITY);
         const known = ["name", "namespace", "labels", "annotations", "ownerReferences"];
         assert.deepStrictEqual(
           Object.keys(manifest.metadata).filter((field) => !known.includes(field)),
@@ -103,7 +103,7 @@ describe("ownedManifest", () => {
           const { [OWNER_UID_LABEL]: __, [OWNER_ANNOTATION]: ___, ...theirs } = metadata[field] ?? {};
           assert.deepStrictEqual({ ...ours[field], ...theirs }, { ...ours[field] });
         }
-        assert.equal(ours.labels?.[OPERATOR_LABEL], OPERATOR);
+        assert.equal(ours.labels?.[CHILD_OF_LABEL], "argosy.shop");
       }),
     );
   });
@@ -111,7 +111,7 @@ describe("ownedManifest", () => {
   it("carries exactly one proof of its owner, by which that owner is found again", () => {
     fc.assert(
       fc.property(answered, pairing, (child, { owner, kind, child: resource }) => {
-        const manifest = ownedManifest(child, owner, resource, OPERATOR);
+        const manifest = ownedManifest(child, owner, resource, IDENTITY);
         const { ownerReferences, labels, annotations } = manifest.metadata;
         const byReference = ownerReferences !== undefined;
         assert.equal(byReference, canReference(owner, manifest.metadata.namespace));
@@ -128,7 +128,7 @@ describe("ownedManifest", () => {
     fc.assert(
       fc.property(answered, pairing, (child, { owner, child: resource }) => {
         const before = structuredClone(child);
-        ownedManifest(child, owner, resource, OPERATOR);
+        ownedManifest(child, owner, resource, IDENTITY);
         assert.equal(JSON.stringify(child), JSON.stringify(before));
       }),
     );
@@ -136,14 +136,14 @@ describe("ownedManifest", () => {
 
   it("has the object's namespace where the handler names none, and none in a kind without", () => {
     const namespaceOf = (child: Manifest, resource: Resource) =>
-      ownedManifest(child, widget(), resource, OPERATOR).metadata.namespace;
+      ownedManifest(child, widget(), resource, IDENTITY).metadata.namespace;
     assert.equal(namespaceOf(configMap(), CONFIG_MAPS), "shop");
     assert.equal(namespaceOf(configMap({ namespace: "elsewhere" }), CONFIG_MAPS), "elsewhere");
     assert.equal(namespaceOf(configMap({ namespace: "elsewhere" }), CLUSTER_ROLES), undefined);
   });
 
   it("names the object as the one controller", () => {
-    const { metadata } = ownedManifest(configMap(), widget(), CONFIG_MAPS, OPERATOR);
+    const { metadata } = ownedManifest(configMap(), widget(), CONFIG_MAPS, IDENTITY);
     assert.deepStrictEqual(metadata.ownerReferences, [
       {
         apiVersion: "shop.example.com/v1",

@@ -12,7 +12,12 @@ import { ReconcileFailure } from "../../runtime/failure";
 import { ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { ReconcileReport } from "../../runtime/reconcileReport";
 
-const PLACE: RecordingPlace = { namespace: "operators", instanceId: "argosy", keptSeconds: 3_600 };
+const PLACE: RecordingPlace = {
+  namespace: "operators",
+  installation: "argosy",
+  instanceId: "argosy",
+  keptSeconds: 3_600,
+};
 const FINISHED = new Date("2026-11-20T14:22:41.900Z");
 const HANDLER_FAILED = new ReconcileFailure("HandlerError", "no such plan");
 
@@ -95,7 +100,7 @@ describe("a recorded run", () => {
         "workflows.argoproj.io/phase": "Succeeded",
         "workflows.argoproj.io/workflow-template": "memcached",
         "workflows.argoproj.io/controller-instanceid": "argosy",
-        "argosy.dev/operator": "memcached",
+        "argosy.dev/operator": "argosy.memcached",
         "argosy.dev/object-uid": "8c5e2f0a-1b1c-4c8e-9c39-2f8f6f1c2f11",
       },
     });

@@ -11,7 +11,16 @@ const ACCOUNT = { namespace: "argosy", serviceAccountName: "cache-runner" };
 function operatorOf(fields: Partial<Operator> = {}): Operator {
   const customResource = { group: "cache.example.com", version: "v1", kind: "Cache", plural: "caches" };
   const rules = [{ apiGroups: ["batch"], resources: ["cronjobs"], verbs: ["update"] }];
-  return { name: "cache", namespaces: "all", children: [], customResource, rules, ...fields } as Operator;
+  return {
+    installation: "argosy",
+    name: "cache",
+    formerNames: [],
+    namespaces: "all",
+    children: [],
+    customResource,
+    rules,
+    ...fields,
+  } as Operator;
 }
 
 const childOf = (apiVersion: string, kind: string) => ({
@@ -78,7 +87,7 @@ describe("buildRoles", () => {
     const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
     assert.deepStrictEqual(rulesOf(buildRoles(operatorOf(), ACCOUNT), "Role"), [
       { ...lease, verbs: ["create"] },
-      { ...lease, verbs: ["get", "update"], resourceNames: ["argosy-cache"] },
+      { ...lease, verbs: ["get", "update"], resourceNames: ["argosy-argosy.cache"] },
     ]);
   });
 

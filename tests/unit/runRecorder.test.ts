@@ -59,6 +59,7 @@ describe("RunRecorder", () => {
     const recorder = new RunRecorder({
       client,
       namespace: "operators",
+      installation: "argosy",
       instanceId: "argosy",
       policy: "changes",
       pace: ENDLESS,

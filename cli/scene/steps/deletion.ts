@@ -8,7 +8,7 @@ export const deletionSteps: readonly Step<Stage>[] = [
   {
     title: "a deleted Memcached is finalized, and takes its children along",
     async play(stage) {
-      const finalizer = finalizerOf(stage.operator.name);
+      const finalizer = finalizerOf(stage.operator);
       const finalizers = (await stage.memcached(SESSIONS))?.metadata.finalizers ?? [];
       expect(finalizers.includes(finalizer), `the finalizer ${finalizer}`, finalizers.join(", ") || "none");
       await stage.deleteMemcached(SESSIONS);

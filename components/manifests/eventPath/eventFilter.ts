@@ -1,8 +1,6 @@
-import { DOMAIN, fieldManagerOf } from "../../../runtime/names";
+import { DOMAIN, MANAGER_PREFIX } from "../../../runtime/names";
 
 const PREFIX = `${DOMAIN}/`;
-/** What every field manager of ours begins with: see fieldManagerOf. */
-const MANAGER_PREFIX = fieldManagerOf("");
 /** How deep an object is compared: Lua's stack in Argo ends at 256 calls, and with it the event would be lost. */
 const DEEPEST = 100;
 

@@ -1,6 +1,6 @@
 import { instanceLabel } from "../../../runtime/argo/workflows";
 import type { JsonObject } from "../../../runtime/kubernetes/objects";
-import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../../runtime/names";
+import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../../runtime/names";
 import { RUN_PARAMETERS, RUNNER_PORTS } from "../../../runtime/pod/layout";
 import type { Platform } from "../../platform";
 import { dependencyOf, type OperatorEvent } from "./operatorEvent";
@@ -92,7 +92,7 @@ function workflowOf(
       namespace,
       labels: {
         ...instanceLabel(instanceId),
-        [OPERATOR_LABEL]: operator.name,
+        [OPERATOR_LABEL]: identityOf(operator),
       },
     },
     spec: {

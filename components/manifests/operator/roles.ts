@@ -62,7 +62,7 @@ function runnerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
 }
 
 function leaseSet(operator: Operator, runner: OperatorAccount): ManifestSet {
-  const rules = leaseRules(operator.name);
+  const rules = leaseRules(operator);
   return buildGrant(operator, runner, { about: "lease", namespaces: [runner.namespace], rules });
 }
 

@@ -1,7 +1,7 @@
 import { workflowTemplateOf } from "../../../runtime/argo/workflows";
 import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
 import { groupOf } from "../../../runtime/kubernetes/objects";
-import { leaseNameOf } from "../../../runtime/names";
+import { leaseNameOf, type OperatorIdentity } from "../../../runtime/names";
 import { handlerAccountOf } from "./names";
 
 /** What the engine needs of the objects that it reconciles, and of their children. */
@@ -37,7 +37,7 @@ const EVENT_RULE: PolicyRule = {
 };
 
 /** What it takes to agree on a leader. */
-export function leaseRules(operator: string): PolicyRule[] {
+export function leaseRules(operator: OperatorIdentity): PolicyRule[] {
   const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
   return [
     // A create cannot be narrowed by name: RBAC does not know the name of an object to come.

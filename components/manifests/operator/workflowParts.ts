@@ -1,7 +1,7 @@
 import { instanceLabel } from "../../../runtime/argo/workflows";
 import type { Operator } from "../../../runtime/definition/definition";
 import type { ObjectMeta } from "../../../runtime/kubernetes/objects";
-import { OPERATOR_LABEL } from "../../../runtime/names";
+import { identityOf, OPERATOR_LABEL } from "../../../runtime/names";
 import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
 import { placementFields } from "../../placement";
 import { labelsOf } from "../labels";
@@ -19,7 +19,7 @@ export function workflowMetadata(
     namespace,
     labels: {
       ...labelsOf(operator.name, "runs"),
-      [OPERATOR_LABEL]: operator.name,
+      [OPERATOR_LABEL]: identityOf(operator),
       // The controller looks only after what carries its own.
       ...instanceLabel(instanceId),
     },
@@ -31,7 +31,7 @@ export function workflowFields(operator: Operator, options: OperatorOptions) {
   return {
     entrypoint: "reconcile",
     // On every Workflow of the template, whoever submits it.
-    workflowMetadata: { labels: { [OPERATOR_LABEL]: operator.name } },
+    workflowMetadata: { labels: { [OPERATOR_LABEL]: identityOf(operator) } },
     ttlStrategy: {
       secondsAfterSuccess: options.runsKeptSeconds,
       secondsAfterFailure: options.failedRunsKeptSeconds,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { leaseNameOf } from "../../../runtime/names";
+import { DEFAULT_INSTALLATION, leaseNameOf } from "../../../runtime/names";
 import { type Form, SLOW } from "./forms";
 import { session } from "./hooks";
 import { kubectl } from "./kubectl";
@@ -25,7 +25,10 @@ export async function letGo(pod: string): Promise<void> {
 
 /** The spec of an operator's Lease. */
 export async function leaseOf(operator: string): Promise<Record<string, string>> {
-  const metadata = { name: leaseNameOf(operator), namespace: NAMESPACE };
+  const metadata = {
+    name: leaseNameOf({ installation: DEFAULT_INSTALLATION, name: operator }),
+    namespace: NAMESPACE,
+  };
   const lease = await session().api.get({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata });
   return lease["spec"] as Record<string, string>;
 }

@@ -134,7 +134,7 @@ async function losing({ network }: ChaosPod): Promise<FaultEnd> {
 }
 
 function leaderOf({ cluster, operator: { namespace, operator } }: Victims): Promise<string> {
-  const find = () => leadingPod(cluster.api.client, { namespace, operator: operator.name });
+  const find = () => leadingPod(cluster.api.client, { namespace, operator });
   return persist(find, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
 }
 

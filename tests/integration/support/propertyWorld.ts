@@ -4,6 +4,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { CHILD_OF_LABEL, identityOf } from "../../../runtime/names";
 import type { Api, Reference } from "./api";
 import { eventually } from "./eventually";
 import { configMap, inNamespace } from "./manifests";
@@ -66,7 +67,7 @@ export class PropertyWorld {
     const world = new PropertyWorld(operator, proxy, here, far);
     writeFileSync(path.join(operator.operator.folder, VERSION_FILE), "1");
     writeFileSync(path.join(operator.operator.folder, RUNS_FILE), "");
-    const labels = { app: "o-0", "argosy.dev/operator": operator.operator.name };
+    const labels = { app: "o-0", [CHILD_OF_LABEL]: identityOf(operator.operator) };
     world.bystanders = await Promise.all(
       [
         inNamespace(configMap("bystander", { of: "others" }), here),

@@ -81,7 +81,7 @@ describe("fuzz: an answer", () => {
         assert.equal(path, `/api/v1/namespaces/${namespace}/configmaps/${encodeURIComponent(name)}`);
       } else assert.equal(path.split("/").length, 6, path);
       assert.ok(!/\/\.{1,2}(\/|$)/.test(decodeURIComponent(path)), path);
-      assert.equal(labels?.["argosy.dev/operator"], "shop");
+      assert.equal(labels?.["argosy.dev/child-of"], "argosy.shop");
       const owners = ownerReferences?.map(({ uid }) => uid) ?? [];
       const marks = [labels?.["argosy.dev/owner-uid"], annotations?.["argosy.dev/owner"]];
       if (namespace === "shop") assert.deepEqual([owners, marks], [["widget-uid"], [undefined, undefined]]);

@@ -63,9 +63,9 @@ export const HOSTILE_TEXTS: readonly string[] = [
   // Ours.
   "argosy.dev/adopt",
   "argosy.dev/owner-uid",
-  "argosy.dev/operator",
+  "argosy.dev/child-of",
   "widget-uid",
-  "argosy/shop",
+  "argosy/argosy.shop",
 ];
 
 /** Keys that mean something to somebody who reads an answer, an object or a definition. */

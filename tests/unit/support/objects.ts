@@ -1,12 +1,14 @@
 import type { Operator } from "../../../runtime/definition/definition";
 import type { KubernetesObject, Manifest, ObjectMeta } from "../../../runtime/kubernetes/objects";
 import type { Resource } from "../../../runtime/kubernetes/resource";
-import { fieldManagerOf } from "../../../runtime/names";
+import { DEFAULT_INSTALLATION, fieldManagerOf } from "../../../runtime/names";
 
 /** The name of the operator in these tests. */
 export const OPERATOR = "shop";
+/** What tells it from all others. */
+export const IDENTITY = { installation: DEFAULT_INSTALLATION, name: OPERATOR };
 /** Its field manager. */
-export const MANAGER = fieldManagerOf(OPERATOR);
+export const MANAGER = fieldManagerOf(IDENTITY);
 
 /** Its custom resource's kind. */
 export const WIDGETS: Resource = {
@@ -90,7 +92,8 @@ export function applied(manifest: Manifest, manager: string): KubernetesObject {
 /** An operator with every default, of {@link WIDGETS} with ConfigMaps and ClusterRoles as children. */
 export function operator(more: Partial<Operator> = {}): Operator {
   return {
-    name: OPERATOR,
+    ...IDENTITY,
+    formerNames: [],
     folder: "/nowhere",
     handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
     children: [
