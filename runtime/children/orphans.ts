@@ -1,63 +1,79 @@
-import { setTimeout as pause } from "node:timers/promises";
-import type { ChildIndex } from "./childIndex";
+import type { KubernetesClient } from "../kubernetes/client";
+import { Runner } from "../work/runner";
+import { Schedule, type WorkResult } from "../work/schedule";
+import type { ChildStore } from "./childStore";
 import type { ChildWriter } from "./childWriter";
 
-/** What {@link Leftovers} works with. */
-export interface LeftoversOptions {
-  readonly index: ChildIndex;
-  readonly children: ChildWriter;
-  /** Resolves when what can wait since then, on the monotonic clock, has its turn. @default at once */
-  readonly turn?: (since: number) => Promise<void>;
+/** What {@link Orphans} work with. */
+export interface OrphansOptions {
+  readonly store: ChildStore;
+  readonly writer: ChildWriter;
 }
 
-/** How long the garbage collector is given for the children of an object. */
-const GRACE_MS = 1_000;
+/** How long the garbage collector is given for the children of an object, in milliseconds. */
+const GRACE_MS = 5_000;
+const MOST_TRIES = 5;
 
 /**
- * Deletes the children of objects that have been deleted, where the garbage collector has not. It never does where the
- * kind of their owner came and went between two of its looks for new kinds, which are 30 seconds apart: it cannot ask for an
- * owner of a kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go, getObject; seen
- * with 1.34: "unable to get REST mapping").
+ * Deletes the children of objects that were deleted, if the garbage collector has not. It never does if the kind of their
+ * owner came and went between two of its looks for new kinds, which are 30 seconds apart: it cannot ask for an owner of a
+ * kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go, getObject; seen with 1.34:
+ * "unable to get REST mapping"). It never does either for children where no owner reference reaches.
  */
-export class Leftovers {
-  /** The deleted objects that are waited for, by uid, and since when, on the monotonic clock. */
-  private readonly waiting = new Map<string, number>();
-  private readonly ending = new AbortController();
-  private working: Promise<void> | undefined;
+export class Orphans {
+  private readonly schedule = new Schedule();
+  private readonly runner: Runner;
+  /** The deleted objects whose children have not been looked at yet, by uid. */
+  private readonly waiting = new Set<string>();
+  private client: KubernetesClient | undefined;
 
-  constructor(private readonly options: LeftoversOptions) {}
+  constructor(private readonly options: OrphansOptions) {
+    this.runner = new Runner({
+      schedule: this.schedule,
+      concurrency: 1,
+      work: (uid, attempt) => this.deleteChildren(uid, attempt),
+    });
+  }
 
-  /** The object with that uid has been deleted: the watch told so, it was not only missing in a list. */
+  /** A term begins: deletes with this client, which is fenced by the term. */
+  open(client: KubernetesClient): void {
+    this.client = client;
+    this.runner.start();
+  }
+
+  /** The term ended. */
+  discard(): void {
+    this.runner.pause();
+    this.schedule.clear();
+    this.waiting.clear();
+    this.client = undefined;
+  }
+
+  /** A watch said that the object with that uid was deleted. */
   add(ownerUid: string): void {
-    this.waiting.set(ownerUid, performance.now());
-    this.working ??= this.work();
+    if (!this.client) return;
+    this.schedule.add(ownerUid, { priority: "routine", afterMs: GRACE_MS });
+    this.waiting.add(ownerUid);
+    this.runner.wake();
   }
 
   /** Gives no more time to anybody. Resolves when nothing is left to be done. */
   async end(): Promise<void> {
-    this.ending.abort();
-    await this.working;
+    for (const uid of this.waiting) this.schedule.add(uid, { priority: "routine" });
+    this.runner.wake();
+    await this.runner.idle();
   }
 
-  private async work(): Promise<void> {
-    const { index, turn } = this.options;
-    for (const [uid, since] of this.waiting) {
-      await this.pause(since + GRACE_MS - performance.now());
-      if (index.of(uid).length > 0) await turn?.(since);
-      await this.deleteChildren(uid);
-      this.waiting.delete(uid);
+  private async deleteChildren(ownerUid: string, attempt: number): Promise<WorkResult> {
+    const { client } = this;
+    const { store, writer } = this.options;
+    const left = store.of(ownerUid).filter(({ deleting }) => !deleting);
+    if (client) {
+      const results = await Promise.allSettled(left.map((child) => writer.deleteOrphan(child, { client })));
+      const isFailed = results.some(({ status }) => status === "rejected");
+      if (isFailed && attempt < MOST_TRIES) return { kind: "failed" };
     }
-    this.working = undefined;
-  }
-
-  private async deleteChildren(ownerUid: string): Promise<void> {
-    const { index, children } = this.options;
-    const left = index.of(ownerUid).filter(({ deleting }) => !deleting);
-    // What fails is the garbage collector's as before: nobody is there any more to be told.
-    await Promise.allSettled(left.map((record) => children.deleteLeftover(record)));
-  }
-
-  private async pause(ms: number): Promise<void> {
-    if (ms > 0) await pause(ms, undefined, { signal: this.ending.signal, ref: false }).catch(() => {});
+    this.waiting.delete(ownerUid);
+    return { kind: "done" };
   }
 }
