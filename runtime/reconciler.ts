@@ -9,10 +9,9 @@ import type { Operator } from "./definition/definition";
 import { ReconcileFailure } from "./failure";
 import { askHandler } from "./handler/askHandler";
 import {
-  CONTRACT_VERSION,
   type HandlerAnswer,
   type HandlerEvent,
-  type HandlerRequest,
+  questionAbout,
   type ReconcileAnswer,
 } from "./handler/contract";
 import type { HandlerPool } from "./handler/handlerPool";
@@ -166,16 +165,8 @@ export class Reconciler {
     children: readonly KubernetesObject[],
     report: Draft,
   ): Promise<Exclude<Answer, { error: unknown }>> {
-    const { managedFields: _, ...metadata } = object.metadata;
     report.event = event;
-    const request: HandlerRequest = {
-      apiVersion: CONTRACT_VERSION,
-      id: `${metadata.uid}/${metadata.generation}`,
-      event,
-      object: { ...object, metadata },
-      children,
-      attempt: report.attempt,
-    };
+    const request = questionAbout({ event, object, children, attempt: report.attempt });
     const askedAt = performance.now();
     const { answer, log } = await askHandler<Answer>(this.options.pool, request, this.checkStatus);
     report.handlerMs = performance.now() - askedAt;
