@@ -9,7 +9,13 @@ import { readYaml } from "../runtime/definition/readYaml";
 import { anyObject, fields, listOf, oneOf, optional } from "../runtime/definition/shape";
 import { ReconcileFailure } from "../runtime/failure";
 import { ChildProcessTransport } from "../runtime/handler/childProcessTransport";
-import { CONTRACT_VERSION, type HandlerAnswer, type HandlerEvent } from "../runtime/handler/contract";
+import {
+  type HandlerAnswer,
+  type HandlerEvent,
+  type HandlerQuestion,
+  type QuestionParts,
+  questionAbout,
+} from "../runtime/handler/contract";
 import { HandlerPool } from "../runtime/handler/handlerPool";
 import { parseAnswer } from "../runtime/handler/parseAnswer";
 import { isNamespaced } from "../runtime/kubernetes/kinds";
@@ -99,10 +105,19 @@ const fixtureShape = fields(
   "Give object, children and answer.",
 );
 
+/** The fixture as a question of the engine's. Its object need not have more than its handler reads. */
+function questionOf({ event, object, children }: Fixture): HandlerQuestion {
+  const metadata = isJsonObject(object.metadata) ? object.metadata : {};
+  const complete = { ...object, metadata: { uid: "fixture", ...metadata } };
+  const parts = { event, object: complete, children, attempt: 1 } as unknown as QuestionParts;
+  return { ...questionAbout(parts), object: object as unknown as HandlerQuestion["object"] };
+}
+
 async function runFixture(fixture: Fixture, operator: Operator, pool: HandlerPool): Promise<FixtureResult> {
   const { name, event, answer: expected } = fixture;
   try {
-    const { answer } = await pool.ask(requestLine(fixture), (line) => parseAnswer(line, event));
+    const { answer: given } = await pool.ask(questionOf(fixture));
+    const answer = parseAnswer(given, event);
     checkAgainstDefinition(answer, fixture, operator);
     return { name, passed: isDeepStrictEqual(answer, expected), expected, actual: answer };
   } catch (error) {
@@ -125,16 +140,4 @@ function checkAgainstDefinition(answer: HandlerAnswer, { object }: Fixture, oper
   const check = statusChecker(operator.customResource.statusSchema);
   const problem = "status" in answer && answer.status ? check(answer.status) : undefined;
   if (problem) throw new ReconcileFailure("InvalidAnswer", problem);
-}
-
-function requestLine({ event, object, children }: Fixture): string {
-  const { uid = "fixture", generation = 1 } = isJsonObject(object.metadata) ? object.metadata : {};
-  return JSON.stringify({
-    apiVersion: CONTRACT_VERSION,
-    id: `${uid}/${generation}`,
-    event,
-    object,
-    children,
-    attempt: 1,
-  });
 }

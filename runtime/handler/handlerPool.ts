@@ -1,7 +1,8 @@
+import { availableParallelism } from "node:os";
 import { ReconcileFailure } from "../failure";
+import type { HandlerQuestion } from "./contract";
 import type { HandlerTransport } from "./handlerTransport";
-import { HandlerWorker, QUIET_MS } from "./handlerWorker";
-import type { Conversation } from "./parseAnswer";
+import { type HandlerReply, HandlerWorker } from "./handlerWorker";
 
 /** How a {@link HandlerPool} keeps its processes. */
 export interface HandlerPoolOptions {
@@ -14,13 +15,17 @@ export interface HandlerPoolOptions {
   readonly onStart?: () => void;
   /** Told of every process that was given up, and why. One that ends by itself, having answered, is no failure. */
   readonly onFailure?: (failure: ReconcileFailure) => void;
+  /** Told of every answer to a request that has been answered already. It was discarded. */
+  readonly onLateAnswer?: () => void;
 }
 
 /** How long a process may take to end by itself when the pool is closed: somebody waits for it. */
 const CLOSING_GRACE_MS = 2_000;
+/** So many processes are started at once: a handler that only computes needs no more. */
+const STARTED_AT_ONCE = Math.min(4, availableParallelism());
 /**
- * One more process is started for who has waited this long for each that there is: a handler that answers in a
- * millisecond needs one or two of them however many objects are in work, and one that takes seconds soon has enough.
+ * Beyond that, one more is started for each request that has waited this long: the handler waits for something outside
+ * itself. A handler that answers in a millisecond never gets there.
  */
 const PATIENCE_MS = 200;
 
@@ -28,7 +33,7 @@ const PATIENCE_MS = 200;
 interface Waiter {
   /** Since when, on the monotonic clock. */
   readonly since: number;
-  /** Gives it a process; undefined where the pool was closed. */
+  /** Gives it a process; undefined if the pool was closed. */
   give(worker: HandlerWorker | undefined): void;
 }
 
@@ -57,32 +62,16 @@ export class HandlerPool {
 
   /**
    * Asks a process that is free, or a new one.
-   * @param read reads the answer, of a process of which this is known; where it throws, the process is not used again: its
-   *   next line may be the late answer to this request
-   * @throws ReconcileFailure where the process does not answer with one line, or `read` refuses that line
+   * @throws ReconcileFailure if the process does not answer this request
    */
-  async ask<Answer>(
-    line: string,
-    read: (line: string, conversation: Conversation) => Answer,
-  ): Promise<{ answer: Answer; log: string }> {
+  async ask(question: HandlerQuestion): Promise<HandlerReply> {
     const worker = await this.acquire();
     if (!worker) throw new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
     try {
-      const { line: reply, log } = await worker.ask(line, this.options.timeoutMs);
-      try {
-        const answer = read(reply, worker.conversation);
-        this.keep(worker);
-        return { answer, log };
-      } catch (error) {
-        if (error instanceof ReconcileFailure) {
-          error.log = log;
-          this.options.onFailure?.(error);
-        }
-        this.endSoon(worker, 0);
-        throw error;
-      }
+      return await worker.ask(question, this.options.timeoutMs);
     } finally {
       this.busy.delete(worker);
+      this.keep(worker);
       this.serve();
     }
   }
@@ -135,21 +124,24 @@ export class HandlerPool {
   }
 
   private takeIdle(): HandlerWorker | undefined {
-    const worker = [...this.idle.keys()].findLast(({ isQuiet }) => isQuiet);
+    const worker = [...this.idle.keys()].at(-1);
     if (worker) this.takeFromIdle(worker);
     return worker;
   }
 
-  /** How long to wait before one more process is started: an idle one is about to be quiet, or patience to end. */
+  /** How long to wait before one more process is started. */
   private msUntilStart({ since }: Waiter): number {
-    return this.idle.size > 0 ? QUIET_MS : since + PATIENCE_MS * this.size - performance.now();
+    return this.size < STARTED_AT_ONCE ? 0 : since + PATIENCE_MS - performance.now();
   }
 
   private startWorker(): HandlerWorker {
-    const worker: HandlerWorker = new HandlerWorker(this.options.transport, (failure) => {
-      this.takeFromIdle(worker);
-      if (failure) this.options.onFailure?.(failure);
-      this.endSoon(worker, 0);
+    const worker: HandlerWorker = new HandlerWorker(this.options.transport, {
+      over: (failure) => {
+        this.takeFromIdle(worker);
+        if (failure) this.options.onFailure?.(failure);
+        this.endSoon(worker, 0);
+      },
+      lateAnswer: () => this.options.onLateAnswer?.(),
     });
     this.alive.add(worker);
     this.options.onStart?.();

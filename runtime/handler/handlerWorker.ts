@@ -1,53 +1,68 @@
+import { randomUUID } from "node:crypto";
 import { type FailureReason, ReconcileFailure } from "../failure";
+import { jsonOf } from "../flaw";
 import { LineSplitter, type LineTooLongError } from "../lines";
+import type { HandlerQuestion } from "./contract";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
-import { type Conversation, LONGEST_ANSWER_BYTES } from "./parseAnswer";
+import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, unknownId } from "./parseAnswer";
 
 /** How much of a run's standard error is kept: its end, where the error is. */
 const KEPT_LOG_BYTES = 8 * 1024;
-/**
- * How long a process must have said nothing after its answer before it is asked again: a second line that comes
- * later than the first would otherwise be taken for the answer to the next question, about another object. Not where its
- * answers tell by themselves which question they answer: see {@link Conversation}.
- */
-export const QUIET_MS = 5;
 
-/** An answer, with what the handler wrote to standard error meanwhile. */
+/** An answer of any form, with what the handler wrote to standard error meanwhile. */
 export interface HandlerReply {
-  readonly line: string;
+  readonly answer: AnswerLine["answer"];
   readonly log: string;
 }
 
+/** Whom a {@link HandlerWorker} tells. */
+export interface HandlerWorkerListener {
+  /**
+   * Called once, when the process exits, hangs or breaks the contract; not after {@link HandlerWorker.end}. Without a
+   * failure if it ended well, with nothing left to answer.
+   */
+  over(failure?: ReconcileFailure): void;
+  /** Called for each further answer to a request that has been answered. It is discarded. */
+  lateAnswer?(): void;
+}
+
 interface Question {
+  readonly id: string;
   resolve(reply: HandlerReply): void;
   reject(failure: ReconcileFailure): void;
   readonly timer: NodeJS.Timeout;
-  /** The answer, between its arrival and the end of that turn of the event loop. */
-  answer?: string;
 }
 
-/** One living handler process and the conversation with it: one line in, one line out, one at a time. */
+/**
+ * One living handler process and the conversation with it: one line in, one line out, one at a time.
+ *
+ * **Guarantees.** A line becomes the answer to the request whose id it echoes, and to no other (tests/unit/handlerWorker,
+ * tests/unit/fuzz/processes). A line with the id of an earlier request is discarded. A line with any other id, or none,
+ * ends the process and fails the request that waits.
+ *
+ * **Assumptions.** The process cannot guess an id: each has 122 random bits.
+ *
+ * **Caveats.** A process may still answer the right request with another object's children: nobody can see that.
+ */
 export class HandlerWorker {
-  /** Kept up by whoever reads its answers. */
-  readonly conversation: Conversation = { identified: false };
   private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES);
   private readonly process: HandlerProcess;
+  /** Ids of this process are this and a number that counts its requests. */
+  private readonly nonce = randomUUID();
+  private asked = 0;
   private question: Question | undefined;
+  /** The answer to the question, between its arrival and the end of that turn of the event loop. */
+  private answer: AnswerLine["answer"] | undefined;
   private logTail = Buffer.alloc(0);
-  private answeredAt = Number.NEGATIVE_INFINITY;
   private over = false;
   private markGone: () => void = () => {};
   private readonly gone = new Promise<void>((resolve) => {
     this.markGone = resolve;
   });
 
-  /**
-   * @param onOver called once, when the process exits, hangs or breaks the contract; not after {@link end}. Without a
-   *   failure where it ended well, with nothing left to answer
-   */
   constructor(
     transport: HandlerTransport,
-    private readonly onOver: (failure?: ReconcileFailure) => void,
+    private readonly listener: HandlerWorkerListener,
   ) {
     this.process = transport.start({
       output: (chunk) => this.receive(chunk),
@@ -61,19 +76,22 @@ export class HandlerWorker {
     return this.over;
   }
 
-  /** Whether it has been quiet for long enough since its last answer, or need not be. */
-  get isQuiet(): boolean {
-    return this.conversation.identified || performance.now() - this.answeredAt >= QUIET_MS;
-  }
-
   /**
-   * Sends a line and waits for the answer.
+   * Asks the process, with an id of its own for this request, and waits for the answer that echoes it.
    * @param timeoutMs after this long without an answer, the process group is killed
-   * @throws ReconcileFailure where the process crashes, hangs, or answers more than one line
+   * @throws ReconcileFailure if the process crashes, hangs, or writes a line that answers no request
    */
-  ask(line: string, timeoutMs: number): Promise<HandlerReply> {
+  async ask(question: HandlerQuestion, timeoutMs: number): Promise<HandlerReply> {
+    const id = `${this.nonce}/${this.asked + 1}`;
+    const { apiVersion, ...more } = question;
+    const line = jsonOf({ apiVersion, id, ...more });
+    if (line === undefined) {
+      const message = "the object or a child of it is nested too deeply to be given to a handler";
+      throw new ReconcileFailure("HandlerNotStarted", message, { permanent: true });
+    }
     // What it said while it began is part of the first answer's log.
-    if (this.answeredAt !== Number.NEGATIVE_INFINITY) this.logTail = Buffer.alloc(0);
+    if (this.asked > 0) this.logTail = Buffer.alloc(0);
+    this.asked++;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.fail(
@@ -81,14 +99,14 @@ export class HandlerWorker {
           `the handler gave no answer within ${timeoutMs / 1000} s and was killed`,
         );
       }, timeoutMs);
-      this.question = { resolve, reject, timer };
+      this.question = { id, resolve, reject, timer };
       this.process.write(`${line}\n`);
     });
   }
 
   /**
-   * Lets the process end by itself, as the contract has it, and kills it where it has not within `graceMs`. What it
-   * is being asked fails. Resolves when the process has gone, also one that was given up before.
+   * Lets the process end by itself, as the contract has it, and kills it if it has not within `graceMs`. What it is
+   * being asked fails. Resolves when the process has gone, also one that was given up before.
    */
   end(graceMs = 5_000): Promise<void> {
     if (!this.over) {
@@ -103,31 +121,38 @@ export class HandlerWorker {
 
   private receive(chunk: Buffer): void {
     if (this.over) return;
-    let lines: string[];
     try {
-      lines = this.lines.push(chunk);
+      for (const line of this.lines.push(chunk)) this.take(line);
     } catch (error) {
+      if (error instanceof ReconcileFailure) return this.fail(error.reason, error.message);
       const limitMiB = (error as LineTooLongError).limitBytes / 1024 / 1024;
-      return this.fail("InvalidAnswer", `the handler's answer is longer than ${limitMiB} MiB`);
+      this.fail("InvalidAnswer", `the handler's answer is longer than ${limitMiB} MiB`);
     }
-    const [answer] = lines;
-    const unasked = !this.question || this.question.answer !== undefined;
-    if (unasked || lines.length > 1 || (answer !== undefined && this.lines.unfinishedBytes > 0)) {
-      return this.fail("InvalidAnswer", "the handler wrote more than one line for one request");
-    }
-    if (answer === undefined || !this.question) return;
-    this.question.answer = answer;
-    // The rest of this turn of the event loop brings the log, which has a pipe of its own, and a second line.
-    setImmediate(() => this.settle());
+  }
+
+  private take(line: string): void {
+    const { id, answer } = readAnswerLine(line);
+    if (this.question && id === this.question.id && this.answer === undefined) {
+      this.answer = answer;
+      // The rest of this turn of the event loop brings the log, which has a pipe of its own.
+      setImmediate(() => this.settle());
+    } else if (this.wasAsked(id)) this.listener.lateAnswer?.();
+    else throw unknownId(line, id);
+  }
+
+  /** Whether an id is of a request to this process. */
+  private wasAsked(id: unknown): boolean {
+    if (typeof id !== "string" || !id.startsWith(`${this.nonce}/`)) return false;
+    const number = id.slice(this.nonce.length + 1);
+    return /^[1-9]\d*$/.test(number) && Number(number) <= this.asked;
   }
 
   private settle(): void {
-    const { question } = this;
-    if (question?.answer === undefined) return;
-    this.question = undefined;
-    this.answeredAt = performance.now();
+    const { question, answer } = this;
+    if (!question || answer === undefined) return;
+    this.question = this.answer = undefined;
     clearTimeout(question.timer);
-    question.resolve({ line: question.answer, log: this.logTail.toString("utf8") });
+    question.resolve({ answer, log: this.logTail.toString("utf8") });
   }
 
   private keepLog(chunk: Buffer): void {
@@ -157,12 +182,12 @@ export class HandlerWorker {
     this.over = true;
     this.process.kill();
     if (failure) this.refuse(failure);
-    this.onOver(failure);
+    this.listener.over(failure);
   }
 
   private refuse(failure: ReconcileFailure): void {
     clearTimeout(this.question?.timer);
     this.question?.reject(failure);
-    this.question = undefined;
+    this.question = this.answer = undefined;
   }
 }

@@ -2,21 +2,29 @@ import { ReconcileFailure } from "../failure";
 import { flawOf } from "../flaw";
 import { readJson } from "../json";
 import type { Manifest } from "../kubernetes/objects";
-import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
+import {
+  type ErrorAnswer,
+  type FinalizeAnswer,
+  type HandlerAnswer,
+  type HandlerEvent,
+  RESERVED_ANSWER_KEYS,
+  type ReconcileAnswer,
+} from "./contract";
 
 /** The longest line that a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
 export const LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
-  reconcile: ["children", "status", "requeueAfterSeconds", "id"],
-  finalize: ["finalized", "status", "requeueAfterSeconds", "id"],
+  reconcile: ["id", "children", "status", "requeueAfterSeconds"],
+  finalize: ["id", "finalized", "status", "requeueAfterSeconds"],
   error: ["message", "retryAfterSeconds", "permanent"],
 };
 
-/** What is known of one process by what it has answered so far. */
-export interface Conversation {
-  /** Whether an answer of it has borne the request's id: then each has to, and it may be asked again at once. */
-  identified: boolean;
+/** A line of a handler: JSON, whatever its form, with the id that it echoes. */
+export interface AnswerLine {
+  /** What stands as "id": anything, until it has been compared. */
+  readonly id: unknown;
+  readonly answer: Readonly<Record<string, unknown>>;
 }
 
 /** A week: beyond it a wish to be asked again is surely a unit mixed up. */
@@ -32,52 +40,46 @@ export const MOST_CHILDREN = 5_000;
 const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
 
 /**
- * Reads a handler's line and checks the form of all of it, so that nothing of a broken answer is ever applied.
- * Whether the kinds are declared and the status fits its schema is checked by those who know them.
- *
- * @param id the request's id, which an answer may echo to be told from a late answer to another request
- * @param conversation what is known of the process, which this answer adds to. @default nothing
- * @throws ReconcileFailure with reason `InvalidAnswer`, naming the field and what was expected there
+ * Reads a handler's line, so far that it is known which request it answers.
+ * @throws ReconcileFailure with reason `InvalidAnswer` if it is no JSON object
  */
-export function parseAnswer(
-  line: string,
-  event: HandlerEvent,
-  id?: string,
-  conversation: Conversation = { identified: false },
-): HandlerAnswer {
-  let value: unknown;
+export function readAnswerLine(line: string): AnswerLine {
+  let answer: unknown;
   try {
-    value = readJson(line);
+    answer = readJson(line);
   } catch {
     throw invalid(
       `a line that is not JSON: ${quote(line)}. Print log lines to standard error, not standard output`,
     );
   }
-  if (!isObject(value)) throw invalid(`${quote(line)} where a JSON object was expected`);
-  const flaw = flawOf(value);
-  if (flaw !== undefined) throw invalid(`a line that ${flaw}`);
-  if (id !== undefined && value["id"] !== undefined && value["id"] !== id) {
-    throw invalid(`"id" is ${shown(value["id"])}, and the request's is "${id}": it answers another request`);
-  }
-  const answer = answerIn(value, event);
-  if (value["id"] !== undefined) conversation.identified = true;
-  // It may be about another object. One that only fails is harmless: it is tried again.
-  else if (conversation.identified && !("error" in answer)) {
-    throw invalid(
-      'no "id", which an earlier answer of the process had: echo the request\'s in each answer, or in none',
-    );
-  }
-  return answer;
+  if (!isObject(answer)) throw invalid(`${quote(line)} where a JSON object was expected`);
+  return { id: answer["id"], answer };
 }
 
-function answerIn(value: Record<string, unknown>, event: HandlerEvent): HandlerAnswer {
+/** The failure of a request whose process wrote a line that answers no request of this process. */
+export function unknownId(line: string, id: unknown): ReconcileFailure {
+  const complaint = id === undefined ? 'no "id"' : `"id" is ${shown(id)}, which no request had,`;
+  return invalid(
+    `${complaint} in ${quote(line)}. Echo the request's id in each answer: {"id": request.id, ...}`,
+  );
+}
+
+/**
+ * Checks the form of all of an answer, so that nothing of a broken one is ever applied. Whether the kinds are declared
+ * and the status fits its schema is checked by those who know them.
+ *
+ * @throws ReconcileFailure with reason `InvalidAnswer`, naming the field and what was expected there
+ */
+export function parseAnswer(value: Readonly<Record<string, unknown>>, event: HandlerEvent): HandlerAnswer {
+  const flaw = flawOf(value);
+  if (flaw !== undefined) throw invalid(`an answer that ${flaw}`);
   if ("error" in value) return errorAnswer(value);
   checkKeys(value, KNOWN_KEYS[event], "");
   return event === "reconcile" ? reconcileAnswer(value) : finalizeAnswer(value);
 }
 
-function errorAnswer(value: Record<string, unknown>): ErrorAnswer {
-  checkKeys(value, ["error", "id"], "");
+function errorAnswer(value: Readonly<Record<string, unknown>>): ErrorAnswer {
+  checkKeys(value, ["id", "error"], "");
   const { error } = value;
   if (!isObject(error)) throw invalid('"error" must be an object with a "message"');
   checkKeys(error, KNOWN_KEYS.error, "error.");
@@ -97,7 +99,7 @@ function errorAnswer(value: Record<string, unknown>): ErrorAnswer {
   };
 }
 
-function reconcileAnswer(value: Record<string, unknown>): ReconcileAnswer {
+function reconcileAnswer(value: Readonly<Record<string, unknown>>): ReconcileAnswer {
   const { children } = value;
   // A missing list must not be read as an empty one: that would delete every child.
   if (!Array.isArray(children)) throw invalid('"children" must be a list; answer [] to have no children');
@@ -110,7 +112,7 @@ function reconcileAnswer(value: Record<string, unknown>): ReconcileAnswer {
   return { children: children as Manifest[], ...common(value) };
 }
 
-function finalizeAnswer(value: Record<string, unknown>): FinalizeAnswer {
+function finalizeAnswer(value: Readonly<Record<string, unknown>>): FinalizeAnswer {
   const { finalized } = value;
   if (typeof finalized !== "boolean") {
     throw invalid('"finalized" must be true or false, in answer to the event "finalize"');
@@ -118,7 +120,9 @@ function finalizeAnswer(value: Record<string, unknown>): FinalizeAnswer {
   return { finalized, ...common(value) };
 }
 
-function common(value: Record<string, unknown>): Pick<ReconcileAnswer, "status" | "requeueAfterSeconds"> {
+function common(
+  value: Readonly<Record<string, unknown>>,
+): Pick<ReconcileAnswer, "status" | "requeueAfterSeconds"> {
   const { status } = value;
   if (status !== undefined && status !== null && !isObject(status))
     throw invalid('"status" must be an object');
@@ -175,14 +179,17 @@ function checkStringMap(map: unknown, path: string): void {
   }
 }
 
-function checkKeys(value: Record<string, unknown>, known: readonly string[], path: string): void {
+function checkKeys(value: Readonly<Record<string, unknown>>, known: readonly string[], path: string): void {
   const unknown = Object.keys(value).find((key) => !known.includes(key));
+  if (path === "" && RESERVED_ANSWER_KEYS.some((key) => key === unknown)) {
+    throw invalid(`"${unknown}", which is reserved and not built yet: leave it out`);
+  }
   if (unknown !== undefined) {
     throw invalid(`an unknown key ${quote(path + unknown)}; the keys here are ${known.join(", ")}`);
   }
 }
 
-function seconds(value: Record<string, unknown>, key: string, path: string): number | undefined {
+function seconds(value: Readonly<Record<string, unknown>>, key: string, path: string): number | undefined {
   const given = value[key];
   if (given === undefined || given === null) return undefined;
   if (typeof given !== "number" || !(given >= 0 && given <= LONGEST_WAIT_SECONDS)) {

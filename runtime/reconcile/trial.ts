@@ -2,7 +2,7 @@ import { desiredChildren } from "./children/desiredChildren";
 import type { Operator } from "./definition/definition";
 import { isRecord } from "./definition/shape";
 import { askHandler } from "./handler/askHandler";
-import { CONTRACT_VERSION, type HandlerAnswer } from "./handler/contract";
+import { type HandlerAnswer, questionAbout } from "./handler/contract";
 import type { HandlerPool } from "./handler/handlerPool";
 import type { KubernetesObject } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
@@ -46,18 +46,11 @@ const METADATA_TYPES = {
 export async function tryHandler(options: TrialOptions, object: unknown): Promise<TrialResult> {
   const { operator, childResources, pool } = options;
   const example = readExample(object, operator);
-  const { uid, generation = 1, deletionTimestamp } = example.metadata;
+  const event = example.metadata.deletionTimestamp ? "finalize" : "reconcile";
   const startedAt = performance.now();
   const { answer, log } = await askHandler<HandlerAnswer>(
     pool,
-    {
-      apiVersion: CONTRACT_VERSION,
-      id: `${uid}/${generation}`,
-      event: deletionTimestamp ? "finalize" : "reconcile",
-      object: example,
-      children: [],
-      attempt: 1,
-    },
+    questionAbout({ event, object: example, children: [], attempt: 1, dryRun: true }),
     statusChecker(operator.customResource.statusSchema),
   );
   if ("children" in answer) desiredChildren(answer.children, example, operator, childResources);

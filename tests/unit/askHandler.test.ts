@@ -1,69 +1,55 @@
 import assert from "node:assert/strict";
 import { askHandler } from "../../runtime/handler/askHandler";
-import { CONTRACT_VERSION, type ReconcileAnswer } from "../../runtime/handler/contract";
+import type { ReconcileAnswer } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
-import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { failureOf } from "./support/failures";
-import { shellHandler } from "./support/handlers";
+import { question, SHELL, shellHandler } from "./support/handlers";
 
-describe("askHandler, of a handler that echoes ids,", () => {
+describe("askHandler", () => {
   let pool: HandlerPool;
   afterEach(() => pool.close());
 
-  /** A process that gives one of these answers after another, whatever it is asked. */
+  /** A process that gives these answers one after another, each with the id of its request. */
   function start(...answers: readonly object[]): void {
-    const lines = answers.map((answer) => `read -r line; echo '${JSON.stringify(answer)}'`);
+    const lines = answers.map(
+      (answer) =>
+        `next; echo log >&2; echo '{"id":"'"$id"'",''${JSON.stringify(answer).slice(1)}'; sleep 0.02`,
+    );
     pool = new HandlerPool({
-      transport: shellHandler([...lines, "read -r line"].join("\n")),
+      transport: shellHandler([SHELL, ...lines, "next"].join("\n")),
       timeoutMs: 10_000,
     });
   }
 
-  function ask(id: string) {
-    const object: KubernetesObject = {
-      apiVersion: "shop.example.com/v1",
-      kind: "Widget",
-      metadata: { name: "one", uid: "u", resourceVersion: "1" },
-    };
-    const request = {
-      apiVersion: CONTRACT_VERSION,
-      id,
-      event: "reconcile",
-      object,
-      children: [],
-      attempt: 1,
-    } as const;
-    return askHandler<ReconcileAnswer>(pool, request, () => undefined);
-  }
+  const ask = (complaint?: string) => askHandler<ReconcileAnswer>(pool, question(), () => complaint);
 
-  it("takes answers that bear the request's, and tells nobody of it", async () => {
-    start({ id: "a/1", children: [] }, { id: "b/1", children: [] });
-    assert.deepStrictEqual((await ask("a/1")).answer, { children: [] });
-    assert.deepStrictEqual((await ask("b/1")).answer, { children: [] });
+  it("gives the answer without its id, and the log", async () => {
+    start({ children: [], status: { a: 1 } });
+    assert.deepStrictEqual(await ask(), { answer: { children: [], status: { a: 1 } }, log: "log\n" });
+  });
+
+  it("fails by an error in the handler's own words, with the log", async () => {
+    start({ error: { message: "no luck", permanent: true, retryAfterSeconds: 3 } });
+    const failure = await failureOf(() => ask());
+    assert.deepStrictEqual(
+      [failure.reason, failure.message, failure.permanent, failure.retryAfterSeconds, failure.log],
+      ["HandlerError", "no luck", true, 3, "log\n"],
+    );
+  });
+
+  it("refuses a broken answer to its own request, with the log, and goes on with the process", async () => {
+    start({ childs: [] }, { children: [] });
+    const failure = await failureOf(() => ask());
+    assert.deepStrictEqual([failure.reason, failure.log], ["InvalidAnswer", "log\n"]);
+    assert.deepStrictEqual((await ask()).answer, { children: [] });
     assert.equal(pool.size, 1);
   });
 
-  it("refuses a late second answer to an earlier request, with that one's id or with none", async () => {
-    for (const late of [{ id: "a/1", children: [] }, { children: [] }]) {
-      start({ id: "a/1", children: [] }, late);
-      await ask("a/1");
-      const failure = await failureOf(() => ask("b/1"));
-      assert.equal(failure.reason, "InvalidAnswer");
-      assert.match(failure.message, /"id"/);
-      assert.equal(pool.size, 0, "whatever else that process says is not to be taken for an answer");
-      await pool.close();
-    }
-  });
-
-  it("takes an error without one", async () => {
-    start({ id: "a/1", children: [] }, { error: { message: "no luck" } });
-    await ask("a/1");
-    assert.equal((await failureOf(() => ask("b/1"))).reason, "HandlerError");
-  });
-
-  it("takes answers without any as long as there was none", async () => {
-    start({ children: [] }, { children: [] }, { id: "c/1", children: [] });
-    for (const id of ["a/1", "b/1", "c/1"]) await ask(id);
-    assert.equal(pool.size, 1);
+  it("refuses a status that does not fit", async () => {
+    start({ children: [], status: { a: 1 } });
+    assert.match(
+      (await failureOf(() => ask("status.a is no text"))).message,
+      /wrongly: status\.a is no text\./,
+    );
   });
 });

@@ -20,8 +20,10 @@ describe("runFixtures", () => {
     let count = 0;
     require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
       const request = JSON.parse(line);
+      const { id } = request;
+      delete request.id;
       count++;
-      console.log(JSON.stringify(${answer}));
+      console.log(JSON.stringify({ id, ...(${answer}) }));
     });`;
 
   beforeEach(() => {
@@ -44,10 +46,12 @@ describe("runFixtures", () => {
     );
     const request = {
       apiVersion: "argosy.dev/v1",
-      id: "u/3",
+      key: "u/3",
       event: "reconcile",
       object: { metadata: { name: "a", uid: "u", generation: 3 } },
       children: [{ kind: "Pod" }],
+      used: {},
+      due: [],
       attempt: 1,
     };
     assert.deepStrictEqual(results[1]?.actual, { children: [], status: { count: 2, request } });

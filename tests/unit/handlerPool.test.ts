@@ -3,16 +3,15 @@ import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { ReconcileFailure } from "../../runtime/failure";
+import type { ReconcileFailure } from "../../runtime/failure";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handler/handlerPool";
-import { parseAnswer } from "../../runtime/handler/parseAnswer";
 import { eventually } from "./support/eventually";
 import { failureOf } from "./support/failures";
-import { isAlive, shellHandler } from "./support/handlers";
+import { isAlive, question, SHELL, shellHandler } from "./support/handlers";
 
-/** Answers every line with the process's id and the line. */
-const WHO = 'while read -r line; do echo "$$ $line"; done';
+/** Answers every question with its word. */
+const WHO = `${SHELL} while next; do say "$word"; done`;
 
 describe("HandlerPool", () => {
   let pool: HandlerPool;
@@ -32,9 +31,9 @@ describe("HandlerPool", () => {
   }
 
   /** Asks, and gives the process's id and the rest of its answer. */
-  async function ask(line = "question"): Promise<{ pid: number; rest: string }> {
-    const { answer } = await pool.ask(line, (reply) => reply.split(" "));
-    return { pid: Number(answer[0]), rest: answer.slice(1).join(" ") };
+  async function ask(word?: string): Promise<{ pid: number; rest: unknown }> {
+    const { answer } = await pool.ask(question(word));
+    return { pid: Number(answer["pid"]), rest: answer["word"] };
   }
 
   it("starts no process before it is asked, and asks one process again", async () => {
@@ -52,8 +51,8 @@ describe("HandlerPool", () => {
     pool.warm();
     pool.warm();
     assert.equal(pool.size, 1);
-    const { answer, log } = await pool.ask("a", (reply) => reply.split(" "));
-    assert.deepStrictEqual([answer[1], log, pool.size], ["a", "hello\n", 1]);
+    const { answer, log } = await pool.ask(question("a"));
+    assert.deepStrictEqual([answer["word"], log, pool.size], ["a", "hello\n", 1]);
     await pool.close();
     pool.warm();
     assert.equal(pool.size, 0);
@@ -83,7 +82,7 @@ describe("HandlerPool", () => {
   });
 
   it("starts as many processes as there are questions that take long, and gives each its own answer", async () => {
-    start('while read -r line; do sleep 1; echo "$$ $line"; done');
+    start(`${SHELL} while next; do sleep 1; say "$word"; done`);
     const answers = await Promise.all(["a", "b", "c", "d"].map(ask));
     assert.deepStrictEqual(
       answers.map(({ rest }) => rest),
@@ -102,7 +101,7 @@ describe("HandlerPool", () => {
   });
 
   it("uses the process again that was used last, so that the others may end", async () => {
-    start('while read -r line; do sleep "$line"; echo "$$ $line"; done', { idleMs: 1_000 });
+    start(`${SHELL} while next; do sleep "$word"; say "$word"; done`, { idleMs: 1_000 });
     await Promise.all([ask("0.4"), ask("0.4")]);
     await pause(50);
     const { pid } = await ask("0");
@@ -114,7 +113,7 @@ describe("HandlerPool", () => {
   });
 
   it("starts a new process after a crash, and tells of the crash once", async () => {
-    start('read -r line; [ "$line" = crash ] && exit 9; echo "$$ $line"; cat > /dev/null');
+    start(`${SHELL} next; [ "$word" = crash ] && exit 9; say "$word"; cat > /dev/null`);
     const failure = await failureOf(() => ask("crash"));
     assert.equal(failure.message, "the handler ended with exit code 9");
     assert.deepStrictEqual(failures, [failure]);
@@ -123,7 +122,7 @@ describe("HandlerPool", () => {
   });
 
   it("does not hold up other questions while one hangs, and kills that one", async () => {
-    start('while read -r line; do [ "$line" = hang ] && sleep 60; echo "$$ $line"; done', {
+    start(`${SHELL} while next; do [ "$word" = hang ] && sleep 60; say "$word"; done`, {
       timeoutMs: 800,
     });
     let over = false;
@@ -135,9 +134,9 @@ describe("HandlerPool", () => {
     assert.equal((await hanging).reason, "HandlerTimedOut");
   });
 
-  it("refuses a line that is not JSON, with the log, and does not use that process again", async () => {
-    start('while read -r line; do echo "in trouble" >&2; sleep 0.02; echo "$$ not JSON"; done');
-    const failure = await failureOf(() => pool.ask("question", (line) => parseAnswer(line, "reconcile")));
+  it("refuses a line that answers no request, with the log, and does not use that process again", async () => {
+    start(`${SHELL} while next; do echo "in trouble" >&2; sleep 0.02; echo "$$ not JSON"; done`);
+    const failure = await failureOf(() => ask());
     assert.equal(failure.reason, "InvalidAnswer");
     assert.equal(failure.log, "in trouble\n");
     assert.equal(pool.size, 0);
@@ -145,33 +144,20 @@ describe("HandlerPool", () => {
     const pid = Number(/"(\d+) not JSON"/.exec(failure.message)?.[1]);
     assert.ok(pid > 0);
     await eventually("the process is dead", () => !isAlive(pid));
+    assert.equal((await failureOf(() => ask())).reason, "InvalidAnswer", "by another process");
   });
 
-  it("never takes a second line for the answer to the next question", async () => {
-    start('while read -r line; do echo "$$ $line"; sleep 0.05; echo "$$ late"; done');
-    const first = await ask("a");
-    await eventually("the process is given up", () => failures.length === 1 && pool.size === 0);
-    const second = await ask("b");
-    assert.equal(second.rest, "b");
-    assert.notEqual(second.pid, first.pid);
-  });
-
-  it("refuses every question of a handler that answers twice, and mixes no answers up", async () => {
-    start('while read -r line; do echo "$$ $line"; echo "$$ $line"; done');
-    for (let turn = 0; turn < 20; turn++) {
-      const line = `question ${turn}`;
-      const rest = await ask(line).then(
-        (answer) => answer.rest,
-        (failure: ReconcileFailure) => failure.reason,
-      );
-      assert.ok(rest === line || rest === "InvalidAnswer", `"${rest}" in answer to "${line}"`);
-    }
-    assert.ok(failures.length > 0);
-    assert.ok(failures.every(({ reason }) => reason === "InvalidAnswer"));
+  it("never takes a late answer for another request's, and counts it", async () => {
+    let late = 0;
+    start(`${SHELL} while next; do say "$word"; sleep 0.02; say late; done`, { onLateAnswer: () => late++ });
+    const { pid } = await ask("a");
+    for (const word of ["b", "c"]) assert.deepStrictEqual(await ask(word), { pid, rest: word });
+    await eventually("each of them is counted", () => late === 3);
+    assert.deepStrictEqual(failures, []);
   });
 
   it("takes the answer of a handler that ends after it, whether its end is noticed at once or not", async () => {
-    start('read -r line; echo "$$ $line"');
+    start(`${SHELL} next; say "$word"`);
     for (let turn = 0; turn < 20; turn++) {
       assert.equal((await ask(`${turn}`)).rest, `${turn}`);
       await eventually("no process is left", () => pool.size === 0);
@@ -179,7 +165,7 @@ describe("HandlerPool", () => {
   });
 
   it("lets a running question end with the old handler, and asks the next one of a new process", async () => {
-    start('while read -r line; do sleep 0.1; echo "$$ $line"; done');
+    start(`${SHELL} while next; do sleep 0.1; say "$word"; done`);
     const running = ask("a");
     await pause(10);
     pool.renew();
@@ -211,36 +197,39 @@ describe("HandlerPool", () => {
 
   it("fails what is being asked when it is closed", async () => {
     start("exec sleep 60");
-    const asking = failureOf(() => pool.ask("question", String));
+    const asking = failureOf(() => pool.ask(question()));
     await eventually("the process is asked", () => pool.size === 1);
     await pool.close();
     assert.equal((await asking).reason, "HandlerCrashed");
-    const late = await failureOf(() => pool.ask("question", String));
+    const late = await failureOf(() => pool.ask(question()));
     assert.equal(late.reason, "HandlerNotStarted");
   });
 
-  it("passes on what is wrong with the reader itself", async () => {
-    start(WHO);
-    const fault = new TypeError("a fault of ours");
-    const asking = pool.ask("question", () => {
-      throw fault;
+  const inOtherLanguages = {
+    Python: [
+      "python3",
+      "-c",
+      [
+        "import json, sys",
+        "for request in map(json.loads, sys.stdin):",
+        "    print(json.dumps({'id': request['id'], 'word': request['object']['metadata']['name']}), flush=True)",
+      ].join("\n"),
+    ],
+    JavaScript: [
+      "node",
+      "-e",
+      `require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+        const { id, object } = JSON.parse(line);
+        console.log(JSON.stringify({ id, word: object.metadata.name }));
+      })`,
+    ],
+  };
+  for (const [language, command] of Object.entries(inOtherLanguages)) {
+    it(`runs a handler of the general form in ${language} as in shell`, async () => {
+      start("", { transport: new ChildProcessTransport({ command, folder: tmpdir(), env: {} }) });
+      for (const word of ["a", "b", "c"]) assert.equal((await ask(word)).rest, word);
+      assert.equal(pool.size, 1);
+      assert.deepStrictEqual(failures, []);
     });
-    await assert.rejects(asking, (error) => error === fault);
-    assert.equal(pool.size, 0);
-  });
-
-  it("runs a Python handler as the contract shows it", async () => {
-    const source = [
-      "import json, sys",
-      "for line in sys.stdin:",
-      "    print(json.dumps({'children': [], 'status': {'seen': json.loads(line)['n']}}), flush=True)",
-    ];
-    const command = ["python3", "-c", source.join("\n")];
-    start("", { transport: new ChildProcessTransport({ command, folder: tmpdir(), env: {} }) });
-    for (const n of [1, 2, 3]) {
-      const { answer } = await pool.ask(JSON.stringify({ n }), (line) => parseAnswer(line, "reconcile"));
-      assert.deepStrictEqual(answer, { children: [], status: { seen: n } });
-    }
-    assert.ok(!failures.some((failure) => failure instanceof ReconcileFailure));
-  });
+  }
 });

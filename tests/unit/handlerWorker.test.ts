@@ -8,58 +8,77 @@ import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
 import { HandlerWorker } from "../../runtime/handler/handlerWorker";
 import { eventually } from "./support/eventually";
 import { failureOf } from "./support/failures";
-import { ECHO, isAlive, shellHandler } from "./support/handlers";
+import { ECHO, isAlive, question, SHELL, shellHandler } from "./support/handlers";
 
 const SECOND = 1_000;
 
 describe("HandlerWorker", () => {
   let worker: HandlerWorker | undefined;
   let given: (ReconcileFailure | undefined)[];
+  let late: number;
   beforeEach(() => {
     given = [];
+    late = 0;
   });
   afterEach(() => worker?.end(0));
 
   function start(transport: HandlerTransport): HandlerWorker {
-    worker = new HandlerWorker(transport, (failure) => given.push(failure));
+    worker = new HandlerWorker(transport, {
+      over: (failure) => given.push(failure),
+      lateAnswer: () => late++,
+    });
     return worker;
+  }
+
+  /** The word that a question is answered with. */
+  async function word(asked: HandlerWorker, about: string): Promise<unknown> {
+    return (await asked.ask(question(about), SECOND)).answer["word"];
   }
 
   /** How a question to a handler fails; the process must have been given up for the same reason, once. */
   async function failing(script: string, timeoutMs = 10 * SECOND): Promise<ReconcileFailure> {
     const asked = start(shellHandler(script));
-    const failure = await failureOf(() => asked.ask("question", timeoutMs));
+    const failure = await failureOf(() => asked.ask(question(), timeoutMs));
     assert.deepStrictEqual(given, [failure]);
     return failure;
   }
 
-  it("asks one living process again and again", async () => {
+  it("asks one living process again and again, with another id each time", async () => {
     const echo = start(shellHandler(ECHO));
+    const ids = new Set<unknown>();
     for (let turn = 0; turn < 20; turn++) {
-      assert.equal((await echo.ask(`line ${turn}`, SECOND)).line, `line ${turn}`);
+      const { answer } = await echo.ask(question(`line ${turn}`), SECOND);
+      const { id, ...more } = answer;
+      ids.add(id);
+      assert.deepStrictEqual(more, question(`line ${turn}`));
     }
+    assert.equal(ids.size, 20);
     assert.deepStrictEqual(given, []);
-  });
-
-  it("need not be quiet after an answer that tells which question it answers", async () => {
-    const echo = start(shellHandler(ECHO));
-    await echo.ask("line", SECOND);
-    echo.conversation.identified = true;
-    assert.equal(echo.isQuiet, true);
   });
 
   it("carries a question and an answer of a megabyte", async () => {
     const echo = start(new ChildProcessTransport({ command: ["cat"], folder: tmpdir(), env: {} }));
-    const long = "ß🚢".repeat(170_000);
-    assert.equal((await echo.ask(long, 10 * SECOND)).line, long);
+    const long = question("ß🚢".repeat(170_000));
+    assert.deepStrictEqual((await echo.ask(long, 10 * SECOND)).answer["object"], long.object);
+  });
+
+  it("refuses to ask about an object that is nested too deeply, and goes on with the process", async () => {
+    const echo = start(shellHandler(`${SHELL} while next; do say "$word"; done`));
+    let spec: object = {};
+    for (let level = 0; level < 50_000; level++) spec = { spec };
+    const deep = question();
+    const failure = await failureOf(() => echo.ask({ ...deep, object: { ...deep.object, spec } }, SECOND));
+    assert.deepStrictEqual([failure.reason, failure.permanent], ["HandlerNotStarted", true]);
+    assert.equal(await word(echo, "a"), "a");
+    assert.deepStrictEqual(given, []);
   });
 
   it("gives what the handler wrote to standard error meanwhile, and not what it wrote before", async () => {
     const asked = start(
-      shellHandler('while read -r line; do echo "log of $line" >&2; sleep 0.02; echo ok; done'),
+      shellHandler(`${SHELL} while next; do echo "log of $word" >&2; sleep 0.02; say ok; done`),
     );
-    assert.deepStrictEqual(await asked.ask("a", SECOND), { line: "ok", log: "log of a\n" });
-    assert.deepStrictEqual(await asked.ask("b", SECOND), { line: "ok", log: "log of b\n" });
+    assert.equal((await asked.ask(question("a"), SECOND)).log, "log of a\n");
+    assert.equal((await asked.ask(question("b"), SECOND)).log, "log of b\n");
   });
 
   it("keeps the end of a long standard error", async () => {
@@ -90,7 +109,7 @@ describe("HandlerWorker", () => {
       env: {},
     });
     const asked = start(missing);
-    const failure = await failureOf(() => asked.ask("question", SECOND));
+    const failure = await failureOf(() => asked.ask(question(), SECOND));
     assert.equal(failure.reason, "HandlerNotStarted");
     assert.match(failure.message, /argosy-no-such-command/);
   });
@@ -116,42 +135,70 @@ describe("HandlerWorker", () => {
   });
 
   const broken: [string, string, RegExp][] = [
-    ["two lines in one write", "read -r line; printf 'one\\ntwo\\n'; sleep 60", /more than one line/],
+    ["a line that is not JSON", "next; echo hello; sleep 60", /not JSON: "hello".*standard error/],
     [
-      "a line and the beginning of another",
-      "read -r line; printf 'one\\ntwo'; sleep 60",
-      /more than one line/,
+      "an answer without an id, and says what to echo",
+      `next; echo '{"children":[]}'; sleep 60`,
+      /no "id" in "\{"children":\[\]\}"\. Echo the request's id in each answer: \{"id": request\.id/,
     ],
     [
+      "an answer with an id that no request had",
+      `next; echo '{"id":"uid/1","children":[]}'; sleep 60`,
+      /"id" is "uid\/1", which no request had/,
+    ],
+    [
+      "an id of a request to come",
+      "next; id=\"$(echo $id | sed 's,/.*,/2,')\"; say future; sleep 60",
+      /"id" is "[-0-9a-f]{36}\/2", which no request had/,
+    ],
+    ["an error without an id", `next; echo '{"error":{"message":"x"}}'; sleep 60`, /no "id" in .*message/],
+    [
       "an answer of 10 MB, before it has ended",
-      "read -r line; head -c 10000000 /dev/zero | tr '\\0' x; sleep 60",
+      "next; head -c 10000000 /dev/zero | tr '\\0' x; sleep 60",
       /longer than 4 MiB/,
     ],
   ];
   for (const [what, script, message] of broken) {
     it(`refuses ${what}, and ends the process`, async () => {
-      const failure = await failing(script);
+      const failure = await failing(`${SHELL} ${script}`);
       assert.equal(failure.reason, "InvalidAnswer");
       assert.match(failure.message, message);
     });
   }
 
-  it("gives a process up that writes a second line a moment after its answer", async () => {
-    const asked = start(shellHandler("read -r line; echo answer; sleep 0.05; echo more; sleep 60"));
-    assert.equal((await asked.ask("question", SECOND)).line, "answer");
-    await eventually("the process is given up", () => given.length > 0);
-    assert.equal(given[0]?.reason, "InvalidAnswer");
+  it("discards a second answer to one request, counts it, and goes on with the process", async () => {
+    const asked = start(
+      shellHandler(`${SHELL} while next; do say "$word"; say again; sleep 0.05; say late; done`),
+    );
+    for (const about of ["a", "b", "c"]) assert.equal(await word(asked, about), about);
+    await eventually("all of it has come", () => late === 6);
+    assert.deepStrictEqual(given, []);
+  });
+
+  it("never takes a late answer for another request's, not even of the same object's", async () => {
+    const late = "first=$id; say one; next; second=$id; id=$first; say late; id=$second; sleep 0.05; say two";
+    const asked = start(shellHandler(`${SHELL} next; ${late}; next`));
+    assert.equal(await word(asked, "same"), "one");
+    assert.equal(await word(asked, "same"), "two");
+    assert.deepStrictEqual(given, []);
   });
 
   it("gives a process up that speaks before it is asked", async () => {
     start(shellHandler("echo ready; sleep 60"));
     await eventually("the process is given up", () => given.length > 0);
-    assert.match(given[0]?.message ?? "", /more than one line for one request/);
+    assert.match(given[0]?.message ?? "", /not JSON: "ready"/);
+  });
+
+  it("gives a process up that writes a line of its own a moment after its answer", async () => {
+    const asked = start(shellHandler(`${SHELL} next; say answer; sleep 0.05; echo '{}'; sleep 60`));
+    assert.equal(await word(asked, "a"), "answer");
+    await eventually("the process is given up", () => given.length > 0);
+    assert.equal(given[0]?.reason, "InvalidAnswer");
   });
 
   it("tells that an idle process has crashed", async () => {
-    const asked = start(shellHandler("read -r line; echo answer; sleep 0.05; exit 5"));
-    assert.equal((await asked.ask("question", SECOND)).line, "answer");
+    const asked = start(shellHandler(`${SHELL} next; say answer; sleep 0.05; exit 5`));
+    assert.equal(await word(asked, "a"), "answer");
     await eventually("the process is given up", () => given.length > 0);
     assert.equal(given[0]?.message, "the handler ended with exit code 5");
   });
@@ -161,7 +208,7 @@ describe("HandlerWorker", () => {
     try {
       const file = path.join(folder, "ended");
       const asked = start(shellHandler(`${ECHO}; echo cleanly > '${file}'`));
-      await asked.ask("question", SECOND);
+      await asked.ask(question(), SECOND);
       asked.end();
       await eventually("the process has ended by itself", () => existsSync(file));
       assert.deepStrictEqual(given, []);
@@ -171,8 +218,8 @@ describe("HandlerWorker", () => {
   });
 
   it("kills a process that does not end when it should", async () => {
-    const asked = start(shellHandler("read -r line; echo $$; exec sleep 60"));
-    const pid = Number((await asked.ask("question", SECOND)).line);
+    const asked = start(shellHandler(`${SHELL} next; say x; exec sleep 60`));
+    const pid = Number((await asked.ask(question(), SECOND)).answer["pid"]);
     asked.end(20);
     await eventually("the process is dead", () => !isAlive(pid));
     assert.deepStrictEqual(given, []);

@@ -24,7 +24,7 @@ import { ShellSession } from "../../runtime/pod/shellSession";
 import { eventually } from "./support/eventually";
 import { failureOf } from "./support/failures";
 import { HandlerContainer, type Shell, shells } from "./support/handlerContainer";
-import { ECHO, isAlive } from "./support/handlers";
+import { ECHO, isAlive, question, SHELL } from "./support/handlers";
 
 const KILLED: HandlerExit = { code: null, signal: "SIGKILL" };
 
@@ -596,24 +596,34 @@ function behaves(shell: Shell): void {
   });
 
   describe("beneath a HandlerPool", () => {
-    /** Answers every line with itself, and does what it says first. */
-    const OBEDIENT = `while read -r id verb; do case $verb in
-      crash) exit 9 ;; hang) sleep 60 ;; twice) echo "$id" ;; slow) sleep 0.02 ;; log) echo "log $id" >&2 ;;
-      esac; echo "$id"; done`;
+    /** Answers every question with its number, and does what it says first. */
+    const OBEDIENT = `${SHELL} while next; do number=\${word%% *}; case \${word#* } in
+      crash) exit 9 ;; hang) sleep 60 ;; twice) say "$number" ;; slow) sleep 0.02 ;; stray) echo '{}' ;;
+      log) echo "log $number" >&2 ;; esac; say "$number"; done`;
 
     it("answers each question with its own answer, whatever happens in between", async () => {
       runsScript(OBEDIENT);
-      const verb = fc.constantFrom("answer", "answer", "answer", "crash", "hang", "twice", "slow", "log");
+      const verb = fc.constantFrom(
+        "answer",
+        "answer",
+        "answer",
+        "crash",
+        "hang",
+        "twice",
+        "stray",
+        "slow",
+        "log",
+      );
       await fc.assert(
         fc.asyncProperty(fc.array(verb, { minLength: 1, maxLength: 30 }), async (verbs) => {
           const pool = new HandlerPool({ transport: transport as PipeTransport, timeoutMs: 500 });
           const answers = await Promise.all(
-            verbs.map((word, id) => pool.ask(`${id} ${word}`, String).catch((failure) => failure)),
+            verbs.map((word, id) => pool.ask(question(`${id} ${word}`)).catch((failure) => failure)),
           );
           await pool.close();
           for (const [id, answer] of answers.entries()) {
-            if (answer instanceof Error) assert.match(verbs[id] ?? "", /crash|hang|twice/, answer.message);
-            else assert.equal(answer.answer, String(id));
+            if (answer instanceof Error) assert.match(verbs[id] ?? "", /crash|hang|stray/, answer.message);
+            else assert.equal(answer.answer["word"], String(id));
           }
           await eventually("only the shell is left", () => container.processes().length === 1);
         }),
@@ -623,16 +633,16 @@ function behaves(shell: Shell): void {
 
     it("tells of a crash and starts a new process", async () => {
       const pool = new HandlerPool({ transport: runsScript(OBEDIENT), timeoutMs: 10_000 });
-      const failure = await failureOf(() => pool.ask("1 crash", String));
+      const failure = await failureOf(() => pool.ask(question("1 crash")));
       assert.equal(failure.message, "the handler ended with exit code 9");
-      assert.equal((await pool.ask("2 answer", String)).answer, "2");
-      assert.equal((await pool.ask("3 log", String)).log, "log 3\n");
+      assert.equal((await pool.ask(question("2 answer"))).answer["word"], "2");
+      assert.equal((await pool.ask(question("3 log"))).log, "log 3\n");
       await pool.close();
     });
 
     it("tells that the program is missing", async () => {
       const pool = new HandlerPool({ transport: runs(["argosy-no-such-command"]), timeoutMs: 10_000 });
-      const failure = await failureOf(() => pool.ask("question", String));
+      const failure = await failureOf(() => pool.ask(question()));
       assert.equal(failure.reason, "HandlerNotStarted");
       assert.match(failure.message, /argosy-no-such-command/);
       await pool.close();

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { desiredChildren } from "../../../runtime/children/desiredChildren";
 import { ReconcileFailure } from "../../../runtime/failure";
 import type { HandlerEvent } from "../../../runtime/handler/contract";
-import { parseAnswer } from "../../../runtime/handler/parseAnswer";
+import { parseAnswer, readAnswerLine } from "../../../runtime/handler/parseAnswer";
 import { resourcePath } from "../../../runtime/kubernetes/resource";
 import { clean } from "../../../runtime/status/conditions";
 import { statusChecker } from "../../../runtime/status/statusSchema";
@@ -51,7 +51,7 @@ function assertRefusal(error: unknown): void {
 /** What the engine would apply; undefined where it refuses the line. */
 function take(line: string, event: HandlerEvent) {
   try {
-    const read = parseAnswer(line, event, "widget-uid/3");
+    const read = parseAnswer(readAnswerLine(line).answer, event);
     const children = "children" in read ? read.children : [];
     return desiredChildren(children, widget(), operator({ namespaces: NAMESPACES }), [
       CONFIG_MAPS,

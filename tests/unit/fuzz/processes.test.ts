@@ -23,52 +23,70 @@ import type {
   HandlerProcessListener,
   HandlerTransport,
 } from "../../../runtime/handler/handlerTransport";
-import { HandlerWorker } from "../../../runtime/handler/handlerWorker";
+import { type HandlerReply, HandlerWorker } from "../../../runtime/handler/handlerWorker";
 import { PipeTransport } from "../../../runtime/pod/pipeTransport";
 import { fuzz } from "../support/fuzz";
 import { HandlerContainer, shells } from "../support/handlerContainer";
+import { question } from "../support/handlers";
 import { hostileText } from "../support/hostile";
 
 const byte = fc.oneof(fc.constantFrom(10, 10, 0, 0xff, 0x7b), fc.nat({ max: 255 }));
 const bytes = fc.array(byte, { maxLength: 6 });
 
 describe("fuzz: a conversation with a handler", () => {
-  const step = fc.oneof(
-    { weight: 4, arbitrary: bytes.map((output) => ({ output })) },
+  type Step =
+    | { output: number[] }
+    | { log: number[] }
+    /** Answers the last request, or one before it; in two pieces, with a turn of the event loop between them. */
+    | { answer: number; cut: number }
+    | { ask: true }
+    | { turn: true }
+    | { exit: number | null };
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 1, arbitrary: bytes.map((output) => ({ output })) },
     { weight: 2, arbitrary: bytes.map((log) => ({ log })) },
-    { weight: 3, arbitrary: fc.constant({ ask: true }) },
-    { weight: 3, arbitrary: fc.constant({ turn: true }) },
+    { weight: 8, arbitrary: fc.record({ answer: fc.constantFrom(0, 0, 0, 1, 2, -1), cut: fc.nat(60) }) },
+    { weight: 6, arbitrary: fc.constant({ ask: true as const }) },
+    { weight: 4, arbitrary: fc.constant({ turn: true as const }) },
     { weight: 1, arbitrary: fc.constantFrom(0, 1, null).map((exit) => ({ exit })) },
   );
-  type Step = { output?: number[]; log?: number[]; ask?: true; turn?: true; exit?: number | null };
 
   fuzz(
-    "has one end for each question, whatever comes in whatever pieces, and no answer from before it",
-    fc.array(step as fc.Arbitrary<Step>, { maxLength: 25 }),
+    "has one end for each question, whatever comes in whatever pieces, and never another's answer",
+    fc.array(step, { maxLength: 40 }),
     async (steps) => {
       let listener: HandlerProcessListener | undefined;
-      let [kills, overs, asked] = [0, 0, 0];
+      let [kills, overs, asked, late] = [0, 0, 0, 0];
+      let earlier = 0;
+      const ids: string[] = [];
+      const answered = new Set<string>();
       const transport: HandlerTransport = {
         start: (given) => {
           listener = given;
-          return { write: () => {}, end: () => {}, kill: () => void kills++ };
+          const write = (text: string) => void ids.push((JSON.parse(text) as { id: string }).id);
+          return { write, end: () => {}, kill: () => void kills++ };
         },
       };
-      const worker = new HandlerWorker(transport, () => void overs++);
+      const worker = new HandlerWorker(transport, {
+        over: () => void overs++,
+        lateAnswer: () => void late++,
+      });
       let waiting: Promise<unknown> | undefined;
-      let sinceAsked: number[] = [];
       let gone = false;
+      let pieces = false;
+      const output = (part: Buffer) => {
+        if (!gone) listener?.output(part);
+      };
       const exit = (code: number | null) => {
         if (gone) return;
         gone = true;
         listener?.exited({ code, signal: code === null ? "SIGKILL" : null } satisfies HandlerExit);
       };
-      const settle = async (question: Promise<{ line: string }>) => {
+      const settle = async (number: number, asking: Promise<HandlerReply>) => {
         try {
-          const { line } = await question;
-          const whole = Buffer.from(sinceAsked);
-          assert.ok(whole.includes(10), "an answer without its end");
-          assert.equal(line, whole.subarray(0, whole.indexOf(10)).toString("utf8"));
+          const { answer } = await asking;
+          assert.equal(answer["id"], ids[number]);
+          assert.equal(answer["number"], number, "another request's answer");
         } catch (error) {
           assert.ok(error instanceof ReconcileFailure, String(error));
         } finally {
@@ -76,63 +94,95 @@ describe("fuzz: a conversation with a handler", () => {
           asked--;
         }
       };
-      for (const { output, log, ask, turn: wait, exit: code } of steps) {
-        if (output && !gone) {
-          sinceAsked.push(...output);
-          listener?.output(Buffer.from(output));
+      for (const each of steps) {
+        if ("output" in each) {
+          pieces = true;
+          output(Buffer.from(each.output));
         }
-        if (log && !gone) listener?.log(Buffer.from(log));
-        if (ask && !waiting && !worker.isOver) {
-          sinceAsked = [];
+        if ("log" in each && !gone) listener?.log(Buffer.from(each.log));
+        if ("answer" in each) {
+          const number = ids.length - 1 - each.answer;
+          const id = ids[number] ?? "unknown";
+          const line = Buffer.from(`${JSON.stringify({ id, number })}\n`);
+          if (!gone && !worker.isOver && !pieces && ids[number] !== undefined) {
+            if (answered.has(id)) earlier++;
+            answered.add(id);
+          }
+          output(line.subarray(0, each.cut));
+          if (each.cut % 2 === 0) await turn();
+          output(line.subarray(each.cut));
+        }
+        if ("ask" in each && !waiting && !worker.isOver) {
           asked++;
-          waiting = settle(worker.ask("question", 60_000));
+          waiting = settle(ids.length, worker.ask(question(), 60_000));
         }
-        if (wait) await turn();
-        if (code !== undefined) exit(code);
+        if ("turn" in each) await turn();
+        if ("exit" in each) exit(each.exit);
       }
       exit(1);
       await waiting;
       await turn();
       assert.deepEqual([asked, overs], [0, 1], "a question without an end, or an end told twice");
       assert.ok(kills <= 1);
+      if (!pieces) assert.equal(late, earlier, "late answers that were not counted");
       await worker.end(0);
     },
   );
 });
 
-/** Answers each question with what it is told to, in the pieces that it is told. */
+/** Answers each question with what it is told to, in the pieces that it is told; "ID" becomes the request's. */
 const PUPPET = `
 const { createInterface } = require("node:readline");
+let former;
 createInterface({ input: process.stdin }).on("line", async (line) => {
-  const { pieces, log, exit } = JSON.parse(line);
+  const { id, object } = JSON.parse(line);
+  const { lines, cuts, log, exit } = JSON.parse(object.metadata.name);
   if (log) process.stderr.write(Buffer.from(log, "base64"));
-  for (const piece of pieces) {
-    await new Promise((resolve) => process.stdout.write(Buffer.from(piece, "base64"), resolve));
+  const text = lines.map((each) => each.replace("FORMER", former).replace("ID", id)).join("");
+  former = id;
+  const inside = cuts.map((cut) => Math.min(cut, text.length)).sort((a, b) => a - b);
+  const places = [0, ...inside, text.length];
+  for (const [at, to] of places.slice(1).entries()) {
+    await new Promise((resolve) => process.stdout.write(text.slice(places[at], to), resolve));
     await new Promise(setImmediate);
   }
   if (exit !== undefined) process.exit(exit);
 });`;
 
-/** What a handler does when it is asked. What has no end of a line is followed by the end of the process. */
+/** A line that a handler may write, and what becomes of its request. */
+const LINES = {
+  own: (number: number) => `${JSON.stringify({ id: "ID", number })}\n`,
+  former: () => `${JSON.stringify({ id: "FORMER", number: -1 })}\n`,
+  unknown: () => `${JSON.stringify({ id: "somebody's", number: -1 })}\n`,
+  none: () => '{"number":-1}\n',
+  unfinished: () => '{"id":',
+};
+type Line = keyof typeof LINES;
+
+/** What a handler does when it is asked. */
 const deed = fc.record({
-  body: bytes,
-  cuts: fc.array(fc.nat({ max: 12 }), { maxLength: 3 }),
+  lines: fc.array(fc.constantFrom<Line>("own", "own", "own", "former", "unknown", "none", "unfinished"), {
+    minLength: 1,
+    maxLength: 3,
+  }),
+  cuts: fc.array(fc.nat({ max: 80 }), { maxLength: 3 }),
   log: bytes,
-  ends: fc.boolean(),
   dies: fc.boolean(),
 });
-type Deed = { body: number[]; cuts: number[]; log: number[]; ends: boolean; dies: boolean };
+type Deed = { lines: Line[]; cuts: number[]; log: number[]; dies: boolean };
 
 /**
- * Asks, and where the process had answered its last question just before it ended, again, as the queue would: its end
- * may be noticed only after the next question.
+ * Asks, and if the process had answered its last question just before it ended, again, as the queue would: its end may
+ * be noticed only after the next question.
  */
-async function asked(pool: HandlerPool, question: string, again: boolean): Promise<string> {
+async function asked(pool: HandlerPool, text: string, again: boolean): Promise<unknown> {
   for (;;) {
     try {
-      return (await pool.ask(question, (line) => line)).answer;
+      return (await pool.ask(question(text))).answer["number"];
     } catch (error) {
-      if (!again || !(error instanceof ReconcileFailure) || error.reason !== "HandlerCrashed") throw error;
+      const gone =
+        error instanceof ReconcileFailure && ["HandlerCrashed", "InvalidAnswer"].includes(error.reason);
+      if (!again || !gone) throw error;
     }
   }
 }
@@ -140,20 +190,18 @@ async function asked(pool: HandlerPool, question: string, again: boolean): Promi
 /** Each question is answered with its own line, or it fails, whatever its neighbours' processes do. */
 async function converse(pool: HandlerPool, deeds: readonly Deed[]): Promise<void> {
   await Promise.all(
-    deeds.map(async ({ body, cuts, log, ends, dies }, index) => {
-      const own = Buffer.concat([Buffer.from(`${index}:`), Buffer.from(body), Buffer.from(ends ? "\n" : "")]);
-      // A second line that came later than the first would be taken for the answer to the next question, as the
-      // contract says: here it comes with it.
-      const whole = own.indexOf(10) === own.length - 1 ? cuts : [];
-      const inside = whole.map((cut) => Math.min(cut, own.length)).sort((a, b) => a - b);
-      const places = [0, ...inside, own.length];
-      const pieces = places.slice(1).map((to, at) => own.subarray(places[at], to).toString("base64"));
-      const dead = dies || !own.includes(10);
-      const sound = own.indexOf(10) === own.length - 1 && !dead;
-      const question = { pieces, log: Buffer.from(log).toString("base64"), ...(dead && { exit: 3 }) };
+    deeds.map(async ({ lines, cuts, log, dies }, index) => {
+      const sound = lines.length === 1 && lines[0] === "own" && !dies;
+      // One that says nothing of use would be waited for until its time is over.
+      const dead = dies || !lines.includes("own");
+      const order = {
+        lines: lines.map((line) => LINES[line](index)),
+        cuts,
+        log: Buffer.from(log).toString("base64"),
+        ...(dead && { exit: 3 }),
+      };
       try {
-        const answer = await asked(pool, JSON.stringify(question), sound);
-        assert.equal(answer, own.subarray(0, own.indexOf(10)).toString("utf8"));
+        assert.equal(await asked(pool, JSON.stringify(order), sound), index, "another request's answer");
       } catch (error) {
         assert.ok(error instanceof ReconcileFailure, String(error));
         assert.ok(!sound, `a sound answer failed: ${error.message}`);

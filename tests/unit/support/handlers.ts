@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
+import { type HandlerQuestion, questionAbout } from "../../../runtime/handler/contract";
 
 /** Runs a shell script as a handler: it starts within a few milliseconds, and every machine has it. */
 export function shellHandler(
@@ -12,6 +13,26 @@ export function shellHandler(
 
 /** A handler that answers every line with itself. */
 export const ECHO = 'while read -r line; do echo "$line"; done';
+
+/** A question about an object that has this word for its name. */
+export function question(word = "question"): HandlerQuestion {
+  const metadata = { name: word, uid: "uid", resourceVersion: "1", generation: 1 };
+  const object = { apiVersion: "shop.example.com/v1", kind: "Widget", metadata };
+  return questionAbout({ event: "reconcile", object, children: [], attempt: 1 });
+}
+
+/**
+ * The head of a handler in shell: `next` reads a request into $id and $word, which is its object's name, and ends the
+ * handler after the last; `say TEXT` answers it, with the process's id.
+ */
+export const SHELL = `
+next() {
+  read -r line || exit 0
+  id=\${line#*'"id":"'}; id=\${id%%'"'*}
+  word=\${line#*'"name":"'}; word=\${word%%'"'*}
+}
+say() { echo "{\\"id\\":\\"$id\\",\\"pid\\":$$,\\"word\\":\\"$1\\"}"; }
+`;
 
 /** Whether a process is there and runs: one that has ended and only waits for its parent to notice does not. */
 export function isAlive(pid: number): boolean {
