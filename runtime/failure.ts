@@ -8,6 +8,9 @@
  * - `ChildRefused`: the API server does not accept a child
  * - `StatusRefused`: the API server does not accept the status
  * - `RunFailed`: a run in a pod of its own ended before it could say anything
+ * - `NamespaceNotGranted`: the runner may not list children in the object's namespace
+ * - `KindMissing`: the cluster does not serve a declared kind
+ * - `KindNotListed`: the children of a declared kind are not known yet
  * - `ApiError`: anything else that the API server refused
  * - `InternalError`: a fault in Argosy
  */
@@ -21,6 +24,9 @@ export const FAILURE_REASONS = [
   "ChildRefused",
   "StatusRefused",
   "RunFailed",
+  "NamespaceNotGranted",
+  "KindMissing",
+  "KindNotListed",
   "ApiError",
   "InternalError",
 ] as const;

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { FAILURE_REASONS, type FailureReason } from "./failure";
 import type { RequestReport } from "./kubernetes/transport";
-import { RECONCILE_RESULTS, type ReconcileReport } from "./reconcileReport";
+import { RECONCILE_RESULTS, type ReconcileReport } from "./reconcile/report";
 
 /** What becomes of a hint. */
 export const HINT_RESULTS = [
@@ -29,17 +29,20 @@ const HANDLER_PROCESS_REASONS = [
   "InvalidAnswer",
 ] as const satisfies readonly FailureReason[];
 
-/** What is told of the recording of runs as Workflows. */
+/** How runs are recorded as Workflows. */
 export interface RecordingFigures {
   /** Workflows written. */
   readonly recorded: number;
-  /** Runs that another one's Workflow stands for. */
+  /** Runs that another one's Workflow tells of. */
   readonly coalesced: number;
   /** Runs that were not written and never will be. */
   readonly dropped: number;
-  /** Runs that wait to be written. */
-  readonly waiting: number;
-  /** How long the first of them has been waiting, in seconds; 0 where none waits. */
+}
+
+/** What waits to be told. */
+export interface WaitingFigures {
+  readonly recordsWaiting: number;
+  /** How long the oldest message has been waiting, in seconds. 0 if none waits. */
   readonly lagSeconds: number;
 }
 
@@ -89,6 +92,10 @@ export class Metrics {
     "handler_process_failures_total",
     "Handler processes that crashed, hung or broke the contract, and were replaced, by reason",
     { reason: HANDLER_PROCESS_REASONS },
+  );
+  private readonly lateAnswers = this.counter(
+    "handler_late_answers_total",
+    "Lines of handler processes that answered a request which had been answered already, and were discarded",
   );
   private readonly requests = this.counter(
     "api_requests_total",
@@ -163,6 +170,11 @@ export class Metrics {
     this.handlerFailures.inc({ reason });
   }
 
+  /** A handler process answered a request that had been answered already. */
+  answeredLate(): void {
+    this.lateAnswers.inc();
+  }
+
   requested({ method, code }: RequestReport): void {
     this.requests.inc({ method, code: String(code) });
   }
@@ -184,24 +196,24 @@ export class Metrics {
     this.droppedEvents.inc();
   }
 
-  /** Gives what the recording of runs tells as metrics too. */
-  observeRecording(figures: () => RecordingFigures): void {
-    this.count("runs_recorded_total", "Runs recorded as Workflows", () => figures().recorded);
+  /** Gives what is known of the recording of runs as metrics too. */
+  observeRecording(recording: RecordingFigures, waiting: WaitingFigures): void {
+    this.count("runs_recorded_total", "Runs recorded as Workflows", () => recording.recorded);
     this.count(
       "runs_coalesced_total",
       "Runs without a Workflow of their own, since that of another run of the object tells of them too",
-      () => figures().coalesced,
+      () => recording.coalesced,
     );
     this.count(
       "runs_dropped_total",
       "Runs that were not recorded and never will be: too many waited, or the API server refused the Workflow",
-      () => figures().dropped,
+      () => recording.dropped,
     );
-    this.gauge("runs_waiting", "Runs that wait to be recorded", () => figures().waiting);
+    this.gauge("runs_waiting", "Runs that wait to be recorded", () => waiting.recordsWaiting);
     this.gauge(
       "recording_lag_seconds",
-      "How long the run that waits longest has been waiting to be recorded; 0 where none waits",
-      () => figures().lagSeconds,
+      "How long the oldest of what is to be told of objects has been waiting; 0 if nothing waits",
+      () => waiting.lagSeconds,
     );
   }
 

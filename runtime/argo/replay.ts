@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Controller } from "../controller";
+import type { Engine } from "../engine";
 import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
@@ -20,7 +20,7 @@ export interface ReplayOptions {
   /** The Workflow controller's instance id; "" for none. */
   readonly instanceId: string;
   /** Who reconciles, and tries the handler. */
-  readonly engine: Pick<Controller, "isLeading" | "reconcileNow" | "tryHandler">;
+  readonly engine: Pick<Engine, "isLeading" | "reconcileNow" | "tryHandler">;
   /** Told why nothing is replayed, not twice in a row for the same reason. */
   readonly onNotice?: (notice: string) => void;
   /** How often to look whether Argo Workflows has come, where it is not there. @default 300000, five minutes */

@@ -131,7 +131,8 @@ export class RunRecorder {
   private manifestOf({ run }: Recorded): Manifest {
     const { namespace, instanceId, archive, operator } = this.options;
     const keptSeconds = (run.report.failure ? this.failures : this.successes).next();
-    return buildRecordedRun(operator, run, { namespace, instanceId, keptSeconds, archive });
+    const { installation } = operator;
+    return buildRecordedRun(run, { namespace, installation, instanceId, keptSeconds, archive });
   }
 
   private refused(error: Error): boolean {

@@ -1,9 +1,9 @@
 import { ReconcileFailure } from "../failure";
 import { writeJson } from "../json";
 import { formatName } from "../kubernetes/objects";
-import type { ReconcileReport } from "../reconcileReport";
+import type { ReconcileReport } from "../reconcile/report";
 import { clean } from "../status/conditions";
-import type { TrialResult } from "../trial";
+import type { TrialResult } from "../reconcile/trial";
 import { endOf, messageOf, outputsOf } from "./recordedRun";
 import type { NodeResult } from "./taskSet";
 

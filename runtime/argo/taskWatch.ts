@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesClient } from "../kubernetes/client";
 import { discover, UnknownKindError } from "../kubernetes/discovery";
 import type { KubernetesObject } from "../kubernetes/objects";
-import { Reflector } from "../kubernetes/reflector";
+import { Reflector } from "../watch/reflector";
 import { openTasksOf, workflowUidOf } from "./taskSet";
 import { liveSelector, WORKFLOW_TASK_SETS } from "./workflows";
 
@@ -94,8 +94,7 @@ export class TaskWatch {
       },
       onInterruption: (error) => onNotice(`watch of WorkflowTaskSets: ${error.message}`),
     });
-    // It rejects when it is stopped before the first list.
-    await this.reflector.start().catch(() => {});
+    this.reflector.start();
   }
 
   /** @returns false where it was stopped before the kind was there */

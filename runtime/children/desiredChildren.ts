@@ -2,6 +2,7 @@ import type { Operator, UpdatePolicy } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { identityOf } from "../names";
 import { ownedManifest } from "./ownership";
 
 /** A child to bring about. */
@@ -19,7 +20,7 @@ export interface DesiredChild {
 /**
  * Checks the answered children against the operator's definition, and marks them as the object's.
  *
- * @param resources the declared kinds as the API serves them, in the order of `operator.children`
+ * @param resources the declared kinds as the API serves them
  * @throws ReconcileFailure `InvalidAnswer` where a kind is not declared, a namespace is missing or not the
  *   operator's, a child is answered twice or names another owner
  */
@@ -55,7 +56,7 @@ export function desiredChildren(
         `is a ${child.kind} (${child.apiVersion}), which operator.ts does not declare under "children": ${known}`,
       );
     }
-    const manifest = ownedManifest(child, object, resource, operator);
+    const manifest = ownedManifest(child, object, resource, identityOf(operator));
     const { namespace } = manifest.metadata;
     if (resource.namespaced && namespace === undefined) {
       throw refuse(`needs a metadata.namespace, since a ${object.kind} itself has none`);

@@ -68,7 +68,10 @@ export function ownedManifest(
   return { ...content, metadata };
 }
 
-/** What marks a child as the object's: an owner reference where Kubernetes allows one, a label with the uid elsewhere. */
+/**
+ * What marks a child as the object's: labels with the operator and the object's uid, by which children are found, and an
+ * owner reference. Where Kubernetes allows no reference, an annotation names the owner.
+ */
 export function marksOf(
   object: KubernetesObject,
   childNamespace: string | undefined,
@@ -76,13 +79,13 @@ export function marksOf(
 ): Pick<ObjectMeta, "labels" | "annotations" | "ownerReferences"> {
   const { apiVersion, kind } = object;
   const { name, namespace, uid } = object.metadata;
-  const labels = { [CHILD_OF_LABEL]: identity };
+  const labels = { [CHILD_OF_LABEL]: identity, [OWNER_UID_LABEL]: uid };
   if (canReference(object, childNamespace)) {
     const reference = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
     return { labels, ownerReferences: [reference] };
   }
   return {
-    labels: { ...labels, [OWNER_UID_LABEL]: uid },
+    labels,
     annotations: { [OWNER_ANNOTATION]: `${namespace}/${name}` },
   };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Counter, Gauge, Registry } from "prom-client";
 import { type KubernetesClient, PODS } from "../kubernetes/client";
-import { EventRecorder } from "../status/eventRecorder";
+import { EventWriter } from "../outbox/eventWriter";
 import { EVENT_PATH_PARTS, type EventPathPod, eventPathPodOf, eventPathSelector } from "./eventPathPods";
 import { outdatedPods } from "./outdatedPods";
 
@@ -30,14 +30,14 @@ const AGAIN_MS = 60_000;
  */
 export class Keeper {
   readonly registry = new Registry();
-  private readonly events: EventRecorder;
+  private readonly events: EventWriter;
   private readonly replaced: Counter<"part">;
   private readonly outdated: Gauge;
   /** When a pod of that part and pair was replaced last, on the monotonic clock. */
   private readonly replacedAt = new Map<string, number>();
 
   constructor(private readonly options: KeeperOptions) {
-    const { client, eventPath, instance, onNotice } = options;
+    const { eventPath, instance, onNotice } = options;
     this.registry.setDefaultLabels({ event_path: eventPath });
     this.replaced = new Counter({
       name: "argosy_event_path_pods_replaced_total",
@@ -51,11 +51,10 @@ export class Keeper {
       help: "Pods of sensors and event sources that began before the event bus did: no event reaches an operator",
       registers: [this.registry],
     });
-    this.events = new EventRecorder({
-      client,
+    this.events = new EventWriter({
       controller: `argosy/${eventPath}-keeper`,
       instance,
-      onDrop: (error) => onNotice(`event: ${error.message}`),
+      onDrop: (reason) => onNotice(`event: ${reason}`),
     });
   }
 
@@ -66,7 +65,6 @@ export class Keeper {
       await this.look(Date.now()).catch((error: Error) => onNotice(error.message));
       await pause(lookMs, undefined, { signal }).catch(() => {});
     }
-    await this.events.flush();
   }
 
   /**
@@ -96,6 +94,7 @@ export class Keeper {
     this.replaced.inc({ part });
     const note = "the event bus began anew after this pod, which would lose every event";
     onNotice(`replaced pod ${name}: ${note}`);
-    this.events.record(object, { type: "Warning", reason: "EventBusBeganAnew", note, action: "Evict" });
+    const event = { type: "Warning", reason: "EventBusBeganAnew", note, action: "Evict" } as const;
+    await this.events.write(client, object, event).catch((error: Error) => onNotice(`event: ${error.message}`));
   }
 }

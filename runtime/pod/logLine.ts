@@ -1,6 +1,6 @@
 import { escaped } from "../json";
 import { formatName } from "../kubernetes/objects";
-import { describeChanges, type ReconcileReport } from "../reconcileReport";
+import { describeChanges, type ReconcileReport } from "../reconcile/report";
 import { clean } from "../status/conditions";
 
 export type LogLevel = "info" | "warn" | "error";
@@ -55,9 +55,8 @@ export function logTo(write: (line: string) => unknown, common: LogFields = {}):
 /**
  * Logs a reconcile. One that found nothing to do and whose handler had nothing to say is only counted, in the metrics:
  * every object is looked at again every few minutes.
- * @param run the name of the Workflow that tells of it
  */
-export function logReport(log: Log, report: ReconcileReport, run?: string): void {
+export function logReport(log: Log, report: ReconcileReport): void {
   const { result, skipped, failure } = report;
   const changes = changesOf(report);
   if (result === "skipped" && skipped !== "paused") return;
@@ -67,7 +66,6 @@ export function logReport(log: Log, report: ReconcileReport, run?: string): void
     object: formatName(report),
     uid: report.uid,
     generation: report.generation,
-    run,
     result,
     durationMs: Math.round(report.durationMs),
     ...(report.handlerMs !== undefined && { handlerMs: Math.round(report.handlerMs) }),

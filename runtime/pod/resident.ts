@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Replay } from "../argo/replay";
 import { RunRecorder } from "../argo/runRecorder";
-import { Controller } from "../controller";
+import { Engine } from "../engine";
 import { KubernetesClient } from "../kubernetes/client";
 import { Announcements } from "./announcements";
 import { identityOf } from "./identity";
@@ -33,14 +33,12 @@ export async function resident(pod: Pod): Promise<number> {
   const client = new KubernetesClient(connection);
   const transport = new PipeTransport({ life: "resident", folder: pathOf(settings, "pipes") });
   const recorder = new RunRecorder({
+    operator,
     client,
     namespace,
-    installation: operator.installation,
     instanceId,
     archive: environment.archive === "true",
-    policy: operator.record,
     kept,
-    turn: (since): Promise<void> => controller.lull.turn(since),
     onNotice,
   });
   const announcements = new Announcements({
@@ -48,9 +46,9 @@ export async function resident(pod: Pod): Promise<number> {
     // A trigger for each namespace that is listed, one for them all otherwise.
     ...(operator.namespaces !== "all" && { pathOf: ({ namespace }) => namespace ?? "" }),
     // A standby gets no hints: of what changed before its term, it knows nothing.
-    onMissing: (objects) => controller.isLeading && controller.metrics.changesUnannounced(objects),
+    onMissing: (objects) => engine.isLeading && engine.metrics.changesUnannounced(objects),
   });
-  const controller = new Controller({
+  const engine = new Engine({
     operator,
     connection,
     transport,
@@ -60,21 +58,20 @@ export async function resident(pod: Pod): Promise<number> {
     leaseSeconds: settings.leaseSeconds,
     awaitKinds: true,
     ...(settings.heedsOwnWatch !== undefined && { heedsOwnWatch: settings.heedsOwnWatch }),
-    onChange: (name, version) => controller.isLeading && announcements.changed(name, version),
+    onChange: (name, version) => engine.isLeading && announcements.changed(name, version),
     onGone: (name) => announcements.gone(name),
-    runName: (report) => recorder.nameOf(report),
-    onReport: (report) => logReport(log, report, recorder.record(report)),
+    recorder,
+    onReport: (report) => logReport(log, report),
     onNotice,
   });
-  controller.metrics.observeRecording(() => recorder.figures);
-  const replay = new Replay({ client, operator, namespace, instanceId, engine: controller, onNotice });
-  const servers = await startServers(pod, { controller, announcements, transport });
+  const replay = new Replay({ client, operator, namespace, instanceId, engine, onNotice });
+  const servers = await startServers(pod, { engine, announcements, transport });
   log("info", "started");
 
   const begin = async () => {
     // It must not lead before.
     await prepareHandler(pod, transport);
-    await controller.start();
+    await engine.start();
     replay.start();
     log("info", "watching");
   };
@@ -85,8 +82,7 @@ export async function resident(pod: Pod): Promise<number> {
   await servers.hints.close();
   announcements.stop();
   await replay.stop(RUNS_GRACE_MS);
-  await controller.stop(Math.min(operator.timeoutSeconds, LONGEST_WAIT_SECONDS) * 1000);
-  await recorder.stop(RUNS_GRACE_MS);
+  await engine.stop(Math.min(operator.timeoutSeconds, LONGEST_WAIT_SECONDS) * 1000);
   client.close();
   await transport.close();
   await servers.telemetry.close();

@@ -11,8 +11,9 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { discover, findResource } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
-import type { ReconcileReport } from "../reconcileReport";
-import { tryHandler } from "../trial";
+import { isNobodysFault } from "../reconcile/errors";
+import type { ReconcileReport } from "../reconcile/report";
+import { tryHandler } from "../reconcile/trial";
 import { deleteNeedlessRuns } from "./needlessRuns";
 import { OneObject } from "./oneObject";
 import { runSeconds } from "./runSeconds";
@@ -92,15 +93,11 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
       // As in a resident runner, the status names a run that did something; every other leaves it as it is.
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
     });
-    try {
-      const outcome = await new Run(object, target.name, target.uid, options).finish();
-      // It would only save pods: the run does not hang on it.
-      const needless = await deleteNeedlessRuns(target, options).catch(() => 0);
-      if (needless === 0) return outcome;
-      return { ...outcome, message: `${outcome.message}; ${needless} further runs were not needed any more` };
-    } finally {
-      await object.close();
-    }
+    const outcome = await new Run(object, target.name, target.uid, options).finish();
+    // It would only save pods: the run does not hang on it.
+    const needless = await deleteNeedlessRuns(target, options).catch(() => 0);
+    if (needless === 0) return outcome;
+    return { ...outcome, message: `${outcome.message}; ${needless} further runs were not needed any more` };
   } catch (error) {
     return failed(resultOfError(error).message);
   } finally {
@@ -154,7 +151,7 @@ class Run {
   private async comesAgain(report: ReconcileReport, found: KubernetesObject): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
     if (skipped === "changed meanwhile") return this.waitForChanges();
-    if (failure) return failure.cause instanceof ApiUnreachableError && this.wait(LOOK_MS);
+    if (failure) return isNobodysFault(failure) && this.wait(LOOK_MS);
     if (skipped !== undefined) return false;
     const dueAt = performance.now() + (againAfterMs ?? Number.POSITIVE_INFINITY);
     if (ready !== false && dueAt > this.until) return false;

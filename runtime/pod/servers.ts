@@ -1,4 +1,4 @@
-import type { Controller } from "../controller";
+import type { Engine } from "../engine";
 import type { HttpListener } from "../http/listen";
 import type { Announcements } from "./announcements";
 import { forwardHint } from "./forwardHint";
@@ -11,7 +11,7 @@ import { startTelemetryServer } from "./telemetryServer";
 
 /** What a resident runner's servers work with. */
 export interface ServerParts {
-  readonly controller: Controller;
+  readonly engine: Engine;
   readonly announcements: Announcements;
   readonly transport: Pick<PipeTransport, "whyNotReady">;
 }
@@ -22,12 +22,12 @@ export interface ServerParts {
  */
 export async function startServers(
   { operator, environment, settings, stopping }: Pod,
-  { controller, announcements, transport }: ServerParts,
+  { engine, announcements, transport }: ServerParts,
 ): Promise<{ readonly hints: HttpListener; readonly telemetry: HttpListener }> {
-  const { metrics } = controller;
+  const { metrics } = engine;
   const { port } = addressOf(settings, "hints");
   const desk = new HintDesk({
-    controller,
+    engine,
     announcements,
     forward: (hint, address) => forwardHint(hint, { address, port, from: environment.pod }),
   });

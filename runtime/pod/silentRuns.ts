@@ -2,11 +2,10 @@ import { statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { fieldManagerOf, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
-import { EventRecorder } from "../status/eventRecorder";
+import { EventWriter } from "../outbox/eventWriter";
 import { StatusWriter } from "../status/statusWriter";
 
 /** Who tells, and of what. */
@@ -44,29 +43,23 @@ export async function tellOfSilentRuns(
   const { operator, resource, client, namespace, instance } = options;
   const last = await lastRuns(options);
   const controller = fieldManagerOf(operator);
-  const status = new StatusWriter({ client, resource, fieldManager: controller, fence: () => {} });
-  const events = new EventRecorder({ client, controller, instance, onDrop: () => {} });
+  const status = new StatusWriter({ resource, fieldManager: controller });
+  const events = new EventWriter({ controller, instance, onDrop: () => {} });
   let told = 0;
   for (const unaware of objects) {
-    const run = last.get(unaware.uid);
-    if (!run || !isSilent(run, unaware)) continue;
-    const workflow = await client.get(WORKFLOWS, { namespace, name: run.metadata.name });
+    const latest = last.get(unaware.uid);
+    if (!latest || !isSilent(latest, unaware)) continue;
+    const workflow = await client.get(WORKFLOWS, { namespace, name: latest.metadata.name });
     const object = await client.get(resource, unaware);
     if (!workflow || object?.metadata.uid !== unaware.uid) continue;
     const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
-    events.record(object, {
-      type: "Warning",
-      reason: failure.reason,
-      note: failure.message,
-      run: run.metadata.name,
-    });
-    // Of one that changes at this moment an event tells.
-    await status
-      .write(object, { kind: "failed", failure }, undefined, run.metadata.name)
-      .catch(unlessConflict);
+    const run = workflow.metadata.name;
+    const { generation = 1 } = object.metadata;
+    await status.write(client, object, { verdict: { verdict: { kind: "failed", failure }, generation, run } });
+    const event = { type: "Warning", reason: failure.reason, note: failure.message, run } as const;
+    await events.write(client, object, event);
     told++;
   }
-  await events.flush();
   return told;
 }
 
@@ -91,10 +84,6 @@ async function lastRuns({
 /** Whether it failed, and nobody has written the object's status since it was there. RFC 3339 in UTC sorts as text. */
 function isSilent(run: KubernetesObject, { toldAt = "" }: Unaware): boolean {
   return FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) && toldAt < createdAt(run);
-}
-
-function unlessConflict(error: unknown): void {
-  if (!isApiError(error, 409)) throw error;
 }
 
 function createdAt({ metadata }: KubernetesObject): string {

@@ -50,8 +50,11 @@ export interface ReconcileOptions {
   readonly status: StatusWriter;
   /** Whether a run will be recorded, so that its verdict waits for the record's name. @default never */
   readonly isRecorded?: (report: ReconcileReport) => boolean;
-  /** Why an object cannot be reconciled now: a kind of its children is not known in its namespace. @default it can */
-  readonly whyNot?: (object: KubernetesObject) => ReconcileFailure | undefined;
+  /**
+   * Why an object cannot be reconciled now: a kind of its children is not known in its namespace, or in any other if it
+   * has children elsewhere. @default it can
+   */
+  readonly whyNot?: (object: KubernetesObject, isElsewhere: boolean) => ReconcileFailure | undefined;
 }
 
 /** On whose behalf one reconcile works. */
@@ -153,7 +156,7 @@ export class Reconcile {
 
   private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
     const { operator, childResources } = this.options;
-    const failure = this.options.whyNot?.(object);
+    const failure = this.options.whyNot?.(object, this.finalizers.forElsewhere(object));
     if (failure) throw failure;
     const stranger = this.finalizers.foreign(object)[0];
     if (stranger !== undefined) outcome.events.push(foreignFinalizer(stranger));

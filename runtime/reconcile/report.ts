@@ -1,7 +1,7 @@
-import type { ChildChange } from "./children/childWriter";
-import type { ReconcileFailure } from "./failure";
-import type { HandlerEvent } from "./handler/contract";
-import { formatName } from "./kubernetes/objects";
+import type { ChildChange } from "../children/childWriter";
+import type { ReconcileFailure } from "../failure";
+import type { HandlerEvent } from "../handler/contract";
+import { formatName } from "../kubernetes/objects";
 
 /** How a reconcile ended. */
 export const RECONCILE_RESULTS = [
@@ -41,8 +41,6 @@ export interface ReconcileReport {
   readonly againAfterMs?: number | undefined;
   /** Whether every child is ready. Undefined where the run did not come to judge it. */
   readonly ready?: boolean | undefined;
-  /** The name of the Workflow that tells of this run, where it was named in the object's status. */
-  readonly run?: string | undefined;
 }
 
 /**

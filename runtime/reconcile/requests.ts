@@ -1,4 +1,4 @@
-import type { ReconcileReport } from "./reconcileReport";
+import type { ReconcileReport } from "./report";
 
 /** Somebody who waits for a report. */
 interface Request {

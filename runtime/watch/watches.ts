@@ -1,0 +1,141 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { ChildStore, type ChildStoreOptions } from "../children/childStore";
+import type { Operator } from "../definition/definition";
+import { ReconcileFailure } from "../failure";
+import { awaitKind } from "../kubernetes/awaitKind";
+import type { KubernetesClient } from "../kubernetes/client";
+import { discover } from "../kubernetes/discovery";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { CHILD_OF_LABEL, identityOf } from "../names";
+import { CustomResources, type CustomResourcesOptions } from "./customResources";
+import { type NotSynced, Scopes } from "./scopes";
+
+/** What {@link Watches} watch, and whom they tell. */
+export interface WatchesOptions
+  extends Pick<CustomResourcesOptions, "onChange" | "onGone">,
+    Pick<ChildStoreOptions, "fieldManager" | "managers"> {
+  readonly client: KubernetesClient;
+  readonly operator: Operator;
+  /** The custom resource's kind. */
+  readonly resource: Resource;
+  readonly onChild: ChildStoreOptions["onChange"];
+  /** Called when a kind is known in a namespace that was not: objects that wait for it can be reconciled. */
+  readonly onSynced: () => void;
+  readonly onInterruption: (kind: string, error: Error) => void;
+}
+
+/** How long the first lists are waited for, in milliseconds. What is not there by then is waited for beside the work. */
+const LISTING_PATIENCE_MS = 5_000;
+
+/**
+ * What one operator knows of its cluster: its custom resources and their children, kept up to date by watches. Children
+ * are selected by the label that all of them bear, so that nothing of anybody else is even read.
+ *
+ * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the
+ * objects that need it, and {@link whyNot} says which.
+ */
+export class Watches {
+  readonly objects: CustomResources;
+  readonly children: ChildStore;
+  /** The kinds of the children that the cluster serves, as far as they were found. */
+  readonly childResources: Resource[] = [];
+  private readonly objectScopes: Scopes;
+  private readonly childScopes: Scopes;
+  private readonly stopping = new AbortController();
+
+  constructor(private readonly options: WatchesOptions) {
+    const { client, operator, resource, onChange, onGone, onChild, onSynced, onInterruption } = options;
+    const { fieldManager, managers } = options;
+    this.objects = new CustomResources({ client, resource, onChange, onGone });
+    this.children = new ChildStore({ client, ownerKind: resource, fieldManager, managers, onChange: onChild });
+    const shared = {
+      client,
+      namespaces: operator.namespaces,
+      onSynced,
+      onInterruption: ({ kind }: Resource, error: Error) => onInterruption(kind, error),
+    };
+    this.objectScopes = new Scopes({ ...shared, sink: (_, namespace) => this.objects.sink(namespace) });
+    this.childScopes = new Scopes({
+      ...shared,
+      labelSelector: `${CHILD_OF_LABEL}=${identityOf(operator)}`,
+      sink: (kind, namespace) => this.children.sink(kind, namespace),
+    });
+  }
+
+  /**
+   * Begins to watch. Resolves when everything was listed, or the first lists took too long.
+   * @param awaitKinds whether kinds of children that the cluster does not serve yet are waited for, beside the work
+   * @throws UnknownKindError if they are not
+   */
+  async start(awaitKinds: boolean): Promise<void> {
+    const { client, operator, resource, onInterruption } = this.options;
+    const { signal } = this.stopping;
+    const finding = operator.children.map(async ({ apiVersion, kind }) => {
+      const onWait = (reason: Error) => onInterruption(kind, reason);
+      const found = awaitKinds
+        ? await awaitKind(client, apiVersion, kind, { signal, onWait })
+        : await discover(client, apiVersion, kind);
+      this.childResources.push(found);
+      this.childScopes.add(found);
+    });
+    const found = Promise.all(finding);
+    if (!awaitKinds) await found;
+    signal.throwIfAborted();
+    this.objectScopes.add(resource);
+    const listed = found.then(() => Promise.all([this.objectScopes.whenListed(), this.childScopes.whenListed()]));
+    // The signal alone ends the wait for a kind.
+    await Promise.race([listed.catch(() => {}), pause(LISTING_PATIENCE_MS, undefined, { ref: false })]);
+    signal.throwIfAborted();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort(new Error("stopped before it watched"));
+    await Promise.all([this.objectScopes.stop(), this.childScopes.stop()]);
+  }
+
+  /** Lists the custom resources again, so that none is older than this call. */
+  async refreshObjects(): Promise<void> {
+    await this.objectScopes.relist();
+  }
+
+  /** Lists everything again: what no watch said is found by that, such as a default that was added to a CRD. */
+  async relist(): Promise<void> {
+    await this.objectScopes.relist();
+    await this.childScopes.relist();
+  }
+
+  /**
+   * Why an object cannot be reconciled now. Undefined if it can.
+   * @param isElsewhere whether it has children in other namespaces
+   */
+  whyNot(object: KubernetesObject, isElsewhere: boolean): ReconcileFailure | undefined {
+    const { operator } = this.options;
+    const isFound = ({ apiVersion, kind }: { apiVersion: string; kind: string }) =>
+      this.childResources.some((resource) => resource.apiVersion === apiVersion && resource.kind === kind);
+    const missing = operator.children.find((child) => !isFound(child));
+    if (missing) {
+      const { kind, apiVersion } = missing;
+      const message = `the cluster serves no kind ${kind} (${apiVersion}), which the operator declares under "children". Install what brings that kind; the object is reconciled as soon as it is there.`;
+      return new ReconcileFailure("KindMissing", message, SOON);
+    }
+    const { namespace } = object.metadata;
+    const notSynced = this.childScopes.notSynced(isElsewhere ? undefined : namespace);
+    return notSynced && notSyncedFailure(notSynced, identityOf(operator));
+  }
+}
+
+const SOON = { retryAfterSeconds: 30 };
+
+function notSyncedFailure({ resource, namespace, problem }: NotSynced, identity: string): ReconcileFailure {
+  const { kind, apiVersion } = resource;
+  const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+  if (problem && namespace !== undefined) {
+    const message = `the runner of ${identity} may not list ${kind} (${apiVersion})${where}: ${problem.message}. The namespace was probably deleted and created again, which took the runner's RoleBinding along: run \`pulumi up --refresh\`.`;
+    return new ReconcileFailure("NamespaceNotGranted", message, SOON);
+  }
+  const why = problem ? `: ${problem.message}` : " yet";
+  return new ReconcileFailure("KindNotListed", `${kind} (${apiVersion})${where} could not be listed${why}.`, {
+    retryAfterSeconds: problem ? 30 : 1,
+  });
+}

@@ -1,0 +1,55 @@
+import { setTimeout as pause } from "node:timers/promises";
+
+/** What a {@link Resync} does. */
+export interface ResyncOptions {
+  /** Every key is added once in this time, in milliseconds. */
+  readonly periodMs: number;
+  /** Lists everything again. */
+  readonly relist: () => Promise<void>;
+  readonly keys: () => readonly string[];
+  readonly add: (key: string, afterMs: number) => void;
+}
+
+/**
+ * Looks at every object once in a period: drift that no watch reported shows only to who looks. The objects are spread
+ * over the period by their names, so that they do not come all at once, and none is missed while others come and go.
+ */
+export class Resync {
+  private stopping = new AbortController();
+
+  constructor(private readonly options: ResyncOptions) {}
+
+  start(): void {
+    this.stop();
+    this.stopping = new AbortController();
+    void this.run(this.stopping.signal).catch(() => {
+      // Nothing but the signal ends it.
+    });
+  }
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private async run(signal: AbortSignal): Promise<void> {
+    const { periodMs, relist, keys, add } = this.options;
+    for (;;) {
+      // The first half period brings what was missed since the start, every later round goes over the whole period.
+      await pause(periodMs / 2, undefined, { signal, ref: false });
+      await relist();
+      signal.throwIfAborted();
+      for (const key of keys()) add(key, spread(key) * periodMs * SPREAD_OVER);
+      await pause(periodMs / 2, undefined, { signal, ref: false });
+    }
+  }
+}
+
+/** A part of the period is left for the work itself. */
+const SPREAD_OVER = 0.4;
+
+/** A number from 0 to 1 that follows from the key alone (FNV-1a). */
+function spread(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193) >>> 0;
+  return hash / 2 ** 32;
+}
