@@ -125,9 +125,11 @@ export class Reflector {
     if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object, "watch");
     this.resourceVersion = event.object.metadata.resourceVersion;
     this.retryMs = FIRST_RETRY_MS;
-    const { sink } = this.options;
-    if (event.type === "DELETED") this.tell(event.object, (object) => sink.remove(object));
-    else if (event.type !== "BOOKMARK") this.tell(event.object, (object) => sink.set(object));
+    const { sink, metadataOnly } = this.options;
+    const { apiVersion, kind, metadata } = event.object;
+    const seen = metadataOnly ? { apiVersion, kind, metadata } : event.object;
+    if (event.type === "DELETED") this.tell(seen, (object) => sink.remove(object));
+    else if (event.type !== "BOOKMARK") this.tell(seen, (object) => sink.set(object));
   }
 
   /** One object that its sink cannot take must not keep the others from coming, now and after each new list. */
