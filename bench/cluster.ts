@@ -3,7 +3,7 @@ import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { isApiError } from "../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
-import { Reflector, type ReflectorSink } from "../runtime/kubernetes/reflector";
+import { Reflector, type ReflectorSink } from "../runtime/watch/reflector";
 import { HttpTransport } from "../runtime/kubernetes/transport";
 
 /** The namespace of every object that the benchmark makes. */

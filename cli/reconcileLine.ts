@@ -1,5 +1,5 @@
 import { formatName } from "../runtime/kubernetes/objects";
-import type { ReconcileReport } from "../runtime/reconcileReport";
+import type { ReconcileReport } from "../runtime/reconcile/report";
 import { clean } from "../runtime/status/conditions";
 import { formatDuration, indent, lastLines } from "./terminal/format";
 import type { Style } from "./terminal/style";

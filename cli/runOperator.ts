@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { Controller } from "../runtime/controller";
+import { Engine } from "../runtime/engine";
 import { checkCommand } from "../runtime/definition/commandOnPath";
 import type { Operator } from "../runtime/definition/definition";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import type { ReconcileReport } from "../runtime/reconcileReport";
+import type { ReconcileReport } from "../runtime/reconcile/report";
 import { handlerEnvironment } from "./handlerEnvironment";
 import { installOperator, rolesInForce } from "./installOperator";
 import { LocalTransport } from "./localTransport";
@@ -41,7 +41,7 @@ const DEFAULT_NAMESPACE = "argosy";
  * @throws OperatorError, before anything is installed, where the handler's program or a variable of its environment is
  *   not on this machine; CommandError, ApiError where the cluster does not take what is to be installed
  */
-export async function runOperator(options: RunOptions): Promise<Controller> {
+export async function runOperator(options: RunOptions): Promise<Engine> {
   const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog } = options;
   checkCommand(operator);
   const env = handlerEnvironment(operator);
@@ -52,7 +52,7 @@ export async function runOperator(options: RunOptions): Promise<Controller> {
   signal?.throwIfAborted();
   const { onReport, onNotice, leaseSeconds } = options;
   const { folder, handler } = operator;
-  const controller = new Controller({
+  const controller = new Engine({
     operator,
     namespace,
     connection: runner,
@@ -67,7 +67,7 @@ export async function runOperator(options: RunOptions): Promise<Controller> {
 }
 
 /** A controller that waits for an API server which does not answer would do so for ever: an abort stops it. */
-async function startController(controller: Controller, signal: AbortSignal | undefined): Promise<void> {
+async function startController(controller: Engine, signal: AbortSignal | undefined): Promise<void> {
   const stop = () => void controller.stop();
   signal?.addEventListener("abort", stop, { once: true });
   try {

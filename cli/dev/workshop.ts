@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { loadOperators } from "../../components/loadOperators";
-import type { Controller } from "../../runtime/controller";
+import type { Engine } from "../../runtime/engine";
 import type { Operator } from "../../runtime/definition/definition";
 import { definitionFile } from "../../runtime/definition/operatorError";
 
@@ -11,7 +11,7 @@ export interface WorkshopOptions {
   /** The folder of all operators, without symbolic links. */
   readonly folder: string;
   /** Starts an operator. */
-  readonly run: (operator: Operator) => Promise<Controller>;
+  readonly run: (operator: Operator) => Promise<Engine>;
   /** Told what the workshop does: "memcached started". */
   readonly onNotice: (notice: string) => void;
   /** Told of an edit that cannot be used; what ran before runs on. */
@@ -20,7 +20,7 @@ export interface WorkshopOptions {
 
 interface Running {
   readonly operator: Operator;
-  readonly controller: Controller;
+  readonly controller: Engine;
 }
 
 /** Runs the operators of a folder and keeps them in step with their files. */
@@ -33,7 +33,7 @@ export class Workshop {
   constructor(private readonly options: WorkshopOptions) {}
 
   /** The engines that run now. */
-  get controllers(): Controller[] {
+  get controllers(): Engine[] {
     return [...this.running.values()].map(({ controller }) => controller);
   }
 

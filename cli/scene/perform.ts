@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Operator } from "../../runtime/definition/definition";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName } from "../../runtime/kubernetes/objects";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { renewGarbageCollector } from "../garbageCollector";
 import type { Cluster } from "../openCluster";
 import { formatReconcile } from "../reconcileLine";

@@ -1,10 +1,10 @@
-import type { Controller } from "../../runtime/controller";
+import type { Engine } from "../../runtime/engine";
 import type { Operator } from "../../runtime/definition/definition";
 import type { FailureReason } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Condition, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { builtIn } from "../builtIn";
 import { until } from "../until";
 import type { HandlerCopy } from "./handlerCopy";
@@ -27,7 +27,7 @@ export interface StageOptions {
   /** With the rights of the cluster's user. */
   readonly client: KubernetesClient;
   readonly operator: Operator;
-  readonly controller: Pick<Controller, "renewHandler">;
+  readonly controller: Pick<Engine, "renewHandler">;
   readonly handler: HandlerCopy;
   /** What the engine has reported so far; it goes on growing. */
   readonly reports: readonly ReconcileReport[];

@@ -4,7 +4,7 @@ import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
-import { NotLeadingError } from "../leaderElection";
+import { NotLeadingError } from "../term";
 import { resultOfError, resultOfReport, resultOfTrial } from "./runResult";
 import { RunTargetError, resourceOf, runTargetOf } from "./runTarget";
 import type { NodeResult } from "./taskSet";

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { ClusterConnection } from "./connection";
 import { isApiError } from "./errors";
-import type { JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
+import type { Passage } from "./gate";
+import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
 import { type Resource, resourcePath } from "./resource";
-import { HttpTransport, type RequestReport } from "./transport";
+import { type ApiRequest, HttpTransport, type RequestReport } from "./transport";
 
 /** A page of a list. */
 interface ObjectList {
@@ -37,11 +38,17 @@ export interface DeleteOptions {
   readonly propagation?: "Background" | "Foreground" | "Orphan";
 }
 
+/** One operation of a JSON patch; a path is a JSON pointer, such as "/metadata/uid" (RFC 6902, RFC 6901). */
+export type JsonPatchOperation =
+  | { readonly op: "test" | "add" | "replace"; readonly path: string; readonly value: Json }
+  | { readonly op: "remove"; readonly path: string };
+
 /** Pods, as the API serves them. */
 export const PODS: Resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
 
-const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/** Metadata alone, or else the objects whole: an API server of somebody's own need not know the first form. */
+const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 /** Objects of a page at most: large enough that most lists of metadata are one. */
 const LARGEST_PAGE = 500;
 /** Of the first page of whole objects, which may have a megabyte each. The further ones go by how long it was. */
@@ -56,12 +63,22 @@ const PAGE_LENGTH = 4 * 1024 * 1024;
  */
 export class KubernetesClient {
   private readonly transport: HttpTransport;
+  private passage: Passage = {};
   /** The namespace to use where none is named. */
   readonly namespace: string;
 
   constructor(connection: ClusterConnection, onRequest?: (report: RequestReport) => void) {
     this.transport = new HttpTransport(connection, onRequest);
     this.namespace = connection.namespace ?? "default";
+  }
+
+  /**
+   * A client on the same connections whose requests pass the gate so; what is not given is as it was. {@link close} of
+   * either closes both. A watch passes no gate and asks no fence.
+   */
+  with(passage: Passage): KubernetesClient {
+    const client: KubernetesClient = Object.create(KubernetesClient.prototype);
+    return Object.assign(client, this, { passage: { ...this.passage, ...passage } });
   }
 
   /** The object, or undefined where there is none of that name. */
@@ -76,7 +93,7 @@ export class KubernetesClient {
 
   /** Reads any path of the API, such as "/apis/apps/v1". */
   async read<T>(path: string): Promise<T> {
-    return (await this.transport.send<T>({ method: "GET", path })).body;
+    return (await this.send<T>({ method: "GET", path })).body;
   }
 
   /**
@@ -94,7 +111,7 @@ export class KubernetesClient {
     let limit = selection.metadataOnly ? LARGEST_PAGE : FIRST_PAGE;
     for (;;) {
       const query = selectionQuery(selection, { limit: String(limit), continue: continueToken });
-      const { body, length } = await this.transport.send<ObjectList>({
+      const { body, length } = await this.send<ObjectList>({
         method: "GET",
         path: `${resourcePath(resource, selection)}?${query}`,
         ...(selection.metadataOnly && { accept: METADATA_LIST }),
@@ -102,8 +119,13 @@ export class KubernetesClient {
       });
       // The items of a list carry neither apiVersion nor kind, those of a watch do.
       const items = body.items ?? [];
+      const { apiVersion, kind } = resource;
       onPage(
-        items.map((item) => ({ ...item, apiVersion: resource.apiVersion, kind: resource.kind })),
+        items.map((item) =>
+          selection.metadataOnly
+            ? { apiVersion, kind, metadata: item.metadata }
+            : { ...item, apiVersion, kind },
+        ),
         body.metadata.resourceVersion,
       );
       continueToken = body.metadata.continue ?? "";
@@ -112,7 +134,10 @@ export class KubernetesClient {
     }
   }
 
-  /** Opens a watch with bookmarks, as a stream of lines of JSON. */
+  /**
+   * Opens a watch with bookmarks, as a stream of lines of JSON. An API server that knows no `metadataOnly` gives the objects
+   * whole.
+   */
   watch(
     resource: Resource,
     selection: Selection,
@@ -139,16 +164,19 @@ export class KubernetesClient {
     options: { dryRun?: boolean } = {},
   ): Promise<KubernetesObject> {
     const path = `${resourcePath(resource, { namespace: manifest.metadata.namespace })}${options.dryRun ? "?dryRun=All" : ""}`;
-    return (await this.transport.send<KubernetesObject>({ method: "POST", path, body: manifest })).body;
+    return (await this.send<KubernetesObject>({ method: "POST", path, body: manifest })).body;
   }
 
   /** Replaces an object whole; with `metadata.resourceVersion`, only that version of it. */
   async replace(resource: Resource, object: Manifest): Promise<KubernetesObject> {
     const path = resourcePath(resource, object.metadata);
-    return (await this.transport.send<KubernetesObject>({ method: "PUT", path, body: object })).body;
+    return (await this.send<KubernetesObject>({ method: "PUT", path, body: object })).body;
   }
 
-  /** Server-side apply. `created` tells whether the object is new. */
+  /**
+   * Server-side apply. `created` says whether the object is new. A manifest with `metadata.uid` creates none: the answer is 409
+   * where there is no object of that name, or another one.
+   */
   async apply(
     resource: Resource,
     manifest: Manifest,
@@ -160,7 +188,7 @@ export class KubernetesClient {
       // A field that the schema does not know is an error: the server would drop it in silence.
       fieldValidation: "Strict",
     });
-    const { code, body } = await this.transport.send<KubernetesObject>({
+    const { code, body } = await this.send<KubernetesObject>({
       method: "PATCH",
       path: `${resourcePath(resource, manifest.metadata, options.subresource)}?${query}`,
       // JSON is YAML: https://kubernetes.io/docs/reference/using-api/server-side-apply/#serialization
@@ -168,6 +196,22 @@ export class KubernetesClient {
       body: manifest,
     });
     return { object: body, created: code === 201 };
+  }
+
+  /**
+   * Changes the object by operations (RFC 6902). All of them are done, or none: where a "test" fails, or a path is not there,
+   * the API server answers 422.
+   * @param subresource "status" to write that subresource
+   */
+  async jsonPatch(
+    resource: Resource,
+    name: ObjectName,
+    operations: readonly JsonPatchOperation[],
+    subresource?: string,
+  ): Promise<KubernetesObject> {
+    const path = resourcePath(resource, name, subresource);
+    const contentType = "application/json-patch+json";
+    return (await this.send<KubernetesObject>({ method: "PATCH", path, contentType, body: operations })).body;
   }
 
   /**
@@ -182,8 +226,7 @@ export class KubernetesClient {
   ): Promise<KubernetesObject> {
     const path = resourcePath(resource, name, subresource);
     const contentType = "application/merge-patch+json";
-    return (await this.transport.send<KubernetesObject>({ method: "PATCH", path, contentType, body: patch }))
-      .body;
+    return (await this.send<KubernetesObject>({ method: "PATCH", path, contentType, body: patch })).body;
   }
 
   /** Deletes the object. Gives false where there was none, or another one than `options.uid`. */
@@ -193,10 +236,30 @@ export class KubernetesClient {
       ...(options.uid && { preconditions: { uid: options.uid } }),
     };
     try {
-      await this.transport.send({ method: "DELETE", path: resourcePath(resource, name), body });
+      await this.send({ method: "DELETE", path: resourcePath(resource, name), body });
       return true;
     } catch (error) {
       if (isApiError(error, 404) || isApiError(error, 409)) return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Deletes the very version of an object that was seen, in the background.
+   * @returns "moved" if it is another object by now, or another version
+   */
+  async deleteVersion(
+    resource: Resource,
+    name: ObjectName,
+    preconditions: { readonly uid: string; readonly resourceVersion: string },
+  ): Promise<"deleted" | "gone" | "moved"> {
+    const body = { propagationPolicy: "Background", preconditions };
+    try {
+      await this.send({ method: "DELETE", path: resourcePath(resource, name), body });
+      return "deleted";
+    } catch (error) {
+      if (isApiError(error, 404)) return "gone";
+      if (isApiError(error, 409)) return "moved";
       throw error;
     }
   }
@@ -213,7 +276,7 @@ export class KubernetesClient {
       deleteOptions: { preconditions: { uid } },
     };
     try {
-      await this.transport.send({
+      await this.send({
         method: "POST",
         path: resourcePath(PODS, { namespace, name }, "eviction"),
         body,
@@ -225,9 +288,13 @@ export class KubernetesClient {
     }
   }
 
-  /** Closes every connection. A request that still runs fails. */
+  /** Closes every connection. A request that still waits or runs fails. */
   close(): void {
     this.transport.close();
+  }
+
+  private send<T>(request: ApiRequest) {
+    return this.transport.send<T>({ ...this.passage, ...request });
   }
 }
 

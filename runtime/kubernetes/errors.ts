@@ -48,3 +48,42 @@ export class ApiUnreachableError extends Error {
 export function isApiError(error: unknown, code: number): error is ApiError {
   return error instanceof ApiError && error.code === code;
 }
+
+/** How long the API server asks to wait (`Retry-After`), in milliseconds; undefined where it does not say. */
+export function retryAfterMs(error: unknown): number | undefined {
+  const seconds = error instanceof ApiError ? error.status.details?.retryAfterSeconds : undefined;
+  return seconds === undefined ? undefined : seconds * 1000;
+}
+
+/**
+ * What etcd says while it has no leader, is too slow or is full. That an object is too large is the object's fault.
+ * @see https://github.com/etcd-io/etcd/blob/main/api/v3rpc/rpctypes/error.go
+ */
+const ETCD_TROUBLE = /etcdserver: (?!request is too large)|rpc error: code = Unavailable/;
+
+/**
+ * Whether the API server, or what stands before or behind it, is too busy at the moment or on its way up or down. The same
+ * request may succeed later: see {@link retryAfterMs}. Not whether the server was reached: see {@link ApiUnreachableError}.
+ */
+export function isBusy(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  const { code, message } = error;
+  // An eviction is refused with 429 too.
+  if (code === 429) return !hasCause(error, "DisruptionBudget");
+  if (code === 502 || code === 503 || code === 504) return true;
+  return code >= 500 && (retryAfterMs(error) !== undefined || ETCD_TROUBLE.test(message));
+}
+
+/** Whether nothing can be created since the namespace is being deleted. */
+export function isNamespaceTerminating(error: unknown): boolean {
+  return isApiError(error, 403) && hasCause(error, "NamespaceTerminating");
+}
+
+/** Whether nothing can be created since there is no such namespace. */
+export function isNamespaceNotFound(error: unknown): error is ApiError {
+  return isApiError(error, 404) && error.status.details?.kind === "namespaces";
+}
+
+function hasCause({ status }: ApiError, reason: string): boolean {
+  return (status.details?.causes ?? []).some((cause) => cause.reason === reason);
+}

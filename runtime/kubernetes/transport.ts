@@ -4,10 +4,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { readJson, writeJson } from "../json";
 import type { ClusterConnection } from "./connection";
-import { ApiError, type ApiStatus, ApiUnreachableError } from "./errors";
+import { ApiError, type ApiStatus, ApiUnreachableError, isApiError, retryAfterMs } from "./errors";
+import { Gate, type Passage } from "./gate";
 
-/** One request to the API server. */
-export interface ApiRequest {
+/** One request to the API server, and how it passes the {@link Gate}. */
+export interface ApiRequest extends Passage {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path with its query, "/api/v1/namespaces?limit=5". */
   readonly path: string;
@@ -16,10 +17,9 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** @default "application/json" */
   readonly accept?: string;
-  readonly signal?: AbortSignal;
 }
 
-/** What {@link HttpTransport} tells of each finished request. */
+/** What {@link HttpTransport} reports of each finished request that was sent. */
 export interface RequestReport {
   readonly method: ApiRequest["method"];
   /** HTTP status code; 0 where no answer came. */
@@ -34,14 +34,17 @@ const WATCH_SILENCE_MS = 120_000;
 /** How often a request is repeated that the server asks to repeat later (429 or 503 with Retry-After). */
 const MOST_RETRIES = 4;
 /**
- * No repetition begins later than this after the first try: a leader was asked whether it may write before that one,
- * and leaves a third of its lease, five seconds, unused.
+ * How long the waits between repetitions may be in all. A caller that is to wait longer had better let go of what it holds:
+ * it gets the error, which says how long.
  */
-const REPEAT_WITHIN_MS = 4_000;
+const LONGEST_WAIT_MS = 5_000;
 
 /** HTTP to one API server over Node's `https`: kept-alive connections, credentials, typed errors. */
 export class HttpTransport {
+  private readonly gate = new Gate();
   private readonly agent: Agent;
+  /** For the lease: its renewal waits for no other request's connection. */
+  private readonly leaseAgent: Agent;
   /** For streams, which hold a connection each: however many there are, they take no request's place. */
   private readonly streamAgent: Agent;
   private readonly target: RequestOptions;
@@ -60,8 +63,9 @@ export class HttpTransport {
     this.basePath = url.pathname.replace(/\/$/, "");
     // One for all connections: to read the certificates anew for each takes longer than the rest of it.
     const secureContext = secureContextOf(connection);
-    // An upper bound keeps a burst from opening a connection per object.
-    this.agent = new Agent({ secureContext, keepAlive: true, maxSockets: 128, scheduling: "lifo" });
+    // As many connections as the gate lets requests through: none waits here, where nothing is asked again.
+    this.agent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });
+    this.leaseAgent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });
     this.streamAgent = new Agent({ secureContext });
     this.target = {
       host: url.hostname.replace(/^\[|\]$/g, ""),
@@ -72,43 +76,54 @@ export class HttpTransport {
   }
 
   /**
-   * Sends a request and gives the decoded answer with its code, and how long it was in characters.
-   * @throws ApiError where the server refuses, ApiUnreachableError where no answer comes
+   * Sends a request when its turn at the gate has come, and gives the decoded answer with its code, and how long it was in
+   * characters. Each repetition passes the gate again, where its fence is asked again.
+   * @throws ApiError where the server refuses, ApiUnreachableError where no answer comes, and what the fence throws
    */
   async send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
-    const deadline = performance.now() + REPEAT_WITHIN_MS;
+    let waitedMs = 0;
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.sendOnce<T>(request);
+        return await this.gate.pass(request, () => this.sendOnce<T>(request));
       } catch (error) {
-        const wait = retryAfterMs(error, request, attempt);
-        if (wait === undefined || performance.now() + wait > deadline) throw error;
-        await pause(wait, undefined, { ...(request.signal && { signal: request.signal }) });
+        const waitMs = attempt < MOST_RETRIES ? repeatAfterMs(error, request) : undefined;
+        if (waitMs === undefined || waitedMs + waitMs > LONGEST_WAIT_MS) throw error;
+        await pause(waitMs, undefined, { ...(request.signal && { signal: request.signal }) });
+        waitedMs += waitMs;
       }
     }
   }
 
   /**
-   * Opens a stream, for a watch: resolves when the server has accepted it. The stream is destroyed when
+   * Opens a stream, for a watch, without the gate: resolves when the server has accepted it. The stream is destroyed when
    * nothing comes for two minutes, or on the request's signal.
    */
   async open(request: ApiRequest): Promise<IncomingMessage> {
-    const response = await this.exchange(request, WATCH_SILENCE_MS, this.streamAgent);
+    const response = await this.exchange(request, WATCH_SILENCE_MS, this.streamAgent, () => {});
     if (response.statusCode !== 200) throw toApiError(response, await readAll(response), request);
     return response;
   }
 
-  /** Closes every connection. A request that still runs fails. */
+  /** Closes every connection. A request that still waits or runs fails. */
   close(): void {
+    this.gate.clear(new Error("the connection to the API server was closed"));
     this.agent.destroy();
+    this.leaseAgent.destroy();
     this.streamAgent.destroy();
   }
 
   private async sendOnce<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
     const startedAt = performance.now();
+    const agent = request.class === "lease" ? this.leaseAgent : this.agent;
     let code = 0;
+    let refused = false;
+    const leave = () => {
+      refused = true;
+      request.fence?.();
+      refused = false;
+    };
     try {
-      const response = await this.exchange(request, ANSWER_TIMEOUT_MS, this.agent);
+      const response = await this.exchange(request, ANSWER_TIMEOUT_MS, agent, leave);
       const text = await readAll(response).catch((error: Error) => {
         throw new ApiUnreachableError(describe(request), error);
       });
@@ -116,15 +131,18 @@ export class HttpTransport {
       if (code < 200 || code > 299) throw toApiError(response, text, request);
       return { code, body: decode<T>(text, request), length: text.length };
     } finally {
-      this.onRequest({
-        method: request.method,
-        code,
-        durationSeconds: (performance.now() - startedAt) / 1000,
-      });
+      const durationSeconds = (performance.now() - startedAt) / 1000;
+      if (!refused) this.onRequest({ method: request.method, code, durationSeconds });
     }
   }
 
-  private async exchange(request: ApiRequest, silenceMs: number, agent: Agent): Promise<IncomingMessage> {
+  /** @param leave called when there is a connection, before anything is sent; if it throws, nothing is */
+  private async exchange(
+    request: ApiRequest,
+    silenceMs: number,
+    agent: Agent,
+    leave: () => void,
+  ): Promise<IncomingMessage> {
     const token = await this.connection.token?.();
     const body = request.body === undefined ? undefined : writeJson(request.body);
     return new Promise((resolve, reject) => {
@@ -154,7 +172,20 @@ export class HttpTransport {
         const stale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
         reject(new ApiUnreachableError(describe(request), stale ? new StaleConnectionError(error) : error));
       });
-      outgoing.end(body);
+      const send = () => {
+        try {
+          leave();
+          outgoing.end(body);
+        } catch (error) {
+          reject(error);
+          outgoing.destroy();
+        }
+      };
+      // To make a connection may take as long as a network is away: longer than a fence allows.
+      outgoing.once("socket", (socket) => {
+        if (outgoing.reusedSocket) send();
+        else socket.once("secureConnect", send);
+      });
     });
   }
 }
@@ -180,15 +211,14 @@ class StaleConnectionError extends Error {
   }
 }
 
-function retryAfterMs(error: unknown, request: ApiRequest, attempt: number): number | undefined {
-  if (attempt >= MOST_RETRIES) return undefined;
+/** After how long the request may be sent again; undefined where it may not. */
+function repeatAfterMs(error: unknown, request: ApiRequest): number | undefined {
   // A creation is the one request that must not be done twice.
   if (error instanceof ApiUnreachableError && error.cause instanceof StaleConnectionError) {
     return request.method === "POST" ? undefined : 0;
   }
-  if (!(error instanceof ApiError) || (error.code !== 429 && error.code !== 503)) return undefined;
-  const seconds = error.status.details?.retryAfterSeconds;
-  return seconds === undefined ? undefined : seconds * 1000;
+  // The server did not begin with what it answers so; after any other code it may have.
+  return isApiError(error, 429) || isApiError(error, 503) ? retryAfterMs(error) : undefined;
 }
 
 /** What answers with success and no JSON is not the API server, but a proxy or a login page before it. */

@@ -197,9 +197,11 @@ export class Reflector {
     this.resourceVersion = resourceVersion;
     this.latest = resourceVersion;
     this.retryMs = FIRST_RETRY_MS;
-    const { sink } = this.options;
-    if (event.type === "DELETED") this.tell(event.object, (object) => sink.remove(object));
-    else if (event.type !== "BOOKMARK") this.tell(event.object, (object) => sink.set(object, false));
+    const { sink, metadataOnly } = this.options;
+    const { apiVersion, kind, metadata } = event.object;
+    const seen = metadataOnly ? { apiVersion, kind, metadata } : event.object;
+    if (event.type === "DELETED") this.tell(seen, (object) => sink.remove(object));
+    else if (event.type !== "BOOKMARK") this.tell(seen, (object) => sink.set(object, false));
   }
 
   /** One object that its sink cannot take must not keep the others from coming, now and after each new list. */

@@ -4,11 +4,11 @@ import { Replay } from "../../runtime/argo/replay";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
 import type { NodeResult } from "../../runtime/argo/taskSet";
 import { WORKFLOWS } from "../../runtime/argo/workflows";
-import { Controller } from "../../runtime/controller";
+import { Engine } from "../../runtime/engine";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { Api } from "./support/api";
 import { allowRunner, announceArgo, createTaskSet, INSTANCE_ID, submit, taskSetOf } from "./support/argo";
 import { announceKind, sharedCluster } from "./support/cluster";
@@ -30,7 +30,7 @@ describe("the engine beside Argo", () => {
   let operator: TestOperator;
   let api: Api;
   let client: KubernetesClient;
-  let controller: Controller;
+  let controller: Engine;
   let recorder: RunRecorder;
   let replay: Replay;
   let namespace: string;
@@ -50,7 +50,7 @@ describe("the engine beside Argo", () => {
     const { handler, folder } = operator.operator;
     const { installation } = operator.operator;
     recorder = new RunRecorder({ ...place, installation, policy: "changes", onNotice });
-    controller = new Controller({
+    controller = new Engine({
       operator: operator.operator,
       connection: operator.connection,
       transport: new ChildProcessTransport({ command: handler.command, folder, env: {} }),

@@ -3,7 +3,7 @@ import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { RunOnceOptions, RunOutcome } from "../../runtime/pod/runOnce";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { Api, Reference } from "./support/api";
 import { submit } from "./support/argo";
 import { aSecond } from "./support/eventually";

@@ -5,7 +5,7 @@ import { formatReconcile } from "../../cli/reconcileLine";
 import { formatDuration, indent, lastLines } from "../../cli/terminal/format";
 import { styleFor } from "../../cli/terminal/style";
 import { ReconcileFailure } from "../../runtime/failure";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 
 const plain = styleFor({ isTTY: false });
 const at = new Date(2026, 0, 31, 12, 3, 4);

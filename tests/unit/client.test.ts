@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import { discover, findResource, UnknownKindError } from "../../runtime/kubernetes/discovery";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
@@ -119,6 +119,58 @@ describe("KubernetesClient", () => {
       ],
     );
     assert.equal(api.calls[0]?.query.get("dryRun"), "All");
+  });
+
+  it("changes an object by the operations of a JSON patch", async () => {
+    const operations: JsonPatchOperation[] = [
+      { op: "test", path: "/metadata/uid", value: "a-uid" },
+      { op: "remove", path: "/metadata/finalizers/0" },
+    ];
+    await client.jsonPatch(CONFIG_MAPS, { namespace: "shop", name: "a" }, operations);
+    assert.equal(request(), "PATCH /api/v1/namespaces/shop/configmaps/a");
+    assert.equal(api.calls[0]?.headers["content-type"], "application/json-patch+json");
+    assert.deepStrictEqual(api.calls[0]?.body, operations);
+  });
+
+  it("lists metadata alone, also of an API server that gives objects whole", async () => {
+    const { metadata } = widget();
+    api.answer = (_, response) =>
+      json(response, { metadata: { resourceVersion: "9" }, items: [widget({}, { spec: { size: 3 } })] });
+    await client.list(WIDGETS, { metadataOnly: true }, (items) => {
+      assert.deepStrictEqual(items, [{ apiVersion: WIDGETS.apiVersion, kind: "Widget", metadata }]);
+    });
+    const accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+    assert.equal(api.calls[0]?.headers.accept, accept);
+  });
+
+  describe("with", () => {
+    const name = { namespace: "shop", name: "a" };
+    const refuse = (message: string) => () => {
+      throw new Error(message);
+    };
+
+    it("gives a client of the same connections that asks a fence", async () => {
+      const fenced = client.with({ class: "work", fence: refuse("not leading"), share: "a" });
+      await assert.rejects(fenced.get(CONFIG_MAPS, name), { message: "not leading" });
+      await assert.rejects(fenced.delete(CONFIG_MAPS, name), { message: "not leading" });
+      await assert.rejects(
+        fenced.list(CONFIG_MAPS, {}, () => {}),
+        { message: "not leading" },
+      );
+      assert.equal(api.calls.length, 0);
+      await client.get(CONFIG_MAPS, name);
+      await client.with({ class: "tell" }).get(CONFIG_MAPS, name);
+      assert.equal(new Set(api.calls.map(({ connection }) => connection)).size, 1);
+    });
+
+    it("keeps what it does not name", async () => {
+      const fenced = client.with({ fence: refuse("not leading") }).with({ class: "work" });
+      await assert.rejects(fenced.get(CONFIG_MAPS, name), { message: "not leading" });
+      const again = fenced.with({ fence: () => {} });
+      await again.get(CONFIG_MAPS, name);
+      const stopped = again.with({ signal: AbortSignal.abort(new Error("stopped")) });
+      await assert.rejects(stopped.get(CONFIG_MAPS, name), { message: "stopped" });
+    });
   });
 
   it("deletes one very object", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Contests } from "../../runtime/contests";
+import { Contests } from "../../runtime/work/contests";
 
 describe("Contests", () => {
   let now: number;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Controller } from "../../runtime/controller";
+import { Engine } from "../../runtime/engine";
 import { loadOperator } from "../../runtime/definition/loadOperator";
 import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { shellHandler } from "./support/handlers";
@@ -8,12 +8,12 @@ import { TestApiServer } from "./support/testApiServer";
 describe("Controller.hint", () => {
   let api: TestApiServer;
   let folder: string;
-  let controller: Controller;
+  let controller: Engine;
   beforeEach(async () => {
     api = await TestApiServer.start();
     folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
     // It is not started, so that everything waits.
-    controller = new Controller({
+    controller = new Engine({
       operator: loadOperator(folder, { ...widgetDefinition, name: "shop" }),
       connection: api.connection(),
       transport: shellHandler("exit"),

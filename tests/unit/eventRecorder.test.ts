@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { EventRecorder } from "../../runtime/status/eventRecorder";
+import { EventRecorder } from "../../runtime/outbox/eventWriter";
 import { eventually } from "../integration/support/eventually";
 import { globalWidget, MANAGER, widget } from "./support/objects";
 import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";

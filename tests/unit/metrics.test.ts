@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/failure";
 import { Metrics } from "../../runtime/metrics";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 
 describe("Metrics", () => {
   const report: ReconcileReport = {

@@ -5,7 +5,7 @@ import type { HttpListener } from "../../runtime/http/listen";
 import { formatLogLine, type LogFields, logReport, logTo } from "../../runtime/pod/logLine";
 import { withoutRepeats } from "../../runtime/pod/notices";
 import { startTelemetryServer } from "../../runtime/pod/telemetryServer";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { FakeClock } from "./support/fakeClock";
 
 describe("the telemetry server", () => {

@@ -10,7 +10,7 @@ import {
 import { runName } from "../../runtime/argo/runName";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 
 const PLACE: RecordingPlace = {
   namespace: "operators",

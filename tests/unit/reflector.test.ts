@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { Reflector } from "../../runtime/kubernetes/reflector";
+import { Reflector } from "../../runtime/watch/reflector";
 import { eventually } from "./support/eventually";
 import { CONFIG_MAPS } from "./support/objects";
 import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
@@ -115,6 +115,25 @@ describe("Reflector", () => {
     reflector = new Reflector({ client, resource: CONFIG_MAPS, sink });
     await reflector.start();
     assert.deepStrictEqual([seen[0]?.apiVersion, seen[0]?.kind], ["v1", "ConfigMap"]);
+  });
+
+  it("gives metadata alone, also where an API server gives objects whole", async () => {
+    pages = [{ items: [item("a", "1", "data")], resourceVersion: "1" }];
+    const seen: KubernetesObject[] = [];
+    const take = (object: KubernetesObject) => void seen.push(object);
+    const sink = { listing() {}, listed() {}, set: take, remove: take };
+    reflector = new Reflector({ client, resource: CONFIG_MAPS, sink, metadataOnly: true });
+    await reflector.start();
+    const { response } = await watch();
+    sendEvent(response, "MODIFIED", item("a", "2", "data"));
+    sendEvent(response, "DELETED", item("a", "3", "data"));
+    await eventually("every event has come", () => seen.length === 3);
+    const bare = (version: string) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: item("a", version).metadata,
+    });
+    assert.deepStrictEqual(seen, ["1", "2", "3"].map(bare));
   });
 
   it("asks for the metadata alone, and for one namespace, where it should", async () => {

@@ -4,7 +4,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ObjectName } from "../../runtime/kubernetes/objects";
 import { NotLeadingError } from "../../runtime/leaderElection";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "./support/eventually";
 import { operator } from "./support/objects";
 import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { Condition } from "../../runtime/kubernetes/objects";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
-import { ReconcileRequests } from "../../runtime/reconcileRequests";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { conditionsOf, type Verdict } from "../../runtime/status/conditions";
 
 const NOW = "2026-01-02T03:04:05Z";

@@ -6,8 +6,8 @@ import { RunRecorder, type RunRecorderOptions } from "../../runtime/argo/runReco
 import { ReconcileFailure } from "../../runtime/failure";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { Pace } from "../../runtime/pace";
-import type { ReconcileReport } from "../../runtime/reconcileReport";
+import { Pace } from "../../runtime/work/pace";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { eventually } from "../integration/support/eventually";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 

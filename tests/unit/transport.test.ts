@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setMaxListeners } from "node:events";
-import { ClientRequest } from "node:http";
+import { ClientRequest, type ServerResponse } from "node:http";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError, retryAfterMs } from "../../runtime/kubernetes/errors";
 import { type ApiRequest, HttpTransport, type RequestReport } from "../../runtime/kubernetes/transport";
 import { makeIdentity } from "./support/certificate";
 import { eventually } from "./support/eventually";
@@ -217,6 +217,107 @@ describe("HttpTransport", () => {
     api.answer = (_, response) => refuse(response, 503);
     assert.equal((await errorOf(ApiError, () => transport.send(PODS))).code, 503);
     assert.equal(api.calls.length, 6);
+  });
+
+  it("does not hold a caller up who is to wait long, and says how long", async () => {
+    api.answer = (_, response) => json(response, { kind: "Status" }, 429, { "retry-after": "30" });
+    const error = await errorOf(ApiError, () => transport.send(PODS));
+    assert.equal(retryAfterMs(error), 30_000);
+    assert.equal(api.calls.length, 1);
+  });
+
+  describe("with a fence", () => {
+    it("sends nothing that the fence refuses, and throws what it throws", async () => {
+      const fence = () => {
+        throw new Error("not leading");
+      };
+      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
+      assert.deepStrictEqual([api.calls.length, api.openConnections, reports.length], [0, 0, 0]);
+    });
+
+    it("asks it again when the connection is there, which may take long", async () => {
+      let asked = 0;
+      const fence = () => {
+        if (++asked === 2) throw new Error("not leading");
+      };
+      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
+      await eventually("the connection is closed", () => api.openConnections === 0);
+      assert.deepStrictEqual([api.calls.length, reports.length], [0, 0]);
+    });
+
+    it("asks it again for each repetition", async () => {
+      let ended = false;
+      const fence = () => {
+        if (ended) throw new Error("not leading");
+      };
+      api.answer = (_, response) => {
+        ended = true;
+        json(response, { kind: "Status" }, 503, { "retry-after": "0" });
+      };
+      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
+      assert.equal(api.calls.length, 1);
+    });
+
+    it("asks it again where a kept-alive connection had been closed", async () => {
+      let ended = false;
+      const fence = () => {
+        if (ended) throw new Error("not leading");
+      };
+      await transport.send({ ...PODS, fence });
+      api.answer = () => {
+        ended = true;
+        api.cut();
+      };
+      await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
+      assert.equal(api.calls.length, 2);
+    });
+  });
+
+  it("renews a lease on a connection of its own, whatever waits", async () => {
+    const held: ServerResponse[] = [];
+    api.answer = ({ path }, response) => {
+      if (path === "/lease") json(response, {});
+      else held.push(response);
+    };
+    const writes = Array.from({ length: 200 }, () => transport.send({ ...PODS, class: "work" }));
+    await eventually("as many are on their way as may be", () => held.length === 64);
+    for (let turn = 0; turn < 3; turn++) await transport.send({ ...PODS, path: "/lease", class: "lease" });
+    const leases = api.calls.filter(({ path }) => path === "/lease").map(({ connection }) => connection);
+    assert.deepStrictEqual(new Set(leases).size, 1);
+    assert.equal(api.calls.length, 67);
+    api.answer = (_, response) => json(response, {});
+    for (const response of held) json(response, {});
+    await Promise.all(writes);
+  });
+
+  it("has no more than 16 requests of one share on their way", async () => {
+    const held: ServerResponse[] = [];
+    api.answer = ({ path }, response) => {
+      if (path === "/other") json(response, {});
+      else held.push(response);
+    };
+    const writes = Array.from({ length: 50 }, () => transport.send({ ...PODS, class: "work", share: "a" }));
+    await eventually("some are on their way", () => held.length === 16);
+    await transport.send({ ...PODS, path: "/other", class: "tell", share: "b" });
+    assert.equal(held.length, 16);
+    api.answer = (_, response) => json(response, {});
+    for (const response of held) json(response, {});
+    await Promise.all(writes);
+  });
+
+  it("refuses what waits when it is closed", async () => {
+    api.answer = () => {};
+    const ends = Array.from({ length: 100 }, () =>
+      transport.send(PODS).then(
+        () => "done",
+        (error: Error) => error.message,
+      ),
+    );
+    await eventually("some are on their way", () => api.calls.length === 64);
+    transport.close();
+    const closed = (await Promise.all(ends)).filter((end) => /connection .* was closed/.test(end));
+    assert.equal(closed.length, 36);
+    assert.equal(api.calls.length, 64);
   });
 
   describe("on a kept-alive connection that the server has closed meanwhile", () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { Controller } from "../../../runtime/controller";
+import { Engine } from "../../../runtime/engine";
 import type { Operator } from "../../../runtime/definition/definition";
 import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
@@ -17,7 +17,7 @@ const { operator, connection, namespace } = JSON.parse(
   readFileSync(process.argv[2] ?? "", "utf8"),
 ) as Settings;
 const { folder, handler, env } = operator;
-const controller = new Controller({
+const controller = new Engine({
   operator,
   connection,
   namespace,

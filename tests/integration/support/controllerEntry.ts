@@ -1,4 +1,4 @@
-import { Controller } from "../../../runtime/controller";
+import { Engine } from "../../../runtime/engine";
 import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
 import type { ControllerProcessInput, ControllerProcessOutput } from "./controllerProcess";
 
@@ -11,7 +11,7 @@ process.on("disconnect", () => process.exit());
 process.once("message", (input: ControllerProcessInput) => {
   const { operator, connection, token, namespace, identity, leaseSeconds } = input;
   const { handler, folder, env } = operator;
-  const controller = new Controller({
+  const controller = new Engine({
     operator,
     connection: { ...connection, token: () => token },
     transport: new ChildProcessTransport({ command: handler.command, folder, env }),

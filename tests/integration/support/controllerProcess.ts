@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import path from "node:path";
 import type { Operator } from "../../../runtime/definition/definition";
-import type { ReconcileReport } from "../../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../../runtime/reconcile/report";
 import type { TestOperator } from "./testOperator";
 
 /** What the entry of the process is told: plain data. */

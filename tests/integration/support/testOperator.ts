@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { installOperator, rolesInForce } from "../../../cli/installOperator";
 import { connectionAs } from "../../../cli/serviceAccountToken";
-import { Controller, type ControllerOptions } from "../../../runtime/controller";
+import { Engine, type EngineOptions } from "../../../runtime/engine";
 import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
 import { loadOperator } from "../../../runtime/definition/loadOperator";
 import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
@@ -11,7 +11,7 @@ import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
-import type { ReconcileReport } from "../../../runtime/reconcileReport";
+import type { ReconcileReport } from "../../../runtime/reconcile/report";
 import type { TestCluster } from "./cluster";
 
 /** What the planned handler does when it is asked; by default it answers that there are to be no children. */
@@ -49,7 +49,7 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
 }
 
 /** How a controller of a test is started. */
-export interface TestControllerOptions extends Pick<ControllerOptions, "leaseSeconds"> {
+export interface TestControllerOptions extends Pick<EngineOptions, "leaseSeconds"> {
   /** @default "one" */
   readonly identity?: string;
   /** Another way to the API server. @default the runner's service account, directly */
@@ -58,7 +58,7 @@ export interface TestControllerOptions extends Pick<ControllerOptions, "leaseSec
 
 /** A controller that runs, and what it told. */
 export interface TestController {
-  readonly controller: Controller;
+  readonly controller: Engine;
   readonly reports: readonly ReconcileReport[];
   readonly notices: readonly string[];
   /** The reports of one object. */
@@ -153,7 +153,7 @@ export class TestOperator {
     const { handler, folder, env } = this.operator;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
-    const controller = new Controller({
+    const controller = new Engine({
       operator: this.operator,
       connection,
       transport: new ChildProcessTransport({
@@ -192,7 +192,7 @@ export class TestOperator {
 }
 
 async function readMetric(
-  { metrics }: Controller,
+  { metrics }: Engine,
   name: string,
   labels: Record<string, string> = {},
 ): Promise<number> {

@@ -1,0 +1,185 @@
+/** Whose turn it is first: to keep the lease, to make the cluster right, to read, to tell what was done. */
+export type RequestClass = "lease" | "work" | "read" | "tell";
+
+/** On whose behalf a request is sent. */
+export interface Passage {
+  /** @default "read" */
+  readonly class?: RequestClass;
+  /** Throws if the sender may not send any more. Asked when the request leaves, not when it is queued. */
+  readonly fence?: () => void;
+  /** Requests of one share, such as the key of an object, never take all the places. @default a share of its own */
+  readonly share?: string;
+  /** Ends the request. One that still waits leaves the queue. */
+  readonly signal?: AbortSignal;
+}
+
+/** How much a {@link Gate} lets through. */
+export interface GateOptions {
+  /** Requests on their way at once. @default 64 */
+  readonly inFlight?: number;
+  /** Requests of one share on their way at once. @default 16 */
+  readonly inFlightOfShare?: number;
+  /** The monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
+}
+
+/** The classes that queue. A request of the class "lease" never does. */
+type Queued = Exclude<RequestClass, "lease">;
+
+/**
+ * By how many milliseconds a class counts as having come later. A request that has waited that long goes before newer work:
+ * so each class is served, whatever the load of the others.
+ */
+const LATER_MS: Readonly<Record<Queued, number>> = { work: 0, read: 1_000, tell: 5_000 };
+const QUEUES = Object.keys(LATER_MS) as Queued[];
+/**
+ * At 25 ms a request these are 2,500 requests a second, more than an API server gives one client. What exceeds that waits
+ * here, in order of its class, rather than in the API server's queues, which know no classes of ours.
+ */
+const IN_FLIGHT = 64;
+/** An object with thousands of children leaves most places to the others. */
+const IN_FLIGHT_OF_SHARE = 16;
+
+interface Waiting {
+  readonly since: number;
+  readonly leave: () => void;
+  readonly refuse: (reason: unknown) => void;
+}
+
+/**
+ * Requests to one API server wait here for their turn. Those of the class "lease" never wait; the others are bounded, all
+ * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's own requests
+ * of one class leave in the order in which they came.
+ */
+export class Gate {
+  private readonly now: () => number;
+  private readonly most: number;
+  private readonly mostOfShare: number;
+  /** By class, the shares with requests that wait, in the order of their turns. */
+  private readonly queues: Record<Queued, Map<unknown, Set<Waiting>>> = {
+    work: new Map(),
+    read: new Map(),
+    tell: new Map(),
+  };
+  private readonly sharesInFlight = new Map<unknown, number>();
+  private inFlight = 0;
+
+  constructor(options: GateOptions = {}) {
+    this.now = options.now ?? (() => performance.now());
+    this.most = options.inFlight ?? IN_FLIGHT;
+    this.mostOfShare = options.inFlightOfShare ?? IN_FLIGHT_OF_SHARE;
+  }
+
+  /**
+   * Calls `send` when the request's turn has come; its place is taken until the promise of `send` settles.
+   * @throws what the fence throws, or the signal's reason; `send` is then not called
+   */
+  async pass<T>(passage: Passage, send: () => Promise<T>): Promise<T> {
+    passage.signal?.throwIfAborted();
+    const { class: queue = "read", fence } = passage;
+    if (queue === "lease") {
+      fence?.();
+      return send();
+    }
+    const share = passage.share ?? Symbol("a share of its own");
+    await this.turn(queue, share, passage.signal);
+    try {
+      fence?.();
+      return await send();
+    } finally {
+      this.inFlight--;
+      this.countShare(share, -1);
+      this.next();
+    }
+  }
+
+  /** Requests that wait for their turn. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const queue of QUEUES) for (const requests of this.queues[queue].values()) waiting += requests.size;
+    return waiting;
+  }
+
+  /** Refuses all requests that wait, with this reason. */
+  clear(reason: Error): void {
+    for (const queue of QUEUES) {
+      const shares = [...this.queues[queue].values()];
+      this.queues[queue].clear();
+      for (const requests of shares) for (const { refuse } of requests) refuse(reason);
+    }
+  }
+
+  /** Resolves when the request has a place. */
+  private turn(queue: Queued, share: unknown, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.remove(queue, share, waiting);
+        reject(signal?.reason);
+      };
+      const ignoreSignal = () => signal?.removeEventListener("abort", abort);
+      const waiting: Waiting = {
+        since: this.now(),
+        leave: () => {
+          ignoreSignal();
+          resolve();
+        },
+        refuse: (reason) => {
+          ignoreSignal();
+          reject(reason);
+        },
+      };
+      signal?.addEventListener("abort", abort, { once: true });
+      const requests = this.queues[queue].get(share);
+      if (requests) requests.add(waiting);
+      else this.queues[queue].set(share, new Set([waiting]));
+      this.next();
+    });
+  }
+
+  private next(): void {
+    while (this.inFlight < this.most) {
+      const first = this.first();
+      if (!first) return;
+      const { queue, share, waiting } = first;
+      this.remove(queue, share, waiting);
+      const others = this.queues[queue].get(share);
+      if (others) {
+        // The other shares of the class have their turn before the next request of this one.
+        this.queues[queue].delete(share);
+        this.queues[queue].set(share, others);
+      }
+      this.inFlight++;
+      this.countShare(share, 1);
+      waiting.leave();
+    }
+  }
+
+  /** The request whose turn is next, of a share that has a place. */
+  private first(): { queue: Queued; share: unknown; waiting: Waiting } | undefined {
+    let first: { queue: Queued; share: unknown; waiting: Waiting } | undefined;
+    let firstAt = Number.POSITIVE_INFINITY;
+    for (const queue of QUEUES) {
+      // Few shares can be full at once, so this finds one soon.
+      for (const [share, requests] of this.queues[queue]) {
+        if ((this.sharesInFlight.get(share) ?? 0) >= this.mostOfShare) continue;
+        const waiting = requests.values().next().value as Waiting;
+        const at = waiting.since + LATER_MS[queue];
+        if (at < firstAt) [first, firstAt] = [{ queue, share, waiting }, at];
+        break;
+      }
+    }
+    return first;
+  }
+
+  private remove(queue: Queued, share: unknown, waiting: Waiting): void {
+    const requests = this.queues[queue].get(share);
+    requests?.delete(waiting);
+    if (requests?.size === 0) this.queues[queue].delete(share);
+  }
+
+  private countShare(share: unknown, change: 1 | -1): void {
+    const count = (this.sharesInFlight.get(share) ?? 0) + change;
+    if (count === 0) this.sharesInFlight.delete(share);
+    else this.sharesInFlight.set(share, count);
+  }
+}

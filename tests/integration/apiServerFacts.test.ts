@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
+import { discover } from "../../runtime/kubernetes/discovery";
+import {
+  ApiError,
+  isApiError,
+  isNamespaceNotFound,
+  isNamespaceTerminating,
+} from "../../runtime/kubernetes/errors";
+import type { JsonObject, Manifest, ObjectMeta } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { errorOf } from "../unit/support/failures";
+import type { Api } from "./support/api";
+import { announceKind, sharedCluster } from "./support/cluster";
+import { eventually } from "./support/eventually";
+
+const FINALIZER = "argosy.dev/facts";
+const THEIRS = "example.com/theirs";
+const FINALIZER_MANAGER = "argosy/facts/finalizer";
+const NO_OBJECT = "1";
+
+const CRD: Manifest = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "facts.apiserver.example.com" },
+  spec: {
+    group: "apiserver.example.com",
+    scope: "Namespaced",
+    names: { kind: "Fact", plural: "facts", singular: "fact" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: { data: { type: "object", additionalProperties: { type: "string" } } },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** What the engine relies on, of which the documentation of Kubernetes says little. */
+describe("the API server", function () {
+  this.timeout(60_000);
+  announceKind(CRD);
+  let api: Api;
+  let client: KubernetesClient;
+  let namespace: string;
+
+  before(async function () {
+    this.timeout(0);
+    ({ api } = await sharedCluster());
+    client = api.client;
+  });
+  beforeEach(async () => {
+    namespace = await api.newNamespace("facts");
+  });
+  afterEach(() => api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }));
+
+  for (const [kind, apiVersion] of [
+    ["ConfigMap", "v1"],
+    ["Fact", "apiserver.example.com/v1"],
+  ] as const) {
+    describe(`for a ${kind}`, () => {
+      let resource: Resource;
+      before(async () => {
+        resource = await discover(client, apiVersion, kind);
+      });
+
+      function manifest(metadata: Partial<ObjectMeta> = {}, content: JsonObject = {}): Manifest {
+        return { apiVersion, kind, metadata: { name: "a", namespace, ...metadata }, ...content };
+      }
+
+      async function applyFinalizers(uid: string, finalizers: string[]) {
+        const options = { fieldManager: FINALIZER_MANAGER };
+        return client.apply(resource, manifest({ uid, finalizers }), options);
+      }
+
+      async function finalizers(): Promise<string[] | undefined> {
+        return (await api.get(manifest())).metadata.finalizers;
+      }
+
+      /** Writes the object without a pause while `action` runs. */
+      async function whileItIsWritten<T>(action: () => Promise<T>): Promise<T> {
+        let running = true;
+        let writes = 0;
+        const writing = Promise.all(
+          Array.from({ length: 4 }, async (_, writer) => {
+            while (running) {
+              await client.mergePatch(
+                resource,
+                { namespace, name: "a" },
+                { data: { [`${writer}`]: `${writes++}` } },
+              );
+            }
+          }),
+        );
+        try {
+          await eventually(() => assert.ok(writes > 10));
+          return await action();
+        } finally {
+          running = false;
+          await writing;
+        }
+      }
+
+      it("adds a finalizer by an apply with the uid and no version, and leaves others' alone", async () => {
+        const { uid } = (await api.create(manifest({ finalizers: [THEIRS] }))).metadata;
+        await applyFinalizers(uid, [FINALIZER]);
+        assert.deepEqual((await finalizers())?.sort(), [FINALIZER, THEIRS]);
+        await applyFinalizers(uid, []);
+        assert.deepEqual(await finalizers(), [THEIRS]);
+        await client.mergePatch(resource, { namespace, name: "a" }, { metadata: { finalizers: null } });
+      });
+
+      it("takes that apply also while the object is written all the time", async () => {
+        const { uid } = (await api.create(manifest())).metadata;
+        await whileItIsWritten(async () => {
+          for (let turn = 0; turn < 20; turn++) {
+            await applyFinalizers(uid, [FINALIZER]);
+            assert.deepEqual(await finalizers(), [FINALIZER]);
+            await applyFinalizers(uid, []);
+            assert.equal(await finalizers(), undefined);
+          }
+        });
+      });
+
+      it("creates nothing by an apply with a uid, and changes no other object of the name", async () => {
+        const { uid } = (await api.create(manifest())).metadata;
+        await api.delete(manifest());
+        await eventually(() => api.assertGone(manifest()));
+        const gone = await errorOf(ApiError, () => applyFinalizers(uid, [FINALIZER]));
+        assert.equal(gone.code, 409);
+        await api.assertGone(manifest());
+        await api.create(manifest());
+        const another = await errorOf(ApiError, () => applyFinalizers(uid, [FINALIZER]));
+        assert.ok([409, 422].includes(another.code), another.message);
+        assert.equal(await finalizers(), undefined);
+      });
+
+      it("refuses to add a finalizer to an object that is being deleted", async () => {
+        const { uid } = (await api.create(manifest({ finalizers: [THEIRS] }))).metadata;
+        await api.delete(manifest());
+        const error = await errorOf(ApiError, () => applyFinalizers(uid, [FINALIZER]));
+        assert.deepEqual([error.code, error.reason], [422, "Invalid"], error.message);
+        await client.mergePatch(resource, { namespace, name: "a" }, { metadata: { finalizers: null } });
+      });
+
+      it("takes the finalizer away by a JSON patch that tests uid and entry, while the object is written", async () => {
+        const { uid } = (await api.create(manifest({ finalizers: [THEIRS] }))).metadata;
+        await applyFinalizers(uid, [FINALIZER]);
+        await whileItIsWritten(async () => {
+          const at = (await finalizers())?.indexOf(FINALIZER);
+          const path = `/metadata/finalizers/${at}`;
+          const remove = (of: string, entry = FINALIZER): JsonPatchOperation[] => [
+            { op: "test", path: "/metadata/uid", value: of },
+            { op: "test", path, value: entry },
+            { op: "remove", path },
+          ];
+          for (const operations of [remove("another"), remove(uid, "another")]) {
+            const error = await errorOf(ApiError, () => patch(operations));
+            assert.equal(error.code, 422, error.message);
+          }
+          await patch(remove(uid));
+          assert.deepEqual(await finalizers(), [THEIRS]);
+        });
+        await client.mergePatch(resource, { namespace, name: "a" }, { metadata: { finalizers: null } });
+      });
+
+      function patch(operations: JsonPatchOperation[]) {
+        return client.jsonPatch(resource, { namespace, name: "a" }, operations);
+      }
+
+      it(`creates by an apply with the version ${NO_OBJECT}, and touches none that is there`, async () => {
+        const options = { fieldManager: "facts", force: true };
+        const absent = manifest({ resourceVersion: NO_OBJECT }, { data: { by: "us" } });
+        assert.equal((await client.apply(resource, absent, options)).created, true);
+        const error = await errorOf(ApiError, () =>
+          client.apply(resource, { ...absent, data: { by: "others" } }, options),
+        );
+        assert.deepEqual([error.code, error.reason], [409, "Conflict"]);
+        assert.deepEqual((await api.get(manifest()))["data"], { by: "us" });
+      });
+
+      it("says that the namespace ends, or is not there", async () => {
+        const options = { fieldManager: "facts" };
+        const held = await api.create(manifest({ name: "held", finalizers: [THEIRS] }));
+        await api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+        const ends = await errorOf(ApiError, () => client.apply(resource, manifest(), options));
+        assert.ok(isNamespaceTerminating(ends), ends.message);
+        assert.ok(isNamespaceTerminating(await errorOf(ApiError, () => client.create(resource, manifest()))));
+        await client.mergePatch(resource, held.metadata, { metadata: { finalizers: null } });
+        const nowhere = manifest({ namespace: "nowhere" });
+        const missing = await errorOf(ApiError, () => client.apply(resource, nowhere, options));
+        assert.ok(isNamespaceNotFound(missing), missing.message);
+        assert.ok(isNamespaceNotFound(await errorOf(ApiError, () => client.create(resource, nowhere))));
+        const none = await errorOf(ApiError, () =>
+          client.mergePatch(resource, { namespace, name: "none" }, {}),
+        );
+        assert.ok(isApiError(none, 404) && !isNamespaceNotFound(none));
+      });
+
+      it("gives metadata alone", async () => {
+        await api.create(manifest({}, { data: { a: "b" } }));
+        await client.list(resource, { namespace, metadataOnly: true }, (items) => {
+          const ours = items.filter(({ metadata }) => metadata.name === "a");
+          assert.deepEqual(
+            ours.map((item) => Object.keys(item).sort()),
+            [["apiVersion", "kind", "metadata"]],
+          );
+        });
+      });
+    });
+  }
+});

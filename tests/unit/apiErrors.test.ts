@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import {
+  ApiError,
+  type ApiStatus,
+  ApiUnreachableError,
+  isBusy,
+  isNamespaceNotFound,
+  isNamespaceTerminating,
+  retryAfterMs,
+} from "../../runtime/kubernetes/errors";
+
+function refusal(code: number, status: ApiStatus = {}): ApiError {
+  return new ApiError(code, status, "PATCH /api/v1");
+}
+
+function internal(message: string): ApiError {
+  return refusal(500, { reason: "InternalError", message });
+}
+
+describe("an API server", () => {
+  for (const error of [
+    refusal(429),
+    refusal(502, { message: "upstream is away" }),
+    refusal(503, { reason: "ServiceUnavailable", message: "apiserver is shutting down" }),
+    refusal(504, { reason: "Timeout" }),
+    refusal(500, { reason: "ServerTimeout", details: { retryAfterSeconds: 2 } }),
+    internal("etcdserver: leader changed"),
+    internal("etcdserver: request timed out, possibly due to previous leader failure"),
+    internal("etcdserver: mvcc: database space exceeded"),
+    internal("rpc error: code = Unavailable desc = transport is closing"),
+  ]) {
+    it(`is busy: ${error.code} ${error.message}`, () => assert.ok(isBusy(error)));
+  }
+
+  for (const error of [
+    refusal(400),
+    refusal(403),
+    refusal(409),
+    refusal(409, { reason: "AlreadyExists", details: { retryAfterSeconds: 1 } }),
+    refusal(422),
+    refusal(429, { details: { causes: [{ reason: "DisruptionBudget" }] } }),
+    internal("etcdserver: request is too large"),
+    internal('failed calling webhook "a.example.com": connection refused'),
+    new ApiUnreachableError("GET /api/v1", new Error("refused")),
+    new Error("etcdserver: leader changed"),
+    undefined,
+  ]) {
+    it(`is not busy: ${error}`, () => assert.ok(!isBusy(error)));
+  }
+
+  it("says how long to wait, or does not", () => {
+    assert.equal(retryAfterMs(refusal(429, { details: { retryAfterSeconds: 3 } })), 3_000);
+    assert.equal(retryAfterMs(refusal(429)), undefined);
+    assert.equal(retryAfterMs(new Error("no answer")), undefined);
+  });
+
+  it("refuses to create in a namespace that ends, or that is not there", () => {
+    const terminating = refusal(403, { details: { causes: [{ reason: "NamespaceTerminating" }] } });
+    const missing = refusal(404, { reason: "NotFound", details: { kind: "namespaces", name: "shop" } });
+    assert.deepStrictEqual([terminating, missing, refusal(403)].map(isNamespaceTerminating), [
+      true,
+      false,
+      false,
+    ]);
+    const object = refusal(404, { reason: "NotFound", details: { kind: "configmaps", name: "shop" } });
+    assert.deepStrictEqual([terminating, missing, object].map(isNamespaceNotFound), [false, true, false]);
+  });
+});

@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { Gate, type GateOptions, type Passage } from "../../runtime/kubernetes/gate";
+
+/** A request that a test sends through a gate, and ends when it likes. */
+interface Sent {
+  readonly name: string;
+  readonly share: string | undefined;
+  readonly finish: () => void;
+}
+
+describe("Gate", () => {
+  let gate: Gate;
+  let now: number;
+  /** The requests on their way. */
+  let onTheirWay: Sent[];
+  /** The names of all that have left, in that order. */
+  let left: string[];
+
+  beforeEach(() => open({}));
+
+  function open(options: Pick<GateOptions, "inFlight" | "inFlightOfShare">): void {
+    [now, onTheirWay, left] = [0, [], []];
+    gate = new Gate({ ...options, now: () => now });
+  }
+
+  /** Resolves with what became of the request. */
+  function request(name: string, passage: Passage = {}): Promise<string> {
+    const send = () =>
+      new Promise<string>((resolve) => {
+        left.push(name);
+        const sent = { name, share: passage.share, finish: () => resolve("done") };
+        onTheirWay.push(sent);
+      });
+    return gate.pass(passage, send).catch((error: Error) => error.message);
+  }
+
+  async function finish(at = 0): Promise<void> {
+    const [sent] = onTheirWay.splice(at, 1);
+    assert.ok(sent, "nothing is on its way");
+    sent.finish();
+    await settled();
+  }
+
+  /** Fills a gate of one place. */
+  async function busy(): Promise<void> {
+    open({ inFlight: 1 });
+    void request("first");
+    await settled();
+  }
+
+  /** Lets one after the other leave until nothing waits. */
+  async function drain(): Promise<string[]> {
+    left.length = 0;
+    while (onTheirWay.length > 0) await finish();
+    return left;
+  }
+
+  it("lets 64 requests through at once, and the next when one of them has ended", async () => {
+    for (let at = 0; at < 100; at++) void request(`${at}`);
+    await settled();
+    assert.deepStrictEqual([left.length, gate.waiting], [64, 36]);
+    await finish();
+    assert.deepStrictEqual([left.length, left.at(-1)], [65, "64"]);
+  });
+
+  it("has a place free again after a request that failed", async () => {
+    open({ inFlight: 1 });
+    await assert.rejects(
+      gate.pass({}, () => Promise.reject(new Error("refused"))),
+      { message: "refused" },
+    );
+    void request("next");
+    await settled();
+    assert.deepStrictEqual(left, ["next"]);
+  });
+
+  it("lets no share have more than 16 places, so that 5,000 requests of one object hold up no other", async () => {
+    for (let at = 0; at < 5_000; at++) void request(`large-${at}`, { class: "work", share: "large" });
+    void request("small", { class: "tell", share: "small" });
+    await settled();
+    assert.equal(left.length, 17);
+    assert.equal(left.at(-1), "small");
+  });
+
+  it("lets the shares of a class take turns", async () => {
+    await busy();
+    for (const name of ["a1", "a2", "a3", "b1", "b2", "c1"]) void request(name, { share: name.slice(0, 1) });
+    assert.deepStrictEqual(await drain(), ["a1", "b1", "c1", "a2", "b2", "a3"]);
+  });
+
+  it("lets work leave before reading, and both before telling", async () => {
+    await busy();
+    for (const name of ["tell", "read", "work"] as const) void request(name, { class: name });
+    void request("default");
+    assert.deepStrictEqual(await drain(), ["work", "read", "default", "tell"]);
+  });
+
+  it("never lets the lease wait", async () => {
+    await busy();
+    void request("lease", { class: "lease" });
+    assert.equal(left.at(-1), "lease");
+  });
+
+  for (const [name, patienceMs] of [
+    ["read", 1_000],
+    ["tell", 5_000],
+  ] as const) {
+    it(`lets a request of the class "${name}" leave before work that comes ${patienceMs} ms later`, async () => {
+      await busy();
+      void request("waits", { class: name });
+      for (const at of [0, patienceMs - 1, patienceMs + 1]) {
+        now = at;
+        void request(`work at ${at}`, { class: "work" });
+      }
+      const names = ["work at 0", `work at ${patienceMs - 1}`, "waits", `work at ${patienceMs + 1}`];
+      assert.deepStrictEqual(await drain(), names);
+    });
+  }
+
+  it("asks the fence when the request leaves, and not when it comes", async () => {
+    await busy();
+    let ended = false;
+    const fence = () => {
+      if (ended) throw new Error("not leading");
+    };
+    const before = request("before", { fence });
+    const after = request("after", { fence });
+    await finish();
+    await finish();
+    assert.equal(await before, "done");
+    assert.deepStrictEqual(left, ["first", "before", "after"]);
+    await finish();
+    assert.equal(await after, "done");
+
+    void request("again");
+    await settled();
+    const late = request("late", { fence });
+    ended = true;
+    await finish();
+    assert.equal(await late, "not leading");
+    assert.ok(!left.includes("late"));
+    assert.equal(await request("lease", { class: "lease", fence }), "not leading");
+    void request("next");
+    await settled();
+    assert.equal(left.at(-1), "next");
+  });
+
+  it("takes a request out whose signal ends it", async () => {
+    await busy();
+    const stop = new AbortController();
+    const stopped = request("stopped", { signal: stop.signal });
+    const other = request("other");
+    stop.abort(new Error("stopped"));
+    assert.equal(await stopped, "stopped");
+    assert.equal(gate.waiting, 1);
+    assert.equal(await request("too late", { signal: stop.signal }), "stopped");
+    assert.deepStrictEqual(await drain(), ["other"]);
+    assert.equal(await other, "done");
+  });
+
+  it("refuses what waits when it is cleared", async () => {
+    await busy();
+    const waiting = [request("a"), request("b", { class: "work", share: "b" })];
+    gate.clear(new Error("closed"));
+    assert.deepStrictEqual(await Promise.all(waiting), ["closed", "closed"]);
+    assert.equal(gate.waiting, 0);
+  });
+
+  it("keeps its bounds, leaves no place empty and forgets no request, whatever comes and goes", async () => {
+    const passage = fc.record({
+      class: fc.constantFrom("work", "read", "tell"),
+      share: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
+    });
+    const step = fc.oneof(
+      passage.map((passage) => ({ passage })),
+      fc.nat(10).map((finish) => ({ finish })),
+      fc.nat(3_000).map((sleep) => ({ sleep })),
+      fc.nat(10).map((abort) => ({ abort })),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        open({ inFlight: 4, inFlightOfShare: 2 });
+        const ends: {
+          name: string;
+          share: string | undefined;
+          end: Promise<string>;
+          stop: AbortController;
+        }[] = [];
+        const aborted = new Set<string>();
+        for (const step of steps) {
+          if ("passage" in step) {
+            const stop = new AbortController();
+            const { class: kind, share } = step.passage;
+            const name = `${ends.length}`;
+            const end = request(name, {
+              class: kind,
+              signal: stop.signal,
+              ...(share !== undefined && { share }),
+            });
+            ends.push({ name, share, end, stop });
+          } else if ("sleep" in step) now += step.sleep;
+          else if ("finish" in step && onTheirWay.length > 0) await finish(step.finish % onTheirWay.length);
+          else if ("abort" in step && ends.length > 0) {
+            const request = ends[step.abort % ends.length];
+            if (request && !left.includes(request.name)) aborted.add(request.name);
+            request?.stop.abort(new Error("aborted"));
+          }
+          await settled();
+          assert.ok(onTheirWay.length <= 4);
+          const shares = onTheirWay.flatMap(({ share }) => share ?? []);
+          const full = ["a", "b", "c"].filter(
+            (share) => shares.filter((other) => other === share).length === 2,
+          );
+          for (const share of ["a", "b", "c"])
+            assert.ok(shares.filter((other) => other === share).length <= 2);
+          const waiting = ends.filter(({ name }) => !left.includes(name) && !aborted.has(name));
+          assert.equal(gate.waiting, waiting.length);
+          if (onTheirWay.length < 4) assert.ok(waiting.every(({ share = "" }) => full.includes(share)));
+        }
+        await drain();
+        for (const { name, end } of ends) assert.equal(await end, aborted.has(name) ? "aborted" : "done");
+      }),
+    );
+  });
+
+  it("lets every request leave, however much work keeps coming", async () => {
+    const step = fc.record({
+      class: fc.constantFrom("work", "read", "tell"),
+      share: fc.constantFrom("a", "b", "c"),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (passages) => {
+        await busy();
+        for (const [at, passage] of passages.entries()) void request(`waits-${at}`, passage);
+        // A request takes 100 ms, and two more have come when it ends.
+        const most = (5_000 / 100) * 2 + passages.length * 2;
+        for (let turn = 0; turn < most; turn++) {
+          void request("work", { class: "work", share: `${turn}` });
+          void request("work", { class: "work", share: "a" });
+          now += 100;
+          await finish();
+        }
+        assert.equal(left.filter((name) => name.startsWith("waits-")).length, passages.length);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+/** Resolves when the promises that are ready, and those that follow from them, have gone on. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+}
