@@ -2,6 +2,7 @@ import { ReconcileFailure } from "../failure";
 import { flawOf } from "../flaw";
 import { readJson } from "../json";
 import type { Manifest } from "../kubernetes/objects";
+import { MEMORY_FIELD } from "../names";
 import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
 
 /** The longest line that a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
@@ -122,7 +123,14 @@ function common(value: Record<string, unknown>): Pick<ReconcileAnswer, "status" 
   const { status } = value;
   if (status !== undefined && status !== null && !isObject(status))
     throw invalid('"status" must be an object');
-  if (isObject(status)) checkObjects(status["conditions"], '"status.conditions"');
+  if (isObject(status)) {
+    checkObjects(status["conditions"], '"status.conditions"');
+    if (status[MEMORY_FIELD] !== undefined) {
+      throw invalid(
+        `"status.${MEMORY_FIELD}" is the engine's own; leave it out, also where the status is copied from the object`,
+      );
+    }
+  }
   const requeueAfterSeconds = seconds(value, "requeueAfterSeconds", "");
   return {
     ...(isObject(status) && { status }),

@@ -70,8 +70,10 @@ function grant(
   namespace: string | undefined,
   rules: readonly PolicyRule[],
 ): ManifestSet {
+  // Outside of the platform's namespace another program may have an event path of this name.
+  const isHome = namespace === platform.namespace;
   const { role, binding } = buildRole({
-    name: account,
+    name: isHome ? account : `${platform.namespace}.${account}`,
     namespace,
     labels: labelsOf(name, component),
     rules,
