@@ -1,6 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { Operator as OperatorDefinition } from "../runtime/definition/definition";
-import { formerIdentitiesOf } from "../runtime/names";
+import { formerIdentitiesOf, type Operator as OperatorDefinition } from "../runtime/program";
 import { awaited } from "./manifests/awaited";
 import { buildCustomResourceDefinition } from "./manifests/customResourceDefinition";
 import { buildOperator } from "./manifests/operator/buildOperator";

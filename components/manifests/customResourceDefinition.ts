@@ -1,7 +1,12 @@
-import { isJsonObject, statusSchemaOf } from "../../runtime/definition/customResourceDefinition";
-import type { Operator } from "../../runtime/definition/definition";
-import type { Json, JsonObject, Manifest } from "../../runtime/kubernetes/objects";
-import { MEMORY_FIELD } from "../../runtime/names";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Manifest,
+  MEMORY_FIELD,
+  type Operator,
+  statusSchemaOf,
+} from "../../runtime/program";
 
 /** `metav1.Condition`, with the limits of its kubebuilder markers (apimachinery, meta/v1/types.go). */
 const CONDITION_SCHEMA: JsonObject = {

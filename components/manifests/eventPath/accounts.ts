@@ -1,5 +1,4 @@
-import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest, Operator, PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";

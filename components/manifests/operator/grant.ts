@@ -1,5 +1,4 @@
-import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
-import { identityOf } from "../../../runtime/names";
+import { identityOf, type Operator, type PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";

@@ -1,5 +1,4 @@
-import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest, Operator, PolicyRule } from "../../../runtime/program";
 import type { ManifestSet } from "../manifestSet";
 import { buildGrant, buildOperatorAccount, type OperatorAccount } from "./grant";
 import { handlerAccountOf, resyncNameOf, runnerNameOf } from "./names";

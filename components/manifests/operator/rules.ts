@@ -1,7 +1,11 @@
-import { workflowTemplateOf } from "../../../runtime/argo/workflows";
-import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
-import { groupOf } from "../../../runtime/kubernetes/objects";
-import { leaseNameOf, type OperatorIdentity } from "../../../runtime/names";
+import {
+  groupOf,
+  leaseNameOf,
+  type Operator,
+  type OperatorIdentity,
+  type PolicyRule,
+  workflowTemplateOf,
+} from "../../../runtime/program";
 import { handlerAccountOf } from "./names";
 
 /**
