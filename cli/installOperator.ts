@@ -55,11 +55,15 @@ export async function rolesInForce(
 ): Promise<void> {
   const { group, version, kind, plural, namespaced } = operator.customResource;
   const resource: Resource = { apiVersion: `${group}/${version}`, kind, plural, namespaced };
-  const scopes =
-    operator.namespaces === "all" ? [{}] : operator.namespaces.map((namespace) => ({ namespace }));
+  const [child] = operator.children;
+  const childrenOf = operator.namespaces === "all" || !child ? [] : operator.namespaces;
   const lease = { namespace: account.namespace, name: leaseNameOf(operator) };
   const paths = [
-    ...scopes.map((scope) => `${resourcePath(resource, scope)}?limit=1`),
+    `${resourcePath(resource, {})}?limit=1`,
+    // With a list of namespaces all kinds of children are within one.
+    ...childrenOf.map(
+      (namespace) => `${resourcePath({ ...child, namespaced: true } as Resource, { namespace })}?limit=1`,
+    ),
     resourcePath(builtIn("coordination.k8s.io/v1", "Lease"), lease),
   ];
   for (const path of paths) {

@@ -1,6 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { Operator } from "../runtime/definition/definition";
-import type { Manifest } from "../runtime/kubernetes/objects";
+import type { Manifest, Operator } from "../runtime/program";
 import { buildEventPathAccounts } from "./manifests/eventPath/accounts";
 import { buildEventBus } from "./manifests/eventPath/eventBus";
 import { buildEventSource } from "./manifests/eventPath/eventSource";

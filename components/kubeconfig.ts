@@ -1,6 +1,6 @@
 import type { RequestOptions } from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { ClusterConnection } from "../runtime/kubernetes/connection";
+import type { ClusterConnection } from "../runtime/program";
 
 /** A kubeconfig, or one of its contexts, that cannot be used. */
 export class KubeconfigError extends Error {

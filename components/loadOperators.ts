@@ -1,10 +1,16 @@
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import path from "node:path";
-import { checkOperators } from "../runtime/definition/checkOperators";
-import type { Operator } from "../runtime/definition/definition";
-import { type LoadOptions, loadOperator } from "../runtime/definition/loadOperator";
-import { definitionFile, displayPath, OperatorError, Problems } from "../runtime/definition/operatorError";
-import { isRecord } from "../runtime/definition/shape";
+import {
+  checkOperators,
+  definitionFile,
+  displayPath,
+  isRecord,
+  type LoadOptions,
+  loadOperator,
+  type Operator,
+  OperatorError,
+  Problems,
+} from "../runtime/program";
 
 /**
  * Loads the operators of a program: each folder in `handlersFolder` that has an operator.ts or operator.js, in

@@ -1,10 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
-import { KubernetesClient } from "../runtime/kubernetes/client";
-import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { isApiError } from "../runtime/kubernetes/errors";
-import type { KubernetesObject } from "../runtime/kubernetes/objects";
-import type { Resource } from "../runtime/kubernetes/resource";
+import {
+  type ClusterConnection,
+  isApiError,
+  KubernetesClient,
+  type KubernetesObject,
+  type Resource,
+} from "../runtime/program";
 import { connectionFromKubeconfig } from "./kubeconfig";
 
 /** What is known of a CRD in a cluster; undefined where nobody can tell. */

@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import type { Operator as OperatorDefinition } from "../runtime/definition/definition";
+import { formerIdentitiesOf, type Operator as OperatorDefinition } from "../runtime/program";
 import { awaited } from "./manifests/awaited";
 import { buildCustomResourceDefinition } from "./manifests/customResourceDefinition";
 import { buildOperator } from "./manifests/operator/buildOperator";
@@ -36,9 +36,14 @@ export class Operator extends pulumi.ComponentResource {
   readonly workings: readonly pulumi.CustomResource[];
   readonly customResourceDefinition: pulumi.CustomResource;
 
-  constructor(name: string, args: OperatorArgs, opts?: pulumi.ComponentResourceOptions) {
-    super("argosy:index:Operator", name, {}, opts);
+  constructor(name: string, args: OperatorArgs, opts: pulumi.ComponentResourceOptions = {}) {
     const { definition, files, beneath = [], protect = false } = args;
+    super(
+      "argosy:index:Operator",
+      name,
+      {},
+      pulumi.mergeOptions(opts, { aliases: formerAliases(definition) }),
+    );
     const child = { parent: this };
 
     const parts = registerSet(name, buildOperator(definition, args, files), after(child, beneath));
@@ -48,7 +53,8 @@ export class Operator extends pulumi.ComponentResource {
         definition,
         args,
         files,
-        after(child, [...beneath, ...parts]),
+        // A runner of a renamed operator has another Lease than the one before: both would work beside each other.
+        after({ ...child, deleteBeforeReplace: true }, [...beneath, ...parts]),
       );
     this.workings = definition.execution === "resident" ? [...parts, runner()] : parts;
     const crd = buildCustomResourceDefinition(definition);
@@ -56,11 +62,22 @@ export class Operator extends pulumi.ComponentResource {
       ...crd.metadata,
       annotations: { ...crd.metadata.annotations, ...awaited("Established") },
     };
+    // Its own name, so that a renamed operator keeps it: to replace it would delete every custom resource.
     this.customResourceDefinition = register(
-      `${name}-crd`,
+      crd.metadata.name,
       { ...crd, metadata },
       after({ ...child, protect }, [...beneath, ...this.workings]),
     );
     this.registerOutputs({ customResource: crd.metadata.name });
   }
+}
+
+/**
+ * Under which names Pulumi may know the operator from before it was renamed. What is below it in Pulumi's tree begins
+ * with its name and follows. A name in another installation is one of another program, and so of another stack.
+ */
+function formerAliases(definition: OperatorDefinition): pulumi.Alias[] {
+  return formerIdentitiesOf(definition)
+    .filter(({ installation }) => installation === definition.installation)
+    .map(({ name }) => ({ name }));
 }

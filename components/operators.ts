@@ -1,6 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { checkOperators } from "../runtime/definition/checkOperators";
-import type { Operator as OperatorDefinition } from "../runtime/definition/definition";
+import { checkOperators, type Operator as OperatorDefinition } from "../runtime/program";
 import { ArgoPlatform, type ArgoPlatformArgs, platformOf } from "./argoPlatform";
 import { engineFiles } from "./engineBundle";
 import { EventPath } from "./eventPath";

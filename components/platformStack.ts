@@ -1,5 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { isRecord } from "../runtime/definition/shape";
+import { isRecord } from "../runtime/program";
 import { ConfigurationError } from "./configuration/configurationError";
 import type { Platform } from "./platform";
 

@@ -1,6 +1,6 @@
 import * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import type { Manifest } from "../runtime/kubernetes/objects";
+import type { Manifest } from "../runtime/program";
 import type { ManifestSet } from "./manifests/manifestSet";
 
 type ResourceClass = new (

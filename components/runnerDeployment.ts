@@ -1,7 +1,7 @@
 import * as k8s from "@pulumi/kubernetes";
 import * as kx from "@pulumi/kubernetesx";
 import * as pulumi from "@pulumi/pulumi";
-import type { Operator } from "../runtime/definition/definition";
+import type { Operator } from "../runtime/program";
 import type { OperatorFiles } from "./manifests/operator/configMaps";
 import { runnerNameOf } from "./manifests/operator/names";
 import type { OperatorOptions } from "./manifests/operator/options";

@@ -25,8 +25,11 @@ export const OPERATOR_LABEL = `${DOMAIN}/operator`;
 /** On every Workflow of ours that is about one custom resource: that resource's uid. */
 export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;
 
+/** The field of a custom resource's status in which the engine keeps what it must remember of it. Nobody else's. */
+export const MEMORY_FIELD = "argosy";
+
 /** Fields of a custom resource's status that Argosy writes itself, whatever the author's schema says of them. */
-export const OWN_STATUS_FIELDS: readonly string[] = ["observedGeneration", "conditions"];
+export const OWN_STATUS_FIELDS: readonly string[] = ["observedGeneration", "conditions", MEMORY_FIELD];
 
 /** The installation of a program that names none. */
 export const DEFAULT_INSTALLATION = "argosy";

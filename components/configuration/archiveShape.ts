@@ -7,7 +7,7 @@ import {
   optional,
   pattern,
   type Shape,
-} from "../../runtime/definition/shape";
+} from "../../runtime/program";
 import { SSL_MODES } from "../manifests/platform/archive";
 
 /** A century: beyond it, Argo's time overflows. */

@@ -1,4 +1,4 @@
-import { DNS_LABEL, fields, flag, mapOf, optional, pattern } from "../../runtime/definition/shape";
+import { DNS_LABEL, fields, flag, mapOf, optional, pattern } from "../../runtime/program";
 import type { MonitoringOptions } from "../manifests/monitoring/options";
 
 /** What a configuration says of monitoring. */

@@ -1,5 +1,4 @@
-import type { Report } from "../../runtime/definition/operatorError";
-import { fields } from "../../runtime/definition/shape";
+import { fields, type Report } from "../../runtime/program";
 import { checkPlatformOptions } from "../manifests/platform/checkPlatformOptions";
 import { platformArgs } from "./args";
 import { ConfigurationError } from "./configurationError";

@@ -3,6 +3,7 @@ import {
   DNS_LABEL,
   fields,
   flag,
+  INSTALLATION_SHAPE,
   integer,
   listOf,
   mapOf,
@@ -11,8 +12,7 @@ import {
   pattern,
   type Shape,
   text,
-} from "../../runtime/definition/shape";
-import { INSTALLATION_SHAPE } from "../../runtime/definition/validateDefinition";
+} from "../../runtime/program";
 import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
 import { bytesOf } from "../manifests/eventPath/quantity";
 import type { ArchiveOptions } from "../manifests/platform/archive";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Json } from "../../runtime/kubernetes/objects";
+import type { Json } from "../../runtime/program";
 import type { CrdChange, Place } from "./change";
 import { isIntOrString, type Schema } from "./schema";
 import { loosened, tightened } from "./wording";

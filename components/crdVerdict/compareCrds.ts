@@ -1,4 +1,4 @@
-import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../runtime/program";
 import { breaking, type CrdChange, safe } from "./change";
 import { compareNames } from "./compareNames";
 import { compareStorage } from "./compareStorage";

@@ -1,5 +1,4 @@
-import { isJsonObject } from "../../runtime/definition/customResourceDefinition";
-import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/program";
 import { breaking, type CrdChange, safe } from "./change";
 import type { ChangeKind } from "./changeKind";
 import { textsIn } from "./schema";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/program";
 import { type CrdChange, safe } from "./change";
 import { versionPlace } from "./version";
 

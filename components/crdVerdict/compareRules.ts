@@ -1,5 +1,4 @@
-import { isJsonObject } from "../../runtime/definition/customResourceDefinition";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { isJsonObject, type JsonObject } from "../../runtime/program";
 import { breaking, type CrdChange, type Place } from "./change";
 import type { Schema } from "./schema";
 import { loosened, show, tightened } from "./wording";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/program";
 import { anyBreaks, breaking, type CrdChange, safe } from "./change";
 import { compareSchemas } from "./compareSchemas";
 import { objectIn, rootSchemaOf, versionPlace, versionsByName } from "./version";

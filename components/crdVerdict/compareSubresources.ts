@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isJsonObject } from "../../runtime/definition/customResourceDefinition";
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { isJsonObject, type JsonObject } from "../../runtime/program";
 import { breaking, type CrdChange, safe } from "./change";
 import { objectIn, versionPlace } from "./version";
 import { show } from "./wording";

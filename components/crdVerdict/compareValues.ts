@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Json } from "../../runtime/kubernetes/objects";
+import type { Json } from "../../runtime/program";
 import { breaking, type CrdChange, type Place, safe } from "./change";
 import { compareFormats } from "./compareFormats";
 import { numberIn, type Schema, typesOf } from "./schema";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { JsonObject } from "../../runtime/program";
 import { breaking, type CrdChange, safe } from "./change";
 import { comparePrinterColumns } from "./comparePrinterColumns";
 import { compareSchemas } from "./compareSchemas";

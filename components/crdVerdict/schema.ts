@@ -1,5 +1,4 @@
-import { isJsonObject } from "../../runtime/definition/customResourceDefinition";
-import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/program";
 import type { Place } from "./change";
 
 /** A structural schema, or a part of one: `JSONSchemaProps` of apiextensions.k8s.io/v1. */

@@ -1,5 +1,4 @@
-import { isJsonObject, versionsOf } from "../../runtime/definition/customResourceDefinition";
-import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
+import { isJsonObject, type Json, type JsonObject, versionsOf } from "../../runtime/program";
 import type { Place } from "./change";
 import type { Schema } from "./schema";
 

@@ -1,5 +1,4 @@
-import type { PolicyRule } from "../../runtime/definition/definition";
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest, PolicyRule } from "../../runtime/program";
 
 type Labels = Readonly<Record<string, string>>;
 

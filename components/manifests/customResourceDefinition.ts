@@ -1,6 +1,12 @@
-import { isJsonObject, statusSchemaOf } from "../../runtime/definition/customResourceDefinition";
-import type { Operator } from "../../runtime/definition/definition";
-import type { Json, JsonObject, Manifest } from "../../runtime/kubernetes/objects";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Manifest,
+  MEMORY_FIELD,
+  type Operator,
+  statusSchemaOf,
+} from "../../runtime/program";
 
 /** `metav1.Condition`, with the limits of its kubebuilder markers (apimachinery, meta/v1/types.go). */
 const CONDITION_SCHEMA: JsonObject = {
@@ -47,6 +53,11 @@ const STATUS_PROPERTIES: JsonObject = {
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["type"],
   },
+  [MEMORY_FIELD]: {
+    description: "What Argosy remembers of this object. Reserved: not for handlers, and not to be edited.",
+    type: "object",
+    "x-kubernetes-preserve-unknown-fields": true,
+  },
 };
 
 /** Age too: the API server adds it by itself only where a version has no columns at all. */
@@ -58,7 +69,7 @@ const PRINTER_COLUMNS: readonly { name: string; type: string; jsonPath: string }
 
 /**
  * The CustomResourceDefinition to install: the author's, and in every version what an operator needs: the
- * status subresource, `status.observedGeneration`, `status.conditions` and the columns Ready, Reason and Age.
+ * status subresource, `status.observedGeneration`, `status.conditions`, `status.argosy` and the columns Ready, Reason and Age.
  * What the author has himself stays as he wrote it. Where he gives no schema for status, its unknown fields are
  * preserved: the API server would drop them in silence.
  */

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Manifest } from "../../runtime/program";
 
 /**
  * Manifests by what each is for: the key is the end of its name in Pulumi's tree, "account" of

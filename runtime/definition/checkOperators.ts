@@ -1,10 +1,12 @@
 import type { Json } from "../kubernetes/objects";
+import { formerIdentitiesOf, identityOf } from "../names";
 import type { Operator } from "./definition";
 import { definitionFile, displayPath, Problems, type Report } from "./operatorError";
 import { isRecord } from "./shape";
 
 /**
- * Checks what no operator can know alone: that names are not given twice, and that no two claim one kind.
+ * Checks what no operator can know alone: that names, those of before included, are not given twice, and that no two
+ * claim one kind.
  *
  * @throws OperatorError that names every clash
  */
@@ -22,6 +24,9 @@ export function checkOperators(operators: readonly Operator[]): void {
           "Give each operator a name of its own.",
         );
       }
+      checkTaken(operator, other, report);
+      checkTaken(other, operator, problems.in(definitionFile(other.folder)));
+      checkSharedFormerNames(operator, other, report);
       if (operator.customResource.group !== other.customResource.group) continue;
       const { group, plural } = operator.customResource;
       if (plural === other.customResource.plural) {
@@ -34,6 +39,26 @@ export function checkOperators(operators: readonly Operator[]): void {
     }
   }
   if (problems.found) throw problems.toError();
+}
+
+/** What was left behind under a name is handed over: it must be nobody's who still has that name. */
+function checkTaken(operator: Operator, other: Operator, report: Report): void {
+  const index = formerIdentitiesOf(operator).map(identityOf).indexOf(identityOf(other));
+  if (index < 0) return;
+  const where = displayPath(definitionFile(other.folder));
+  const complaint = `is "${operator.formerNames[index]}", which is the name of ${where}`;
+  report(`formerNames[${index}]`, complaint, "Rename that one, or leave this out.");
+}
+
+/** What was left behind under a name can be handed over to one operator alone. */
+function checkSharedFormerNames(operator: Operator, other: Operator, report: Report): void {
+  const others = formerIdentitiesOf(other).map(identityOf);
+  for (const [index, former] of formerIdentitiesOf(operator).map(identityOf).entries()) {
+    if (!others.includes(former)) continue;
+    const where = displayPath(definitionFile(other.folder));
+    const complaint = `is "${operator.formerNames[index]}", which ${where} gives as well`;
+    report(`formerNames[${index}]`, complaint, "Keep it in one of the two.");
+  }
 }
 
 /** An operator whose runs have pods of their own has a second WorkflowTemplate, that of its resync. */

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../kubernetes/objects";
-import { OWN_STATUS_FIELDS } from "../names";
+import { MEMORY_FIELD, OWN_STATUS_FIELDS } from "../names";
 import { statusChecker } from "../status/statusSchema";
 import type { CustomResourceKind } from "./definition";
 import type { Report } from "./operatorError";
@@ -186,6 +186,11 @@ function checkStatusSchema(status: JsonObject, field: string, problem: Report): 
   if (isRecord(status.additionalProperties)) {
     const remedy = "Name the fields in properties, or move the map into a field of the status.";
     problem(`${field}.additionalProperties`, "leaves no room for conditions", remedy);
+  }
+  if (at(status, "properties", MEMORY_FIELD) !== undefined) {
+    const remedy =
+      "Give it another name: Argosy adds this field, and keeps in it what it must remember of an object.";
+    problem(`${field}.properties.${MEMORY_FIELD}`, "is a reserved name", remedy);
   }
   const required = Array.isArray(status.required) ? status.required.map(String) : [];
   const authors = required.filter((name) => !OWN_STATUS_FIELDS.includes(name));

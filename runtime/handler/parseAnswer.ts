@@ -2,6 +2,7 @@ import { ReconcileFailure } from "../failure";
 import { flawOf } from "../flaw";
 import { readJson } from "../json";
 import type { Manifest } from "../kubernetes/objects";
+import { MEMORY_FIELD } from "../names";
 import {
   type ErrorAnswer,
   type FinalizeAnswer,
@@ -126,7 +127,14 @@ function common(
   const { status } = value;
   if (status !== undefined && status !== null && !isObject(status))
     throw invalid('"status" must be an object');
-  if (isObject(status)) checkObjects(status["conditions"], '"status.conditions"');
+  if (isObject(status)) {
+    checkObjects(status["conditions"], '"status.conditions"');
+    if (status[MEMORY_FIELD] !== undefined) {
+      throw invalid(
+        `"status.${MEMORY_FIELD}" is the engine's own; leave it out, also where the status is copied from the object`,
+      );
+    }
+  }
   const requeueAfterSeconds = seconds(value, "requeueAfterSeconds", "");
   return {
     ...(isObject(status) && { status }),

@@ -74,7 +74,7 @@ describe("a stack with the settings of prod", function () {
 
       it("refuses to delete its CRD, which has objects, and says how to go on", async () => {
         words = await refused(shell, "pulumi up --yes --non-interactive");
-        assert.deepEqual(words.map(resourceIn), [`${leaving.operator}-crd`]);
+        assert.deepEqual(words.map(resourceIn), [leaving.crd]);
         await session().api.patch(leaving.object(alive, 0), { spec: { pages: 2 } });
         await readyIs(leaving, alive, { status: "True", reason: "Reconciled" });
         await assertChild(leaving, alive, 2);
@@ -122,7 +122,7 @@ describe("a stack with the settings of prod", function () {
     it("is not destroyed, as long as nobody says that he means it", async () => {
       for (const { leaving } of PAIRS) await createReady(leaving, `last-${leaving.operator}`, 1);
       const words = await refused(shell, "pulumi destroy --yes --non-interactive");
-      const crds = PAIRS.map(({ leaving }) => `${leaving.operator}-crd`);
+      const crds = PAIRS.map(({ leaving }) => leaving.crd);
       assert.deepEqual(words.map(resourceIn).toSorted(), crds.toSorted());
       for (const { leaving } of PAIRS) {
         const name = `last-${leaving.operator}`;

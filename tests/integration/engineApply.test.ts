@@ -18,12 +18,12 @@ describe("the engine applies children", function () {
   const dataOf = async (name: string) => (await bench.api.get(here(name)))["data"];
   const changesOf = (name: string) => bench.engine.reportsOf(name).flatMap(({ changes }) => changes);
 
-  it("by server-side apply, as the field manager argosy/<operator>", async () => {
+  it("by server-side apply, as the field manager argosy/<installation>.<operator>", async () => {
     await bench.applied("managed", answering(configMap("managed", { a: "1" })));
     const { managedFields = [] } = (await bench.api.get(here("managed"))).metadata;
     assert.deepEqual(
       managedFields.map(({ manager, operation }) => [manager, operation]),
-      [["argosy/apply-test", "Apply"]],
+      [["argosy/argosy.apply-test", "Apply"]],
     );
   });
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { PolicyRule } from "../../runtime/definition/definition";
 import { always, eventually } from "./support/eventually";
 import { clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
@@ -8,7 +9,7 @@ describe("the engine of an operator with a list of namespaces", function () {
   const namespaces = ["scope-test-one", "scope-test-two"];
   const bench = useOperator({ name: "scope-test", namespaces });
 
-  it("needs no right outside of them, and handles the objects of each", async () => {
+  it("needs no right outside of them but to its own kind, and handles the objects of each", async () => {
     for (const namespace of namespaces) {
       const object = await bench.applyObject("inside", answering(configMap("inside")), namespace);
       await bench.ready(object);
@@ -16,11 +17,13 @@ describe("the engine of an operator with a list of namespaces", function () {
       await bench.api.delete(child);
       await eventually(() => bench.api.get(child));
     }
-    const bindings = await bench.api.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
-    assert.deepEqual(
-      bindings.filter(({ metadata }) => metadata.name.includes("scope-test")),
-      [],
+    const roles = (await bench.api.list("rbac.authorization.k8s.io/v1", "ClusterRole")).filter(
+      ({ metadata }) => metadata.name.includes("scope-test"),
     );
+    const { plural } = bench.operator.operator.customResource;
+    const rules = roles.flatMap((role) => role["rules"] as PolicyRule[]);
+    const resources = rules.flatMap((rule) => rule.resources);
+    assert.deepEqual(resources, [plural, `${plural}/status`, `${plural}/finalizers`]);
   });
 
   it("leaves objects elsewhere alone", async () => {

@@ -34,13 +34,15 @@ const ACCOUNTS = {
     "delete deployments.apps in anywhere",
   ],
   "argosy/press-runner": [
-    "patch presss.shop.example.com in team-a",
+    "patch presss.shop.example.com in team-c",
+    "create deployments.apps in team-a",
     "create workflowtaskresults.argoproj.io in argosy",
   ],
   "argosy/press-resync": ["create workflows.argoproj.io in argosy", "list presss.shop.example.com in team-b"],
   "argosy/robot-runner": [
     "create serviceaccounts/token robot-handler in argosy",
-    "patch robots.shop.example.com in team-a",
+    "patch robots.shop.example.com in team-c",
+    "patch deployments.apps in team-a",
   ],
   "argosy/robot-handler": ["list jobs.batch in team-a"],
   "argosy/saw-runner": ["patch saws.shop.example.com in anywhere", "create deployments.apps in anywhere"],
@@ -121,7 +123,7 @@ const DENIED: Partial<Record<Account, readonly string[]>> = {
   "argosy/gear-runner": [
     "get presss.shop.example.com in team-a",
     "delete gears.shop.example.com in anywhere",
-    "update leases.coordination.k8s.io argosy-robot in argosy",
+    "update leases.coordination.k8s.io argosy-argosy.robot in argosy",
     "get configmaps in argosy",
     "list statefulsets.apps in anywhere",
     "update workflows.argoproj.io in argosy",
@@ -129,12 +131,12 @@ const DENIED: Partial<Record<Account, readonly string[]>> = {
     "create serviceaccounts/token robot-handler in argosy",
   ],
   "argosy/press-runner": [
-    "patch presss.shop.example.com in team-c",
+    "create deployments.apps in team-c",
     "create workflows.argoproj.io in argosy",
     "create leases.coordination.k8s.io in argosy",
   ],
   "argosy/press-resync": ["patch presss.shop.example.com in team-a", "create deployments.apps in team-a"],
-  "argosy/robot-runner": ["list jobs.batch in team-a", "patch robots.shop.example.com in team-b"],
+  "argosy/robot-runner": ["list jobs.batch in team-a", "patch deployments.apps in team-b"],
   "argosy/robot-handler": [
     "list jobs.batch in team-b",
     "get robots.shop.example.com in team-a",

@@ -50,6 +50,25 @@ describe("checkOperators", () => {
     ]);
   });
 
+  it("refuses a former name that another operator has", () => {
+    const renamed = { ...operator("a", "Cup"), formerNames: ["b"] };
+    const expected = [
+      'a/operator.ts: formerNames[0] is "b", which is the name of b/operator.ts. Rename that one, or leave this out.',
+    ];
+    assert.deepStrictEqual(clashes(renamed, operator("b", "Pot")), expected);
+    assert.deepStrictEqual(clashes(operator("b", "Pot"), renamed), expected);
+    const elsewhere = { ...operator("a", "Cup"), formerNames: ["shop.b"] };
+    assert.deepStrictEqual(clashes(elsewhere, operator("b", "Pot")), []);
+  });
+
+  it("refuses a former name that two operators give", () => {
+    const one = { ...operator("a", "Cup"), formerNames: ["c"] };
+    const two = { ...operator("b", "Pot"), formerNames: ["d", "argosy.c"] };
+    assert.deepStrictEqual(clashes(one, two), [
+      'b/operator.ts: formerNames[1] is "argosy.c", which a/operator.ts gives as well. Keep it in one of the two.',
+    ]);
+  });
+
   it("refuses the name of another's resync", () => {
     const pod = { ...operator("a", "Cup"), execution: "pod" as const };
     assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), pod), [

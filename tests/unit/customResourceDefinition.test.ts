@@ -52,6 +52,15 @@ describe("buildCustomResourceDefinition", () => {
     assert.deepStrictEqual(at(conditions, "items/properties/status/enum"), ["True", "False", "Unknown"]);
   });
 
+  it("adds room for the engine's memory, whether the author gave the status a schema or not", () => {
+    const described = widgetVersion({}, { status: { type: "object", properties: {} } });
+    for (const version of [widgetVersion(), described]) {
+      const memory = at(buildVersion(version), `${STATUS}/properties/argosy`);
+      assert.equal(at(memory, "type"), "object");
+      assert.equal(at(memory, "x-kubernetes-preserve-unknown-fields"), true);
+    }
+  });
+
   it("adds the columns Ready, Reason and Age", () => {
     assert.deepStrictEqual(buildVersion(widgetVersion()).additionalPrinterColumns, [
       { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
@@ -90,7 +99,8 @@ describe("buildCustomResourceDefinition", () => {
       widgetVersion({ subresources: { scale } }, { status: { type: "object", properties: own } }),
     );
     assert.deepStrictEqual(version.subresources, { status: {}, scale });
-    assert.deepStrictEqual(at(version, `${STATUS}/properties`), own);
+    const { argosy: _, ...properties } = at(version, `${STATUS}/properties`) as JsonObject;
+    assert.deepStrictEqual(properties, own);
   });
 
   it("puts the author's columns first and none of a name beside it", () => {

@@ -45,8 +45,8 @@ describe("buildEventPathAccounts", () => {
   it("lets sources look in the whole cluster for operators that look after all of it", () => {
     assert.deepEqual(titlesOf(EVERYWHERE), [
       ...ACCOUNTS,
-      "source-role: ClusterRole - argosy-event-source",
-      "source-role-binding: ClusterRoleBinding - argosy-event-source",
+      "source-role: ClusterRole - operators.argosy-event-source",
+      "source-role-binding: ClusterRoleBinding - operators.argosy-event-source",
       SENSOR,
     ]);
   });
@@ -54,10 +54,10 @@ describe("buildEventPathAccounts", () => {
   it("lets them look in the listed namespaces alone for all others", () => {
     assert.deepEqual(titlesOf(LISTED, ALSO_LISTED), [
       ...ACCOUNTS,
-      "source-team-a-role: Role team-a argosy-event-source",
-      "source-team-a-role-binding: RoleBinding team-a argosy-event-source",
-      "source-team-b-role: Role team-b argosy-event-source",
-      "source-team-b-role-binding: RoleBinding team-b argosy-event-source",
+      "source-team-a-role: Role team-a operators.argosy-event-source",
+      "source-team-a-role-binding: RoleBinding team-a operators.argosy-event-source",
+      "source-team-b-role: Role team-b operators.argosy-event-source",
+      "source-team-b-role-binding: RoleBinding team-b operators.argosy-event-source",
       SENSOR,
     ]);
   });

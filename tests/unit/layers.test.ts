@@ -85,6 +85,23 @@ describe("arrows point one way:", () => {
     );
   });
 
+  it("a program knows of the engine what is in one file, and all of that is of use to it", () => {
+    assert.deepEqual(
+      found(
+        ({ from, of }) => within(from, "components") && within(of, "runtime") && of !== "runtime/program",
+      ),
+      [],
+    );
+    const exported = namesIn("runtime/program.ts");
+    assert.ok(exported.length > 30);
+    const users = imports.filter(({ from, of }) => within(from, "components") && of === "runtime/program");
+    const used = new Set(users.flatMap(({ from }) => namesIn(from)));
+    assert.deepEqual(
+      exported.filter((name) => !used.has(name)),
+      [],
+    );
+  });
+
   it("a chaos run knows the engine, and nothing above it", () => {
     const above = ["components", "handlers", "examples", "cli", "bench", "tests", "index"];
     assert.deepEqual(
@@ -115,6 +132,17 @@ describe("arrows point one way:", () => {
     );
   });
 });
+
+/** The names that a file imports or exports in braces. */
+function namesIn(file: string): string[] {
+  const text = readFileSync(path.join(ROOT, file), "utf8");
+  return [...text.matchAll(/^(?:import|export) (?:type )?\{([^}]*)\} from/gm)].flatMap(([, list = ""]) =>
+    list
+      .split(",")
+      .map((name) => name.trim().replace(/^type /, ""))
+      .filter((name) => name !== ""),
+  );
+}
 
 /** A file and all files of the project that it needs. */
 function reachableFrom(start: string): ReadonlySet<string> {

@@ -36,10 +36,13 @@ function rights(set: ManifestSet, account: string): string[] {
     });
 }
 
-const WIDGETS = [
+const OWN_KIND = [
   "all: shop.example.com/widgets get,list,watch,patch",
   "all: shop.example.com/widgets/status patch",
   "all: shop.example.com/widgets/finalizers update",
+];
+const WIDGETS = [
+  ...OWN_KIND,
   "all: /configmaps get,list,watch,create,patch,delete",
   "all: rbac.authorization.k8s.io/clusterroles get,list,watch,create,patch,delete",
   "all: events.k8s.io/events create,patch",
@@ -50,11 +53,48 @@ describe("buildAccess", () => {
     assert.deepStrictEqual(rights(build(), "shop-runner"), [
       ...WIDGETS,
       "argosy: coordination.k8s.io/leases create",
-      "argosy: coordination.k8s.io/leases get,update [argosy-argosy.shop]",
+      "argosy: coordination.k8s.io/leases get,update,patch [argosy-argosy.shop]",
       "argosy: argoproj.io/workflows get,create",
       "argosy: argoproj.io/workflowtasksets list,watch",
       "argosy: argoproj.io/workflowtasksets/status patch",
     ]);
+  });
+
+  it("lets it drop a finalizer everywhere, and touch children in the listed namespaces alone", () => {
+    const children = [
+      { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },
+    ] as const;
+    const given = rights(build({ namespaces: ["a", "b"], children }), "shop-runner");
+    const here = (where: string) => [
+      `${where}: /configmaps get,list,watch,create,patch,delete`,
+      `${where}: events.k8s.io/events create,patch`,
+    ];
+    assert.deepStrictEqual(given.slice(0, 7), [...OWN_KIND, ...here("a"), ...here("b")]);
+    assert.ok(
+      given.slice(7).every((right) => right.startsWith("argosy: ")),
+      given.join("\n"),
+    );
+  });
+
+  it("lets it find and delete what is left of a retired kind, and no more", () => {
+    const [maps, roles] = operator().children;
+    assert.ok(maps && roles);
+    const children = [maps, { ...roles, retired: true }];
+    assert.deepStrictEqual(
+      rights(build({ children }), "shop-runner").filter((right) => /configmaps|clusterroles/.test(right)),
+      [
+        "all: /configmaps get,list,watch,create,patch,delete",
+        "all: rbac.authorization.k8s.io/clusterroles get,list,watch,delete",
+      ],
+    );
+  });
+
+  it("names roles by the installation too, since another may have an operator of this name", () => {
+    const named = Object.values(build({ installation: "till", rules: RULES })).filter(({ kind }) =>
+      /Role/.test(kind),
+    );
+    assert.ok(named.length > 5);
+    for (const { metadata } of named) assert.match(metadata.name, /^till\.shop-/);
   });
 
   it("lets a run in a pod of its own reconcile, read what it was submitted with, and report", () => {
@@ -68,18 +108,15 @@ describe("buildAccess", () => {
   it("lets a resync look at the objects, submit what they need, and tell of runs that could not", () => {
     const looks = (namespaces: Operator["namespaces"]) =>
       rights(build({ execution: "pod", namespaces }), "shop-resync");
-    const objects = (where: string) => [
-      `${where}: shop.example.com/widgets get,list`,
-      `${where}: shop.example.com/widgets/status patch`,
-      `${where}: events.k8s.io/events create,patch`,
-    ];
+    const objects = ["all: shop.example.com/widgets get,list", "all: shop.example.com/widgets/status patch"];
+    const events = (where: string) => `${where}: events.k8s.io/events create,patch`;
     const workflows = [
       "argosy: argoproj.io/workflows get,list,create,delete",
       "argosy: argoproj.io/workflowtemplates get [shop]",
       "argosy: argoproj.io/workflowtaskresults create,patch",
     ];
-    assert.deepStrictEqual(looks("all"), [...objects("all"), ...workflows]);
-    assert.deepStrictEqual(looks(["a", "b"]), [...objects("a"), ...objects("b"), ...workflows]);
+    assert.deepStrictEqual(looks("all"), [...objects, events("all"), ...workflows]);
+    assert.deepStrictEqual(looks(["a", "b"]), [...objects, events("a"), events("b"), ...workflows]);
   });
 
   for (const execution of ["resident", "pod"] as const) {
@@ -108,6 +145,8 @@ describe("buildAccess", () => {
   it("names accounts and roles by what they are for", () => {
     assert.deepStrictEqual(Object.keys(build({ rules: RULES, namespaces: ["a"] })), [
       "runner-account",
+      "runner-role",
+      "runner-role-binding",
       "runner-role-a",
       "runner-role-binding-a",
       "runner-lease-role-argosy",

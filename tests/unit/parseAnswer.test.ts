@@ -195,6 +195,11 @@ describe("parseAnswer", () => {
       /metadata\.ownerReferences must be a list of objects/,
     ],
     [
+      "a status with the field that is the engine's",
+      { children: [], status: { argosy: {} } },
+      /"status\.argosy" is the engine's own; leave it out/,
+    ],
+    [
       "conditions that are not a list of objects",
       { children: [], status: { conditions: [null] } },
       /"status\.conditions" must be a list of objects/,

@@ -42,16 +42,16 @@ describe("the order of the program", () => {
       "argosy-sensor",
       "argosy-event-source",
     ],
-    ["argosy-event-source", "gear-crd"],
-    ["argosy-event-source", "press-crd"],
-    ["gear-runner-account", "gear-runner", "gear-crd"],
+    ["argosy-event-source", "gears.shop.example.com"],
+    ["argosy-event-source", "presss.shop.example.com"],
+    ["gear-runner-account", "gear-runner", "gears.shop.example.com"],
     ["gear-runner-role-binding", "gear-runner"],
-    ["gear-service", "gear-runner", "gear-crd"],
+    ["gear-service", "gear-runner", "gears.shop.example.com"],
     ["gear-handler-files", "gear-runner"],
     ["argosy-engine", "gear-runner"],
-    ["press-template", "press-resync", "press-crd"],
+    ["press-template", "press-resync", "presss.shop.example.com"],
     ["argosy-engine", "press-template"],
-    ["argosy-engine", "argosy-keeper", "press-crd"],
+    ["argosy-engine", "argosy-keeper", "presss.shop.example.com"],
     ["argosy-keeper-role-binding", "argosy-keeper"],
     ["argosy-event-source", "argosy-keeper"],
     ["argo-events-crd-eventbus", "argo-events-controller"],
@@ -82,7 +82,7 @@ describe("the order of the program", () => {
     assert.equal(new Set(names).size, names.length);
     const parentOf = (name: string) => made.registrations.find(({ urn }) => urn === named(name).parent)?.type;
     assert.equal(parentOf("gear-runner"), "argosy:index:Operator");
-    assert.equal(parentOf("gear-crd"), "argosy:index:Operator");
+    assert.equal(parentOf("gears.shop.example.com"), "argosy:index:Operator");
     assert.equal(parentOf("argosy-sensor"), "argosy:index:EventPath");
     assert.equal(parentOf("argo-events-controller"), "argosy:index:ArgoPlatform");
   });

@@ -111,6 +111,11 @@ describe("an operator's CRD", () => {
       /properties.status.additionalProperties leaves no room for conditions\. /,
     ],
     [
+      "has a field of the status that is the engine's",
+      status({ type: "object", properties: { argosy: { type: "string" } } }),
+      /properties\.status\.properties\.argosy is a reserved name\. Give it another name/,
+    ],
+    [
       "requires a field of the status",
       status({ type: "object", required: ["conditions", "nodes"] }),
       /properties.status.required names nodes\. Leave it out/,

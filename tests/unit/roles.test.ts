@@ -52,22 +52,24 @@ describe("buildRoles", () => {
   it("gives rights in the whole cluster, and the lease in the runner's namespace alone", () => {
     assert.deepStrictEqual(titles(buildRoles(operatorOf(), ACCOUNT)), [
       "ServiceAccount argosy cache-runner",
-      "ClusterRole - cache-runner",
-      "ClusterRoleBinding - cache-runner",
-      "Role argosy cache-runner-lease",
-      "RoleBinding argosy cache-runner-lease",
+      "ClusterRole - argosy.cache-runner",
+      "ClusterRoleBinding - argosy.cache-runner",
+      "Role argosy argosy.cache-runner-lease",
+      "RoleBinding argosy argosy.cache-runner-lease",
     ]);
   });
 
-  it("gives rights in the listed namespaces alone, the runner's own among them or not", () => {
+  it("gives rights to children in the listed namespaces alone, the runner's own among them or not", () => {
     assert.deepStrictEqual(titles(buildRoles(operatorOf({ namespaces: ["argosy", "b"] }), ACCOUNT)), [
       "ServiceAccount argosy cache-runner",
-      "Role argosy cache-runner",
-      "RoleBinding argosy cache-runner",
-      "Role b cache-runner",
-      "RoleBinding b cache-runner",
-      "Role argosy cache-runner-lease",
-      "RoleBinding argosy cache-runner-lease",
+      "ClusterRole - argosy.cache-runner",
+      "ClusterRoleBinding - argosy.cache-runner",
+      "Role argosy argosy.cache-runner",
+      "RoleBinding argosy argosy.cache-runner",
+      "Role b argosy.cache-runner",
+      "RoleBinding b argosy.cache-runner",
+      "Role argosy argosy.cache-runner-lease",
+      "RoleBinding argosy argosy.cache-runner-lease",
     ]);
   });
 
@@ -87,7 +89,7 @@ describe("buildRoles", () => {
     const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
     assert.deepStrictEqual(rulesOf(buildRoles(operatorOf(), ACCOUNT), "Role"), [
       { ...lease, verbs: ["create"] },
-      { ...lease, verbs: ["get", "update"], resourceNames: ["argosy-argosy.cache"] },
+      { ...lease, verbs: ["get", "update", "patch"], resourceNames: ["argosy-argosy.cache"] },
     ]);
   });
 

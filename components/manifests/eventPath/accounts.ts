@@ -1,5 +1,4 @@
-import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest, Operator, PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
@@ -70,8 +69,10 @@ function grant(
   namespace: string | undefined,
   rules: readonly PolicyRule[],
 ): ManifestSet {
+  // Outside of the platform's namespace another program may have an event path of this name.
+  const isHome = namespace === platform.namespace;
   const { role, binding } = buildRole({
-    name: account,
+    name: isHome ? account : `${platform.namespace}.${account}`,
     namespace,
     labels: labelsOf(name, component),
     rules,

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/program";
 import { placementFields } from "../../placement";
 import { awaited, TAKEN_BACK } from "../awaited";
 import { labelsOf } from "../labels";

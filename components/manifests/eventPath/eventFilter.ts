@@ -1,4 +1,4 @@
-import { DOMAIN, MANAGER_PREFIX } from "../../../runtime/names";
+import { DOMAIN, MANAGER_PREFIX } from "../../../runtime/program";
 
 const PREFIX = `${DOMAIN}/`;
 /** How deep an object is compared: Lua's stack in Argo ends at 256 calls, and with it the event would be lost. */

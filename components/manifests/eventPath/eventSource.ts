@@ -1,6 +1,4 @@
-import { fingerprint } from "../../../runtime/fingerprint";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { DOMAIN } from "../../../runtime/names";
+import { DOMAIN, fingerprint, type Manifest } from "../../../runtime/program";
 import { awaited, TAKEN_BACK } from "../awaited";
 import { labelsOf } from "../labels";
 import { eventsOf, type OperatorEvent } from "./operatorEvent";

@@ -1,6 +1,10 @@
-import type { PolicyRule } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { POD_LAYOUT, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../../runtime/pod/layout";
+import {
+  type Manifest,
+  POD_LAYOUT,
+  type PolicyRule,
+  RUNNER_ENVIRONMENT,
+  RUNNER_PORTS,
+} from "../../../runtime/program";
 import { IMAGES, imageReference } from "../../images";
 import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Operator } from "../../../runtime/definition/definition";
+import type { Operator } from "../../../runtime/program";
 
 /** One event of an EventSource: an operator's custom resources, in all namespaces or in one. */
 export interface OperatorEvent {

@@ -1,6 +1,4 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import { definitionFile, Problems } from "../../../runtime/definition/operatorError";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { definitionFile, type Manifest, type Operator, Problems } from "../../../runtime/program";
 import { buildEventSource } from "./eventSource";
 import { eventsOf } from "./operatorEvent";
 import type { EventPathOptions } from "./options";

@@ -1,4 +1,4 @@
-import type { EventPathPart } from "../../../runtime/eventPath/eventPathPods";
+import type { EventPathPart } from "../../../runtime/program";
 import { placementFields } from "../../placement";
 import { labelsOf } from "../labels";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";

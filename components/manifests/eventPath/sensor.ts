@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/program";
 import { awaited, TAKEN_BACK } from "../awaited";
 import { labelsOf } from "../labels";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "./eventFilter";

@@ -1,4 +1,4 @@
-import type { Operator } from "../../../runtime/definition/definition";
+import type { Operator } from "../../../runtime/program";
 
 /** One pair of an EventSource and a Sensor, and the operators whose events it carries. */
 export interface EventPathShard {

@@ -1,7 +1,12 @@
-import { instanceLabel } from "../../../runtime/argo/workflows";
-import type { JsonObject } from "../../../runtime/kubernetes/objects";
-import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../../runtime/names";
-import { RUN_PARAMETERS, RUNNER_PORTS } from "../../../runtime/pod/layout";
+import {
+  identityOf,
+  instanceLabel,
+  type JsonObject,
+  OBJECT_UID_LABEL,
+  OPERATOR_LABEL,
+  RUN_PARAMETERS,
+  RUNNER_PORTS,
+} from "../../../runtime/program";
 import type { Platform } from "../../platform";
 import { dependencyOf, type OperatorEvent } from "./operatorEvent";
 

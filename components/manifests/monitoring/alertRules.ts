@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/program";
 import { labelsOf } from "../labels";
 import type { PlatformOptions } from "../platform/options";
 import { alertsOf } from "./alerts";

@@ -41,7 +41,7 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
       labels: { severity: "critical" },
       annotations: {
         summary: `No runner of ${ONE} leads: its objects are not reconciled.`,
-        remedy: `kubectl -n ${namespace} get lease argosy-${ONE} names the last leader; ${runnerLog} says why there is none. ${PAGE}`,
+        remedy: `kubectl -n ${namespace} get leases names the last leader of each operator; ${runnerLog} says why there is none. ${PAGE}`,
       },
     },
     {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { Json, JsonObject, Manifest } from "../../../runtime/program";
 import { labelsOf } from "../labels";
 import type { PlatformOptions } from "../platform/options";
 import { DASHBOARD_ROWS, type DashboardPanel, type DashboardRow } from "./dashboardRows";

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/program";
 import { labelsOf } from "../labels";
 import { ownsController, type PlatformOptions } from "../platform/options";
 

@@ -1,4 +1,4 @@
-import type { Operator } from "../../../runtime/definition/definition";
+import type { Operator } from "../../../runtime/program";
 import type { ManifestSet } from "../manifestSet";
 import type { OperatorFiles } from "./configMaps";
 import type { OperatorOptions } from "./options";

@@ -1,7 +1,6 @@
 import { readdirSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import type { Problems } from "../../../runtime/definition/operatorError";
-import { isRecord } from "../../../runtime/definition/shape";
+import { isRecord, type Problems } from "../../../runtime/program";
 
 /** A file of an operator's folder that goes along into the cluster. */
 export interface CarriedFile {

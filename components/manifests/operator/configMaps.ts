@@ -1,6 +1,9 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
+import {
+  DEFINITION_FILE,
+  definitionFileContent,
+  type Manifest,
+  type Operator,
+} from "../../../runtime/program";
 import { labelsOf } from "../labels";
 import { contentHash } from "./contentHash";
 import { handlerFiles, type KeyToPath } from "./handlerFiles";

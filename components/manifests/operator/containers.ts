@@ -1,6 +1,10 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import { type EngineCommand, POD_LAYOUT, RUNNER_PORTS } from "../../../runtime/pod/layout";
-import { PENDING_SECONDS } from "../../../runtime/pod/runSeconds";
+import {
+  type EngineCommand,
+  type Operator,
+  PENDING_SECONDS,
+  POD_LAYOUT,
+  RUNNER_PORTS,
+} from "../../../runtime/program";
 import { IMAGES, imageReference, mirrored } from "../../images";
 import { CONTAINER_SECURITY } from "../podSecurity";
 import {

@@ -1,5 +1,4 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import { RUNNER_ENVIRONMENT } from "../../../runtime/pod/layout";
+import { type Operator, RUNNER_ENVIRONMENT } from "../../../runtime/program";
 import type { OperatorOptions } from "./options";
 import type { EnvironmentVariable } from "./podParts";
 

@@ -1,4 +1,4 @@
-import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
+import { identityOf, type Operator, type PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
@@ -29,7 +29,8 @@ export function buildOperatorAccount(operator: Operator, account: OperatorAccoun
 
 /**
  * Roles with these rights, bound to the account: `<component>-role` and `<component>-role-binding` in the whole
- * cluster, and with "-<namespace>" after each in namespaces.
+ * cluster, and with "-<namespace>" after each in namespaces. In a cluster they are named by the operator's identity:
+ * another program may have an operator of this name, and rights in the same namespaces.
  */
 export function buildGrant(operator: Operator, account: OperatorAccount, grant: Grant): ManifestSet {
   const { component, namespace: home, serviceAccountName } = account;
@@ -40,7 +41,7 @@ export function buildGrant(operator: Operator, account: OperatorAccount, grant: 
     scopes.flatMap((namespace) => {
       const suffix = namespace === undefined ? "" : `-${namespace}`;
       const { role, binding } = buildRole({
-        name: `${operator.name}-${prefix}`,
+        name: `${identityOf(operator)}-${prefix}`,
         namespace,
         labels: labelsOf(operator.name, component),
         rules,

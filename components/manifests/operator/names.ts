@@ -1,4 +1,4 @@
-export { handlerAccountOf } from "../../../runtime/pod/handlerToken";
+export { handlerAccountOf } from "../../../runtime/program";
 
 /** Name of an operator's runner: its Deployment, Service, service account and all that goes with them. */
 export function runnerNameOf(operator: string): string {

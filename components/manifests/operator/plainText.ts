@@ -1,4 +1,4 @@
-import type { Report } from "../../../runtime/definition/operatorError";
+import type { Report } from "../../../runtime/program";
 
 const REMEDY = "A ConfigMap carries text: put binary files into the handler's image.";
 

@@ -1,6 +1,4 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { RUNNER_PORTS } from "../../../runtime/pod/layout";
+import { type Manifest, type Operator, RUNNER_PORTS } from "../../../runtime/program";
 import { NOT_AWAITED } from "../awaited";
 import { sensorPodLabels } from "../eventPath/podTemplate";
 import { runnerNameOf } from "./names";

@@ -1,4 +1,4 @@
-import type { Operator } from "../../../runtime/definition/definition";
+import type { Operator } from "../../../runtime/program";
 import { placementFields } from "../../placement";
 import { labelsOf } from "../labels";
 import { POD_SECURITY } from "../podSecurity";

@@ -1,6 +1,4 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { PENDING_SECONDS } from "../../../runtime/pod/runSeconds";
+import { type Manifest, type Operator, PENDING_SECONDS } from "../../../runtime/program";
 import type { OperatorFiles } from "./configMaps";
 import { buildResyncContainer } from "./containers";
 import { resyncNameOf } from "./names";

@@ -1,12 +1,13 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest, Operator, PolicyRule } from "../../../runtime/program";
 import type { ManifestSet } from "../manifestSet";
 import { buildGrant, buildOperatorAccount, type OperatorAccount } from "./grant";
 import { handlerAccountOf, resyncNameOf, runnerNameOf } from "./names";
 import type { OperatorOptions } from "./options";
 import {
+  childRules,
+  customResourceRules,
+  EVENT_RULE,
   leaseRules,
-  objectRules,
   RESIDENT_WORKFLOW_RULES,
   RUN_WORKFLOW_RULES,
   resyncRules,
@@ -24,8 +25,8 @@ export interface RunnerAccount {
 
 /**
  * The runner's service account and exactly the rights that the engine needs for what the operator declares:
- * its custom resource, its children's kinds, events and its lease. With `namespaces: "all"` they hold in the
- * whole cluster, with a list only there. The author's `rules` are his handler's, not the runner's.
+ * its custom resource in the whole cluster, its children's kinds and events in the namespaces that the operator lists or
+ * in all of them, and its lease. The author's `rules` are his handler's, not the runner's.
  */
 export function buildRoles(operator: Operator, account: RunnerAccount): Manifest[] {
   const runner = { ...account, component: "runner" };
@@ -54,10 +55,24 @@ export function buildAccess(operator: Operator, { platform: { namespace } }: Ope
 }
 
 function runnerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
-  const { namespaces } = operator;
   return {
     ...buildOperatorAccount(operator, runner),
-    ...buildGrant(operator, runner, { namespaces, rules: objectRules(operator) }),
+    ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator)),
+  };
+}
+
+/** Rights to the custom resource in the whole cluster, and others where the operator looks after objects. */
+function objectGrants(
+  operator: Operator,
+  account: OperatorAccount,
+  own: readonly PolicyRule[],
+  others: readonly PolicyRule[],
+): ManifestSet {
+  const { namespaces } = operator;
+  if (namespaces === "all") return buildGrant(operator, account, { namespaces, rules: [...own, ...others] });
+  return {
+    ...buildGrant(operator, account, { namespaces: "all", rules: own }),
+    ...buildGrant(operator, account, { namespaces, rules: others }),
   };
 }
 
@@ -83,7 +98,7 @@ function resyncSet(operator: Operator, namespace: string): ManifestSet {
   const rules = resyncWorkflowRules(operator);
   return {
     ...buildOperatorAccount(operator, resync),
-    ...buildGrant(operator, resync, { namespaces: operator.namespaces, rules: resyncRules(operator) }),
+    ...objectGrants(operator, resync, resyncRules(operator), [EVENT_RULE]),
     ...buildGrant(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
   };
 }

@@ -1,15 +1,19 @@
-import { workflowTemplateOf } from "../../../runtime/argo/workflows";
-import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
-import { groupOf } from "../../../runtime/kubernetes/objects";
-import { leaseNameOf, type OperatorIdentity } from "../../../runtime/names";
+import {
+  groupOf,
+  leaseNameOf,
+  type Operator,
+  type OperatorIdentity,
+  type PolicyRule,
+  workflowTemplateOf,
+} from "../../../runtime/program";
 import { handlerAccountOf } from "./names";
 
-/** What the engine needs of the objects that it reconciles, and of their children. */
-export function objectRules(operator: Operator): PolicyRule[] {
-  return [...customResourceRules(operator), ...childRules(operator), EVENT_RULE];
-}
-
-function customResourceRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
+/**
+ * What the engine needs of the objects that it reconciles. They hold in the whole cluster, also where the operator lists
+ * its namespaces: the deletion of a namespace takes the bindings in it along before its objects, so that a finalizer
+ * could never be removed with rights that hold only there, and the namespace would stay for ever.
+ */
+export function customResourceRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
   const apiGroups = [group];
   return [
     { apiGroups, resources: [plural], verbs: ["get", "list", "watch", "patch"] },
@@ -19,18 +23,29 @@ function customResourceRules({ customResource: { group, plural } }: Operator): P
   ];
 }
 
+/** What it needs of their children, and to tell what it does. */
+export function childRules({ children }: Operator): PolicyRule[] {
+  const answered = children.filter(({ retired }) => !retired);
+  const retired = children.filter(({ retired }) => retired);
+  return [
+    ...kindRules(answered, ["get", "list", "watch", "create", "patch", "delete"]),
+    // Nothing of them is ever applied again: what is left of them is found and deleted.
+    ...kindRules(retired, ["get", "list", "watch", "delete"]),
+    EVENT_RULE,
+  ];
+}
+
 /** One rule for each API group, in the order in which the operator declares them. */
-function childRules({ children }: Operator): PolicyRule[] {
+function kindRules(kinds: Operator["children"], verbs: readonly string[]): PolicyRule[] {
   const resources = new Map<string, string[]>();
-  for (const { apiVersion, plural } of children) {
+  for (const { apiVersion, plural } of kinds) {
     const group = groupOf(apiVersion);
     resources.set(group, [...(resources.get(group) ?? []), plural]);
   }
-  const verbs = ["get", "list", "watch", "create", "patch", "delete"];
   return [...resources].map(([group, plurals]) => ({ apiGroups: [group], resources: plurals, verbs }));
 }
 
-const EVENT_RULE: PolicyRule = {
+export const EVENT_RULE: PolicyRule = {
   apiGroups: ["events.k8s.io"],
   resources: ["events"],
   verbs: ["create", "patch"],
@@ -42,16 +57,18 @@ export function leaseRules(operator: OperatorIdentity): PolicyRule[] {
   return [
     // A create cannot be narrowed by name: RBAC does not know the name of an object to come.
     { ...lease, verbs: ["create"] },
-    { ...lease, verbs: ["get", "update"], resourceNames: [leaseNameOf(operator)] },
+    { ...lease, verbs: ["get", "update", "patch"], resourceNames: [leaseNameOf(operator)] },
   ];
 }
 
-/** To look for objects that need a run, and to tell those whose last one failed without a word. */
+/**
+ * To look for objects that need a run, and to tell those whose last one failed without a word. They hold in the whole
+ * cluster, for the reason of {@link customResourceRules}.
+ */
 export function resyncRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
   return [
     { apiGroups: [group], resources: [plural], verbs: ["get", "list"] },
     { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
-    EVENT_RULE,
   ];
 }
 

@@ -1,5 +1,4 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import { POD_LAYOUT } from "../../../runtime/pod/layout";
+import { type Operator, POD_LAYOUT } from "../../../runtime/program";
 import type { OperatorFiles } from "./configMaps";
 import type { PodForm, Volume, VolumeMount } from "./podParts";
 

@@ -1,8 +1,11 @@
-import { instanceLabel } from "../../../runtime/argo/workflows";
-import type { Operator } from "../../../runtime/definition/definition";
-import type { ObjectMeta } from "../../../runtime/kubernetes/objects";
-import { identityOf, OPERATOR_LABEL } from "../../../runtime/names";
-import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
+import {
+  identityOf,
+  instanceLabel,
+  type ObjectMeta,
+  OPERATOR_LABEL,
+  type Operator,
+  RUN_PARAMETERS,
+} from "../../../runtime/program";
 import { placementFields } from "../../placement";
 import { labelsOf } from "../labels";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";

@@ -1,7 +1,11 @@
-import type { Operator } from "../../../runtime/definition/definition";
-import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { ANSWER_FILE, RUN_PARAMETERS } from "../../../runtime/pod/layout";
-import { PENDING_SECONDS, runSeconds } from "../../../runtime/pod/runSeconds";
+import {
+  ANSWER_FILE,
+  type Manifest,
+  type Operator,
+  PENDING_SECONDS,
+  RUN_PARAMETERS,
+  runSeconds,
+} from "../../../runtime/program";
 import type { OperatorFiles } from "./configMaps";
 import { buildHandlerContainer, buildKitContainer, buildRunnerContainer, KIT } from "./containers";
 import { runnerNameOf } from "./names";

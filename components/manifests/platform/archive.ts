@@ -1,5 +1,4 @@
-import type { PolicyRule } from "../../../runtime/definition/definition";
-import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import type { Json, JsonObject, PolicyRule } from "../../../runtime/program";
 import type { ArgoProgram } from "./deployment";
 
 /** How a connection to PostgreSQL is secured (https://www.postgresql.org/docs/current/libpq-ssl.html). */

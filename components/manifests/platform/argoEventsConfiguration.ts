@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/program";
 import { IMAGES, imageReference } from "../../images";
 import { labelsOf } from "../labels";
 import { embeddedYaml } from "./embeddedYaml";

@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../../../runtime/definition/definition";
+import type { PolicyRule } from "../../../runtime/program";
 
 const KINDS = ["eventbus", "eventsources", "sensors"];
 

@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../../../runtime/definition/definition";
+import type { PolicyRule } from "../../../runtime/program";
 import { IMAGES, imageReference } from "../../images";
 import { buildAccount, buildRole } from "../access";
 import { NOT_AWAITED } from "../awaited";

@@ -1,6 +1,4 @@
-import { fingerprint } from "../../../runtime/fingerprint";
-import type { Json, JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { DOMAIN } from "../../../runtime/names";
+import { DOMAIN, fingerprint, type Json, type JsonObject, type Manifest } from "../../../runtime/program";
 import { type PodPlacement, placementFields } from "../../placement";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
 

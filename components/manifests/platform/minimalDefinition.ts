@@ -1,4 +1,4 @@
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, Manifest } from "../../../runtime/program";
 import { awaited } from "../awaited";
 import { labelsOf } from "../labels";
 

@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/program";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";
 import { ownsController, type PlatformOptions } from "./options";

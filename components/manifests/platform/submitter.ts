@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../../../runtime/definition/definition";
+import type { PolicyRule } from "../../../runtime/program";
 import type { ManifestSet } from "../manifestSet";
 import type { PlatformOptions } from "./options";
 import { buildPersonalAccount, VIEW_RULES } from "./viewer";

@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../../../runtime/definition/definition";
+import type { PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { labelsOf } from "../labels";
 import type { ManifestSet } from "../manifestSet";

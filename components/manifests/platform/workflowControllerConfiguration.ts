@@ -1,4 +1,4 @@
-import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Manifest } from "../../../runtime/program";
 import { labelsOf } from "../labels";
 import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
 import { buildPersistence } from "./archive";

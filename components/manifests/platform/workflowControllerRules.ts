@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../../../runtime/definition/definition";
+import type { PolicyRule } from "../../../runtime/program";
 import { ARCHIVING_RULE, archiveRules } from "./archive";
 import type { PlatformOptions } from "./options";
 import { WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";

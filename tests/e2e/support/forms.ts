@@ -15,6 +15,8 @@ export interface Form {
   readonly execution: "resident" | "pod";
   /** The operator's name, and so that of its WorkflowTemplate. */
   readonly operator: string;
+  /** The name of its CRD, and so that of the CRD in Pulumi's tree. */
+  readonly crd: string;
   object(name: string, count: number): Manifest;
   child(name: string): Reference;
   /** The part of the child that carries the number. */
@@ -30,6 +32,7 @@ export interface Form {
 const resident: Form = {
   execution: "resident",
   operator: "memcached",
+  crd: "memcacheds.cache.example.com",
   object: (name, size) => ({
     apiVersion: "cache.example.com/v1alpha1",
     kind: "Memcached",
@@ -46,6 +49,7 @@ const resident: Form = {
 const pod: Form = {
   execution: "pod",
   operator: "report",
+  crd: "reports.office.example.com",
   object: (name, pages) => ({
     apiVersion: "office.example.com/v1",
     kind: "Report",
@@ -66,6 +70,7 @@ export const LETTER: Form = {
   ...pod,
   execution: "resident",
   operator: "letter",
+  crd: "letters.office.example.com",
   object: (name, pages) => ({ ...pod.object(name, pages), kind: "Letter" }),
 };
 

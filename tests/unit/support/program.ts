@@ -14,6 +14,8 @@ export interface Registration extends RegisteredResource {
   readonly dependencies: readonly string[];
   readonly parent: string;
   readonly protect: boolean;
+  /** Names that Pulumi may know it by from before. */
+  readonly aliases: readonly string[];
 }
 
 /** A run of a program under Pulumi's mocks. */
@@ -60,6 +62,7 @@ export async function run(
       dependencies: request.getDependenciesList(),
       parent: request.getParent(),
       protect: request.getProtect(),
+      aliases: request.getAliasesList().flatMap((alias) => alias.getSpec()?.getName() || []),
     };
   });
   return { registrations, outputs, manifests: options.preview ? [] : manifestsOf(resources) };
@@ -73,6 +76,7 @@ interface RegisterRequest {
   getParent(): string;
   getProtect(): boolean;
   getDependenciesList(): string[];
+  getAliasesList(): { getSpec(): { getName(): string } | undefined }[];
 }
 
 type Callback = (error: unknown, response: { getUrn(): string } | undefined) => void;

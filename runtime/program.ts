@@ -1,0 +1,69 @@
+/**
+ * All that a program needs to know of the engine to deploy it: what an operator is, how it is loaded, and the names and
+ * files that both agree on. Nothing of components/ imports any other file of the engine.
+ */
+
+export { instanceLabel, workflowTemplateOf } from "./argo/workflows";
+export { checkOperators } from "./definition/checkOperators";
+export { isJsonObject, statusSchemaOf, versionsOf } from "./definition/customResourceDefinition";
+export type { Operator, PolicyRule } from "./definition/definition";
+export { type LoadOptions, loadOperator } from "./definition/loadOperator";
+export {
+  definitionFile,
+  displayPath,
+  OperatorError,
+  Problems,
+  type Report,
+} from "./definition/operatorError";
+export {
+  anyText,
+  DNS_LABEL,
+  fields,
+  flag,
+  integer,
+  isRecord,
+  listOf,
+  mapOf,
+  oneOf,
+  optional,
+  pattern,
+  type Shape,
+  text,
+} from "./definition/shape";
+export { INSTALLATION_SHAPE } from "./definition/validateDefinition";
+export type { EventPathPart } from "./eventPath/eventPathPods";
+export { fingerprint } from "./fingerprint";
+export { KubernetesClient } from "./kubernetes/client";
+export type { ClusterConnection } from "./kubernetes/connection";
+export { isApiError } from "./kubernetes/errors";
+export {
+  groupOf,
+  type Json,
+  type JsonObject,
+  type KubernetesObject,
+  type Manifest,
+  type ObjectMeta,
+} from "./kubernetes/objects";
+export type { Resource } from "./kubernetes/resource";
+export {
+  DOMAIN,
+  formerIdentitiesOf,
+  identityOf,
+  leaseNameOf,
+  MANAGER_PREFIX,
+  MEMORY_FIELD,
+  OBJECT_UID_LABEL,
+  OPERATOR_LABEL,
+  type OperatorIdentity,
+} from "./names";
+export { DEFINITION_FILE, definitionFileContent } from "./pod/definitionFile";
+export { handlerAccountOf } from "./pod/handlerToken";
+export {
+  ANSWER_FILE,
+  type EngineCommand,
+  POD_LAYOUT,
+  RUN_PARAMETERS,
+  RUNNER_ENVIRONMENT,
+  RUNNER_PORTS,
+} from "./pod/layout";
+export { PENDING_SECONDS, runSeconds } from "./pod/runSeconds";
