@@ -2,9 +2,11 @@ import { existsSync, readdirSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { checkOperators } from "../runtime/definition/checkOperators";
 import type { Operator } from "../runtime/definition/definition";
+import { languageOf } from "../runtime/definition/handlerProgram";
 import { loadOperator } from "../runtime/definition/loadOperator";
 import { definitionFile, displayPath, OperatorError, Problems } from "../runtime/definition/operatorError";
 import { isRecord } from "../runtime/definition/shape";
+import { checkFunction } from "./bundleFunction";
 
 /**
  * Loads the operators of a program: each folder in `handlersFolder` that has an operator.ts or operator.js, in
@@ -31,7 +33,9 @@ export function loadOperators(handlersFolder: string): Operator[] {
   const problems: string[] = [];
   for (const folder of folders) {
     try {
-      operators.push(loadOperator(folder, readDefinition(folder)));
+      const operator = loadOperator(folder, readDefinition(folder));
+      checkHandler(operator);
+      operators.push(operator);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       problems.push(...error.problems);
@@ -40,6 +44,11 @@ export function loadOperators(handlersFolder: string): Operator[] {
   if (problems.length > 0) throw new OperatorError(problems);
   checkOperators(operators);
   return operators;
+}
+
+function checkHandler({ handler, folder, finalize }: Operator): void {
+  if ("command" in handler || languageOf(handler.function) === "python") return;
+  checkFunction(folder, handler.function, finalize);
 }
 
 const LAYOUT_ADVICE = "Give each operator a folder of its own, for example handlers/memcached/operator.ts.";

@@ -1,5 +1,5 @@
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { withoutIds } from "../effects";
+import { withoutKeys } from "../effects";
 import type { Fault, LeftOut } from "../fault";
 import { generatePlan } from "../generatePlan";
 import type { Ground } from "../ground";
@@ -164,7 +164,7 @@ async function playForm(form: Form): Promise<Outcome> {
   const read = () => persist(() => ledger.read(), { patienceMs, signal });
   // The other form's.
   const former = await read();
-  const effects = async () => withoutIds(await read(), former);
+  const effects = async () => withoutKeys(await read(), former);
   const outcome = await perform(plan, {
     player,
     history,

@@ -3,7 +3,8 @@ import { pluralOf } from "../kubernetes/kinds";
 import { checkChildren } from "./checkChildren";
 import { checkHandlerFiles } from "./checkHandlerFiles";
 import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
-import type { Operator, OperatorDefinition } from "./definition";
+import { FUNCTION_IMAGES, type Operator, type OperatorDefinition } from "./definition";
+import { languageOf } from "./handlerProgram";
 import { definitionFile, Problems } from "./operatorError";
 import { isRecord } from "./shape";
 import { checkFolderName, validateDefinition } from "./validateDefinition";
@@ -25,7 +26,7 @@ export function loadOperator(folder: string, definition: unknown): Operator {
   if (!valid) throw problems.toError();
   const name = definition.name ?? path.basename(absolute);
   if (definition.name === undefined) checkFolderName(name, report);
-  checkHandlerFiles(absolute, definition.handler.command, report);
+  checkHandlerFiles(absolute, definition, report);
   checkChildren(definition, resource?.customResource, report);
   if (resource === undefined || problems.found) throw problems.toError();
   return fillDefaults(absolute, name, definition, resource);
@@ -56,7 +57,7 @@ function fillDefaults(
 ): Operator {
   const { execution = "resident" } = definition;
   return {
-    handler: definition.handler,
+    handler: handlerOf(definition),
     execution,
     concurrency: definition.concurrency ?? CONCURRENCY[execution],
     timeoutSeconds: definition.timeoutSeconds ?? 30,
@@ -78,4 +79,9 @@ function fillDefaults(
       plural: child.plural ?? pluralOf(child.apiVersion, child.kind),
     })),
   };
+}
+
+function handlerOf({ handler, image }: OperatorDefinition): Operator["handler"] {
+  if (typeof handler !== "string") return handler;
+  return { image: image ?? FUNCTION_IMAGES[languageOf(handler)], function: handler };
 }
