@@ -1,7 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { LOOPS_FOLDER } from "../components/engineBundle";
 import type { Operator } from "../runtime/definition/definition";
+import { programOf } from "../runtime/definition/handlerProgram";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { NAMESPACE } from "./cluster";
 import { startOperator } from "./operatorProcess";
@@ -22,7 +24,12 @@ export function createArgosyPeer(operator: Operator): Peer {
     },
     async start(start) {
       const connection = asPlainData(start.connection);
-      const settings: Settings = { operator, connection, namespace: NAMESPACE };
+      const settings: Settings = {
+        operator,
+        program: programOf(operator, LOOPS_FOLDER),
+        connection,
+        namespace: NAMESPACE,
+      };
       await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
       return startOperator({
         ...start,

@@ -13,14 +13,14 @@ export interface Difference {
   readonly what: string;
 }
 
-/** What the handler did outside, by the id that it was given. */
+/** What the handler did outside, by the key that it was given. */
 export type Effects = ReadonlyMap<string, Effect>;
 
-/** What was done under one id. */
+/** What was done under one key. */
 export interface Effect {
   /** How often. */
   readonly acts: number;
-  /** The numbers of the changes that it was done for: one, or the id is no key. */
+  /** The numbers of the changes that it was done for: one, or the key is none. */
   readonly values: ReadonlySet<number>;
 }
 
@@ -124,13 +124,13 @@ function touched(made: readonly KubernetesObject[], seen: readonly KubernetesObj
   }));
 }
 
-/** One id for two states of an object would be no key. */
+/** One key for two states of an object would be none. */
 function ambiguous(effects: Effects): Difference[] {
   return [...effects]
     .filter(([, { values }]) => values.size > 1)
-    .map(([id, { values }]) => ({
-      object: id,
-      what: `the id stands for changes ${[...values].join(" and ")}`,
+    .map(([key, { values }]) => ({
+      object: key,
+      what: `the key stands for changes ${[...values].join(" and ")}`,
     }));
 }
 

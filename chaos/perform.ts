@@ -53,9 +53,9 @@ export interface Outcome {
 
 /** What the handler did outside. */
 export interface EffectFigures {
-  /** How many different ids. */
-  readonly ids: number;
-  /** How often it acted again for an id: what an outside that does not look at the id would have done twice. */
+  /** How many different keys. */
+  readonly keys: number;
+  /** How often it acted again for a key: what an outside that does not look at the key would have done twice. */
   readonly repeated: number;
 }
 
@@ -76,7 +76,7 @@ export async function perform({ seed, rounds }: Plan, performance: Performance):
   const leftOut = new Map<string, LeftOut>();
   let changes = 0;
   let lost: readonly Loss[] = [];
-  let effects: EffectFigures = { ids: 0, repeated: 0 };
+  let effects: EffectFigures = { keys: 0, repeated: 0 };
   let brokenOff: Error | undefined;
   try {
     for (const [at, round] of rounds.entries()) {
@@ -206,5 +206,5 @@ function toLosses(differences: readonly Difference[], history: History): Loss[] 
 
 function figuresOf(effects: Effects): EffectFigures {
   const acts = [...effects.values()].reduce((sum, effect) => sum + effect.acts, 0);
-  return { ids: effects.size, repeated: acts - effects.size };
+  return { keys: effects.size, repeated: acts - effects.size };
 }

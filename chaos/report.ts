@@ -60,7 +60,7 @@ export function formatText(execution: string, outcome: Outcome, command: string)
     ...(brokenOff
       ? [`broken off after ${outcome.convergence.length} of ${outcome.rounds} rounds: ${reasonOf(brokenOff)}`]
       : []),
-    `done outside for ${effects.ids} generations; done again for the same one: ${effects.repeated}`,
+    `done outside for ${effects.keys} generations; done again for the same one: ${effects.repeated}`,
     "",
     `${"seconds to converge after".padEnd(width)}  rounds     p50     max`,
     ...rows.map(({ kind, rounds, p50, max }) =>

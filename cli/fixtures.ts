@@ -8,7 +8,6 @@ import { Problems } from "../runtime/definition/operatorError";
 import { readYaml } from "../runtime/definition/readYaml";
 import { anyObject, fields, listOf, oneOf, optional } from "../runtime/definition/shape";
 import { ReconcileFailure } from "../runtime/failure";
-import { ChildProcessTransport } from "../runtime/handler/childProcessTransport";
 import {
   type HandlerAnswer,
   type HandlerEvent,
@@ -21,6 +20,7 @@ import { parseAnswer } from "../runtime/handler/parseAnswer";
 import { isNamespaced } from "../runtime/kubernetes/kinds";
 import type { Json, JsonObject, Manifest } from "../runtime/kubernetes/objects";
 import { statusChecker } from "../runtime/status/statusSchema";
+import { localHandler } from "./localHandler";
 
 /** An example of what a handler is asked and what it must answer. */
 export interface Fixture {
@@ -54,8 +54,8 @@ export interface FixtureResult {
  */
 export async function runFixtures(operator: Operator): Promise<FixtureResult[]> {
   const fixtures = readFixtures(operator.folder);
-  const { handler, folder, env, timeoutSeconds } = operator;
-  const transport = new ChildProcessTransport({ command: handler.command, folder, env });
+  const { env, timeoutSeconds } = operator;
+  const transport = localHandler(operator, env);
   const pool = new HandlerPool({ transport, timeoutMs: timeoutSeconds * 1000 });
   try {
     const results: FixtureResult[] = [];

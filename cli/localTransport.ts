@@ -1,4 +1,3 @@
-import { type ChildProcessOptions, ChildProcessTransport } from "../runtime/handler/childProcessTransport";
 import type {
   HandlerProcess,
   HandlerProcessListener,
@@ -13,19 +12,15 @@ process.once("exit", () => {
 });
 
 /**
- * Handlers as child processes that do not outlive this one, however it exits. What one writes to standard error while
+ * Handlers that are child processes, which do not outlive this one, however it exits. What one writes to standard error while
  * nobody has asked it anything is in no report: it is told here.
  */
 export class LocalTransport implements HandlerTransport {
-  private readonly transport: ChildProcessTransport;
-
   /** @param onStrayLog receives what was written between two requests */
   constructor(
-    options: ChildProcessOptions,
+    private readonly transport: HandlerTransport,
     private readonly onStrayLog: (text: string) => void = () => {},
-  ) {
-    this.transport = new ChildProcessTransport(options);
-  }
+  ) {}
 
   start(listener: HandlerProcessListener): HandlerProcess {
     let asked = false;

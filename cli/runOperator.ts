@@ -8,6 +8,7 @@ import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import type { ReconcileReport } from "../runtime/reconcile/report";
 import { handlerEnvironment } from "./handlerEnvironment";
 import { installOperator, rolesInForce } from "./installOperator";
+import { localHandler } from "./localHandler";
 import { LocalTransport } from "./localTransport";
 import { connectionAs } from "./serviceAccountToken";
 
@@ -51,12 +52,11 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
   await withClient(runner, (client) => rolesInForce(client, { operator, account, signal }));
   signal?.throwIfAborted();
   const { onReport, onNotice, leaseSeconds } = options;
-  const { folder, handler } = operator;
   const controller = new Engine({
     operator,
     namespace,
     connection: runner,
-    transport: new LocalTransport({ command: handler.command, folder, env }, onHandlerLog),
+    transport: new LocalTransport(localHandler(operator, env), onHandlerLog),
     identity: `${hostname()}-${randomUUID()}`,
     ...(leaseSeconds !== undefined && { leaseSeconds }),
     ...(onReport && { onReport }),

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { buildSync } from "esbuild";
+import { FUNCTION_LOOPS } from "../runtime/definition/handlerProgram";
 
 /** The engine's files, as they are in its ConfigMap. */
 export interface EngineFiles {
@@ -8,10 +9,16 @@ export interface EngineFiles {
   readonly "engine.js": string;
   /** For the handler's container. */
   readonly "handler.sh": string;
+  /** For functions in Python and in JavaScript, in the handler's container. */
+  readonly "function.py": string;
+  readonly "function.js": string;
 }
 
 const PROJECT_FOLDER = path.join(__dirname, "..");
 const POD_FOLDER = path.join(PROJECT_FOLDER, "runtime", "pod");
+
+/** The folder of the loops around functions. */
+export const LOOPS_FOLDER = path.join(PROJECT_FOLDER, "runtime", "functions");
 
 let files: EngineFiles | undefined;
 
@@ -24,6 +31,8 @@ export function engineFiles(): EngineFiles {
   files ??= {
     "engine.js": bundleEngine(),
     "handler.sh": readFileSync(path.join(POD_FOLDER, "handler.sh"), "utf8"),
+    "function.py": readFileSync(path.join(LOOPS_FOLDER, FUNCTION_LOOPS.python), "utf8"),
+    "function.js": readFileSync(path.join(LOOPS_FOLDER, FUNCTION_LOOPS.javascript), "utf8"),
   };
   return files;
 }

@@ -5,12 +5,14 @@ import {
   definitionFile,
   displayPath,
   isRecord,
+  languageOf,
   type LoadOptions,
   loadOperator,
   type Operator,
   OperatorError,
   Problems,
 } from "../runtime/program";
+import { checkFunction } from "./bundleFunction";
 
 /**
  * Loads the operators of a program: each folder in `handlersFolder` that has an operator.ts or operator.js, in
@@ -37,7 +39,9 @@ export function loadOperators(handlersFolder: string, options: LoadOptions = {})
   const problems: string[] = [];
   for (const folder of folders) {
     try {
-      operators.push(loadOperator(folder, readDefinition(folder), options));
+      const operator = loadOperator(folder, readDefinition(folder), options);
+      checkHandler(operator);
+      operators.push(operator);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       problems.push(...error.problems);
@@ -46,6 +50,11 @@ export function loadOperators(handlersFolder: string, options: LoadOptions = {})
   if (problems.length > 0) throw new OperatorError(problems);
   checkOperators(operators);
   return operators;
+}
+
+function checkHandler({ handler, folder, finalize }: Operator): void {
+  if ("command" in handler || languageOf(handler.function) === "python") return;
+  checkFunction(folder, handler.function, finalize);
 }
 
 const LAYOUT_ADVICE = "Give each operator a folder of its own, for example handlers/memcached/operator.ts.";

@@ -2,8 +2,8 @@
 
 import json
 import os
+import runpy
 import ssl
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -32,11 +32,10 @@ def create_or_patch(collection, manifest):
 
 def children(memcached):
     meta = memcached["metadata"]
-    request = json.dumps(dict(id=meta["uid"], object=memcached, children=[])) + "\n"
-    handler = subprocess.run(["python3", HANDLER], input=request, text=True, stdout=subprocess.PIPE, check=True)
+    answer = runpy.run_path(HANDLER)["reconcile"](dict(object=memcached, children=[]))
     owner = dict(apiVersion=memcached["apiVersion"], kind=memcached["kind"], name=meta["name"], uid=meta["uid"],
                  controller=True, blockOwnerDeletion=True)
-    for child in json.loads(handler.stdout)["children"]:
+    for child in answer["children"]:
         child["metadata"]["ownerReferences"] = [owner]
         yield child["kind"], child
 

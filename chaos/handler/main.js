@@ -1,5 +1,6 @@
-// The handler of a chaos run. It acts outside of Kubernetes, once for each id as far as it knows: it remembers in the
-// object's status for which one it has. What a crash makes it forget, the outside knows by the id.
+// The handler of a chaos run, in the general form: it also hangs, crashes and writes garbage. It acts outside of Kubernetes,
+// once for each key as far as it knows: it remembers in the object's status for which one it has. What a crash makes it
+// forget, the outside knows by the key.
 const { appendFileSync, readFileSync } = require("node:fs");
 const { createInterface } = require("node:readline");
 const { setTimeout: sleep } = require("node:timers/promises");
@@ -10,25 +11,26 @@ const { LEDGER, LEDGER_FILE = "/tmp/effects.jsonl" } = process.env;
 
 createInterface({ input: process.stdin }).on("line", (line) => void answer(JSON.parse(line)));
 
-async function answer({ id, event, object }) {
+async function answer({ id, key, event, object }) {
+  const tell = (text) => process.stdout.write(`${JSON.stringify({ id, ...text })}\n`);
   const { metadata, spec, status } = object;
   if (event === "reconcile" && Date.now() < spec.until) {
     if (spec.trouble === "crash") process.exit(7);
     if (spec.trouble === "hang") return;
-    if (spec.trouble === "garbage") return tell("{");
-    return tell(JSON.stringify({ error: { message: "not yet" } }));
+    if (spec.trouble === "garbage") return process.stdout.write("{\n");
+    return tell({ error: { message: "not yet" } });
   }
   try {
     if (event === "finalize") {
-      await act({ id: `${metadata.uid}/finalized`, value: -1 });
-      return tell(JSON.stringify({ finalized: true }));
+      await act({ key: `${metadata.uid}/finalized`, value: -1 });
+      return tell({ finalized: true });
     }
-    if (status?.acted !== id) await act({ id, value: spec.value });
+    if (status?.acted !== key) await act({ key, value: spec.value });
     await sleep(spec.delayMs);
     const children = childrenOf(metadata.name, spec, version);
-    tell(JSON.stringify({ children, status: { value: spec.value, version, acted: id } }));
+    tell({ children, status: { value: spec.value, version, acted: key } });
   } catch (error) {
-    tell(JSON.stringify({ error: { message: `the ledger: ${error.message}`, retryAfterSeconds: 1 } }));
+    tell({ error: { message: `the ledger: ${error.message}`, retryAfterSeconds: 1 } });
   }
 }
 
@@ -38,8 +40,4 @@ async function act(entry) {
   const signal = AbortSignal.timeout(8_000);
   const response = await fetch(LEDGER, { method: "POST", body: JSON.stringify(entry), signal });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);
-}
-
-function tell(line) {
-  process.stdout.write(`${line}\n`);
 }

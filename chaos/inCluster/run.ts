@@ -1,6 +1,6 @@
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { DEFAULT_INSTALLATION } from "../../runtime/names";
-import { withoutIds } from "../effects";
+import { withoutKeys } from "../effects";
 import type { Fault, LeftOut } from "../fault";
 import { generatePlan } from "../generatePlan";
 import type { Ground } from "../ground";
@@ -168,7 +168,7 @@ async function playForm(form: Form): Promise<Outcome> {
   const read = () => persist(() => ledger.read(), { patienceMs, signal });
   // The other form's.
   const former = await read();
-  const effects = async () => withoutIds(await read(), former);
+  const effects = async () => withoutKeys(await read(), former);
   const outcome = await perform(plan, {
     player,
     history,

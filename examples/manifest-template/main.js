@@ -1,4 +1,3 @@
-const { createInterface } = require("node:readline");
 const template = require("./deployment.json");
 
 function reconcile({ object, children }) {
@@ -17,7 +16,4 @@ function reconcile({ object, children }) {
   return { children: [deployment], status: { image, readyReplicas: observed?.status?.readyReplicas ?? 0 } };
 }
 
-createInterface({ input: process.stdin }).on("line", (line) => {
-  const request = JSON.parse(line);
-  console.log(JSON.stringify({ id: request.id, ...reconcile(request) }));
-});
+module.exports = { reconcile };

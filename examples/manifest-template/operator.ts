@@ -2,6 +2,7 @@ import { defineOperator } from "../../runtime/definition/definition";
 
 export default defineOperator({
   crd: "crd.yaml",
-  handler: { image: "node:22-alpine", command: ["node", "main.js"] },
+  handler: "main.js",
+  image: "node:22-alpine",
   children: [{ apiVersion: "apps/v1", kind: "Deployment" }],
 });

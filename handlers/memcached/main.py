@@ -1,8 +1,5 @@
 """Memcached: a Deployment and a headless Service for each custom resource."""
 
-import json
-import sys
-
 
 def reconcile(request):
     name = request["object"]["metadata"]["name"]
@@ -24,22 +21,15 @@ def deployment(metadata, labels, size):
         "image": "memcached:1.6.39-alpine",
         "ports": [{"containerPort": 11211}],
         "resources": {"requests": resources, "limits": resources},
-        "securityContext": {"allowPrivilegeEscalation": False,
-                            "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
-    seccomp = {"type": "RuntimeDefault"}
-    security = {"runAsNonRoot": True, "runAsUser": 11211, "seccompProfile": seccomp}
+    security = {"runAsNonRoot": True, "runAsUser": 11211, "seccompProfile": {"type": "RuntimeDefault"}}
     pod = {"securityContext": security, "containers": [container]}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"replicas": size, "selector": {"matchLabels": labels}, "template": template}
-    return {"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": metadata, "spec": spec}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
 def service(metadata, labels):
     spec = {"clusterIP": "None", "selector": labels, "ports": [{"port": 11211}]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
-
-
-for request in map(json.loads, sys.stdin):
-    print(json.dumps({"id": request["id"], **reconcile(request)}), flush=True)

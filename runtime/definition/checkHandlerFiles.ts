@@ -1,34 +1,59 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import path from "node:path";
+import type { OperatorDefinition } from "./definition";
+import { languageOf } from "./handlerProgram";
 import type { Report } from "./operatorError";
 
 /** A word of a command that looks like a file of the folder: "main.py", "./bin/run.sh"; not "-x.y", not a URL. */
 const FILE_NAME = /^(?!-)[\w./-]*[\w-]\.[A-Za-z]\w*$/;
 
-/** Checks that the files of the operator's folder that a handler's command names are there to be run. */
-export function checkHandlerFiles(folder: string, command: readonly string[], report: Report): void {
+/** Checks that the files of the operator's folder that its handler names are there to be run. */
+export function checkHandlerFiles(
+  folder: string,
+  { handler, finalize }: Pick<OperatorDefinition, "handler" | "finalize">,
+  report: Report,
+): void {
+  if (typeof handler !== "string") return checkCommandFiles(folder, handler.command, report);
+  if (!isThere(folder, handler, "handler", "Create it, or correct the name.", report)) return;
+  if (languageOf(handler) !== "python") return;
+  const source = readFileSync(path.resolve(folder, handler), "utf8");
+  for (const name of ["reconcile", ...(finalize ? ["finalize"] : [])]) {
+    if (new RegExp(`\\b${name}\\b|import \\*`).test(source)) continue;
+    report(
+      "handler",
+      `"${handler}" has no function ${name}(request)`,
+      `Define it: def ${name}(request): ...`,
+    );
+  }
+}
+
+function checkCommandFiles(folder: string, command: readonly string[], report: Report): void {
   for (const [index, word] of command.entries()) {
     // A program without a slash is looked for on PATH; what follows -m is a module of Python's.
     const isFile = index === 0 ? word.includes("/") : FILE_NAME.test(word) && command[index - 1] !== "-m";
     if (!isFile || path.isAbsolute(word)) continue;
-    const field = `handler.command[${index}]`;
-    const file = path.resolve(folder, word);
-    if (!file.startsWith(folder + path.sep)) {
-      report(
-        field,
-        `"${word}" is outside of the operator's folder`,
-        "Put the file into the folder: only that is carried along.",
-      );
-      continue;
-    }
-    const complaint = unreadable(file);
-    if (complaint === undefined) continue;
     const remedy =
-      complaint === "is missing"
-        ? "Create it, or correct the name; what is no file goes with its option: --host=example.com."
-        : "Name a file that can be read.";
-    report(field, `"${word}" ${complaint}`, remedy);
+      "Create it, or correct the name; what is no file goes with its option: --host=example.com.";
+    isThere(folder, word, `handler.command[${index}]`, remedy, report);
   }
+}
+
+/** @param remedy if it is missing */
+function isThere(folder: string, name: string, field: string, remedy: string, report: Report): boolean {
+  const file = path.resolve(folder, name);
+  if (!file.startsWith(folder + path.sep)) {
+    const advice = "Put the file into the folder: only that is carried along.";
+    report(field, `"${name}" is outside of the operator's folder`, advice);
+    return false;
+  }
+  const complaint = unreadable(file);
+  if (complaint === undefined) return true;
+  report(
+    field,
+    `"${name}" ${complaint}`,
+    complaint === "is missing" ? remedy : "Name a file that can be read.",
+  );
+  return false;
 }
 
 function unreadable(file: string): string | undefined {

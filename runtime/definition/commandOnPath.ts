@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
 import type { Operator } from "./definition";
+import { programOf } from "./handlerProgram";
 import { definitionFile, displayPath, Problems } from "./operatorError";
 
 /** What execvp searches where there is no PATH (glibc's `confstr(_CS_PATH)`). */
@@ -33,7 +34,8 @@ export function checkCommand(
   operator: Operator,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): void {
-  const [program = ""] = operator.handler.command;
+  const { handler } = operator;
+  const [program = ""] = programOf(operator, "").command;
   if (commandOnPath(program, { ...env, ...operator.env }, operator.folder) !== undefined) return;
   const problems = new Problems();
   const where = program.includes("/")
@@ -41,8 +43,9 @@ export function checkCommand(
     : "is not on the PATH of this machine";
   const remedy = program.includes("/")
     ? "Make it one with chmod +x, or name the interpreter first."
-    : `Install ${program} here; on a cluster it comes with the image ${operator.handler.image}.`;
-  problems.in(definitionFile(operator.folder))("handler.command[0]", `"${program}" ${where}`, remedy);
+    : `Install ${program} here; on a cluster it comes with the image ${handler.image}.`;
+  const field = "command" in handler ? "handler.command[0]" : "handler";
+  problems.in(definitionFile(operator.folder))(field, `"${program}" ${where}`, remedy);
   throw problems.toError();
 }
 

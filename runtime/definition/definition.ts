@@ -38,6 +38,16 @@ export interface HandlerCommand {
   readonly command: readonly string[];
 }
 
+/** The images of functions whose definition names none. */
+export const FUNCTION_IMAGES = { python: "python:3.13-slim", javascript: "node:22-slim" } as const;
+
+/** A function that has been found: a file of the operator's folder, around which the engine's own loop runs. */
+export interface HandlerFunction {
+  readonly image: string;
+  /** The file, relative to the folder: "main.py". */
+  readonly function: string;
+}
+
 /** One key of a Secret, by reference. */
 export interface SecretKeyReference {
   /** Name of the Secret, in the runner's namespace. */
@@ -63,7 +73,16 @@ export interface ResourceRequirements {
 export interface OperatorDefinition {
   /** Path of the CustomResourceDefinition's YAML, relative to the operator's folder. */
   readonly crd: string;
-  readonly handler: HandlerCommand;
+  /**
+   * A file of the folder that defines the functions `reconcile(request)` and, with `finalize: true`,
+   * `finalize(request)`: "main.py", "main.js" or "main.ts". Or a program of any language: image and command.
+   */
+  readonly handler: string | HandlerCommand;
+  /**
+   * The image that a function runs in. Pin it. A {@link HandlerCommand} has its own.
+   * @default "python:3.13-slim" for Python, "node:22-slim" for JavaScript and TypeScript
+   */
+  readonly image?: string;
   /** Every kind that the handler may answer. An answer with another kind is refused. */
   readonly children: readonly ChildKind[];
   /** The operator's name: a DNS label of at most 40 characters, a letter first. @default the folder's name */
@@ -113,7 +132,7 @@ export interface OperatorDefinition {
  * ```ts
  * export default defineOperator({
  *   crd: "crd.yaml",
- *   handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
+ *   handler: "main.py",
  *   children: [{ apiVersion: "apps/v1", kind: "Deployment" }],
  * });
  * ```
@@ -135,7 +154,9 @@ export interface CustomResourceKind {
 }
 
 /** A definition that has been checked, with every default filled in and its files found. */
-export interface Operator extends Required<Omit<OperatorDefinition, "crd" | "children">> {
+export interface Operator
+  extends Required<Omit<OperatorDefinition, "crd" | "children" | "handler" | "image">> {
+  readonly handler: HandlerCommand | HandlerFunction;
   /** Absolute path of the operator's folder. */
   readonly folder: string;
   /** Which program's it is: with the name what tells it from all others in a cluster. See `identityOf`. */

@@ -5,7 +5,8 @@ import { checkChildren } from "./checkChildren";
 import { checkFormerNames } from "./checkFormerNames";
 import { checkHandlerFiles } from "./checkHandlerFiles";
 import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
-import type { Operator, OperatorDefinition } from "./definition";
+import { FUNCTION_IMAGES, type Operator, type OperatorDefinition } from "./definition";
+import { languageOf } from "./handlerProgram";
 import { definitionFile, Problems } from "./operatorError";
 import { isRecord } from "./shape";
 import { checkFolderName, INSTALLATION_SHAPE, validateDefinition } from "./validateDefinition";
@@ -39,7 +40,7 @@ export function loadOperator(
   const name = definition.name ?? path.basename(absolute);
   if (definition.name === undefined) checkFolderName(name, report);
   checkFormerNames(definition.formerNames ?? [], { installation, name }, report);
-  checkHandlerFiles(absolute, definition.handler.command, report);
+  checkHandlerFiles(absolute, definition, report);
   checkChildren(definition, resource?.customResource, report);
   if (resource === undefined || problems.found) throw problems.toError();
   return fillDefaults(absolute, { installation, name }, definition, resource);
@@ -70,7 +71,7 @@ function fillDefaults(
 ): Operator {
   const { execution = "resident" } = definition;
   return {
-    handler: definition.handler,
+    handler: handlerOf(definition),
     execution,
     concurrency: definition.concurrency ?? CONCURRENCY[execution],
     timeoutSeconds: definition.timeoutSeconds ?? 30,
@@ -93,4 +94,9 @@ function fillDefaults(
       plural: child.plural ?? pluralOf(child.apiVersion, child.kind),
     })),
   };
+}
+
+function handlerOf({ handler, image }: OperatorDefinition): Operator["handler"] {
+  if (typeof handler !== "string") return handler;
+  return { image: image ?? FUNCTION_IMAGES[languageOf(handler)], function: handler };
 }

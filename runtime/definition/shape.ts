@@ -123,8 +123,15 @@ export function mapOf(key: Shape, entry: Shape, remedy: string): Shape {
   };
 }
 
-/** An object of known fields. An unknown key is a problem, with the field that was likely meant. */
-export function fields(shapes: Readonly<Record<string, Shape>>, remedy: string): Shape {
+/**
+ * An object of known fields. An unknown key is a problem, with the field that was likely meant.
+ * @param reserved - fields that will be known one day
+ */
+export function fields(
+  shapes: Readonly<Record<string, Shape>>,
+  remedy: string,
+  reserved: readonly string[] = [],
+): Shape {
   return {
     remedy,
     check(value, field, report) {
@@ -133,6 +140,10 @@ export function fields(shapes: Readonly<Record<string, Shape>>, remedy: string):
       const at = (key: string) => (field === "" ? key : `${field}.${key}`);
       for (const key of Object.keys(value)) {
         if (Object.hasOwn(shapes, key)) continue;
+        if (reserved.includes(key)) {
+          report(at(key), "is reserved and not built yet", "Leave it out.");
+          continue;
+        }
         const meant = nearest(key, Object.keys(shapes));
         const advice =
           meant === undefined

@@ -12,6 +12,7 @@ import {
   oneOf,
   optional,
   pattern,
+  type Shape,
   text,
 } from "./shape";
 
@@ -70,7 +71,7 @@ const imageShape = text('Pin the image by tag or digest, for example image: "pyt
   return tag === "latest" ? `is "${image}", and what "latest" is changes` : undefined;
 });
 
-const handlerShape = fields(
+const commandShape = fields(
   {
     image: imageShape,
     command: listOf(
@@ -81,6 +82,22 @@ const handlerShape = fields(
   },
   'Write, for example, handler: { image: "python:3.13-slim", command: ["python3", "main.py"] }.',
 );
+
+const functionShape = pattern(
+  /^[\w-][\w./-]*\.(py|js|ts)$/,
+  "a file in Python, JavaScript or TypeScript",
+  'Name the file that defines reconcile(request), for example handler: "main.py".',
+);
+
+const handlerShape: Shape = {
+  remedy: 'Name the file that defines reconcile(request), for example handler: "main.py".',
+  check(value, field, report) {
+    (typeof value === "string" ? functionShape : commandShape).check(value, field, report);
+  },
+};
+
+/** Fields that have a meaning in the contract and are not built yet. They are refused until they are. */
+const RESERVED_FIELDS = ["uses", "watch", "on", "schedules", "grants", "guards"];
 
 const childShape = fields(
   {
@@ -165,6 +182,7 @@ const definitionShape = fields(
       'Give the path of the CustomResourceDefinition in the operator\'s folder, for example crd: "crd.yaml".',
     ),
     handler: handlerShape,
+    image: optional(imageShape),
     children: listOf(childShape, "List every kind that the handler may answer; [] where it answers none."),
     name: optional(nameShape),
     formerNames: optional(
@@ -214,6 +232,7 @@ const definitionShape = fields(
     rules: optional(listOf(ruleShape, "List RBAC rules, or leave it out.")),
   },
   "Write export default defineOperator({ crd, handler, children }).",
+  RESERVED_FIELDS,
 );
 
 /**
@@ -234,6 +253,9 @@ export function validateDefinition(definition: unknown, report: Report): definit
   }
   definitionShape.check(definition, "", noted);
   checkVariables(definition, noted);
+  if (definition.image !== undefined && isRecord(definition.handler)) {
+    noted("image", "is for a function", "Put it into handler, beside its command.");
+  }
   if (definition.execution === "pod") checkPod(definition, noted);
   return valid;
 }

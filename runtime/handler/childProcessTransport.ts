@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import type { HandlerProgram } from "../definition/handlerProgram";
 import {
   DRAIN_MS,
   type HandlerExit,
@@ -11,6 +12,8 @@ import {
 export interface ChildProcessOptions {
   /** Program and arguments. */
   readonly command: readonly string[];
+  /** See {@link HandlerProgram}. @default 1 */
+  readonly answersOn?: HandlerProgram["answersOn"];
   /** The working directory: the operator's folder. */
   readonly folder: string;
   /** The operator's own environment variables. */
@@ -38,11 +41,12 @@ export class ChildProcessTransport implements HandlerTransport {
   constructor(private readonly options: ChildProcessOptions) {}
 
   start(listener: HandlerProcessListener): HandlerProcess {
-    const [program = "", ...args] = this.options.command;
+    const { command, answersOn = 1 } = this.options;
+    const [program = "", ...args] = command;
     const child = spawn(program, args, {
       cwd: this.options.folder,
       env: { ...inheritedEnvironment(), ...this.options.env },
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio: answersOn === 3 ? ["pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"],
       // A group of its own, so that a kill reaches what the handler itself has started.
       detached: true,
     });
@@ -51,9 +55,13 @@ export class ChildProcessTransport implements HandlerTransport {
       listener.exited(exit);
     });
     child.on("error", (startError) => exited({ code: null, signal: null, startError }));
-    // Without a free file descriptor there are no pipes, whatever the types say; the error above tells of it.
-    child.stdout?.on("data", (chunk: Buffer) => listener.output(chunk));
-    child.stderr?.on("data", (chunk: Buffer) => listener.log(chunk));
+    for (const descriptor of [1, 2, 3] as const) {
+      // Without a free file descriptor there are no pipes, whatever the types say; the error above reports it.
+      child.stdio?.[descriptor]?.on("data", (chunk: Buffer) => {
+        if (descriptor === answersOn) listener.output(chunk);
+        else listener.log(chunk);
+      });
+    }
     // A process that has gone while we wrote is reported by its exit.
     child.stdin?.on("error", () => {});
     child.on("exit", (code, signal) => setTimeout(() => exited({ code, signal }), DRAIN_MS).unref());

@@ -9,9 +9,9 @@ export interface HandlerExit {
 
 /** Receives what a handler process writes, in order; {@link exited} comes once, last. */
 export interface HandlerProcessListener {
-  /** Bytes of standard output. */
+  /** Bytes of the descriptor that answers are written to. */
   output(chunk: Buffer): void;
-  /** Bytes of standard error. */
+  /** Bytes of standard error; and of standard output, if answers are not written to that. */
   log(chunk: Buffer): void;
   exited(exit: HandlerExit): void;
 }

@@ -1,6 +1,6 @@
 # The handler's side of the pair, beside runtime/pod/pipeTransport.ts:
 #
-#   /argosy/kit/busybox sh /argosy/engine/handler.sh [--patience=SECONDS] PROGRAM ARGUMENT...
+#   /argosy/kit/busybox sh /argosy/engine/handler.sh [--patience=SECONDS] [--answers-on-3] PROGRAM ARGUMENT...
 #
 # It runs in the author's image, which may hold no shell and no tool: every tool is busybox's. It starts the author's
 # program when the runner asks, each time on new named pipes, and tells how it ended. It must run in any POSIX shell.
@@ -20,12 +20,16 @@ argosy_pipes=$argosy_root/pipes
 argosy_busybox=$argosy_root/kit/busybox
 # A runner that has not come by then has failed for good, or this container is begun anew and waits again.
 argosy_patience_seconds=600
-case $1 in
-  --patience=*)
-    argosy_patience_seconds=${1#*=}
-    shift
-    ;;
-esac
+# The program writes its answers to descriptor 3; what it writes to standard output is log.
+argosy_answers_on_3=
+while :; do
+  case $1 in
+    --patience=*) argosy_patience_seconds=${1#*=} ;;
+    --answers-on-3) argosy_answers_on_3=yes ;;
+    *) break ;;
+  esac
+  shift
+done
 
 report() {
   echo "$*" >"$argosy_session/reports"
@@ -113,6 +117,7 @@ supervise() {
 # everything that a shell runs in the background.
 run() {
   trap - TERM USR1
+  [ -z "$argosy_answers_on_3" ] || exec "$argosy_busybox" setsid "$@" <&4 >&6 2>&6 3>&5 4<&- 5>&- 6>&-
   exec "$argosy_busybox" setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
 }
 

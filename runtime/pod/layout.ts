@@ -3,7 +3,10 @@
  * two containers: "runner", the engine, and "handler", the author's program in the author's image.
  */
 export const POD_LAYOUT = {
-  /** The engine's files, from a ConfigMap: engine.js for the runner, handler.sh for the handler. In both containers. */
+  /**
+   * The engine's files, from a ConfigMap: engine.js for the runner, handler.sh and the loops around functions for the
+   * handler. In both containers.
+   */
   engine: "/argosy/engine",
   /** operator.json: the operator as the engine needs it. Runner only. */
   definition: "/argosy/definition",

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
+import { localHandler } from "../../cli/localHandler";
 import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import { Replay } from "../../runtime/argo/replay";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
 import type { NodeResult } from "../../runtime/argo/taskSet";
 import { WORKFLOWS } from "../../runtime/argo/workflows";
 import { Engine } from "../../runtime/engine";
-import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
@@ -47,13 +47,11 @@ describe("the engine beside Argo", () => {
     client = new KubernetesClient(operator.connection);
     const place = { client, namespace: operator.runnerNamespace, instanceId: INSTANCE_ID };
     const onNotice = (notice: string) => void notices.push(notice);
-    const { handler, folder } = operator.operator;
-    const { installation } = operator.operator;
-    recorder = new RunRecorder({ ...place, installation, policy: "changes", onNotice });
+    recorder = new RunRecorder({ ...place, operator: operator.operator, onNotice });
     controller = new Engine({
       operator: operator.operator,
       connection: operator.connection,
-      transport: new ChildProcessTransport({ command: handler.command, folder, env: {} }),
+      transport: localHandler(operator.operator, {}),
       namespace: operator.runnerNamespace,
       identity: "one",
       runName: (report) => recorder.nameOf(report),

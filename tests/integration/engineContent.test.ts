@@ -31,7 +31,7 @@ describe("whatever an object holds", function () {
 
   it("and so does an integer of 64 bits, unrounded", async () => {
     const number = "9223372036854775807";
-    const raw = `{"children":[],"status":{"number":${number}}}`;
+    const raw = `{"id":"$ID","children":[],"status":{"number":${number}}}`;
     const spec = readJson(`{"number":${number},"raw":${JSON.stringify(raw)}}`) as JsonObject;
     const ready: KubernetesObject = await bench.applied("number", spec);
     assert.match(writeJson(ready["spec"]), new RegExp(`"number":${number}\\b`));

@@ -16,15 +16,15 @@ describe("the engine takes a failure for what it is", function () {
     ["a handler that hangs", { hang: true }, "HandlerTimedOut", /no answer within 1 s/],
     ["an answer that is not JSON", { raw: "oh no" }, "InvalidAnswer", /not JSON: "?oh no/],
     [
-      "an answer of two lines",
-      { raw: '{"children":[]}\n{"children":[]}' },
+      "an answer that does not echo the id",
+      { raw: '{"children":[]}' },
       "InvalidAnswer",
-      /more than one line/,
+      /no "id".*Echo the request's id/,
     ],
     ["an answer of 10 MB", { bytes: 10_000_000 }, "InvalidAnswer", /longer than 4 MiB/],
-    ["an answer without children", { raw: "{}" }, "InvalidAnswer", /"children" must be a list/],
-    ["an answer with an unknown key", { raw: '{"childern":[]}' }, "InvalidAnswer", /childern/],
-    ["an answer to another event", { raw: '{"finalized":true}' }, "InvalidAnswer", /finalized/],
+    ["an answer without children", { raw: '{"id":"$ID"}' }, "InvalidAnswer", /"children" must be a list/],
+    ["an answer with an unknown key", { raw: '{"id":"$ID","childern":[]}' }, "InvalidAnswer", /childern/],
+    ["an answer to another event", { raw: '{"id":"$ID","finalized":true}' }, "InvalidAnswer", /finalized/],
   ] as [string, Plan, string, RegExp][]) {
     it(`${what}: it changes nothing, the object says why, and it is tried again until it goes well`, async () => {
       const object = await bench.applied("good", answering(configMap("good", { version: "1" })));

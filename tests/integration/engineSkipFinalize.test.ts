@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { localHandler } from "../../cli/localHandler";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
-import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { runOnce } from "../../runtime/pod/runOnce";
 import type { Reference } from "./support/api";
@@ -83,8 +83,7 @@ describe("the engine, when the handler of a deleted object is broken for ever", 
     await api.delete(object);
     const run = async (workflow: string) => {
       await submit(operator, workflow, { namespace: bench.namespace, name: "in-pod" });
-      const { handler, folder } = operator.operator;
-      const transport = new ChildProcessTransport({ command: handler.command, folder, env: {} });
+      const transport = localHandler(operator.operator, {});
       const { runnerNamespace: namespace } = operator;
       return runOnce({
         operator: operator.operator,

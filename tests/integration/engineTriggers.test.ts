@@ -110,9 +110,10 @@ describe("the engine, when the handler's files have changed", function () {
     const child = inNamespace(configMap("renewed"), bench.namespace);
     await bench.api.annotate(object, { "argosy.dev/reconcile-at": "now" });
     await eventually(() => assert.equal(bench.operator.calls("renewed").length, 2));
-    const changed = JSON.stringify({ children: [configMap("renewed", { by: "the new handler" })] });
+    const children = JSON.stringify([configMap("renewed", { by: "the new handler" })]);
     bench.operator.rewriteHandler(
-      `require("node:readline").createInterface({ input: process.stdin }).on("line", () => console.log('${changed}'));`,
+      `require("node:readline").createInterface({ input: process.stdin }).on("line", (line) =>
+        console.log(JSON.stringify({ id: JSON.parse(line).id, children: ${children} })));`,
     );
     bench.engine.controller.renewHandler();
     await eventually(async () => {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { parseLedger, withoutIds } from "../../chaos/effects";
+import { parseLedger, withoutKeys } from "../../chaos/effects";
 
-const entry = (id: string, value: number) => JSON.stringify({ id, value });
+const entry = (key: string, value: number) => JSON.stringify({ key, value });
 
 describe("what a chaos run's handler did outside", () => {
   it("is counted by its id, with the changes that it was done for", () => {
-    const effects = parseLedger([entry("u/1", 3), entry("u/1", 3), entry("u/2", 4), '{"id":"u/'].join("\n"));
+    const effects = parseLedger([entry("u/1", 3), entry("u/1", 3), entry("u/2", 4), '{"key":"u/'].join("\n"));
     assert.deepEqual(
       [...effects].map(([id, { acts, values }]) => [id, acts, [...values]]),
       [
@@ -18,6 +18,6 @@ describe("what a chaos run's handler did outside", () => {
   it("is told from what another form did before, which shares the ledger", () => {
     const before = parseLedger(entry("a/1", 1));
     const effects = parseLedger([entry("a/1", 1), entry("a/1", 1), entry("b/1", 1)].join("\n"));
-    assert.deepEqual([...withoutIds(effects, before).keys()], ["b/1"]);
+    assert.deepEqual([...withoutKeys(effects, before).keys()], ["b/1"]);
   });
 });

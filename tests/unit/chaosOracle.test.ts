@@ -35,7 +35,7 @@ function world() {
 }
 
 /** What is told of a snapshot. */
-function told(model: Model, snapshot: Snapshot, ledger = '{"id":"u1/3","value":7}'): string[] {
+function told(model: Model, snapshot: Snapshot, ledger = '{"key":"u1/3","value":7}'): string[] {
   return findDifferences(model, snapshot, [BYSTANDER], parseLedger(ledger)).map(
     ({ object, what }) => `${object}: ${what}`,
   );
@@ -110,7 +110,7 @@ describe("the oracle of a chaos run", () => {
 
   it("tells an id that stands for two states of an object", () => {
     const { model, snapshot } = world();
-    const ledger = '{"id":"u1/3","value":7}\n{"id":"u1/3","value":8}\n{"id":"u1/3","va';
+    const ledger = '{"key":"u1/3","value":7}\n{"key":"u1/3","value":8}\n{"key":"u1/3","va';
     assert.match(told(model, snapshot, ledger)[0] ?? "", /stands for changes 7 and 8/);
   });
 });

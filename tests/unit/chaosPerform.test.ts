@@ -62,7 +62,7 @@ describe("a chaos run", () => {
       [["a"], []],
     );
     assert.deepEqual({ lost: outcome.lost, changes: outcome.changes }, { lost: [], changes: 2 });
-    assert.deepEqual(outcome.effects, { ids: 1, repeated: 2 });
+    assert.deepEqual(outcome.effects, { keys: 1, repeated: 2 });
   });
 
   it("ends with the first round where something is lost, with what was wrong and what had happened", async () => {
@@ -118,7 +118,7 @@ describe("a chaos run", () => {
     const { rounds, changes, effects, brokenOff } = outcome;
     assert.deepEqual(
       { rounds, changes, effects, why: brokenOff?.message },
-      { rounds: 3, changes: 1, effects: { ids: 1, repeated: 2 }, why: "o-1: tried for 330 s" },
+      { rounds: 3, changes: 1, effects: { keys: 1, repeated: 2 }, why: "o-1: tried for 330 s" },
     );
   });
 });

@@ -14,7 +14,7 @@ const OUTCOME: Outcome = {
     { kinds: [], seconds: 1 },
   ],
   leftOut: [{ kind: "etcd: killed", why: "it needs --node-faults" }],
-  effects: { ids: 20, repeated: 3 },
+  effects: { keys: 20, repeated: 3 },
   seconds: 99.6,
 };
 const COMMAND = "npm run chaos -- --seed 7";

@@ -7,6 +7,7 @@ import { LocalTransport } from "../../cli/localTransport";
 import { startMetricsServer } from "../../cli/metricsServer";
 import { loadOperator } from "../../runtime/definition/loadOperator";
 import { OperatorError } from "../../runtime/definition/operatorError";
+import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("cli: a handler's environment", () => {
@@ -48,7 +49,10 @@ describe("cli: what a handler writes while nobody asks", () => {
       "-c",
       'read line; echo during >&2; sleep 0.1; echo "{}"; sleep 0.1; echo after >&2',
     ];
-    const transport = new LocalTransport({ command, folder: "/", env: {} }, (text) => stray.push(text));
+    const transport = new LocalTransport(
+      new ChildProcessTransport({ command, folder: "/", env: {} }),
+      (text) => stray.push(text),
+    );
     const logged: string[] = [];
     await new Promise<void>((resolve) => {
       const handler = transport.start({

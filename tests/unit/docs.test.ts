@@ -5,7 +5,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import ts from "typescript";
 import { parse, parseAllDocuments } from "yaml";
-import { parseAnswer } from "../../runtime/handler/parseAnswer";
+import { localHandler } from "../../cli/localHandler";
+import type { HandlerQuestion } from "../../runtime/handler/contract";
+import { HandlerPool } from "../../runtime/handler/handlerPool";
+import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
 import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
 
 const root = path.join(__dirname, "..", "..");
@@ -36,11 +39,13 @@ describe("the documentation", () => {
 
   describe("has handlers that answer the request that it shows", () => {
     const request = blocks.find(({ role }) => role === "request");
-    for (const { place, language, code } of blocks.filter(({ role }) => role === "handler")) {
-      it(place, () => {
+    const extensions: Record<string, string> = { python: "py", js: "js", ts: "ts" };
+    for (const { place, language, code, role } of blocks) {
+      if (role !== "handler" && role !== "function") continue;
+      it(place, async () => {
         assert.ok(request);
-        const line = runHandler(language, code, `${JSON.stringify(JSON.parse(request.code))}\n`);
-        const answer = parseAnswer(line, "reconcile");
+        const file = `main.${extensions[language]}`;
+        const answer = parseAnswer(await answerOf(file, code, role, JSON.parse(request.code)), "reconcile");
         assert.ok("children" in answer);
         assert.deepEqual(answer.children[0]?.metadata, { name: "hello" });
         assert.deepEqual(answer.children[0]?.["data"], { greeting: "Hello" });
@@ -51,7 +56,9 @@ describe("the documentation", () => {
   describe("shows answers that the engine accepts", () => {
     for (const { place, code } of blocks.filter(({ role }) => role === "answer")) {
       it(place, () => {
-        assert.doesNotThrow(() => parseAnswer(code, "reconcile"));
+        const { id, answer } = readAnswerLine(code);
+        assert.equal(typeof id, "string");
+        assert.doesNotThrow(() => parseAnswer(answer, "finalized" in answer ? "finalize" : "reconcile"));
       });
     }
   });
@@ -125,14 +132,18 @@ function diagnose(file: string, code: string): string[] {
   return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
 }
 
-function runHandler(language: string, code: string, input: string): string {
-  const [program, extension] = language === "python" ? ["python3", "py"] : [process.execPath, "js"];
+async function answerOf(file: string, code: string, role: string, request: { id: string } & HandlerQuestion) {
   const folder = mkdtempSync(path.join(tmpdir(), "argosy-docs-"));
+  const { id: _, ...question } = request;
+  const image = "a:1";
+  const command = [file.endsWith(".py") ? "python3" : "node", file];
+  const handler = role === "function" ? { image, function: file } : { image, command };
+  const pool = new HandlerPool({ transport: localHandler({ handler, folder }, {}), timeoutMs: 20_000 });
   try {
-    const file = path.join(folder, `main.${extension}`);
-    writeFileSync(file, code);
-    return execFileSync(program, [file], { input, encoding: "utf8" }).trimEnd();
+    writeFileSync(path.join(folder, file), code);
+    return (await pool.ask(question)).answer;
   } finally {
+    await pool.close();
     rmSync(folder, { recursive: true });
   }
 }

@@ -20,7 +20,7 @@ describe("handlerFiles", () => {
   });
   afterEach(() => removeFolder(root));
 
-  const read = () => handlerFiles({ folder, crd });
+  const read = () => handlerFiles({ folder, crd, handler: { image: "a:1", command: ["sh"] } });
   const paths = () => read().items.map((item) => item.path);
 
   /** What is wrong with the folder, each problem without the folder before it. */

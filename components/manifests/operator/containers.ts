@@ -3,6 +3,7 @@ import {
   type Operator,
   PENDING_SECONDS,
   POD_LAYOUT,
+  programOf,
   RUNNER_PORTS,
 } from "../../../runtime/program";
 import { IMAGES, imageReference, mirrored } from "../../images";
@@ -63,15 +64,16 @@ export function buildHandlerContainer(
   options: OperatorOptions,
   form: PodForm,
 ): Container {
-  const { image, command } = operator.handler;
+  const { command, answersOn } = programOf(operator, POD_LAYOUT.engine);
   return {
     name: "handler",
-    image: mirrored(image, options.placement.registry),
+    image: mirrored(operator.handler.image, options.placement.registry),
     command: [
       `${POD_LAYOUT.kit}/busybox`,
       "sh",
       `${POD_LAYOUT.engine}/handler.sh`,
       ...(form === "pod" ? [`--patience=${PENDING_SECONDS}`] : []),
+      ...(answersOn === 3 ? ["--answers-on-3"] : []),
       // In a Workflow's pod, the executor stands before it, and the kubelet reads the words all the same.
       ...command.map(literal),
     ],

@@ -1,8 +1,9 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
-import { type Operator, Problems } from "../../../runtime/program";
+import { languageOf, type Operator, Problems } from "../../../runtime/program";
+import { bundleFunction, type FunctionBundle } from "../../bundleFunction";
 import { type CarriedFile, carriedFiles } from "./carriedFiles";
 import { contentHash } from "./contentHash";
 import { plainText } from "./plainText";
@@ -33,13 +34,19 @@ const LONGEST_KEY = 253;
 
 /**
  * Reads what lies in an operator's folder and its subfolders beside its definition, its CRD and its fixtures.
- * Hidden files, `__pycache__`, `node_modules` and editors' backups stay behind.
+ * Hidden files, `__pycache__`, `node_modules` and editors' backups stay behind. A function in JavaScript or TypeScript is
+ * carried as its bundle, without the sources that this was made of.
  *
  * @throws OperatorError naming every file that a ConfigMap cannot carry; also where there is too much or nothing
  */
-export function handlerFiles({ folder, crd }: Pick<Operator, "folder" | "crd">): HandlerFiles {
+export function handlerFiles({
+  folder,
+  crd,
+  handler,
+}: Pick<Operator, "folder" | "crd" | "handler">): HandlerFiles {
   const problems = new Problems();
-  const files = carriedFiles(folder, problems);
+  const bundle = bundleOf(folder, handler);
+  const files = carriedFiles(folder, problems).flatMap((file) => carriedWith(bundle, file));
   const entries: [key: string, text: string][] = [];
   const items: KeyToPath[] = [];
   const kept: CarriedFile[] = [];
@@ -51,7 +58,8 @@ export function handlerFiles({ folder, crd }: Pick<Operator, "folder" | "crd">):
       continue;
     }
     // One that is too large on its own is not worth reading: the sum tells.
-    const text = each.bytes > MOST_BYTES ? "" : readText(each, problems);
+    const tooLarge = each.bytes > MOST_BYTES;
+    const text = tooLarge ? "" : each.path === bundle?.path ? bundle.code : readText(each, problems);
     if (text !== undefined && isCrd(each.path, text, crd)) continue;
     kept.push(each);
     items.push({ key, path: each.path });
@@ -61,6 +69,24 @@ export function handlerFiles({ folder, crd }: Pick<Operator, "folder" | "crd">):
   if (problems.found) throw problems.toError();
   const data = Object.fromEntries(entries);
   return { data, items, hash: contentHash(data) };
+}
+
+/** The bundle of a function in JavaScript, which is carried in the place of the file that the author wrote. */
+interface Bundle extends FunctionBundle {
+  readonly path: string;
+}
+
+function bundleOf(folder: string, handler: Operator["handler"]): Bundle | undefined {
+  if ("command" in handler || languageOf(handler.function) === "python") return undefined;
+  return { ...bundleFunction(folder, handler.function), path: path.posix.normalize(handler.function) };
+}
+
+/** The bundle has what its sources and packages have; of these, data alone may be read at run time as well. */
+function carriedWith(bundle: Bundle | undefined, file: CarriedFile): CarriedFile[] {
+  if (bundle === undefined) return [file];
+  if (file.path === bundle.path) return [{ ...file, bytes: Buffer.byteLength(bundle.code) }];
+  const isSource = /\.[cm]?[jt]sx?$/.test(file.path) && bundle.inputs.includes(realpathSync(file.file));
+  return isSource || file.path === "package-lock.json" ? [] : [file];
 }
 
 /**

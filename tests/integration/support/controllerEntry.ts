@@ -1,5 +1,5 @@
+import { localHandler } from "../../../cli/localHandler";
 import { Engine } from "../../../runtime/engine";
-import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
 import type { ControllerProcessInput, ControllerProcessOutput } from "./controllerProcess";
 
 const tell = (output: ControllerProcessOutput) => void process.send?.(output);
@@ -10,11 +10,10 @@ process.on("uncaughtException", (error) => tell({ fault: String(error) }));
 process.on("disconnect", () => process.exit());
 process.once("message", (input: ControllerProcessInput) => {
   const { operator, connection, token, namespace, identity, leaseSeconds } = input;
-  const { handler, folder, env } = operator;
   const controller = new Engine({
     operator,
     connection: { ...connection, token: () => token },
-    transport: new ChildProcessTransport({ command: handler.command, folder, env }),
+    transport: localHandler(operator, operator.env),
     namespace,
     identity,
     leaseSeconds,

@@ -1,10 +1,10 @@
-// The handler of most tests: it does what the object's spec tells it, or, so that its mind can change while the
+// The handler of most tests, in the general form: it does what the object's spec tells it, or, so that its mind can change while the
 // object does not, the file plans/<object's name>.json. It keeps what it was asked in calls.jsonl.
 const fs = require("node:fs");
 const { createInterface } = require("node:readline");
 
 createInterface({ input: process.stdin }).on("line", (line) => {
-  const { event, object } = JSON.parse(line);
+  const { id, event, object } = JSON.parse(line);
   fs.appendFileSync("calls.jsonl", `${line}\n`);
   const file = `plans/${object.metadata.name}.json`;
   const plans = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, "utf8")) : (object.spec ?? {});
@@ -12,8 +12,8 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   if (plan.log) process.stderr.write(`${plan.log}\n`);
   if (plan.exitCode !== undefined) process.exit(plan.exitCode);
   if (plan.hang) return;
-  const text = JSON.stringify(plan.answer ?? { children: [] });
-  const answer = plan.raw ?? text.replaceAll("$CONTROLLER", process.env.CONTROLLER);
+  const text = JSON.stringify({ id, ...(plan.answer ?? { children: [] }) });
+  const answer = plan.raw?.replaceAll("$ID", id) ?? text.replaceAll("$CONTROLLER", process.env.CONTROLLER);
   const bytes = plan.bytes ? "x".repeat(plan.bytes) : answer;
   setTimeout(() => process.stdout.write(`${bytes}\n`), plan.delayMs ?? 0);
 });

@@ -1,6 +1,6 @@
+import { localHandler } from "../../../cli/localHandler";
 import { WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { Operator, PolicyRule } from "../../../runtime/definition/definition";
-import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { Condition, Manifest } from "../../../runtime/kubernetes/objects";
 import { type RunOnceOptions, type RunOutcome, runOnce } from "../../../runtime/pod/runOnce";
@@ -50,11 +50,10 @@ export class PodBench {
   /** Does what the pod of a Workflow that is there would, with a child process as the handler. */
   run(workflow: string, more: Partial<RunOnceOptions> = {}): Promise<RunOutcome> {
     const { operator, runnerNamespace } = this.operator;
-    const { handler, folder } = operator;
     return runOnce({
       operator,
       client: this.client,
-      transport: new ChildProcessTransport({ command: handler.command, folder, env: {} }),
+      transport: localHandler(operator, {}),
       namespace: runnerNamespace,
       workflow,
       instance: `${workflow}-pod`,

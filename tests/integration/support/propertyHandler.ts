@@ -6,7 +6,7 @@ export const FAILURES = {
   crash: "HandlerCrashed",
   hang: "HandlerTimedOut",
   garbage: "InvalidAnswer",
-  twoLines: "InvalidAnswer",
+  stray: "InvalidAnswer",
   undeclared: "InvalidAnswer",
 } as const;
 
@@ -73,8 +73,9 @@ const { createInterface } = require("node:readline");
 const childrenOf = ${childrenOf};
 const version = Number(fs.readFileSync("${VERSION_FILE}", "utf8"));
 createInterface({ input: process.stdin }).on("line", (line) => {
-  const { name } = JSON.parse(line).object.metadata;
-  const { spec } = JSON.parse(line).object;
+  const { id, object } = JSON.parse(line);
+  const { name } = object.metadata;
+  const { spec } = object;
   const { mode } = spec;
   const mark = (what) =>
     fs.appendFileSync("${RUNS_FILE}", JSON.stringify({ controller: process.env.CONTROLLER, name, what, mode }) + "\\n");
@@ -84,15 +85,16 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     good: { children, status },
     error: { error: { message: "no" } },
     undeclared: { children: [...children, { apiVersion: "v1", kind: "Pod", metadata: { name } }], status },
-    twoLines: { children: [], status },
+    stray: { children: [], status },
   };
-  const answer = mode === "garbage" ? "{" : JSON.stringify(answers[mode]);
+  const answer = mode === "garbage" ? "{" : JSON.stringify({ id, ...answers[mode] });
   mark("start");
   setTimeout(() => {
     if (mode === "hang") return;
     mark("end");
     if (mode === "crash") process.exit(7);
-    process.stdout.write(mode === "twoLines" ? answer + "\\n" + answer + "\\n" : answer + "\\n");
+    const stray = mode === "stray" ? JSON.stringify(answers.stray) + "\\n" : "";
+    process.stdout.write(stray + answer + "\\n");
   }, spec.delayMs);
 });
 `;

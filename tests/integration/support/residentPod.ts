@@ -12,7 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { engineFiles } from "../../../components/engineBundle";
+import { engineFiles, LOOPS_FOLDER } from "../../../components/engineBundle";
+import { programOf } from "../../../runtime/definition/handlerProgram";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
 import type { Hint } from "../../../runtime/pod/hint";
@@ -55,7 +56,7 @@ export class ResidentPod {
     const { operator, cluster, namespace } = owner;
     const [shell] = shells();
     if (!shell) throw new Error("this machine has no shell");
-    const container = new HandlerContainer(shell, operator.handler.command, operator.env);
+    const container = new HandlerContainer(shell, programOf(operator, LOOPS_FOLDER), operator.env);
     // The container's folder is what a pod has at /argosy.
     const root = mkdtempSync(path.join(tmpdir(), "argosy-root-"));
     symlinkSync(container.root, path.join(root, "argosy"));

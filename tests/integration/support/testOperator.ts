@@ -2,11 +2,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, w
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { installOperator, rolesInForce } from "../../../cli/installOperator";
+import { localHandler } from "../../../cli/localHandler";
 import { connectionAs } from "../../../cli/serviceAccountToken";
 import { Engine, type EngineOptions } from "../../../runtime/engine";
 import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
 import { loadOperator } from "../../../runtime/definition/loadOperator";
-import { ChildProcessTransport } from "../../../runtime/handler/childProcessTransport";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
@@ -18,7 +18,7 @@ import type { TestCluster } from "./cluster";
 export interface Plan {
   /** "$CONTROLLER" in it becomes the identity of the controller that asks. */
   readonly answer?: JsonObject;
-  /** A line, or several, to write instead of an answer. */
+  /** A line, or several, to write instead of an answer. "$ID" in it becomes the request's id. */
   readonly raw?: string;
   /** The length of a line to write instead of an answer. */
   readonly bytes?: number;
@@ -150,17 +150,12 @@ export class TestOperator {
   /** Starts a controller of this operator; it watches when this resolves, and may lead a moment later. */
   async start(options: TestControllerOptions = {}): Promise<TestController> {
     const { identity = "one", connection = this.connection, leaseSeconds } = options;
-    const { handler, folder, env } = this.operator;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
     const controller = new Engine({
       operator: this.operator,
       connection,
-      transport: new ChildProcessTransport({
-        command: handler.command,
-        folder,
-        env: { ...env, CONTROLLER: identity },
-      }),
+      transport: localHandler(this.operator, { ...this.operator.env, CONTROLLER: identity }),
       namespace: this.runnerNamespace,
       identity,
       ...(leaseSeconds !== undefined && { leaseSeconds }),

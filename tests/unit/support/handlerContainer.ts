@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { HandlerProgram } from "../../../runtime/definition/handlerProgram";
 import { isAlive } from "./handlers";
 
 /** A shell that `handler.sh` is run with, and what stands in for busybox beside it. */
@@ -41,12 +42,15 @@ export class HandlerContainer {
   /** The exit code of the last shell that ended by itself or by a signal of a test. */
   exitCode: number | null | undefined;
   shell: ChildProcess | undefined;
+  private readonly words: readonly string[];
 
   constructor(
     private readonly kind: Shell,
-    private readonly command: readonly string[],
+    program: HandlerProgram | readonly string[],
     private readonly env: Readonly<Record<string, string>> = {},
   ) {
+    const { command, answersOn } = "command" in program ? program : { command: program, answersOn: 1 };
+    this.words = [...(answersOn === 3 ? ["--answers-on-3"] : []), ...command];
     for (const name of ["engine", "pipes", "kit", "handler"]) mkdirSync(path.join(this.root, name));
     const source = path.join(__dirname, "../../../runtime/pod/handler.sh");
     copyFileSync(source, path.join(this.root, "engine/handler.sh"));
@@ -60,7 +64,7 @@ export class HandlerContainer {
   start(): this {
     const [program = "", ...args] = this.kind.command;
     this.exitCode = undefined;
-    const shell = spawn(program, [...args, path.join(this.root, "engine/handler.sh"), ...this.command], {
+    const shell = spawn(program, [...args, path.join(this.root, "engine/handler.sh"), ...this.words], {
       cwd: this.folder,
       env: { PATH: process.env.PATH, ...this.env, [MARK]: this.root },
       stdio: ["ignore", "ignore", process.env.ARGOSY_TEST_VERBOSE ? "inherit" : "ignore"],

@@ -1,0 +1,72 @@
+import { statSync } from "node:fs";
+import { bundleFunction } from "../components/bundleFunction";
+import { LOOPS_FOLDER } from "../components/engineBundle";
+import type { Operator } from "../runtime/definition/definition";
+import { BUNDLED_FROM_INPUT, languageOf, programOf } from "../runtime/definition/handlerProgram";
+import { ChildProcessTransport } from "../runtime/handler/childProcessTransport";
+import type {
+  HandlerProcess,
+  HandlerProcessListener,
+  HandlerTransport,
+} from "../runtime/handler/handlerTransport";
+
+/**
+ * Runs an operator's handler as child processes of this one, without its image: a function in JavaScript as it lies in
+ * its folder when a process begins.
+ */
+export function localHandler(
+  operator: Pick<Operator, "handler" | "folder">,
+  env: Readonly<Record<string, string>>,
+): HandlerTransport {
+  const { handler, folder } = operator;
+  const { command, answersOn } = programOf(operator, LOOPS_FOLDER);
+  if ("command" in handler || languageOf(handler.function) === "python") {
+    return new ChildProcessTransport({ command, answersOn, folder, env });
+  }
+  const bundled = [...command, BUNDLED_FROM_INPUT];
+  const transport = new ChildProcessTransport({ command: bundled, answersOn, folder, env });
+  return new BundledFunction(transport, folder, handler.function);
+}
+
+/** Bundles a function again when one of its files has changed, and hands the bundle to each process. */
+class BundledFunction implements HandlerTransport {
+  private bundle: { line: string; inputs: readonly string[]; version: string } | undefined;
+
+  constructor(
+    private readonly transport: HandlerTransport,
+    private readonly folder: string,
+    private readonly file: string,
+  ) {}
+
+  start(listener: HandlerProcessListener): HandlerProcess {
+    let line: string;
+    try {
+      line = this.current();
+    } catch (error) {
+      const startError = error as Error;
+      setImmediate(() => listener.exited({ code: null, signal: null, startError }));
+      return { write: () => {}, end: () => {}, kill: () => {} };
+    }
+    const process = this.transport.start(listener);
+    process.write(line);
+    return process;
+  }
+
+  private current(): string {
+    if (!this.bundle || versionOf(this.bundle.inputs) !== this.bundle.version) {
+      const { code, inputs } = bundleFunction(this.folder, this.file);
+      this.bundle = { line: `${JSON.stringify(code)}\n`, inputs, version: versionOf(inputs) };
+    }
+    return this.bundle.line;
+  }
+}
+
+/** Changes with any of the files. */
+function versionOf(files: readonly string[]): string {
+  return files
+    .map((file) => {
+      const stats = statSync(file, { throwIfNoEntry: false });
+      return `${stats?.mtimeMs} ${stats?.size} ${stats?.ino}`;
+    })
+    .join();
+}

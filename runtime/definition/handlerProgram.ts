@@ -1,0 +1,35 @@
+import path from "node:path";
+import type { Operator } from "./definition";
+
+/** What a process of a handler is started with. */
+export interface HandlerProgram {
+  /** Program and arguments. */
+  readonly command: readonly string[];
+  /**
+   * The descriptor that answers are written to. 1: standard output. 3: a descriptor of our own loop's, and standard
+   * output is log, as standard error is.
+   */
+  readonly answersOn: 1 | 3;
+}
+
+/** Our loops around functions, one for each language, as files of `runtime/functions`. */
+export const FUNCTION_LOOPS = { python: "function.py", javascript: "function.js" } as const;
+
+/** Given to the loop in JavaScript after the author's file: the bundle is the first line of its input. */
+export const BUNDLED_FROM_INPUT = "--bundled-from-input";
+
+/** The language of a function's file: by its ending. */
+export function languageOf(file: string): keyof typeof FUNCTION_LOOPS {
+  return file.endsWith(".py") ? "python" : "javascript";
+}
+
+/**
+ * How an operator's handler is started.
+ * @param loops the folder of {@link FUNCTION_LOOPS}
+ */
+export function programOf({ handler }: Pick<Operator, "handler">, loops: string): HandlerProgram {
+  if ("command" in handler) return { command: handler.command, answersOn: 1 };
+  const language = languageOf(handler.function);
+  const loop = path.posix.join(loops, FUNCTION_LOOPS[language]);
+  return { command: [language === "python" ? "python3" : "node", loop, handler.function], answersOn: 3 };
+}

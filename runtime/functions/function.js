@@ -1,0 +1,118 @@
+// The loop around a function in JavaScript: node function.js main.ts
+//
+// It reads requests from standard input, calls reconcile(request) or finalize(request) of the author's file, and writes
+// each answer with the request's id to descriptor 3. Standard output is the log's: whoever starts this process sees to it.
+//
+// The author's file is a bundle, as Argosy makes it when the operator is loaded. With "--bundled-from-input" it is the
+// first line of standard input, as JSON, and not what the file holds.
+
+const { readFileSync, writeFileSync } = require("node:fs");
+const Module = require("node:module");
+const path = require("node:path");
+const { createInterface } = require("node:readline");
+
+const ANSWERS = 3;
+const LONGEST_TEXT = 2000;
+/** A line of a stack: "    at reconcile (/argosy/handler/main.ts:12:5)". */
+const FRAME = /^ +at (?:async )?(?:(.+?) (?:\[as .+\] )?\()?(?:file:\/\/)?(\/.+?):(\d+):\d+\)?$/gm;
+
+/** Something is wrong with the author's file or its answer, in words for him. */
+class Refused extends Error {}
+
+const [file, option] = process.argv.slice(2);
+process.setSourceMapsEnabled(true);
+
+/** @type {string | undefined} */
+let bundle;
+/** What the author's file exports, once it could be loaded. */
+let functions;
+if (option === undefined) prepare(readFileSync(file, "utf8"));
+
+const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
+/** The engine asks one request at a time; others wait here all the same. */
+let last = Promise.resolve();
+lines.on("line", (line) => {
+  if (bundle === undefined) prepare(JSON.parse(line));
+  else last = last.then(() => answer(JSON.parse(line)));
+});
+// What the author has left open must not keep the process alive.
+lines.on("close", () => void last.then(() => process.exit()));
+
+/** Loads before it is asked, so that the first answer is not late. What fails now fails again when it is asked. */
+function prepare(text) {
+  bundle = text;
+  try {
+    functions = load();
+  } catch {}
+}
+
+function load() {
+  const filename = path.resolve(file);
+  const module = new Module(filename);
+  module.filename = filename;
+  module.paths = Module._nodeModulePaths(path.dirname(filename));
+  module._compile(bundle, filename, "commonjs");
+  functionOf(module.exports, "reconcile");
+  return module.exports;
+}
+
+function functionOf(exported, event) {
+  const found = exported?.[event];
+  if (typeof found === "function") return found;
+  throw new Refused(
+    `${file} exports no function ${event}(request). Write: export function ${event}(request) { ... }`,
+  );
+}
+
+async function answer(request) {
+  try {
+    tell(request, await answerTo(request));
+  } catch (error) {
+    tell(request, { error: { message: messageOf(error) } });
+  }
+}
+
+async function answerTo(request) {
+  const { event } = request;
+  functions ??= load();
+  const given = await functionOf(functions, event)(request);
+  if (typeof given === "object" && given !== null && !Array.isArray(given)) return given;
+  const example = event === "finalize" ? "{ finalized: true }" : "{ children: [...] }";
+  throw new Refused(
+    `${file}: ${event} returned ${named(given)}, not an object. Return, for example, ${example}`,
+  );
+}
+
+function named(value) {
+  if (value === undefined || value === null) return String(value);
+  return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
+}
+
+function tell({ id }, given) {
+  let text;
+  try {
+    text = JSON.stringify({ ...given, id });
+  } catch (error) {
+    throw new Refused(`${file}: the answer cannot be written as JSON: ${error.message.split("\n")[0]}`);
+  }
+  writeFileSync(ANSWERS, `${text}\n`);
+}
+
+/** The error's text, after the innermost line of the author's own files: "main.ts:12 in reconcile: TypeError: ...". */
+function messageOf(error) {
+  if (error instanceof Refused) return error.message;
+  console.error(error);
+  const isError = error instanceof Error;
+  const text = isError ? `${error.name}: ${error.message}` : `it threw ${named(error)}: ${String(error)}`;
+  const [place = file] = isError ? ownPlaces(String(error.stack)) : [];
+  return `${place}: ${text}`.slice(0, LONGEST_TEXT);
+}
+
+function* ownPlaces(stack) {
+  for (const [, name, at, line] of stack.matchAll(FRAME)) {
+    const own = path.relative(process.cwd(), at);
+    if (own.startsWith("..") || own.split(path.sep).includes("node_modules") || at === __filename) continue;
+    const caller = name?.replace(/^(?:Object|Module|module\.exports|exports)\./, "");
+    yield `${own}:${line}${caller && !/^(?:Object|Module)\b|<anonymous>/.test(caller) ? ` in ${caller}` : ""}`;
+  }
+}

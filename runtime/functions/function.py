@@ -1,0 +1,160 @@
+"""The loop around a function in Python: python3 function.py main.py
+
+It reads requests from standard input, calls reconcile(request) or finalize(request) of the author's file, and writes each
+answer with the request's id to descriptor 3. Whatever else the process writes, or a library or a child of it, is log.
+"""
+
+import contextlib
+import inspect
+import json
+import os
+import sys
+import traceback
+import types
+
+LONGEST_TEXT = 2000
+
+
+class Refused(Exception):
+    """Something is wrong with the author's file or its answer, in words for him."""
+
+
+def take_over_descriptors():
+    """Nobody but this loop has the requests or the answers: children of the process do not inherit these two."""
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(3), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.close(3)
+    os.dup2(2, 1)
+    sys.stdout.reconfigure(line_buffering=True)
+    return requests, answers
+
+
+def load(file):
+    """Runs the author's file as Python would, but that its name is not "__main__"; no bytecode is kept."""
+    path = os.path.abspath(file)
+    sys.path[0] = os.path.dirname(path)
+    sys.argv = [file]
+    name = os.path.splitext(os.path.basename(path))[0]
+    module = types.ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    with open(path, "rb") as source:
+        code = compile(source.read(), path, "exec")
+    exec(code, module.__dict__)
+    function_of(module, "reconcile", file)
+    return module
+
+
+def function_of(module, event, file):
+    function = getattr(module, event, None)
+    if not callable(function):
+        raise Refused(f"{file} has no function {event}(request). Define it: def {event}(request): ...")
+    return function
+
+
+def answer_of(module, request, file):
+    event = request["event"]
+    answer = function_of(module, event, file)(request)
+    if inspect.isawaitable(answer):
+        answer = awaited(answer)
+    if not isinstance(answer, dict):
+        key = "finalized" if event == "finalize" else "children"
+        raise Refused(f'{file}: {event} returned {named(answer)}, not a dict. Return, for example, {{"{key}": ...}}')
+    return answer
+
+
+def named(value):
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+event_loop = None
+
+
+def awaited(awaitable):
+    """One event loop for all requests, so that what an async library keeps open stays of use."""
+    import asyncio
+
+    global event_loop
+    if event_loop is None:
+        event_loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(event_loop)
+
+    async def wait():
+        return await awaitable
+
+    return event_loop.run_until_complete(wait())
+
+
+def line_of(answer, request, file):
+    try:
+        return json.dumps({**answer, "id": request["id"]}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Refused(f"{file}: the answer cannot be written as JSON: {error}") from error
+
+
+def message_of(error, file):
+    """The error's text, after the innermost line of the author's own files: "main.py:12 in reconcile: KeyError: 'size'"."""
+    if isinstance(error, Refused):
+        return str(error)
+    lines = traceback.format_exception_only(type(error), error)
+    if isinstance(error, SyntaxError):
+        return f"{relative(error.filename) or file}:{error.lineno}: {lines[-1].strip()}"
+    text = "".join(lines).strip()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        name = relative(frame.filename)
+        if name:
+            place = f"{name}:{frame.lineno}" + ("" if frame.name == "<module>" else f" in {frame.name}")
+            return f"{place}: {text}"
+    return f"{file}: {text}"
+
+
+def relative(filename):
+    """The path of one of the author's files within his folder, which is the working directory; None for any other."""
+    name = os.path.relpath(os.path.abspath(filename or ""), os.getcwd())
+    own = not name.startswith(os.pardir + os.sep) and "site-packages" not in name and os.path.isfile(name)
+    return name if own else None
+
+
+def write(answers, line):
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
+    answers.write(line.encode() + b"\n")
+    answers.flush()
+
+
+def error_line(error, request, file):
+    if not isinstance(error, Refused):
+        traceback.print_exception(type(error), error, without_loop(error.__traceback__))
+    return json.dumps({"id": request["id"], "error": {"message": message_of(error, file)[:LONGEST_TEXT]}})
+
+
+def without_loop(trace):
+    """The traceback from the author's first line on."""
+    while trace and trace.tb_next and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace
+
+
+def main(file):
+    requests, answers = take_over_descriptors()
+    module = None
+    # Before it is asked, so that the first answer is not late. What fails now fails again when it is asked.
+    with contextlib.suppress(Exception):
+        module = load(file)
+    for line in requests:
+        request = json.loads(line)
+        try:
+            module = module or load(file)
+            answer = line_of(answer_of(module, request, file), request, file)
+        except Exception as error:
+            answer = error_line(error, request, file)
+        write(answers, answer)
+
+
+main(sys.argv[1])
