@@ -6,8 +6,10 @@ import path from "node:path";
 const ENTRANCE = "def reconcile(request):\n";
 
 /** In the copy the handler has something to do before its object goes, so that there is a finalizer to be seen. */
-const FINALIZE = `    if request["event"] == "finalize":
-        return {"finalized": True}
+const FINALIZE = `
+
+def finalize(request):
+    return {"finalized": True}
 `;
 
 /** Mistakes as an author makes them, for objects of these names only. */
@@ -35,14 +37,14 @@ export class HandlerCopy {
     return copy;
   }
 
-  /** Puts mistakes in: from now on it crashes for the object "crashing" and hangs for "hanging". */
+  /** Puts mistakes in: from now on it raises an exception for the object "crashing" and hangs for "hanging". */
   spoil(): Promise<void> {
-    return this.write(FINALIZE + MISTAKES);
+    return this.write(MISTAKES);
   }
 
   /** Takes the mistakes out. */
   mend(): Promise<void> {
-    return this.write(FINALIZE);
+    return this.write("");
   }
 
   /** Removes the folder. */
@@ -52,7 +54,8 @@ export class HandlerCopy {
 
   private async write(lines: string): Promise<void> {
     const edited = this.original.replace(ENTRANCE, ENTRANCE + lines);
-    if (edited === this.original) throw new Error(`handlers/memcached/main.py has no "${ENTRANCE.trim()}"`);
-    await writeFile(path.join(this.folder, "main.py"), edited);
+    if (!this.original.includes(ENTRANCE))
+      throw new Error(`handlers/memcached/main.py has no "${ENTRANCE.trim()}"`);
+    await writeFile(path.join(this.folder, "main.py"), edited + FINALIZE);
   }
 }

@@ -50,7 +50,7 @@ describe("npm start", function () {
 
   it("ends on Ctrl-C in the middle, and leaves nothing", async () => {
     const scene = start();
-    await scene.printed(/a handler that crashes/);
+    await scene.printed(/an exception of the handler/);
     scene.interrupt();
     assert.equal(await scene.ended(), 130, scene.stderr);
     await assertNothingIsLeft();

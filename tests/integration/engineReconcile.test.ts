@@ -94,7 +94,9 @@ describe("the engine reconciles an object", function () {
     const object = await bench.applied("request", answering(configMap("request")));
     const [call] = bench.operator.calls("request");
     assert.equal(call?.apiVersion, "argosy.dev/v1");
-    assert.equal(call?.id, `${object.metadata.uid}/1`);
+    assert.ok(call?.id && call.id !== call.key);
+    assert.equal(call?.key, `${object.metadata.uid}/1`);
+    assert.deepEqual([call?.used, call?.due, call?.dryRun], [{}, [], undefined]);
     assert.equal(call?.event, "reconcile");
     assert.equal(call?.attempt, 1);
     assert.equal(call?.object.metadata.managedFields, undefined);

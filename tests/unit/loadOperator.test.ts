@@ -402,6 +402,50 @@ describe("loadOperator", () => {
     it(`refuses ${what}`, () => assert.match(problemWith(fields) ?? "nothing was refused", expected));
   }
 
+  for (const field of ["uses", "watch", "on", "schedules", "grants", "guards"]) {
+    it(`refuses ${field}, which is to come`, () => {
+      const expected = `${field} is reserved and not built yet. Leave it out.`;
+      assert.equal(problemWith({ [field]: {} }), expected);
+    });
+  }
+
+  it("takes a file for a function, in the image of its language or in another", () => {
+    const source = "def reconcile(request): ...\ndef finalize(request): ...\n";
+    addFiles(folder, { "main.py": source, "main.js": "", "lib/main.ts": "" });
+    const handlerOf = (fields: object) => loadOperator(folder, { ...widgetDefinition, ...fields }).handler;
+    for (const [file, image] of [
+      ["main.py", "python:3.13-slim"],
+      ["main.js", "node:22-slim"],
+      ["lib/main.ts", "node:22-slim"],
+    ]) {
+      assert.deepStrictEqual(handlerOf({ handler: file, finalize: true }), { image, function: file });
+    }
+    const other = handlerOf({ handler: "main.py", image: "python:3.12" });
+    assert.deepStrictEqual(other, { image: "python:3.12", function: "main.py" });
+  });
+
+  it("refuses a function's file that is missing, elsewhere, or without its functions", () => {
+    addFiles(folder, { "main.py": "def reconcile(request): ...\n", "other.py": "print()\n" });
+    for (const [fields, problem] of [
+      [{ handler: "not.py" }, 'handler "not.py" is missing. Create it, or correct the name.'],
+      [{ handler: "a/../../b.py" }, `handler "a/../../b.py" is outside of the operator's folder.`],
+      [{ handler: "main.rb" }, 'handler is "main.rb", not a file in Python, JavaScript or TypeScript.'],
+      [
+        { handler: "other.py" },
+        'handler "other.py" has no function reconcile(request). Define it: def reconcile',
+      ],
+      [
+        { handler: "main.py", finalize: true },
+        'handler "main.py" has no function finalize(request). Define it',
+      ],
+      [{ handler: "main.py", image: "python" }, 'image is "python", without a tag or a digest'],
+      [{ image: "python:3.13" }, "image is for a function. Put it into handler, beside its command."],
+    ] as const) {
+      const found = problemWith(fields) ?? "nothing was refused";
+      assert.ok(found.startsWith(problem), found);
+    }
+  });
+
   const accepted: [string, object][] = [
     ["a digest without tag", image(`python@sha256:${"0".repeat(64)}`)],
     ["a registry's port beside a tag", image("localhost:5000/team/python:3.13")],

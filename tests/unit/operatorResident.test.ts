@@ -149,6 +149,19 @@ describe("a resident runner's pod", () => {
     assert.deepStrictEqual(kit.command, ["cp", "/bin/busybox", "/argosy/kit/busybox"]);
   });
 
+  it("runs a function by the engine's own loop, whose answers have a descriptor of their own", () => {
+    for (const [file, words] of [
+      ["main.py", ["python3", "/argosy/engine/function.py", "main.py"]],
+      ["lib/main.ts", ["node", "/argosy/engine/function.js", "lib/main.ts"]],
+    ] as const) {
+      const { handler } = podOf({ handler: { image: "a:1", function: file } }, undefined, {
+        [file]: "",
+      });
+      assert.equal(handler.image, "a:1");
+      assert.deepStrictEqual(handler.command.slice(3), ["--answers-on-3", ...words]);
+    }
+  });
+
   it("gives the handler the author's variables as he wrote them, though the kubelet reads $", () => {
     const env = { PRICE: "$$5 $(HOME) $x", HOME: "/argosy/handler" };
     const { handler } = podOf({

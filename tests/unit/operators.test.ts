@@ -53,6 +53,29 @@ describe("loadOperators", () => {
     assert.match(second ?? "", /b\/operator.js: line 1 cannot be loaded: SyntaxError/);
   });
 
+  it("bundles functions in JavaScript, and tells where one cannot be", () => {
+    const withFunction = definition('handler: "main.ts", finalize: true');
+    for (const [source, expected] of [
+      ["export function reconcile() {}\nexport function finalize() {}\n", undefined],
+      ["exports.reconcile = exports.finalize = () => {};\n", undefined],
+      [
+        'import "not-there";\nexport function reconcile() {}\n',
+        /a\/main\.ts: line 1, column 8 cannot be bundled: Could not resolve "not-there"\. Correct its name\./,
+      ],
+      ["export function reconcile( {}\n", /a\/main\.ts: line \d, column \d+ cannot be bundled: Expected/],
+      [
+        "function reconcile() {}\nexport function finalize() {}\n",
+        /a\/operator\.js: handler "main\.ts" exports no function reconcile\(request\)\. Write there: export/,
+      ],
+      ["export function reconcile() {}\n", /exports no function finalize\(request\)/],
+    ] as const) {
+      addFiles(root, { "a/operator.js": withFunction, "a/main.ts": source });
+      const found = problems();
+      if (expected) assert.match(found[0] ?? "nothing was refused", expected);
+      else assert.deepStrictEqual(found, []);
+    }
+  });
+
   it("names file, line and column of a syntax error in TypeScript", () => {
     addFiles(root, { "c/operator.ts": 'export default {\n  crd: "crd.yaml"\n  children: [],\n};\n' });
     assert.match(

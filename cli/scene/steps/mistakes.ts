@@ -6,16 +6,21 @@ import { BYSTANDER, CRASHING, HANGING } from "./names";
 /** A handler with mistakes in it, and what they do to the rest: nothing. */
 export const mistakeSteps: readonly Step<Stage>[] = [
   {
-    title: "a handler that crashes is told with its last words, and tried again",
+    title: "an exception of the handler is reported with file and line, and the handler is asked again",
     async play(stage) {
       await stage.handler.spoil();
       stage.renewHandler();
       await stage.createMemcached(CRASHING, 1);
-      await stage.untilFailed(CRASHING, "HandlerCrashed");
-      const { attempt, failure, log } = await stage.untilRetried(CRASHING, "HandlerCrashed");
-      const lastLine = log.trimEnd().split("\n").at(-1) ?? "";
-      expect(lastLine.startsWith("RuntimeError"), "the handler's RuntimeError", lastLine || "no log");
-      return `attempt ${attempt}: ${failure?.message} (${lastLine})`;
+      await stage.untilFailed(CRASHING, "HandlerError");
+      const { attempt, failure, log } = await stage.untilRetried(CRASHING, "HandlerError");
+      const { message = "no failure" } = failure ?? {};
+      expect(
+        /^main\.py:\d+ in reconcile: RuntimeError/.test(message),
+        "the line of the RuntimeError",
+        message,
+      );
+      expect(log.startsWith("Traceback"), "the traceback in the log", log || "no log");
+      return `attempt ${attempt}: ${message}`;
     },
   },
   {

@@ -29,7 +29,7 @@ const MISBEHAVIOUR = `
             time.sleep(0.2)
         size = 4
     if size == 48:
-        sys.exit("the cellar is flooded")
+        raise SystemExit("the cellar is flooded")
     if size == 49:
         import time
         time.sleep(600)
