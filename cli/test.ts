@@ -12,7 +12,7 @@ const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"]
  */
 const KINDS = [
   { title: "unit tests", folder: "tests/unit", jobsPerCore: 2 },
-  { title: "integration tests", folder: "tests/integration", jobsPerCore: 0 },
+  { title: "integration tests", folder: "tests/integration", jobsPerCore: 3 },
 ];
 
 /**
