@@ -15,10 +15,10 @@ export interface Tool {
 }
 
 /** How a tool ended. */
-export interface ToolResult {
+export interface ToolResult<Told = unknown> {
   readonly exitCode: number;
-  /** Whether it told us, as tests/reporter.ts does, that it has come to its end. */
-  readonly finished: boolean;
+  /** What it told us, as tests/reporter.ts does, when it came to its end. */
+  readonly told?: Told;
 }
 
 /** Runs a check; standard error tells what runs, how it ended and how long it took. Gives its exit code. */
@@ -31,9 +31,9 @@ export async function runCheck(tool: Tool): Promise<number> {
 }
 
 /** Runs a tool with this very Node, its output on ours. */
-export function runTool(tool: Tool): Promise<ToolResult> {
+export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
   process.stderr.write(`${tool.title}\n`);
-  return runNode([path.join(PROJECT_FOLDER, "node_modules", tool.entry), ...tool.args]);
+  return runNode<Told>([path.join(PROJECT_FOLDER, "node_modules", tool.entry), ...tool.args]);
 }
 
 /** What runs on this long after a tool has told its end is something that it left running. */
@@ -47,10 +47,10 @@ const LINGER_MILLISECONDS = 30_000;
  * @param args the script and its arguments
  * @param lingerMilliseconds how long it may take to go. @default half a minute
  */
-export function runNode(
+export function runNode<Told>(
   args: readonly string[],
   lingerMilliseconds: number = LINGER_MILLISECONDS,
-): Promise<ToolResult> {
+): Promise<ToolResult<Told>> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, {
       cwd: PROJECT_FOLDER,
@@ -58,10 +58,10 @@ export function runNode(
     });
     const pass = (signal: NodeJS.Signals): void => void child.kill(signal);
     process.on("SIGINT", pass).on("SIGTERM", pass);
-    let finished = false;
+    let told: Told | undefined;
     let timer: NodeJS.Timeout | undefined;
-    child.once("message", () => {
-      finished = true;
+    child.once("message", (message) => {
+      told = message as Told;
       timer = setTimeout(() => {
         process.stderr.write("it has come to its end and left something running: ended\n");
         child.kill("SIGKILL");
@@ -71,7 +71,10 @@ export function runNode(
     child.once("close", (code, signal) => {
       clearTimeout(timer);
       process.off("SIGINT", pass).off("SIGTERM", pass);
-      resolve({ exitCode: code ?? (signal === "SIGINT" ? 130 : 1), finished });
+      resolve({
+        exitCode: code ?? (signal === "SIGINT" ? 130 : 1),
+        ...(told !== undefined && { told }),
+      });
     });
   });
 }

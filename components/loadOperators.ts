@@ -83,11 +83,9 @@ function readDefinition(folder: string): unknown {
 function loadingError(folder: string, error: unknown): OperatorError {
   const problems = new Problems();
   const remedy = "Correct it there or just before.";
-  if (isRecord(error) && typeof error.diagnosticText === "string") {
-    for (const [, file = "", line, column, reason = ""] of error.diagnosticText.matchAll(COMPILER_ERROR)) {
-      const complaint = `does not compile: ${withoutStop(reason)}`;
-      problems.in(path.resolve(file))(`line ${line}, column ${column}`, complaint, remedy);
-    }
+  for (const { file, line, column, reason } of compilerErrors(error)) {
+    const complaint = `does not compile: ${withoutStop(reason)}`;
+    problems.in(path.resolve(file))(`line ${line}, column ${column}`, complaint, remedy);
   }
   if (!problems.found) {
     const { file, line } = placeOf(folder, error);
@@ -97,8 +95,33 @@ function loadingError(folder: string, error: unknown): OperatorError {
   return problems.toError();
 }
 
+interface CompilerError {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly reason: string;
+}
+
+/** What the compiler complains of: ts-node's in `pulumi up`, tsx's in the commands. */
+function compilerErrors(error: unknown): CompilerError[] {
+  if (!isRecord(error)) return [];
+  const [text, pattern, firstColumn] =
+    typeof error.diagnosticText === "string"
+      ? [error.diagnosticText, TYPESCRIPT_ERROR, 1]
+      : [error.name === "TransformError" ? String(error.message) : "", ESBUILD_ERROR, 0];
+  return [...text.matchAll(pattern)].map(([, file = "", line, column, reason = ""]) => ({
+    file,
+    line: Number(line),
+    column: Number(column) + 1 - firstColumn,
+    reason,
+  }));
+}
+
 /** A line of the TypeScript compiler: "handlers/memcached/operator.ts(4,3): error TS1005: ',' expected." */
-const COMPILER_ERROR = /^(.+)\((\d+),(\d+)\): error TS\d+: (.*)$/gm;
+const TYPESCRIPT_ERROR = /^(.+)\((\d+),(\d+)\): error TS\d+: (.*)$/gm;
+
+/** A line of esbuild, by which tsx compiles: "/a/operator.ts:4:2: ERROR: Expected "}" but found "children"". */
+const ESBUILD_ERROR = /^(.+):(\d+):(\d+): ERROR: (.*)$/gm;
 
 /** The innermost line of the operator's own files that an error's stack names. */
 function placeOf(folder: string, error: unknown): { file: string; line: string } {

@@ -1,22 +1,117 @@
+import path from "node:path";
 import Mocha from "mocha";
+import { formatDuration } from "../cli/terminal/format";
+import type { TestCounts } from "../cli/testRun";
+
+/** What mocha's types do not tell of. */
+type Runner = Mocha.Runner & { isParallelMode(): boolean; workerReporter(path: string): Runner };
+type Options = Mocha.MochaOptions & { spec?: string[]; jobs?: number };
+
+/** How often something is said, at least, while files run. A terminal's last line is renewed. */
+const PROGRESS_MS = process.stderr.isTTY ? 1_000 : 5_000;
 
 /**
- * Mocha's own specification reporter, and as the very last line of a run its result in plain words:
- * "12 passed, 0 failed, 1 skipped". Where a process started the run, that one is told that there was a result.
+ * Reports each test as mocha's own specification reporter does, or, where files run side by side, each file as it
+ * ends, and in between how far the run is. Failures come at the end, whole and with their files. The result goes to
+ * the process that started the run, which sums up; where there is none, it is the last line.
  */
-class Reporter extends Mocha.reporters.Spec {
-  constructor(runner: Mocha.Runner, options?: Mocha.MochaOptions) {
+class Reporter extends Mocha.reporters.Base {
+  constructor(runner: Runner, options: Options = {}) {
     super(runner, options);
-    // Registered after the epilogue of the Spec reporter, so that this comes last.
-    runner.once("end", () => {
-      const { passes, failures, pending } = this.stats;
-      process.stdout.write(`${passes} passed, ${failures} failed, ${pending} skipped\n`);
-      process.send?.("finished");
-      // Nothing is left running when this fires. Without it Node 20 now and then never comes to the end of its own
-      // clean-up, with one core busy: seen after the tests that break many connections.
-      process.once("beforeExit", () => process.exit());
+    const nowRunning = runner.isParallelMode() ? reportFiles(runner, this.stats, options) : undefined;
+    if (!nowRunning) new Mocha.reporters.Spec(runner, options).epilogue = () => undefined;
+    runner.on("fail", (test) => {
+      const titles = test.titlePath();
+      const inFile = nowRunning?.();
+      test.titlePath = () => [
+        test.file ? path.relative("", test.file) : (inFile?.name ?? "in no file"),
+        ...titles,
+      ];
     });
+    // Where files run side by side, those that could not be run to their end are told last, each with an "end" before it.
+    runner.once("end", () => process.nextTick(() => this.finish()));
   }
+
+  private finish(): void {
+    this.epilogue();
+    const { passes: passed, failures: failed, pending: skipped } = this.stats;
+    const counts: TestCounts = { passed, failed, skipped };
+    if (process.send) process.send(counts);
+    else process.stdout.write(`${passed} passed, ${failed} failed, ${skipped} skipped\n`);
+    // Nothing is left running when this fires. Without it Node 20 now and then never comes to the end of its own
+    // clean-up, with one core busy: seen after the tests that break many connections.
+    process.once("beforeExit", () => process.exit());
+  }
+}
+
+/** What is known of a file whose events come in. */
+interface FileResult {
+  name?: string;
+  passed: number;
+  skipped: number;
+  readonly failed: string[];
+  milliseconds: number;
+}
+
+/** Reports each file when it has ended. Gives a look at the one whose events come in. */
+function reportFiles(runner: Runner, stats: Mocha.Stats, { spec = [], jobs = 1 }: Options): () => FileResult {
+  runner.workerReporter(require.resolve("./support/workerReporter"));
+  const { color, symbols } = Mocha.reporters.Base;
+  const waiting = new Set(spec);
+  const startedAt = performance.now();
+  let file = emptyFile();
+  const take = (runnable: Mocha.Runnable) => {
+    if (runnable.file !== undefined) file.name ??= path.relative("", runnable.file);
+    file.milliseconds += runnable.duration ?? 0;
+  };
+  runner.on("test end", take).on("hook end", take);
+  runner.on("pass", () => {
+    file.passed += 1;
+  });
+  runner.on("pending", () => {
+    file.skipped += 1;
+  });
+  runner.on("fail", (test) => {
+    file.failed.push(test.fullTitle());
+  });
+  // A file's events come all at once, when it has ended.
+  runner.on("suite end", ({ root }) => {
+    if (!root || file.name === undefined) return;
+    waiting.delete(file.name);
+    const isFine = file.failed.length === 0;
+    const mark = isFine ? color("checkmark", symbols.ok) : color("fail", symbols.err);
+    const skipped = file.skipped > 0 ? `, ${file.skipped} skipped` : "";
+    const numbers = `${file.passed} passed${isFine ? "" : `, ${file.failed.length} failed`}${skipped}`;
+    say(`${mark} ${file.name}  ${numbers}  ${color("light", formatDuration(file.milliseconds))}`);
+    for (const title of file.failed) say(color("fail", `    ${title}`));
+    file = emptyFile();
+  });
+  let saidAt = performance.now();
+  const say = (line: string) => {
+    saidAt = performance.now();
+    if (process.stderr.isTTY) process.stderr.write("\r\u001b[2K");
+    process.stdout.write(`${line}\n`);
+  };
+  const timer = setInterval(() => {
+    if (!process.stderr.isTTY && performance.now() - saidAt < PROGRESS_MS) return;
+    // Files are begun in this order.
+    const running = [...waiting].slice(0, jobs).map((name) => path.basename(name, ".test.ts"));
+    const { passes, failures } = stats;
+    const done = `${spec.length - waiting.size} of ${spec.length} files, ${passes} passed, ${failures} failed`;
+    const line = `${done} (${formatDuration(performance.now() - startedAt)}). Running: ${running.join(", ")}`;
+    saidAt = performance.now();
+    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${line.slice(0, process.stderr.columns - 1)}`);
+    else process.stderr.write(`${line}\n`);
+  }, PROGRESS_MS);
+  runner.once("end", () => {
+    clearInterval(timer);
+    if (process.stderr.isTTY) process.stderr.write("\r\u001b[2K");
+  });
+  return () => file;
+}
+
+function emptyFile(): FileResult {
+  return { passed: 0, skipped: 0, failed: [], milliseconds: 0 };
 }
 
 export default Reporter;

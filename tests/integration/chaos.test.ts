@@ -17,7 +17,7 @@ import { makeBystanders, takeSnapshot } from "../../chaos/snapshot";
 import { troubleFaults } from "../../chaos/troubles";
 import { faultsOf } from "./support/chaosFaults";
 import { ChaosPod } from "./support/chaosPod";
-import { startTestCluster, type TestCluster } from "./support/cluster";
+import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { eventually } from "./support/eventually";
 import { ResidentOperator } from "./support/residentOperator";
 
@@ -40,7 +40,7 @@ const PATIENCE_MS = 240_000;
 describe("while things go wrong", function () {
   this.timeout(900_000);
   // One of its own: its controllers notice only long after an outage that it is over.
-  let cluster: TestCluster;
+  let cluster: OwnCluster;
   let operator: ResidentOperator;
   let pods: ChaosPod[] = [];
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type CorpusEntry, readCorpus } from "../unit/crdVerdict/corpus";
-import { startTestCluster, type TestCluster } from "./support/cluster";
+import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { CrdTrial, type Damage } from "./support/crdTrial";
 
 /** How many edits are tried at a time: most of one is waiting for the API server to take a CRD in. */
@@ -24,7 +24,7 @@ const entries = sample();
 /** A control plane of its own: with each CRD that comes and goes, its garbage collector begins anew. */
 describe("a real API server agrees with the verdict on a change of a CRD", function () {
   this.timeout(300_000);
-  let cluster: TestCluster;
+  let cluster: OwnCluster;
   const trials = new Map<CorpusEntry, Promise<Damage>>();
   before(async function () {
     this.timeout(0);

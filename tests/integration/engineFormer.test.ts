@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { killComponent, readComponents } from "../../cli/controlPlane/component";
 import { renewGarbageCollector } from "../../cli/garbageCollector";
+import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { TestOperator } from "./support/testOperator";
@@ -8,16 +9,26 @@ import { answering, useOperator } from "./support/useOperator";
 
 describe("an object that was deleted while nobody collected garbage", function () {
   this.timeout(120_000);
-  const bench = useOperator({ name: "former-test", children: [{ apiVersion: "v1", kind: "ConfigMap" }] });
+  // Its own: no other suite should find the garbage collector stopped.
+  let cluster: OwnCluster;
+  const bench = useOperator(
+    { name: "former-test", children: [{ apiVersion: "v1", kind: "ConfigMap" }] },
+    {},
+    async () => {
+      cluster = await startTestCluster();
+      return cluster;
+    },
+  );
+  after(() => cluster?.close());
   const here = (name: string, data = {}) => inNamespace(configMap(name, data), bench.namespace);
 
   beforeEach(async () => {
-    const { directory } = bench.operator.cluster.controlPlane;
+    const { directory } = cluster.controlPlane;
     const manager = (await readComponents(directory)).find(({ name }) => name === "kube-controller-manager");
     assert.ok(manager);
     await killComponent(directory, manager);
   });
-  afterEach(() => renewGarbageCollector(bench.operator.cluster));
+  afterEach(() => renewGarbageCollector(cluster));
 
   it("leaves no children", async () => {
     const object = await bench.applied("gone", answering(configMap("its"), configMap("too")));

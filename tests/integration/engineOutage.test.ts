@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { announceKind, sharedCluster, startTestCluster, type TestCluster } from "./support/cluster";
+import {
+  announceKind,
+  type OwnCluster,
+  sharedCluster,
+  startTestCluster,
+  type TestCluster,
+} from "./support/cluster";
 import { eventually } from "./support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { TcpProxy } from "./support/tcpProxy";
@@ -32,7 +38,7 @@ function childrenAt(name: string, step: number): Manifest[] {
 describe("when the API server is gone", function () {
   this.timeout(180_000);
   // One of its own: its controllers notice only long after the outage that it is over.
-  let cluster: TestCluster;
+  let cluster: OwnCluster;
   let operator: TestOperator;
   let proxy: TcpProxy;
   let engine: TestController;

@@ -10,7 +10,7 @@ import { removeFolder } from "../unit/operatorFolder";
 import { run, runStack } from "../unit/support/program";
 import { EVERY_FORM, operatorsProgram, sampleProgram } from "../unit/support/sampleOperators";
 import { mayDo, parseCall } from "./support/accessReview";
-import { startTestCluster, type TestCluster } from "./support/cluster";
+import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { eventually } from "./support/eventually";
 import { namespace } from "./support/manifests";
 import { podsOf } from "./support/podsOf";
@@ -149,7 +149,7 @@ describe("the program on a real API server", function () {
   this.timeout(120_000);
   const sample = sampleProgram(EVERY_FORM);
   const programs: { name: string; manifests: readonly Manifest[] }[] = [];
-  let cluster: TestCluster;
+  let cluster: OwnCluster;
 
   before(async function () {
     // Programs may have to be built: see startTestCluster.

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { isIgnored } from "../../cli/dev/folderWatch";
-import { mochaArguments } from "../../cli/mochaArguments";
 import { formatReconcile } from "../../cli/reconcileLine";
 import { formatDuration, indent, lastLines } from "../../cli/terminal/format";
 import { styleFor } from "../../cli/terminal/style";
@@ -88,29 +87,6 @@ describe("cli: text for a terminal", () => {
   it("is cut and indented by lines", () => {
     assert.equal(lastLines("a\nb\nc\n", 2), "b\nc");
     assert.equal(indent("a\nb\n", "> "), "> a\n> b");
-  });
-});
-
-describe("cli: arguments for mocha", () => {
-  const configuration = {
-    require: ["ts-node/register"],
-    spec: ["tests/**"],
-    "forbid-only": true,
-    timeout: 5,
-  };
-
-  it("are the user's own beside the configuration", () => {
-    assert.deepEqual(
-      mochaArguments(["--grep", "queue"], configuration, () => false),
-      ["--grep", "queue"],
-    );
-  });
-
-  it("take the place of the configured test files where they name some", () => {
-    assert.deepEqual(
-      mochaArguments(["a.test.ts"], configuration, (argument) => argument === "a.test.ts"),
-      ["--no-config", "--require", "ts-node/register", "--forbid-only", "--timeout", "5", "a.test.ts"],
-    );
   });
 });
 

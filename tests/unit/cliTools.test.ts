@@ -16,8 +16,8 @@ describe("a tool that the commands run", () => {
   after(() => removeFolder(folder));
 
   it("gives its exit code, and whether it has come to its end", async () => {
-    assert.deepEqual(await runNode([path.join(folder, "ends.js")]), { exitCode: 3, finished: true });
-    assert.deepEqual(await runNode([path.join(folder, "fails.js")]), { exitCode: 4, finished: false });
+    assert.deepEqual(await runNode([path.join(folder, "ends.js")]), { exitCode: 3, told: "finished" });
+    assert.deepEqual(await runNode([path.join(folder, "fails.js")]), { exitCode: 4 });
   });
 
   it("is ended, and has failed, where it leaves something running", async () => {
@@ -26,7 +26,7 @@ describe("a tool that the commands run", () => {
     process.stderr.write = (text: string | Uint8Array) => told.push(String(text)) > 0;
     try {
       const result = await runNode([path.join(folder, "lingers.js")], 100);
-      assert.deepEqual(result, { exitCode: 1, finished: true });
+      assert.deepEqual(result, { exitCode: 1, told: "finished" });
     } finally {
       process.stderr.write = write;
     }

@@ -6,6 +6,23 @@ import ts from "typescript";
 const ROOT = path.resolve(__dirname, "../..");
 const FOLDERS = ["runtime", "components", "handlers", "examples", "cli", "bench", "chaos", "tests"];
 
+/**
+ * The engine's layers, the highest first: a file imports files of its own layer and of those below it. An entry is a
+ * folder, which ends in "/", or a file; a file's own entry goes before that of its folder.
+ */
+const LAYERS: readonly (readonly [name: string, ...places: string[]])[] = [
+  ["in a pod", "pod/"],
+  ["beside Argo", "argo/", "eventPath/"],
+  ["engine", "controller"],
+  ["reconcile", "reconciler", "reconcileRequests", "trial", "queue", "leaderElection", "customResourceWatch"],
+  ["cluster", "children/", "status/", "reconcileReport", "metrics"],
+  ["handler", "handler/"],
+  ["definition", "definition/", "operatorKinds", "status/statusSchema"],
+  ["Kubernetes", "kubernetes/", "http/", "objectKey"],
+  ["plain", "allowance", "contests", "failure", "fingerprint", "flaw", "json", "lines", "lull"],
+  ["constants", "names", "pace", "pod/layout"],
+];
+
 /** A file's import of something: of a file by its path from the project's root, of a package by its name. */
 interface Import {
   readonly from: string;
@@ -20,7 +37,8 @@ const files = [
       .map((file) => path.join(folder, file)),
   ),
 ];
-const imports = files.flatMap(importsOf);
+const importsByFile = new Map(files.map((file) => [file, importsOf(file)]));
+const imports = [...importsByFile.values()].flat();
 
 /** Imports of every form: of values and of types, by `require` and later on. */
 function importsOf(from: string): Import[] {
@@ -53,6 +71,31 @@ describe("arrows point one way:", () => {
       found(({ from, of }) => within(from, "runtime") && within(of, ...above)),
       [],
     );
+  });
+
+  it("each file of the engine has a layer, and each entry of the layers has files", () => {
+    const engine = files.filter((file) => within(file, "runtime")).map(placeOf);
+    assert.deepEqual(
+      engine.filter((place) => layerOf(place) === undefined),
+      [],
+    );
+    const entries = LAYERS.flatMap(([, ...places]) => places);
+    assert.deepEqual(
+      entries.filter((entry) => !engine.some((place) => isAt(place, entry))),
+      [],
+    );
+  });
+
+  it("a file of the engine imports none of a layer above its own", () => {
+    const upward = found(({ from, of }) => {
+      if (!within(from, "runtime") || !within(of, "runtime")) return false;
+      return (layerOf(placeOf(of)) ?? 0) < (layerOf(placeOf(from)) ?? 0);
+    });
+    assert.deepEqual(upward, []);
+  });
+
+  it("no file imports itself by way of others", () => {
+    assert.deepEqual(cycles(), []);
   });
 
   it("the engine knows no Pulumi and no kubeconfig, and stays small", () => {
@@ -144,14 +187,52 @@ function namesIn(file: string): string[] {
   );
 }
 
+/** "runtime/pod/main.ts" is "pod/main" among the engine's {@link LAYERS}. */
+function placeOf(file: string): string {
+  return path.relative("runtime", file).replace(/\.ts$/, "");
+}
+
+function isAt(place: string, entry: string): boolean {
+  return entry.endsWith("/") ? place.startsWith(entry) : place === entry;
+}
+
+/** The number of a place's layer, counted from the highest; undefined where it has none. */
+function layerOf(place: string): number | undefined {
+  const itsOwn = LAYERS.findIndex(([, ...entries]) => entries.includes(place));
+  const itsFolders = LAYERS.findIndex(([, ...entries]) => entries.some((entry) => isAt(place, entry)));
+  return [itsOwn, itsFolders].find((index) => index >= 0);
+}
+
+/** Files that import each other in a circle, as "a.ts -> b.ts -> a.ts". */
+function cycles(): string[] {
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (file: string, way: readonly string[]): void => {
+    if (way.includes(file)) found.push([...way.slice(way.indexOf(file)), file].join(" -> "));
+    if (done.has(file) || !importsByFile.has(file)) return;
+    done.add(file);
+    for (const { of } of importsByFile.get(file) ?? []) visit(fileOf(of), [...way, file]);
+  };
+  for (const file of files) visit(file, []);
+  return found;
+}
+
+/** The file that an import by a path means. */
+function fileOf(imported: string): string {
+  return (
+    [`${imported}.ts`, path.join(imported, "index.ts")].find((file) => importsByFile.has(file)) ?? imported
+  );
+}
+
 /** A file and all files of the project that it needs. */
 function reachableFrom(start: string): ReadonlySet<string> {
   const reached = new Set<string>();
   const queue = [start];
   for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
-    if (reached.has(file) || !files.includes(file)) continue;
+    const itsImports = importsByFile.get(file);
+    if (reached.has(file) || !itsImports) continue;
     reached.add(file);
-    queue.push(...importsOf(file).map(({ of }) => `${of}.ts`));
+    queue.push(...itsImports.map(({ of }) => fileOf(of)));
   }
   return reached;
 }

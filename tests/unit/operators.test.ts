@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import path from "node:path";
+import { PROJECT_FOLDER } from "../../cli/tools";
 import { loadOperators } from "../../components/loadOperators";
 import { OperatorError } from "../../runtime/definition/operatorError";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+
+const BROKEN = 'export default {\n  crd: "crd.yaml"\n  children: [],\n};\n';
 
 describe("loadOperators", () => {
   let root: string;
@@ -76,12 +80,20 @@ describe("loadOperators", () => {
     }
   });
 
-  it("names file, line and column of a syntax error in TypeScript", () => {
-    addFiles(root, { "c/operator.ts": 'export default {\n  crd: "crd.yaml"\n  children: [],\n};\n' });
+  it("names file, line and column of a syntax error in TypeScript, in the commands", () => {
+    addFiles(root, { "c/operator.ts": BROKEN });
     assert.match(
       problems()[0] ?? "",
-      /c\/operator.ts: line 3, column 3 does not compile: ',' expected\. Correct/,
+      /c\/operator.ts: line 3, column 3 does not compile: Expected "}" but found "children"\. Correct/,
     );
+  });
+
+  it("names them in `pulumi up`, where ts-node compiles", () => {
+    addFiles(root, { "c/operator.ts": BROKEN });
+    const load = `require("./components/loadOperators").loadOperators(${JSON.stringify(root)})`;
+    const args = ["--require", "ts-node/register/transpile-only", "--eval", load];
+    const { stderr } = spawnSync(process.execPath, args, { cwd: PROJECT_FOLDER, encoding: "utf8" });
+    assert.match(stderr, /c\/operator.ts: line 3, column 3 does not compile: ',' expected\. Correct/);
   });
 
   it("names the line that throws, in the file that it is in", () => {

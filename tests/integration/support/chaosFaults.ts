@@ -7,12 +7,12 @@ import { persist } from "../../../chaos/persist";
 import { type Component, processIdOf, readComponents } from "../../../cli/controlPlane/component";
 import { renewGarbageCollector } from "../../../cli/garbageCollector";
 import type { ChaosPod } from "./chaosPod";
-import type { TestCluster } from "./cluster";
+import type { OwnCluster } from "./cluster";
 import type { ResidentOperator } from "./residentOperator";
 
 /** Whom faults happen to. */
 export interface Victims {
-  readonly cluster: TestCluster;
+  readonly cluster: OwnCluster;
   readonly operator: ResidentOperator;
   readonly pods: readonly ChaosPod[];
   readonly model: Model;
@@ -138,11 +138,11 @@ function leaderOf({ cluster, operator: { namespace, operator } }: Victims): Prom
   return persist(find, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
 }
 
-async function component({ controlPlane }: TestCluster, name: string): Promise<Component> {
+async function component({ controlPlane }: OwnCluster, name: string): Promise<Component> {
   return one((await readComponents(controlPlane.directory)).filter((each) => each.name === name));
 }
 
-async function etcdUrl(cluster: TestCluster): Promise<string> {
+async function etcdUrl(cluster: OwnCluster): Promise<string> {
   const { args } = await component(cluster, "etcd");
   const [, url] = /--listen-client-urls=(\S+?)(?:,|\s|$)/.exec(args.join(" ")) ?? [];
   if (!url) throw new Error(`etcd listens nowhere: ${args.join(" ")}`);

@@ -3,34 +3,40 @@ import { renewGarbageCollector } from "../../../cli/garbageCollector";
 import { FIELD_MANAGER } from "../../../cli/installOperator";
 import type { Cluster } from "../../../cli/openCluster";
 import { connectionFromKubeconfig } from "../../../components/kubeconfig";
+import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { Api } from "./api";
+import { askForCluster, offerCluster } from "./sharedCluster";
 
-/** A control plane with what a test needs to talk to it; `connection` has cluster-admin rights. */
-export interface TestCluster extends Cluster {
-  readonly controlPlane: ControlPlane;
-  /** The API as a user or a foreign controller sees it, with cluster-admin rights. */
+/** What a test needs to talk to a control plane, with cluster-admin rights. */
+export interface TestCluster {
+  readonly connection: ClusterConnection;
+  /** The API as a user or a foreign controller sees it. */
   readonly api: Api;
 }
 
+/** A control plane that one suite has for itself. */
+export interface OwnCluster extends TestCluster, Cluster {
+  readonly controlPlane: ControlPlane;
+}
+
+const announced = new Map<string, Manifest>();
 let shared: Promise<TestCluster> | undefined;
-const announced: Manifest[] = [];
 
 /**
  * Says which kind a suite is going to use: the shared control plane has all of them from its start, so that its
  * garbage collector need not look for new ones, which it does only twice a minute.
  */
 export function announceKind(customResourceDefinition: Manifest): void {
-  announced.push(customResourceDefinition);
+  announced.set(customResourceDefinition.metadata.name, customResourceDefinition);
 }
 
 /** Starts a control plane, telling its progress. The first one of a machine may have to be built: no time limit. */
-export async function startTestCluster(): Promise<TestCluster> {
+export async function startTestCluster(): Promise<OwnCluster> {
   const controlPlane = await startControlPlane({
     onProgress: (line) => void process.stderr.write(`${line}\n`),
   });
-  const connection = await connectionFromKubeconfig(controlPlane.kubeconfig);
-  const api = new Api(connection);
+  const { connection, api } = await openTestCluster(controlPlane.kubeconfig);
   const close = async () => {
     api.close();
     await controlPlane.stop();
@@ -38,19 +44,36 @@ export async function startTestCluster(): Promise<TestCluster> {
   return { controlPlane, connection, isUsers: false, api, close };
 }
 
-/** The one control plane of this mocha run, started when it is first asked for. */
+/** The one control plane of a mocha run and all its processes, started when it is first asked for. */
 export function sharedCluster(): Promise<TestCluster> {
-  shared ??= startTestCluster().then(async (cluster) => {
-    await Promise.all(announced.map((definition) => cluster.api.apply(definition, FIELD_MANAGER)));
-    await renewGarbageCollector(cluster);
-    return cluster;
-  });
+  shared ??= askForCluster().then(openTestCluster);
   return shared;
 }
 
-/** Stops the shared control plane, if it was ever started. */
-export async function stopSharedCluster(): Promise<void> {
-  const cluster = await shared?.catch(() => undefined);
-  shared = undefined;
-  await cluster?.close();
+/**
+ * Offers a {@link sharedCluster}.
+ *
+ * @param announceKinds called when it is about to be started: it may announce the kinds of suites that other processes run
+ * @returns stops it, if it was ever started
+ */
+export async function offerSharedCluster(announceKinds: () => Promise<void>): Promise<() => Promise<void>> {
+  let started: Promise<OwnCluster> | undefined;
+  const withdraw = await offerCluster(async () => {
+    started = startTestCluster();
+    const cluster = await started;
+    await announceKinds();
+    await Promise.all([...announced.values()].map((kind) => cluster.api.apply(kind, FIELD_MANAGER)));
+    await renewGarbageCollector(cluster);
+    return cluster.controlPlane.kubeconfig;
+  });
+  return async () => {
+    withdraw();
+    (await shared?.catch(() => undefined))?.api.close();
+    await (await started?.catch(() => undefined))?.close();
+  };
+}
+
+async function openTestCluster(kubeconfig: string): Promise<TestCluster> {
+  const connection = await connectionFromKubeconfig(kubeconfig);
+  return { connection, api: new Api(connection) };
 }

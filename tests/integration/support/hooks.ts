@@ -1,6 +1,27 @@
-import { stopSharedCluster } from "./cluster";
+import path from "node:path";
+import Mocha from "mocha";
+import { testFilesIn } from "../../../cli/testArguments";
+import { PROJECT_FOLDER } from "../../../cli/tools";
+import { offerSharedCluster } from "./cluster";
 
-/** Called by mocha once, after every test of the run (`require` in .mocharc.json). */
+let stopSharedCluster: (() => Promise<void>) | undefined;
+
+/** Called by mocha (`require` in .mocharc.json) before the first test of a run, in the process that starts the others. */
+export async function mochaGlobalSetup(): Promise<void> {
+  stopSharedCluster = await offerSharedCluster(announceKindsOfAll);
+}
+
+/** Called by mocha after the last test of a run. */
 export async function mochaGlobalTeardown(): Promise<void> {
-  await stopSharedCluster();
+  await stopSharedCluster?.();
+}
+
+/**
+ * Loads every file of integration tests, none of which is run: each announces its kinds when it is loaded. Where files
+ * run side by side nobody else loads all of them.
+ */
+async function announceKindsOfAll(): Promise<void> {
+  const mocha = new Mocha();
+  mocha.files = testFilesIn("tests/integration").map((file) => path.join(PROJECT_FOLDER, file));
+  await mocha.loadFilesAsync();
 }

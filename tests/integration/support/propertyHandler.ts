@@ -70,6 +70,8 @@ export const VERSION_FILE = "version";
 export const HANDLER_SOURCE = `
 const fs = require("node:fs");
 const { createInterface } = require("node:readline");
+// tsx calls this for each named function, so that the function keeps its name.
+const __name = (named) => named;
 const childrenOf = ${childrenOf};
 const version = Number(fs.readFileSync("${VERSION_FILE}", "utf8"));
 createInterface({ input: process.stdin }).on("line", (line) => {

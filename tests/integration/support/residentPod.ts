@@ -14,6 +14,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { engineFiles, LOOPS_FOLDER } from "../../../components/engineBundle";
 import { programOf } from "../../../runtime/definition/handlerProgram";
+import type { Operator } from "../../../runtime/definition/definition";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
 import type { Hint } from "../../../runtime/pod/hint";
@@ -21,7 +22,7 @@ import { type POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../../runtime/pod/layout
 import type { LogFields } from "../../../runtime/pod/logLine";
 import { type PodSettings, pathOf, SETTINGS_VARIABLE } from "../../../runtime/pod/podSettings";
 import { HandlerContainer, shells } from "../../unit/support/handlerContainer";
-import type { ResidentOperator } from "./residentOperator";
+import type { TestCluster } from "./cluster";
 
 /** A line of a runner's log. */
 export interface LogEntry extends LogFields {
@@ -37,6 +38,13 @@ export interface ResidentPodOptions extends Omit<PodSettings, "root"> {
   readonly server?: string | undefined;
 }
 
+/** The operator that a {@link ResidentPod} runs, and where. */
+export interface PodOwner {
+  readonly cluster: TestCluster;
+  readonly operator: Operator;
+  readonly namespace: string;
+}
+
 /**
  * A pod of a resident operator without a kubelet: the engine's bundle and the handler's shell as two processes that
  * share folders, with a service account's token where a pod has it.
@@ -46,13 +54,13 @@ export class ResidentPod {
   private runner: ChildProcess | undefined;
 
   private constructor(
-    private readonly owner: ResidentOperator,
+    private readonly owner: PodOwner,
     private readonly options: ResidentPodOptions,
     private readonly root: string,
     readonly container: HandlerContainer,
   ) {}
 
-  static async start(owner: ResidentOperator, options: ResidentPodOptions): Promise<ResidentPod> {
+  static async start(owner: PodOwner, options: ResidentPodOptions): Promise<ResidentPod> {
     const { operator, cluster, namespace } = owner;
     const [shell] = shells();
     if (!shell) throw new Error("this machine has no shell");

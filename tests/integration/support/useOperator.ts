@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Condition, Json, KubernetesObject } from "../../../runtime/kubernetes/objects";
 import type { Api, Reference } from "./api";
-import { announceKind, sharedCluster } from "./cluster";
+import { announceKind, sharedCluster, type TestCluster } from "./cluster";
 import { eventually } from "./eventually";
 import {
   customResourceDefinitionOf,
@@ -85,8 +85,12 @@ export class Bench {
   }
 
   /** @internal */
-  async begin(options: TestOperatorOptions, controller: TestControllerOptions): Promise<void> {
-    const operator = await TestOperator.install(await sharedCluster(), options);
+  async begin(
+    cluster: TestCluster,
+    options: TestOperatorOptions,
+    controller: TestControllerOptions,
+  ): Promise<void> {
+    const operator = await TestOperator.install(cluster, options);
     const engine = await operator.start(controller);
     await eventually(() => assert.ok(engine.controller.isLeading, "does not lead"));
     this.parts = { operator, engine, namespace: "" };
@@ -119,15 +123,24 @@ export class Bench {
   }
 }
 
-/** Installs an operator for the tests of a suite, with a controller that runs from the first to the last of them. */
-export function useOperator(options: TestOperatorOptions, controller: TestControllerOptions = {}): Bench {
+/**
+ * Installs an operator for the tests of a suite, with a controller that runs from the first to the last of them.
+ *
+ * @param open gives the control plane, which the caller stops if it is the suite's own. @default the shared one
+ */
+export function useOperator(
+  options: TestOperatorOptions,
+  controller: TestControllerOptions = {},
+  open: () => Promise<TestCluster> = sharedCluster,
+): Bench {
   const bench = new Bench();
+  let cluster: TestCluster;
   announceKind(customResourceDefinitionOf(options));
   before(async function () {
     this.timeout(0);
-    await sharedCluster();
+    cluster = await open();
   });
-  before(() => bench.begin(options, controller));
+  before(() => bench.begin(cluster, options, controller));
   beforeEach(() => bench.beginTest());
   after(() => bench.end());
   return bench;

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { PROJECT_FOLDER } from "../../cli/tools";
+import { removeFolder, writeFolder } from "./operatorFolder";
+
+describe("the reporter of the tests", () => {
+  let folder: string;
+
+  before(() => {
+    folder = writeFolder({
+      "fine.test.js": "it('is fine', () => {}); it.skip('is skipped', () => {});",
+      "broken.test.js": `
+        describe("a suite", () => it("is broken", () => {
+          throw new Error("no disk", { cause: new Error("no power") });
+        }));`,
+      "unloadable.test.js": "const = 1;",
+      "ends.test.js": "it('ends the process', () => process.exit(7));",
+      "lingers.test.js": "it('leaves a timer', () => void setInterval(() => {}, 1000));",
+    });
+  });
+  after(() => removeFolder(folder));
+
+  function run(options: string[], ...names: string[]) {
+    const requires = ["tsx/cjs", "./tests/support/leftRunning.ts"].map((name) => `--require=${name}`);
+    const files = names.map((name) => path.join(folder, `${name}.test.js`));
+    const mocha = ["node_modules/mocha/bin/mocha.js", "--no-config", ...requires];
+    const { stdout, status } = spawnSync(
+      process.execPath,
+      [...mocha, "--reporter=./tests/reporter.ts", ...options, ...files],
+      {
+        cwd: PROJECT_FOLDER,
+        encoding: "utf8",
+        timeout: 60_000,
+        env: { ...process.env, ARGOSY_TEST_LINGER_MS: "200" },
+      },
+    );
+    return { stdout, status, last: stdout.trimEnd().split("\n").at(-1) };
+  }
+
+  for (const [how, options] of [
+    ["one after the other", []],
+    ["side by side", ["--parallel", "--jobs=2"]],
+  ] as const) {
+    it(`tells of files that run ${how}: a failure whole and with its file, the result last`, () => {
+      const { stdout, status, last } = run([...options], "fine", "broken");
+      assert.equal(status, 1);
+      assert.equal(last, "1 passed, 1 failed, 1 skipped");
+      assert.match(stdout, /1\) \S*broken\.test\.js\n\s+a suite\n\s+is broken:/);
+      assert.match(stdout, /Error: no disk/);
+      assert.match(stdout, /Error: no power/);
+      assert.equal(stdout.match(/Error: no disk/g)?.length, 1);
+    });
+  }
+
+  it("tells which file leaves something running", () => {
+    const { stdout, status, last } = run(["--parallel", "--jobs=2"], "lingers", "fine");
+    assert.deepEqual([status, last], [1, "2 passed, 1 failed, 1 skipped"]);
+    assert.match(stdout, /lingers\.test\.js\n.*\n\s+AssertionError.*: is left running after the last test/);
+    assert.match(stdout, /Timeout/);
+  });
+
+  it("counts a file that cannot be loaded, or that ends its process, as failed, and goes on", () => {
+    const { stdout, status, last } = run(["--parallel", "--jobs=2"], "unloadable", "ends", "fine");
+    assert.deepEqual([status, last], [2, "1 passed, 2 failed, 1 skipped"]);
+    assert.match(stdout, /unloadable\.test\.js/);
+    assert.match(stdout, /ends\.test\.js/);
+  });
+});
