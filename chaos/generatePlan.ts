@@ -29,6 +29,9 @@ const VERBS: Readonly<Record<Exclude<Verb, "create">, number>> = {
   recreate: 6,
   label: 8,
   status: 8,
+  touch: 4,
+  foreigner: 4,
+  orphan: 3,
   editChild: 10,
   deleteChild: 10,
 };
@@ -66,8 +69,13 @@ function generateChange(random: Random, value: number, alive: Set<string>, optio
     case "delete":
       alive.delete(object);
       return { verb, object };
+    case "orphan":
+      alive.delete(object);
+      return { verb, object, value };
     case "label":
     case "status":
+    case "touch":
+    case "foreigner":
       return { verb, object, value };
     case "editChild":
     case "deleteChild":

@@ -1,4 +1,4 @@
-import type { Manifest } from "../runtime/kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
 import { childrenOf } from "./handler/children";
 import type { ChaosSpec, Trouble, Wish } from "./spec";
 
@@ -9,9 +9,17 @@ export interface Expected {
   readonly foreignCondition: boolean;
 }
 
+/** Something that must never happen, and did. */
+export interface Violation {
+  readonly object: string;
+  readonly what: string;
+}
+
 /** What must be there once all is quiet: the changes that the API server has accepted, and nothing else. */
 export class Model {
   private readonly all = new Map<string, Expected>();
+  private readonly others: KubernetesObject[] = [];
+  private readonly broken: Violation[] = [];
   /** The version of the handler's files. */
   version = 1;
 
@@ -22,6 +30,16 @@ export class Model {
 
   get objects(): ReadonlyMap<string, Expected> {
     return this.all;
+  }
+
+  /** What other controllers have made as controlled by objects, as they made it. */
+  get foreigners(): readonly KubernetesObject[] {
+    return this.others;
+  }
+
+  /** What was seen on the way that must never be. */
+  get violations(): readonly Violation[] {
+    return this.broken;
   }
 
   get(name: string): Expected | undefined {
@@ -44,6 +62,14 @@ export class Model {
   marked(name: string): void {
     const known = this.all.get(name);
     if (known) this.all.set(name, { ...known, foreignCondition: true });
+  }
+
+  foreign(made: KubernetesObject): void {
+    this.others.push(made);
+  }
+
+  violated(violation: Violation): void {
+    this.broken.push(violation);
   }
 
   deleted(name: string): void {

@@ -37,7 +37,7 @@ interface Status {
  */
 export function findDifferences(
   model: Model,
-  { objects, children, bystanders: seen }: Snapshot,
+  { objects, children, foreigners, bystanders: seen }: Snapshot,
   bystanders: readonly KubernetesObject[],
   effects: Effects,
 ): Difference[] {
@@ -61,7 +61,13 @@ export function findDifferences(
       found.push({ object: labelOf(child), what: `${keyOf(child)} is left of one that is gone` });
     }
   }
-  return [...found, ...touched(bystanders, seen), ...ambiguous(effects)];
+  return [
+    ...model.violations,
+    ...found,
+    ...foreignDifferences(model, foreigners, uids),
+    ...touched(bystanders, seen),
+    ...ambiguous(effects),
+  ];
 }
 
 function differencesOf(
@@ -112,6 +118,26 @@ function childDifferences(wanted: readonly Manifest[], found: readonly Kubernete
     }
   }
   return [...what, ...[...rest.keys()].map((key) => `${key} is there, and the handler gives none`)];
+}
+
+/** What others control by an object is as they made it while that is there, and the garbage collector's afterwards. */
+function foreignDifferences(
+  { foreigners }: Model,
+  seen: readonly KubernetesObject[],
+  uids: ReadonlySet<string>,
+): Difference[] {
+  const now = new Map(seen.map((object) => [object.metadata.uid, object]));
+  return foreigners.flatMap((made) => {
+    const is = now.get(made.metadata.uid);
+    const object = made.metadata.ownerReferences?.[0]?.name ?? "";
+    if (!uids.has(ownerUid(made))) {
+      return is ? [{ object, what: `${keyOf(made)} is left of one that is gone` }] : [];
+    }
+    if (isDeepStrictEqual(is, made)) return [];
+    return [
+      { object, what: `${keyOf(made)} is another controller's, and is ${is ? "not as it was" : "gone"}` },
+    ];
+  });
 }
 
 function touched(made: readonly KubernetesObject[], seen: readonly KubernetesObject[]): Difference[] {

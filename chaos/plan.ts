@@ -10,6 +10,12 @@ export type Change =
   | { readonly verb: "delete"; readonly object: string }
   /** Of the object itself, which no handler need look at. */
   | { readonly verb: "label" | "status"; readonly object: string; readonly value: number }
+  /** An annotation that is nobody's business, many times in a row. */
+  | { readonly verb: "touch"; readonly object: string; readonly value: number }
+  /** Another controller makes something as controlled by the object. */
+  | { readonly verb: "foreigner"; readonly object: string; readonly value: number }
+  /** Deleted in the middle of a run, so that its children stay. */
+  | { readonly verb: "orphan"; readonly object: string; readonly value: number }
   /** By hand. */
   | { readonly verb: "editChild" | "deleteChild"; readonly object: string; readonly pick: number };
 

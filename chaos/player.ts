@@ -1,17 +1,22 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { isApiError } from "../runtime/kubernetes/errors";
-import type { JsonObject, KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
+import type { Condition, JsonObject, KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
 import { childResource, type Ground } from "./ground";
 import type { History } from "./history";
 import type { Model } from "./model";
 import { NotYetError, persist } from "./persist";
 import { type Change, describeChange } from "./plan";
+import { FOREIGNER } from "./snapshot";
 import type { ChaosSpec, Trouble, Wish } from "./spec";
 
 /** A condition that is somebody else's. */
 export const FOREIGN_CONDITION = "example.com/Foreign";
 
 const USER = "chaos-user";
-const FOREIGNER = "chaos-foreigner";
+const FOREIGN_MANAGER = "chaos-foreigner";
+const TOUCHED = "example.com/touched";
+const TOUCHES = 20;
+const LATE_MS = 1_000;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** What a {@link Player} works with. */
@@ -97,6 +102,12 @@ export class Player {
       case "status":
         await this.mark(object);
         return model.marked(object);
+      case "touch":
+        return this.touch(object);
+      case "foreigner":
+        return model.foreign(await this.makeForeigner(object, change.value));
+      case "orphan":
+        return this.orphan(object, change.value);
       case "editChild":
       case "deleteChild":
         return this.touchChild(object, change.pick, change.verb);
@@ -134,6 +145,86 @@ export class Player {
     model.deleted(object);
   }
 
+  private async touch(object: string): Promise<void> {
+    for (let time = 0; time < TOUCHES; time++) {
+      await this.patch(object, { metadata: { annotations: { [TOUCHED]: String(time) } } });
+    }
+  }
+
+  /** As a controller does that has the object for its own custom resource. */
+  private makeForeigner(object: string, value: number): Promise<KubernetesObject> {
+    const { client, namespace } = this.options.ground;
+    const resource = childResource("ConfigMap");
+    const name = `${FOREIGNER}-${object}-${value}`;
+    return this.persist(async () => {
+      const owner = await this.find(object);
+      if (!owner) throw new NotYetError(`${object} is not there yet`);
+      const { apiVersion, kind, metadata } = owner;
+      const reference = { apiVersion, kind, name: object, uid: metadata.uid, controller: true };
+      const manifest: Manifest = {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name, namespace, ownerReferences: [reference] },
+        data: { value: "others" },
+      };
+      // An earlier try of ours, whose answer was lost.
+      return (await client.get(resource, { name, namespace })) ?? (await client.create(resource, manifest));
+    });
+  }
+
+  /** Deletes an object while its children are changed, sees whether they stay, and deletes them by hand. */
+  private async orphan(object: string, value: number): Promise<void> {
+    const { ground, model } = this.options;
+    const { client, resource, namespace } = ground;
+    const spec = model.get(object)?.spec;
+    if (!spec) return;
+    const { uid } = await this.persist(() => this.findAtRest(object));
+    const kept = await this.persist(() => this.findNear(object, uid));
+    await this.persist(() => this.apply(object, { ...spec, value }));
+    const options = { uid, propagation: "Orphan" } as const;
+    await this.persist(() => client.delete(resource, { name: object, namespace }, options));
+    model.deleted(object);
+    await this.persist(async () => {
+      if ((await this.find(object))?.metadata.uid === uid) throw new NotYetError(`${object} is still there`);
+    });
+    // A run that comes too late would write within this time.
+    await pause(LATE_MS, undefined, { signal: this.options.signal });
+    for (const child of kept) {
+      const { name } = child.metadata;
+      const of = childResource(child.kind);
+      const found = await this.persist(() => client.get(of, { name, namespace }));
+      const stays = found?.metadata.uid === child.metadata.uid && !found.metadata.deletionTimestamp;
+      if (!stays) model.violated({ object, what: `${child.kind} ${name} was to stay, and is gone` });
+      await this.persist(() => client.delete(of, { name, namespace }, { uid: child.metadata.uid }));
+    }
+  }
+
+  /** The metadata of an object whose every change has been handled. */
+  private async findAtRest(object: string): Promise<KubernetesObject["metadata"]> {
+    const found = await this.find(object);
+    const { observedGeneration, conditions = [] } = (found?.["status"] ?? {}) as {
+      observedGeneration?: number;
+      conditions?: readonly Condition[];
+    };
+    const isReady = conditions.some(({ type, status }) => type === "Ready" && status === "True");
+    if (!found || !isReady || observedGeneration !== found.metadata.generation) {
+      throw new NotYetError(`${object} is not at rest`);
+    }
+    return found.metadata;
+  }
+
+  /** The children that an object has in its own namespace, and is to have. */
+  private async findNear(object: string, uid: string): Promise<KubernetesObject[]> {
+    const { ground, model } = this.options;
+    const wanted = model.childrenOf(object).filter(({ metadata }) => metadata.namespace === ground.namespace);
+    const found = await Promise.all(
+      wanted.map((child) => ground.client.get(childResource(child.kind), child.metadata)),
+    );
+    return found
+      .filter((child) => child !== undefined)
+      .filter(({ metadata }) => metadata.ownerReferences?.some((reference) => reference.uid === uid));
+  }
+
   /** Server-side apply, once no former object of that name is on its way out. */
   private async applyOver(object: string, spec: ChaosSpec): Promise<void> {
     const found = await this.find(object);
@@ -161,7 +252,7 @@ export class Player {
     };
     const metadata = { name: object, namespace };
     const manifest = { apiVersion, kind, metadata, status: { conditions: [condition] } };
-    const options = { fieldManager: FOREIGNER, force: false, subresource: "status" };
+    const options = { fieldManager: FOREIGN_MANAGER, force: false, subresource: "status" };
     await this.persist(() => client.apply(resource, manifest, options));
   }
 

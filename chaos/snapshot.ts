@@ -9,11 +9,15 @@ export interface Snapshot {
   readonly objects: readonly KubernetesObject[];
   /** Everything of the children's kinds in both namespaces, but for the bystanders. */
   readonly children: readonly KubernetesObject[];
+  /** What other controllers have made as controlled by the objects, as it is now. */
+  readonly foreigners: readonly KubernetesObject[];
   /** What is nobody's business, as it is now. */
   readonly bystanders: readonly KubernetesObject[];
 }
 
 const BYSTANDER = "bystander";
+/** How the names of what other controllers make begin. */
+export const FOREIGNER = "of-others";
 /** Every namespace has one, from Kubernetes. */
 const OF_KUBERNETES = "kube-root-ca.crt";
 
@@ -29,10 +33,12 @@ export async function takeSnapshot({ client, resource, namespace, far }: Ground)
     [namespace, far].flatMap((from) => CHILD_RESOURCES.map((of) => list(of, from))),
   );
   const isBystander = ({ metadata }: KubernetesObject) => metadata.name.includes(BYSTANDER);
-  const isOther = (object: KubernetesObject) => !isBystander(object);
+  const isForeigner = ({ metadata }: KubernetesObject) => metadata.name.startsWith(FOREIGNER);
+  const isOther = (object: KubernetesObject) => !isBystander(object) && !isForeigner(object);
   return {
     objects: all.filter(isOther),
     children: children.flat().filter(isOther),
+    foreigners: children.flat().filter(isForeigner),
     bystanders: [...all, ...children.flat()].filter(isBystander),
   };
 }

@@ -22,10 +22,10 @@ import { eventually } from "./support/eventually";
 import { ResidentOperator } from "./support/residentOperator";
 
 /**
- * The first is always the same, and has a leader frozen for longer than its lease, an API server killed, and watches
- * expired; the second `ARGOSY_CHAOS_SEED` repeats.
+ * The first is always the same, and has a leader frozen for longer than its lease, an API server killed, watches expired,
+ * a foreign controller and a deletion that keeps the children; the second `ARGOSY_CHAOS_SEED` repeats.
  */
-const SEEDS = [220, Number(process.env["ARGOSY_CHAOS_SEED"] ?? Date.now() % 1_000_000)];
+const SEEDS = [1106, Number(process.env["ARGOSY_CHAOS_SEED"] ?? Date.now() % 1_000_000)];
 const CHANGES = Number(process.env["ARGOSY_CHAOS_CHANGES"] ?? 60);
 /** Every round has a fault: two of them, and 60 s for both seeds where nobody else needs the machine. */
 const CHANGES_PER_ROUND = 30;

@@ -56,7 +56,7 @@ function operations(): fc.Arbitrary<Operation[]> {
     arbitrary: arbitrary.map(([text, operation]) => named(text, operation)),
   });
   const of = (text: string, operation: Operation) => fc.constant<[string, Operation]>([text, operation]);
-  const ofChild = (verb: "editChild" | "deleteChild" | "markChild") =>
+  const ofChild = (verb: "editChild" | "deleteChild" | "markChild" | "contest") =>
     fc.tuple(name, pick).map<[string, Operation]>(([object, child]) => {
       return [`${verb} ${object} ${child}`, (world) => world[verb](object, child)];
     });
@@ -94,6 +94,17 @@ function operations(): fc.Arbitrary<Operation[]> {
       each(
         3,
         name.map((object) => [`condition ${object}`, (world) => world.addCondition(object)]),
+      ),
+      ...(["addForeigner", "addForgery", "orphan", "touch"] as const).map((verb) =>
+        each(
+          2,
+          name.map((object) => [`${verb} ${object}`, (world) => world[verb](object)]),
+        ),
+      ),
+      each(2, ofChild("contest")),
+      each(
+        1,
+        of("renewFar", (world) => world.renewFar()),
       ),
       each(
         2,

@@ -30,7 +30,7 @@ function world() {
     const owned = { ...child, metadata: { ...child.metadata, ownerReferences } };
     return made(owned, `c${at}`);
   });
-  const snapshot: Snapshot = { objects: [object], children, bystanders: [BYSTANDER] };
+  const snapshot: Snapshot = { objects: [object], children, foreigners: [], bystanders: [BYSTANDER] };
   return { model, object, children, snapshot };
 }
 
@@ -80,6 +80,36 @@ describe("the oracle of a chaos run", () => {
     );
     model.version = 2;
     assert.equal(told(model, snapshot).length, 6);
+  });
+
+  it("tells what another controller has made where it is changed, gone, or left of one that is gone", () => {
+    const { model, snapshot, object } = world();
+    const ownerReferences = [
+      { apiVersion: "example.com/v1", kind: "Thing", name: "o-1", uid: "u1", controller: true },
+    ];
+    const metadata = { name: "of-others-o-1", namespace: "here", ownerReferences };
+    const theirs = made({ apiVersion: "v1", kind: "ConfigMap", metadata }, "f1");
+    model.foreign(theirs);
+    assert.deepEqual(told(model, { ...snapshot, foreigners: [theirs] }), []);
+    const changed = { ...theirs, data: { value: "ours" } };
+    assert.deepEqual(told(model, { ...snapshot, foreigners: [changed] }), [
+      "o-1: ConfigMap here/of-others-o-1 is another controller's, and is not as it was",
+    ]);
+    assert.deepEqual(told(model, snapshot), [
+      "o-1: ConfigMap here/of-others-o-1 is another controller's, and is gone",
+    ]);
+    model.deleted("o-1");
+    const anew = { ...object, metadata: { ...object.metadata, uid: "u2" } };
+    const [left] = told(model, { ...snapshot, objects: [anew], children: [], foreigners: [theirs] }).slice(
+      -1,
+    );
+    assert.equal(left, "o-1: ConfigMap here/of-others-o-1 is left of one that is gone");
+  });
+
+  it("tells what was seen on the way", () => {
+    const { model, snapshot } = world();
+    model.violated({ object: "o-2", what: "its child is gone" });
+    assert.deepEqual(told(model, snapshot), ["o-2: its child is gone"]);
   });
 
   it("tells a child too few, and one too many", () => {

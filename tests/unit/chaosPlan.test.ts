@@ -49,7 +49,7 @@ describe("the plan of a chaos run", () => {
         for (const { verb, object } of generatePlan(each).rounds.flatMap(({ changes }) => changes)) {
           if (verb === "create") assert.ok(!alive.has(object), object);
           else if (verb !== "apply") assert.ok(alive.has(object), `${verb} ${object}`);
-          if (verb === "delete") alive.delete(object);
+          if (verb === "delete" || verb === "orphan") alive.delete(object);
           else alive.add(object);
         }
       }),

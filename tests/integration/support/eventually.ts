@@ -41,3 +41,24 @@ export async function always(
 export async function aSecond(): Promise<void> {
   await sleep(1_100);
 }
+
+/**
+ * Does something again and again while something else is done.
+ * @param often pauses by itself
+ * @returns what the other thing gave
+ */
+export async function meanwhile<Result>(
+  often: (time: number) => Promise<unknown>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  let over = false;
+  const doing = (async () => {
+    for (let time = 1; !over; time++) await often(time);
+  })();
+  try {
+    return await work();
+  } finally {
+    over = true;
+    await doing;
+  }
+}

@@ -34,6 +34,8 @@ interface Mark {
 }
 
 const FOREIGN = "foreign";
+/** How the names of objects begin that others have made as controlled by ours. */
+const FOREIGN_PREFIX = "of-others-";
 const FOREIGN_CONDITION = "example.com/Foreign";
 const LEASE_SECONDS = 3;
 /** Failed objects come back late, and leases must be over. */
@@ -45,6 +47,8 @@ export class PropertyWorld {
   private readonly models = new Map<string, Model>();
   private readonly marks: Mark[] = [];
   private readonly conditions: Mark[] = [];
+  /** What other controllers have made as controlled by our objects, as they made it. */
+  private readonly foreigners: KubernetesObject[] = [];
   private bystanders: KubernetesObject[] = [];
   private main: TestController | undefined;
   private second: TestController | undefined;
@@ -151,6 +155,93 @@ export class PropertyWorld {
     this.conditions.push({ uid: written.metadata.uid, reference });
   }
 
+  /** Makes an object as controlled by one of ours, as another controller of the same kind would. */
+  async addForeigner(name: string): Promise<KubernetesObject | undefined> {
+    const owner = this.models.has(name) && (await this.api.find(this.reference(name)));
+    if (!owner) return undefined;
+    const { apiVersion, kind, metadata } = owner;
+    const reference = { apiVersion, kind, name, uid: metadata.uid, controller: true };
+    const manifest = configMap(
+      `${FOREIGN_PREFIX}${name}-${this.foreigners.length}`,
+      { of: "others" },
+      { ownerReferences: [reference], labels: this.operator.childLabels },
+    );
+    const made = await this.api.create(inNamespace(manifest, this.namespace));
+    this.foreigners.push(made);
+    return made;
+  }
+
+  /** The same, and somebody writes to it under the operator's own field manager. */
+  async addForgery(name: string): Promise<void> {
+    const made = await this.addForeigner(name);
+    if (!made) return;
+    const { namespace } = made.metadata;
+    const forged = inNamespace(configMap(made.metadata.name, { forged: "yes" }), namespace ?? "");
+    const written = await tolerate(this.api.apply(forged, this.operator.fieldManager));
+    if (written) this.foreigners.splice(this.foreigners.indexOf(made), 1, written);
+  }
+
+  /** Deletes an object in the middle of a run so that its children stay, and then these. */
+  async orphan(name: string): Promise<void> {
+    const before = this.models.get(name);
+    if (before?.spec.mode !== "good") return;
+    await eventually(() => this.assertRight(name), QUIET);
+    const kept = this.childrenNow(name).filter(({ metadata }) => metadata.namespace === this.namespace);
+    const spec = { ...before.spec, value: before.spec.value + 1 };
+    await this.api.apply(this.manifest(name, spec));
+    await this.api.delete(this.reference(name), "Orphan");
+    await eventually(() => this.api.assertGone(this.reference(name)), QUIET);
+    this.models.delete(name);
+    await sleep(1_000);
+    for (const child of kept) {
+      const { ownerReferences = [], deletionTimestamp } = (await this.api.get(child)).metadata;
+      assert.deepEqual([ownerReferences, deletionTimestamp], [[], undefined], keyOf(child));
+      await this.api.delete(child);
+    }
+  }
+
+  /** Writes an annotation that is nobody's business many times in a row. */
+  async touch(name: string): Promise<void> {
+    if (!this.models.has(name)) return;
+    for (let time = 0; time < 20; time++) {
+      await this.api.annotate(this.reference(name), { [FOREIGN]: `${name} ${time}` });
+    }
+  }
+
+  /** Changes a child back several times, as an autoscaler does that wants it otherwise. */
+  async contest(name: string, pick: number): Promise<void> {
+    for (let time = 0; time < 8; time++) {
+      await this.editChild(name, pick);
+      await sleep(40);
+    }
+  }
+
+  /** Deletes the namespace of the children elsewhere, and creates it again. */
+  async renewFar(): Promise<void> {
+    const namespace: Manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: this.far } };
+    await this.api.delete(namespace);
+    await eventually(() => this.api.assertGone(namespace), QUIET);
+    await this.api.create(namespace);
+    const isFar = ({ metadata }: Manifest) => metadata.namespace === this.far;
+    const again = this.bystanders
+      .filter(isFar)
+      .map(({ apiVersion, kind, metadata: { name, labels }, ...rest }) =>
+        this.api.create({
+          ...rest,
+          apiVersion,
+          kind,
+          metadata: { name, namespace: this.far, ...(labels && { labels }) },
+        }),
+      );
+    this.bystanders = [...this.bystanders.filter((each) => !isFar(each)), ...(await Promise.all(again))];
+    // Where the handler fails, nobody can bring back what went with the namespace.
+    for (const [name, { spec, left }] of this.models) {
+      if (!left) continue;
+      const children = left.children.filter((child) => !isFar(child));
+      this.models.set(name, { spec, left: { ...left, children } });
+    }
+  }
+
   /** Changes the handler's files. */
   async renewHandler(): Promise<void> {
     // Who has not seen yet that an object fails now may try the new handler on the good spec before it.
@@ -204,6 +295,7 @@ export class PropertyWorld {
     for (const bystander of this.bystanders) assert.deepEqual(await this.api.get(bystander), bystander);
     const ours = new Set([...this.models.keys()].flatMap((name) => this.childrenNow(name)).map(keyOf));
     for (const child of await this.everyChild()) assert.ok(ours.has(keyOf(child)), `${keyOf(child)} is left`);
+    await this.assertForeigners();
     for (const { uid, reference } of this.marks) {
       const found = await this.api.find(reference);
       if (found?.metadata.uid !== uid) continue;
@@ -214,6 +306,16 @@ export class PropertyWorld {
     for (const { uid, reference } of this.conditions) {
       const found = await this.api.find(reference);
       if (found?.metadata.uid === uid) conditionOf(found, FOREIGN_CONDITION);
+    }
+  }
+
+  /** What other controllers have made is as they made it as long as its owner is there. */
+  private async assertForeigners(): Promise<void> {
+    for (const made of this.foreigners) {
+      const [{ uid, name } = { uid: "", name: "" }] = made.metadata.ownerReferences ?? [];
+      const owner = await this.api.find(this.reference(name));
+      if (owner?.metadata.uid === uid) assert.deepEqual(await this.api.get(made), made);
+      else await this.api.assertGone(made);
     }
   }
 
@@ -274,7 +376,9 @@ export class PropertyWorld {
       KINDS.map((kind) => this.api.list("v1", kind, namespace)),
     );
     const others = new Set(["kube-root-ca.crt", ...this.bystanders.map(({ metadata }) => metadata.name)]);
-    return (await Promise.all(lists)).flat().filter(({ metadata }) => !others.has(metadata.name));
+    return (await Promise.all(lists))
+      .flat()
+      .filter(({ metadata: { name } }) => !others.has(name) && !name.startsWith(FOREIGN_PREFIX));
   }
 
   private async start(role: string, proxy?: TcpProxy): Promise<TestController> {

@@ -4,14 +4,23 @@ import path from "node:path";
 import { installOperator, rolesInForce } from "../../../cli/installOperator";
 import { localHandler } from "../../../cli/localHandler";
 import { connectionAs } from "../../../cli/serviceAccountToken";
-import { Engine, type EngineOptions } from "../../../runtime/engine";
 import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
 import { loadOperator } from "../../../runtime/definition/loadOperator";
+import { Engine, type EngineOptions } from "../../../runtime/engine";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import {
+  CHILD_OF_LABEL,
+  elsewhereFinalizerOf,
+  fieldManagerOf,
+  finalizerOf,
+  identityOf,
+  leaseNameOf,
+} from "../../../runtime/names";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
+import type { Reference } from "./api";
 import type { TestCluster } from "./cluster";
 
 /** What the planned handler does when it is asked; by default it answers that there are to be no children. */
@@ -40,16 +49,24 @@ export interface ObjectPlan extends Plan {
 export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "crd" | "handler">> {
   /** The operator's name; its kind is made of it. Unique in a mocha run. */
   readonly name: string;
+  /** Its custom resource's kind is made of this instead of its name: for two operators of one kind. */
+  readonly kindName?: string;
+  /** Names that it had before. */
+  readonly formerNames?: readonly string[];
+  /** Whether its CRD and roles are installed; otherwise it works with what is there. @default true */
+  readonly installs?: boolean;
   /** The source of main.js. @default plannedHandler.js */
   readonly handler?: string;
   /** @default "Namespaced" */
   readonly scope?: "Namespaced" | "Cluster";
+  /** The author's schema of the spec. @default any fields */
+  readonly specSchema?: JsonObject;
   /** The author's schema of the status. @default none */
   readonly statusSchema?: JsonObject;
 }
 
 /** How a controller of a test is started. */
-export interface TestControllerOptions extends Pick<EngineOptions, "leaseSeconds"> {
+export interface TestControllerOptions extends Pick<EngineOptions, "leaseSeconds" | "awaitKinds"> {
   /** @default "one" */
   readonly identity?: string;
   /** Another way to the API server. @default the runner's service account, directly */
@@ -59,6 +76,8 @@ export interface TestControllerOptions extends Pick<EngineOptions, "leaseSeconds
 /** A controller that runs, and what it told. */
 export interface TestController {
   readonly controller: Engine;
+  /** Resolves when it watches; it may lead a moment later. */
+  readonly started: Promise<void>;
   readonly reports: readonly ReconcileReport[];
   readonly notices: readonly string[];
   /** The reports of one object. */
@@ -90,7 +109,8 @@ export class TestOperator {
 
   /** Writes, loads and installs an operator. */
   static async install(cluster: TestCluster, options: TestOperatorOptions): Promise<TestOperator> {
-    const { name, handler, scope: _, statusSchema: __, ...definition } = options;
+    const { name, kindName: _, scope: __, specSchema: ___, statusSchema: ____, ...others } = options;
+    const { handler, installs = true, ...definition } = others;
     const folder = path.join(mkdtempSync(path.join(tmpdir(), "argosy-engine-")), name);
     mkdirSync(path.join(folder, "plans"), { recursive: true });
     const source = handler ?? readFileSync(path.join(__dirname, "plannedHandler.js"), "utf8");
@@ -104,11 +124,45 @@ export class TestOperator {
     });
     const account = { namespace: `${name}-runner`, serviceAccountName: `${name}-runner` };
     const connection = connectionAs({ ...account, name: account.serviceAccountName }, cluster.connection);
-    await installOperator({ client: cluster.api.client, operator, account });
-    const client = new KubernetesClient(connection);
+    const installed = new TestOperator(cluster, operator, account.namespace, connection);
+    if (installs) await installed.grant();
+    return installed;
+  }
+
+  /** Installs it as `pulumi up --refresh` would: namespaces, CRD and roles that are missing come back. */
+  async grant(): Promise<void> {
+    const { operator, runnerNamespace: namespace } = this;
+    const account = { namespace, serviceAccountName: namespace };
+    await installOperator({ client: this.cluster.api.client, operator, account });
+    const client = new KubernetesClient(this.connection);
     await rolesInForce(client, { operator, account });
     client.close();
-    return new TestOperator(cluster, operator, account.namespace, connection);
+  }
+
+  /** The field manager of everything that it applies. */
+  get fieldManager(): string {
+    return fieldManagerOf(this.operator);
+  }
+
+  /** What it puts on objects where its handler finalizes. */
+  get finalizer(): string {
+    return finalizerOf(this.operator);
+  }
+
+  /** What it puts on objects that have children where no owner reference reaches. */
+  get elsewhereFinalizer(): string {
+    return elsewhereFinalizerOf(this.operator);
+  }
+
+  /** The labels that every child of it bears. */
+  get childLabels(): Record<string, string> {
+    return { [CHILD_OF_LABEL]: identityOf(this.operator) };
+  }
+
+  /** Its Lease. */
+  get lease(): Reference {
+    const metadata = { name: leaseNameOf(this.operator), namespace: this.runnerNamespace };
+    return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata };
   }
 
   /** A custom resource of this operator's kind. */
@@ -149,7 +203,14 @@ export class TestOperator {
 
   /** Starts a controller of this operator; it watches when this resolves, and may lead a moment later. */
   async start(options: TestControllerOptions = {}): Promise<TestController> {
-    const { identity = "one", connection = this.connection, leaseSeconds } = options;
+    const controller = this.launch(options);
+    await controller.started;
+    return controller;
+  }
+
+  /** Starts a controller of this operator without waiting for anything. */
+  launch(options: TestControllerOptions = {}): TestController {
+    const { identity = "one", connection = this.connection, leaseSeconds, awaitKinds } = options;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
     const controller = new Engine({
@@ -159,12 +220,17 @@ export class TestOperator {
       namespace: this.runnerNamespace,
       identity,
       ...(leaseSeconds !== undefined && { leaseSeconds }),
+      ...(awaitKinds !== undefined && { awaitKinds }),
       onReport: (report) => void reports.push(report),
       onNotice: (notice) => void notices.push(notice),
     });
     let stopped: Promise<void> | undefined;
+    const started = controller.start();
+    // Who launches it may never ask.
+    started.catch(() => {});
     const running: TestController = {
       controller,
+      started,
       reports,
       notices,
       reportsOf: (name) => reports.filter((report) => report.name === name),
@@ -174,7 +240,6 @@ export class TestOperator {
         return stopped;
       },
     };
-    await controller.start();
     this.controllers.push(running);
     return running;
   }
@@ -201,14 +266,20 @@ async function readMetric(
 }
 
 /** The CustomResourceDefinition of a test operator, as its author writes it. */
-export function customResourceDefinitionOf({ name, scope, statusSchema }: TestOperatorOptions): Manifest {
-  const kind = name
+export function customResourceDefinitionOf({
+  name,
+  kindName = name,
+  scope,
+  specSchema,
+  statusSchema,
+}: TestOperatorOptions): Manifest {
+  const kind = kindName
     .split("-")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
   const plural = `${kind.toLowerCase()}s`;
   const properties = {
-    spec: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+    spec: specSchema ?? { type: "object", "x-kubernetes-preserve-unknown-fields": true },
     ...(statusSchema && { status: statusSchema }),
   };
   const schema = { openAPIV3Schema: { type: "object", properties } };

@@ -60,6 +60,21 @@ export class Bench {
     return conditionOf(failed, "Ready");
   }
 
+  /** The Events about an object, oldest first. */
+  async eventsOf(object: Reference): Promise<ObjectEvent[]> {
+    const namespace = object.metadata.namespace ?? "default";
+    const all = await this.api.list("events.k8s.io/v1", "Event", namespace);
+    return (all as unknown as (ObjectEvent & { regarding: { name: string } })[]).filter(
+      ({ regarding }) => regarding.name === object.metadata.name,
+    );
+  }
+
+  /** The names of the children that the handler has been shown of an object. */
+  childrenShown(name: string): string[] {
+    const children = this.operator.calls(name).flatMap((call) => call.children);
+    return [...new Set(children.map(({ metadata }) => metadata.name))];
+  }
+
   /** The messages of an object's failed reconciles. */
   failuresOf(name: string): string[] {
     return this.engine.reportsOf(name).flatMap(({ failure }) => failure?.message ?? []);
@@ -121,6 +136,13 @@ export class Bench {
     assert.ok(this.parts, "only to be used inside of tests");
     return this.parts;
   }
+}
+
+/** What a test reads of a Kubernetes Event. */
+export interface ObjectEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
 }
 
 /**

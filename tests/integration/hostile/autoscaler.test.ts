@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../support/eventually";
+import { deployment, inNamespace } from "../support/manifests";
+import { answering, useOperator } from "../support/useOperator";
+
+/** A HorizontalPodAutoscaler looks every 15 s, and one that is told to every 11 s or so would do the same harm. */
+const EVERY_MS = 11_000;
+const ROUNDS = 7;
+
+describe("where an autoscaler sets what the handler answers too", function () {
+  this.timeout(150_000);
+  const bench = useOperator({
+    name: "autoscaled",
+    children: [{ apiVersion: "apps/v1", kind: "Deployment" }],
+  });
+
+  it("the object says so once, and that it is changed, not deleted", async () => {
+    const child = inNamespace(deployment("web"), bench.namespace);
+    const object = await bench.applyObject("web", answering(deployment("web", { replicas: 1 })));
+    const replicas = async () => ((await bench.api.get(child))["spec"] as { replicas: number }).replicas;
+    await eventually(async () => assert.equal(await replicas(), 1));
+    for (let round = 0; round < ROUNDS; round++) {
+      await bench.api.scale(child, 3);
+      await sleep(EVERY_MS);
+    }
+    const events = (await bench.eventsOf(object)).filter(({ reason }) => reason === "ChildContested");
+    assert.equal(events.length, 1, `${events.length} Events`);
+    assert.match(events[0]?.note ?? "", /Deployment .*web is changed/);
+  });
+});
+
+describe("where somebody scales a child many times in a row", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "scaled", children: [{ apiVersion: "apps/v1", kind: "Deployment" }] });
+
+  it("the object says that it is changed, not deleted", async () => {
+    const child = inNamespace(deployment("web"), bench.namespace);
+    const object = await bench.applyObject("web", answering(deployment("web", { replicas: 1 })));
+    const contests = async () =>
+      (await bench.eventsOf(object)).filter(({ reason }) => reason === "ChildContested");
+    const replicas = async () => ((await bench.api.get(child))["spec"] as { replicas: number }).replicas;
+    await eventually(async () => assert.equal(await replicas(), 1));
+    for (let round = 0; round < 100 && (await contests()).length === 0; round++) {
+      if ((await replicas()) === 1) await bench.api.scale(child, 3);
+      await sleep(100);
+    }
+    const [event] = await contests();
+    assert.match(event?.note ?? "no Event", /Deployment .*web is changed/);
+  });
+});

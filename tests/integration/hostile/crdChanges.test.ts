@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { FIELD_MANAGER } from "../../../cli/installOperator";
+import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { eventually } from "../support/eventually";
+import { configMap } from "../support/manifests";
+import { answering, type Bench, statusOf, useOperator } from "../support/useOperator";
+
+/** One version of a CRD, as far as these tests change it. */
+interface Version extends JsonObject {
+  subresources: JsonObject;
+  schema: { openAPIV3Schema: { properties: { spec: JsonObject; status: { properties: JsonObject } } } };
+}
+
+/** Changes an installed CRD by hand. The API server takes a moment to serve it. */
+async function changeCrd({ api, operator }: Bench, change: (version: Version) => void): Promise<void> {
+  const manifest = structuredClone(buildCustomResourceDefinition(operator.operator));
+  const [version] = (manifest["spec"] as unknown as { versions: Version[] }).versions;
+  assert.ok(version);
+  change(version);
+  await api.apply(manifest, FIELD_MANAGER);
+}
+
+/** Puts a CRD back as it was installed. */
+async function restoreCrd({ api, operator }: Bench): Promise<void> {
+  await api.apply(buildCustomResourceDefinition(operator.operator) as Manifest, FIELD_MANAGER);
+}
+
+describe("when somebody adds a default to the CRD", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "defaulted", resyncSeconds: 10 });
+  afterEach(() => restoreCrd(bench));
+
+  it("the handler sees it at the next resync at the latest, with no change of the object", async () => {
+    const object = await bench.applied("object", answering(configMap("object")));
+    assert.equal(lastSpec("object")["size"], undefined);
+    await changeCrd(bench, ({ schema }) => {
+      schema.openAPIV3Schema.properties.spec["properties"] = { size: { type: "integer", default: 3 } };
+    });
+    await eventually(async () => assert.equal(specOf(await bench.api.get(object))["size"], 3));
+    await eventually(() => assert.equal(lastSpec("object")["size"], 3), { timeoutMs: 15_000 });
+  });
+
+  function lastSpec(name: string): JsonObject {
+    const call = bench.operator.calls(name).at(-1);
+    assert.ok(call, "the handler was not asked");
+    return specOf(call.object);
+  }
+});
+
+describe("when somebody takes the status out of the CRD", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "statusless" });
+  afterEach(() => restoreCrd(bench));
+
+  it("as a subresource, it is said in words, and the status comes with it again", async () => {
+    await changeCrd(bench, (version) => {
+      version.subresources = {};
+    });
+    await untilServed("/status", 404);
+    const object = await bench.applyObject("subresource", answering(configMap("subresource")));
+    await eventually(() => assertTold(object, /status subresource/), { timeoutMs: 15_000 });
+    await restoreCrd(bench);
+    await untilServed("/status", 200);
+    await bench.ready(object);
+  });
+
+  it("as conditions of its schema, it is said in words, and does not go on for ever", async () => {
+    await changeCrd(bench, ({ schema }) => {
+      const status: JsonObject = schema.openAPIV3Schema.properties.status;
+      delete status["x-kubernetes-preserve-unknown-fields"];
+      status["properties"] = { observedGeneration: { type: "integer" } };
+    });
+    // Served a moment after it is stored.
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    const object = await bench.applyObject("conditions", answering(configMap("conditions")));
+    await eventually(() => assertTold(object, /conditions/), { timeoutMs: 15_000 });
+    assert.equal(statusOf(await bench.api.get(object))["conditions"], undefined);
+    assert.ok(bench.operator.calls("conditions").length <= 5, "the handler was asked over and over");
+  });
+
+  /** On the object, in an Event about it or in what the runner logs. */
+  async function assertTold(object: KubernetesObject, words: RegExp): Promise<void> {
+    const events = (await bench.eventsOf(object)).map(({ note }) => note);
+    const told = [...events, ...bench.engine.notices, ...bench.failuresOf(object.metadata.name)];
+    assert.ok(
+      told.some((line) => words.test(line)),
+      JSON.stringify(told),
+    );
+  }
+
+  async function untilServed(subresource: string, code: number): Promise<void> {
+    const probe = await bench.applyObject("probe");
+    const { group, version, plural } = bench.operator.operator.customResource;
+    const path = `/apis/${group}/${version}/namespaces/${bench.namespace}/${plural}/${probe.metadata.name}`;
+    await eventually(async () => {
+      const answered = await bench.api.client.read(path + subresource).then(
+        () => 200,
+        ({ code }) => code,
+      );
+      assert.equal(answered, code);
+    });
+  }
+});
+
+function specOf(object: KubernetesObject | { spec?: unknown }): JsonObject {
+  return ((object as { spec?: JsonObject }).spec ?? {}) as JsonObject;
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../../runtime/names";
+import { always, eventually } from "../support/eventually";
+import { configMap, inNamespace, type Metadata } from "../support/manifests";
+import { answering, useOperator } from "../support/useOperator";
+
+/** The owner reference of a controller to its custom resource. */
+function controlledBy({ apiVersion, kind, metadata }: KubernetesObject): Metadata {
+  const { name, uid } = metadata;
+  return { ownerReferences: [{ apiVersion, kind, name, uid, controller: true }] };
+}
+
+describe("where other controllers work on the same objects", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "foreigners" });
+  const here = (name: string, data = {}, metadata: Metadata = {}) =>
+    inNamespace(configMap(name, data, metadata), bench.namespace);
+  const assertUntouched = async (before: KubernetesObject) =>
+    assert.deepEqual(await bench.api.get(before), before);
+  /** Has the object reconciled several times, and children of it pruned. */
+  const workOn = async (object: KubernetesObject) => {
+    await bench.reconcileAgain(object);
+    await bench.applied(object.metadata.name, answering(configMap("own", { step: "2" })));
+    await bench.applied(object.metadata.name, answering());
+    await bench.api.assertGone(here("own"));
+  };
+  /** The marks of a child elsewhere. */
+  const marksOf = ({ metadata }: KubernetesObject): Metadata => ({
+    labels: { ...bench.operator.childLabels, [OWNER_UID_LABEL]: metadata.uid },
+    annotations: { [OWNER_ANNOTATION]: `${metadata.namespace}/${metadata.name}` },
+  });
+
+  it("what one posts as controlled by the object is not pruned, and no child", async () => {
+    const object = await bench.applied("posted", answering(configMap("own")));
+    const foreign = await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
+    await workOn(object);
+    await always(() => assertUntouched(foreign));
+    assert.deepEqual(bench.childrenShown("posted"), ["own"]);
+  });
+
+  it("what one applies as controlled by the object is not pruned, and no child", async () => {
+    const object = await bench.applied("applied", answering(configMap("own")));
+    const labels = bench.operator.childLabels;
+    const foreign = await bench.api.apply(
+      here("theirs", { of: "others" }, { ...controlledBy(object), labels }),
+    );
+    await workOn(object);
+    await always(() => assertUntouched(foreign));
+    assert.deepEqual(bench.childrenShown("applied"), ["own"]);
+  });
+
+  it("what one has made as controlled by the object is not taken without adoption", async () => {
+    const object = await bench.applied("takes", answering(configMap("own")));
+    const foreign = await bench.api.create(here("wanted", { of: "others" }, controlledBy(object)));
+    await bench.applyObject("takes", answering(configMap("wanted", { of: "ours" })));
+    await bench.failed(object, "ChildConflict");
+    await assertUntouched(foreign);
+  });
+
+  it("a forged entry of our manager that owns no mark gives nobody's object away", async () => {
+    const object = await bench.applied("forged", answering(configMap("own")));
+    await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
+    const foreign = await bench.api.apply(here("theirs", { forged: "yes" }), bench.operator.fieldManager);
+    await workOn(object);
+    await always(() => assertUntouched(foreign));
+    assert.deepEqual(bench.childrenShown("forged"), ["own"]);
+  });
+
+  it("nor elsewhere, when the object is deleted too", async () => {
+    const elsewhere = await bench.api.newNamespace("elsewhere");
+    const far = (name: string, data = {}, metadata: Metadata = {}) =>
+      inNamespace(configMap(name, data, metadata), elsewhere);
+    const object = await bench.applied("forged-far", answering(far("own")));
+    await bench.api.create(far("theirs", { of: "others" }, marksOf(object)));
+    const foreign = await bench.api.apply(far("theirs", { forged: "yes" }), bench.operator.fieldManager);
+    await bench.reconcileAgain(object);
+    assert.deepEqual(bench.childrenShown("forged-far"), ["own"]);
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    await bench.api.assertGone(far("own"));
+    await assertUntouched(foreign);
+  });
+
+  it("a whole forgery costs nobody else anything", async () => {
+    const elsewhere = await bench.api.newNamespace("elsewhere");
+    const own: Manifest[] = [configMap("near"), inNamespace(configMap("far"), elsewhere)];
+    const object = await bench.applied("victim", answering(...own));
+    const bystander = await bench.api.create(inNamespace(configMap("bystander"), elsewhere));
+    const before = await Promise.all([here("near"), ...own.slice(1)].map((child) => bench.api.get(child)));
+    const forged = inNamespace(configMap("forged", {}, marksOf(object)), elsewhere);
+    await bench.api.apply(forged, bench.operator.fieldManager);
+    await bench.reconcileAgain(object);
+    await bench.ready(object);
+    for (const untouched of [bystander, ...before]) await assertUntouched(untouched);
+  });
+});

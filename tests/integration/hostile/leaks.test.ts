@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { eventually } from "../support/eventually";
+import { configMap, inNamespace } from "../support/manifests";
+import { answering, useOperator } from "../support/useOperator";
+
+describe("an object whose handler finalizes", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "leaks", finalize: true, timeoutSeconds: 20 });
+  const finalized = (name: string) => bench.operator.calls(name).some(({ event }) => event === "finalize");
+
+  it("has its finalizer before the handler is asked for the first time", async () => {
+    await bench.applied("first", answering());
+    const [call] = bench.operator.calls("first");
+    assert.deepEqual(call?.object.metadata.finalizers, [bench.operator.finalizer]);
+  });
+
+  for (const [what, plan] of [
+    ["whose first answer is invalid", { raw: "no answer" }],
+    ["whose handler crashes the first time", { exitCode: 1 }],
+    ["whose handler has not answered yet", { ...answering(configMap("late")), delayMs: 3_000 }],
+  ] as const) {
+    it(`and that is deleted ${what} is finalized`, async () => {
+      const name = what.replaceAll(" ", "-");
+      const object = await bench.applyObject(name, plan);
+      await eventually(() => assert.ok(bench.operator.calls(name).length > 0));
+      await bench.api.delete(object);
+      await eventually(() => bench.api.assertGone(object));
+      assert.ok(finalized(name), "the handler was not asked to finalize");
+    });
+  }
+
+  it("tells of its first failure at once, with one run", async () => {
+    const child = { ...configMap("refused"), nonsense: 1 };
+    const object = await bench.applyObject("fails-first", answering(child));
+    await bench.failed(object, "ChildRefused");
+    assert.equal(bench.operator.calls("fails-first").length, 1);
+    assert.equal(bench.engine.reportsOf("fails-first")[0]?.result ?? "failed", "failed");
+    await bench.api.assertGone(inNamespace(configMap("refused"), bench.namespace));
+  });
+});

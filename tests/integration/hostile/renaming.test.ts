@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import type { Api } from "../support/api";
+import { announceKind, sharedCluster } from "../support/cluster";
+import { eventually } from "../support/eventually";
+import { configMap, inNamespace } from "../support/manifests";
+import { customResourceDefinitionOf, TestOperator } from "../support/testOperator";
+import { answering, conditionOf } from "../support/useOperator";
+
+const BEFORE = { name: "renamed-before", kindName: "renamed", finalize: true };
+const AFTER = { ...BEFORE, name: "renamed-after" };
+/** A third operator of the kind, for the test without former names. */
+const SILENT = { ...BEFORE, name: "renamed-silently" };
+
+describe("an operator that was renamed", function () {
+  this.timeout(90_000);
+  announceKind(customResourceDefinitionOf(BEFORE));
+  let api: Api;
+  let [here, elsewhere] = ["", ""];
+  let operators: TestOperator[];
+
+  before(async function () {
+    this.timeout(0);
+    ({ api } = await sharedCluster());
+  });
+  beforeEach(async () => {
+    operators = [];
+    here = await api.newNamespace("renamed");
+    elsewhere = await api.newNamespace("renamed-elsewhere");
+  });
+  afterEach(async () => {
+    await Promise.all(operators.map((operator) => operator.dispose()));
+    const { apiVersion, kind } = operators[0]?.object("any") ?? assert.fail();
+    for (const object of await api.list(apiVersion, kind, here)) {
+      await api.patch(object, { metadata: { finalizers: [] } });
+      await api.delete(object);
+    }
+  });
+
+  it("and names its former name takes over finalizers, fields and children", async () => {
+    const former = await handled();
+    const operator = await install({ ...AFTER, formerNames: [BEFORE.name] });
+    // A field and a child that the handler does not answer any more.
+    operator.plan("object", answering(near({ kept: "1" }), far()));
+    await operator.start();
+    await eventually(async () => {
+      assert.deepEqual((await api.get(inNamespace(near(), here)))["data"], { kept: "1" });
+      await api.assertGone(inNamespace(configMap("dropped"), here));
+      for (const each of [await object(), ...(await children())]) {
+        assert.deepEqual(
+          managersOf(each).filter((manager) => manager.startsWith(former.fieldManager)),
+          [],
+          `${each.kind} ${each.metadata.name}`,
+        );
+      }
+      const { finalizers = [] } = (await object()).metadata;
+      assert.ok(!finalizers.includes(former.finalizer) && !finalizers.includes(former.elsewhereFinalizer));
+      assert.ok(finalizers.includes(operator.finalizer));
+      assert.equal(conditionOf(await object(), "Ready").status, "True");
+    });
+    for (const { metadata } of await children()) {
+      for (const [label, value] of Object.entries(operator.childLabels)) {
+        assert.equal(metadata.labels?.[label], value);
+      }
+    }
+    await api.delete(await object());
+    await eventually(() => api.assertGone(former.object("object", {}, here)));
+    await api.assertGone(inNamespace(far(), elsewhere));
+  });
+
+  it("and names its former name lets an object go that was being deleted meanwhile", async () => {
+    const former = await handled();
+    await api.delete(await object());
+    const operator = await install({ ...AFTER, formerNames: [BEFORE.name] });
+    await operator.start();
+    await eventually(() => api.assertGone(former.object("object", {}, here)));
+    await api.assertGone(inNamespace(far(), elsewhere));
+    assert.ok(operator.calls("object").some(({ event }) => event === "finalize"));
+  });
+
+  it("and does not, says on the object what it found, and how to name the former name", async () => {
+    await handled();
+    const operator = await install(SILENT);
+    operator.plan("object", answering(near({ kept: "1" }), far()));
+    await operator.start();
+    await eventually(async () => {
+      const { message } = conditionOf(await object(), "Ready");
+      assert.match(message, /formerNames/);
+      assert.match(message, new RegExp(BEFORE.name));
+    });
+  });
+
+  /** Lets the operator of the former name handle an object. */
+  async function handled(): Promise<TestOperator> {
+    const operator = await install(BEFORE);
+    const controller = await operator.start();
+    const plan = answering(near({ kept: "1", dropped: "1" }), configMap("dropped"), far());
+    await api.apply(operator.object("object", plan, here));
+    await eventually(async () => assert.equal(conditionOf(await object(), "Ready").status, "True"));
+    await controller.stop();
+    return operator;
+  }
+
+  async function install(options: typeof BEFORE & { formerNames?: readonly string[] }) {
+    const operator = await TestOperator.install(await sharedCluster(), options);
+    operators.push(operator);
+    return operator;
+  }
+
+  function near(data = {}) {
+    return configMap("near", data);
+  }
+
+  function far() {
+    return inNamespace(configMap("far"), elsewhere);
+  }
+
+  function object(): Promise<KubernetesObject> {
+    const [operator] = operators;
+    assert.ok(operator);
+    return api.get(operator.object("object", {}, here));
+  }
+
+  function children(): Promise<KubernetesObject[]> {
+    return Promise.all([inNamespace(near(), here), far()].map((child) => api.get(child)));
+  }
+});
+
+function managersOf({ metadata }: KubernetesObject): string[] {
+  return (metadata.managedFields ?? []).map(({ manager }) => manager ?? "");
+}

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { cpSync, rmSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type Component,
+  isRunning,
+  killComponent,
+  processIdOf,
+  readComponents,
+  startComponent,
+} from "../../../cli/controlPlane/component";
+import { startTestCluster, type TestCluster } from "../support/cluster";
+import { eventually } from "../support/eventually";
+import { configMap, inNamespace } from "../support/manifests";
+import { TestOperator } from "../support/testOperator";
+import { answering, conditionOf } from "../support/useOperator";
+
+/** A resync, the longest pause of a watch between two tries, and the API server's start. */
+const AFTERWARDS = { timeoutMs: 45_000 };
+
+describe("when etcd is restored from a backup", function () {
+  this.timeout(180_000);
+  // One of its own: everybody's objects are lost with it.
+  let cluster: TestCluster;
+  let operator: TestOperator;
+  let namespace: string;
+
+  before(async function () {
+    this.timeout(0);
+    cluster = await startTestCluster();
+    operator = await TestOperator.install(cluster, { name: "restored", resyncSeconds: 10 });
+    namespace = await cluster.api.newNamespace("restored");
+    const { controller } = await operator.start();
+    await eventually(() => assert.ok(controller.isLeading));
+  });
+  after(async () => {
+    await operator?.dispose();
+    await cluster?.close();
+  });
+
+  it("objects are what the API server has, and later changes are handled", async () => {
+    const { api } = cluster;
+    await apply("changed", "1");
+    await apply("kept", "1");
+    await ready("changed");
+    await ready("kept");
+    const backup = `${cluster.controlPlane.directory}/backup`;
+    await withoutEtcd((data) => cpSync(data, backup, { recursive: true }));
+
+    await eventually(() => apply("changed", "2"));
+    await ready("changed");
+    await apply("lost", "1");
+    await ready("lost");
+    // So much more that the backup does not reach today's versions for some time.
+    for (let at = 0; at < 200; at++) {
+      await api.apply(inNamespace(configMap("noise", { at: String(at) }), "default"));
+    }
+    await withoutEtcd((data) => {
+      rmSync(data, { recursive: true });
+      cpSync(backup, data, { recursive: true });
+    });
+
+    await eventually(() => api.assertGone(operator.object("lost", {}, namespace)));
+    await eventually(() => assertStep("changed", "1"), AFTERWARDS);
+    await apply("kept", "3");
+    await eventually(() => assertStep("kept", "3"), AFTERWARDS);
+    await apply("new", "1");
+    await eventually(() => assertStep("new", "1"), AFTERWARDS);
+    await api.delete(inNamespace(configMap("new"), namespace));
+    await eventually(() => assertStep("new", "1"), AFTERWARDS);
+  });
+
+  /** Does something to etcd's data while neither it nor the API server runs. */
+  async function withoutEtcd(change: (data: string) => void): Promise<void> {
+    const { controlPlane } = cluster;
+    const { directory } = controlPlane;
+    const etcd = (await readComponents(directory)).find(({ name }) => name === "etcd");
+    assert.ok(etcd);
+    await controlPlane.killApiServer();
+    const id = await processIdOf(directory, etcd);
+    await killComponent(directory, etcd);
+    await eventually(() => assert.ok(id === undefined || !isRunning(id)));
+    change(dataOf(etcd));
+    await startComponent(directory, etcd);
+    await sleep(500);
+    await controlPlane.startApiServer();
+  }
+
+  function apply(name: string, step: string) {
+    return cluster.api.apply(operator.object(name, answering(configMap(name, { step })), namespace));
+  }
+
+  async function ready(name: string): Promise<void> {
+    await eventually(async () => {
+      const object = await cluster.api.get(operator.object(name, {}, namespace));
+      const { status, observedGeneration } = conditionOf(object, "Ready");
+      assert.deepEqual([status, observedGeneration], ["True", object.metadata.generation]);
+    });
+  }
+
+  async function assertStep(name: string, step: string): Promise<void> {
+    const child = await cluster.api.get(inNamespace(configMap(name), namespace));
+    assert.deepEqual(child["data"], { step });
+    const asked = operator.calls(name).at(-1)?.object.spec as { answer?: object } | undefined;
+    assert.match(
+      JSON.stringify(asked?.answer),
+      new RegExp(`"step":"${step}"`),
+      "the handler saw another one",
+    );
+    await ready(name);
+  }
+});
+
+/** The folder that etcd keeps its data in. */
+function dataOf({ args }: Component): string {
+  const [, folder] = /--data-dir=(\S+)/.exec(args.join(" ")) ?? [];
+  assert.ok(folder, args.join(" "));
+  return folder;
+}

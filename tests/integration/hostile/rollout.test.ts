@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import type { Api } from "../support/api";
+import { announceKind, sharedCluster } from "../support/cluster";
+import { eventually } from "../support/eventually";
+import { configMap, inNamespace } from "../support/manifests";
+import { TcpProxy } from "../support/tcpProxy";
+import {
+  customResourceDefinitionOf,
+  type TestController,
+  type TestControllerOptions,
+  TestOperator,
+} from "../support/testOperator";
+import { answering, conditionOf } from "../support/useOperator";
+
+const OPERATOR = { name: "rollout", timeoutSeconds: 60 };
+const LONG_MS = 12_000;
+/** How long an object may wait that nobody works on. */
+const WITHIN = { timeoutMs: 5_000 };
+
+describe("while one handler is at work for long", function () {
+  this.timeout(90_000);
+  announceKind(customResourceDefinitionOf(OPERATOR));
+  let operator: TestOperator;
+  let api: Api;
+  let namespace: string;
+  let running: TestController[];
+
+  before(async function () {
+    this.timeout(0);
+    const cluster = await sharedCluster();
+    api = cluster.api;
+    operator = await TestOperator.install(cluster, OPERATOR);
+  });
+  beforeEach(async () => {
+    namespace = await api.newNamespace(OPERATOR.name);
+    running = [];
+  });
+  afterEach(() => Promise.all(running.map(({ controller }) => controller.stop(100))));
+  after(() => operator?.dispose());
+
+  it("a roll-out holds up no other object, and the work ends with the old code, once", async () => {
+    const old = await start({ identity: "old" });
+    await eventually(() => assert.ok(old.controller.isLeading));
+    await start({ identity: "new" });
+    await apply("long", { delayMs: LONG_MS });
+    await eventually(() => assert.equal(operator.calls("long").length, 1));
+    const stopped = old.stop();
+    await apply("created");
+    await ready("created", WITHIN);
+    assert.deepEqual(await dataOf("created"), { by: "new" });
+    await apply("created-again");
+    await ready("created-again", WITHIN);
+    assert.equal(operator.calls("long").length, 1, "it runs twice at once");
+    await ready("long", { timeoutMs: LONG_MS + 5_000 });
+    await stopped;
+    // What its run has written is there before anybody runs it again.
+    assert.deepEqual(await dataOf("long"), { by: "old" });
+    assert.ok(operator.calls("long").length <= 2);
+  });
+
+  it("a change of that object meanwhile is handled after it, by the new code", async () => {
+    const old = await start({ identity: "old" });
+    await eventually(() => assert.ok(old.controller.isLeading));
+    await start({ identity: "new" });
+    const startedAt = performance.now();
+    await apply("changed", { delayMs: LONG_MS / 2 });
+    await eventually(() => assert.equal(operator.calls("changed").length, 1));
+    const stopped = old.stop();
+    await apply("changed");
+    await eventually(() => assert.equal(operator.calls("changed").length, 2));
+    assert.ok(performance.now() - startedAt >= LONG_MS / 2, "two runs at once");
+    await ready("changed");
+    assert.deepEqual(await dataOf("changed"), { by: "new" });
+    await stopped;
+  });
+
+  it("a lease that was lost and regained holds up no other object", async () => {
+    const proxy = await TcpProxy.start(operator.connection);
+    try {
+      const connection = proxy.through(operator.connection);
+      const { controller } = await start({ identity: "regains", leaseSeconds: 3, connection });
+      await eventually(() => assert.ok(controller.isLeading));
+      await apply("regained", { delayMs: 2 * LONG_MS });
+      await eventually(() => assert.equal(operator.calls("regained").length, 1));
+      proxy.hold();
+      await eventually(() => assert.ok(!controller.isLeading, "still leads"));
+      proxy.release();
+      await eventually(() => assert.ok(controller.isLeading, "does not lead again"));
+      await apply("meanwhile");
+      await ready("meanwhile", WITHIN);
+      assert.equal(operator.calls("regained").length, 1, "it runs twice at once");
+    } finally {
+      proxy.release();
+      await proxy.stop();
+    }
+  });
+
+  async function start(options: TestControllerOptions): Promise<TestController> {
+    const controller = await operator.start(options);
+    running.push(controller);
+    return controller;
+  }
+
+  function apply(name: string, plan = {}) {
+    const child = configMap(name, { by: "$CONTROLLER" });
+    return api.apply(operator.object(name, { ...answering(child), ...plan }, namespace));
+  }
+
+  async function ready(name: string, patience = {}): Promise<void> {
+    await eventually(async () => {
+      const object = await api.get(operator.object(name, {}, namespace));
+      const { status, observedGeneration } = conditionOf(object, "Ready");
+      assert.deepEqual([status, observedGeneration], ["True", object.metadata.generation]);
+    }, patience);
+  }
+
+  async function dataOf(name: string): Promise<unknown> {
+    return (await api.get(inNamespace(configMap(name), namespace)))["data"];
+  }
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { always, eventually } from "../support/eventually";
+import { configMap, inNamespace, job } from "../support/manifests";
+import { answering, useOperator } from "../support/useOperator";
+
+describe('a Job that is created once (update: "never")', function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "once",
+    children: [
+      { apiVersion: "batch/v1", kind: "Job", update: "never" },
+      { apiVersion: "v1", kind: "ConfigMap" },
+    ],
+  });
+  const here = (name: string) => inNamespace(job(name, "example.com/worker:1"), bench.namespace);
+  const answer = (name: string, step: string) =>
+    answering(job(name, "example.com/worker:1"), configMap(name, { step }));
+
+  it("is not created again when its time to live is over", async () => {
+    await bench.applyObject("expires", answer("expires", "1"));
+    const { uid } = (await eventually(() => bench.api.get(here("expires")))).metadata;
+    // As the controller of ttlSecondsAfterFinished does it.
+    await bench.api.delete(here("expires"), "Foreground");
+    await eventually(async () => {
+      assert.notEqual((await bench.api.find(here("expires")))?.metadata.uid, uid, "it does not go");
+    });
+    await always(() => bench.api.assertGone(here("expires")), { forMs: 1_500 });
+    await bench.applyObject("expires", answer("expires", "2"));
+    await eventually(async () => {
+      const map = await bench.api.get(inNamespace(configMap("expires"), bench.namespace));
+      assert.deepEqual(map["data"], { step: "2" });
+    });
+    await always(() => bench.api.assertGone(here("expires")));
+  });
+
+  it("of another name is created", async () => {
+    await bench.applyObject("renews", answer("renews-1", "1"));
+    await eventually(() => bench.api.get(here("renews-1")));
+    await bench.applyObject("renews", answer("renews-2", "2"));
+    await eventually(() => bench.api.get(here("renews-2")));
+    await eventually(() => bench.api.assertGone(here("renews-1")));
+  });
+});

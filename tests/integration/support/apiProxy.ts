@@ -1,0 +1,90 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { Agent, createServer, request, type Server } from "node:https";
+import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
+
+/** A request on its way to the API server. */
+export interface ProxiedRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+}
+
+/** What the proxy answers in the API server's place. */
+export interface Refusal {
+  readonly code: number;
+  readonly retryAfterSeconds?: number;
+}
+
+/**
+ * An API server that is busy, or whose load balancer is: it understands the requests that it carries, so that it can
+ * refuse, delay and count them one by one. It shows the API server's own certificate.
+ */
+export class ApiProxy {
+  /** Every request since the start. */
+  readonly requests: ProxiedRequest[] = [];
+  /**
+   * What happens to a request before the API server gets it: it may be kept waiting, and is refused where this gives a
+   * refusal.
+   */
+  before: (request: ProxiedRequest) => Promise<Refusal | undefined> | Refusal | undefined = () => undefined;
+
+  private constructor(
+    private readonly listener: Server,
+    private readonly target: URL,
+    private readonly agent: Agent,
+  ) {
+    listener.on("request", (incoming, response) => void this.carry(incoming, response));
+  }
+
+  /** @param admin the control plane's own connection: its certificate is the API server's too */
+  static async start(admin: ClusterConnection): Promise<ApiProxy> {
+    const { server, certificateAuthority, certificate, privateKey } = admin;
+    const listener = createServer({ cert: certificate, key: privateKey });
+    await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+    const agent = new Agent({ keepAlive: true, ...(certificateAuthority && { ca: certificateAuthority }) });
+    return new ApiProxy(listener, new URL(server), agent);
+  }
+
+  /** The same connection, through this proxy. */
+  through(connection: ClusterConnection): ClusterConnection {
+    const address = this.listener.address();
+    if (address === null || typeof address === "string") throw new Error("the proxy does not listen");
+    return { ...connection, server: `https://127.0.0.1:${address.port}` };
+  }
+
+  /** Ends it, and all its connections. */
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.listener.close(() => resolve()));
+    this.listener.closeAllConnections();
+    this.agent.destroy();
+    await closed;
+  }
+
+  private async carry(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = "GET", url: path = "/", headers } = incoming;
+    const proxied = { method, path };
+    this.requests.push(proxied);
+    const refusal = await this.before(proxied);
+    if (refusal) return refuse(response, refusal);
+    const { hostname, port } = this.target;
+    const outgoing = request({ hostname, port, method, path, headers, agent: this.agent }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      // A watch that has begun shows itself before its first event.
+      response.flushHeaders();
+      answer.pipe(response);
+      answer.on("error", () => response.destroy());
+    });
+    outgoing.on("error", () => response.destroy());
+    response.on("close", () => outgoing.destroy());
+    incoming.pipe(outgoing);
+  }
+}
+
+/** As the API server does it where it is not its JSON that fails: in plain text. */
+function refuse(response: ServerResponse, { code, retryAfterSeconds }: Refusal): void {
+  response.writeHead(code, {
+    "content-type": "text/plain",
+    ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
+  });
+  response.end(`${STATUS_CODES[code]}, please try again later.\n`);
+}
