@@ -4,6 +4,7 @@ import { isApiError } from "./kubernetes/errors";
 import type { KubernetesObject } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { microTimeOf } from "./kubernetes/time";
+import { NotLeadingError } from "./term";
 
 /** What a {@link LeaderElection} works with. */
 export interface LeaderElectionOptions {
@@ -21,13 +22,7 @@ export interface LeaderElectionOptions {
   readonly onError?: (error: Error) => void;
 }
 
-/** A write was about to be made by one that leads no longer. */
-export class NotLeadingError extends Error {
-  constructor() {
-    super("not the leader any more");
-    this.name = "NotLeadingError";
-  }
-}
+export { NotLeadingError };
 
 interface LeaseSpec {
   holderIdentity?: string;

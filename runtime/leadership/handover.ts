@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+import type { JsonPatchOperation } from "../kubernetes/client";
+import type { Term } from "../term";
+import { annotationPath, type Finishing, finishingAnnotation, finishingIn, haveRoom } from "./lease";
+import type { SeenLease } from "./seenLease";
+
+/** What a {@link Handover} works with. */
+export interface HandoverOptions {
+  readonly lease: SeenLease;
+  readonly term: Term;
+  readonly identity: string;
+  readonly leaseSeconds: number;
+  /** Whether the lease, as it was seen, is that of the term. */
+  readonly isOurs: () => boolean;
+  /** Until when the term holds after a renewal that begins now. */
+  readonly trustedUntil: () => number;
+}
+
+/** A lease that anybody may take. */
+export const FREE = { holderIdentity: "", leaseDurationSeconds: 1 };
+
+/**
+ * The end of one term: frees the lease, with an annotation in it of the runs that have not ended, and renews that annotation
+ * until they have. The same rules hold for the annotation as for the lease. Each renewal tests what was there before, and a
+ * leader that has seen it unchanged for a lease's time removes the very text that it saw, and only then takes its keys.
+ */
+export class Handover {
+  private readonly name = finishingAnnotation(randomUUID());
+  /** What the Lease has there; undefined while it is not known to have anything. */
+  private text: string | undefined;
+  private renewals = 0;
+
+  constructor(private readonly options: HandoverOptions) {}
+
+  /** Whether the Lease has room for so many keys. */
+  hasRoomFor(keys: readonly string[]): boolean {
+    const { annotations } = this.options.lease;
+    return haveRoom({ ...annotations, [this.name]: this.textOf(keys) });
+  }
+
+  /** Frees the lease, or renews the annotation. @param keys of the runs that have not ended */
+  async renew(keys: readonly string[]): Promise<void> {
+    const { term } = this.options;
+    // Before it is sent: as soon as the API server has it, another process may write all other objects.
+    term.narrow(keys);
+    try {
+      await this.write(keys);
+    } catch {
+      await this.find();
+      if (!term.hasEnded) await this.write(keys);
+    }
+  }
+
+  /** All runs have ended: nobody need wait until the annotation is stale. */
+  async remove(): Promise<void> {
+    if (this.text === undefined) return;
+    await this.options.lease.patch([
+      ...this.isThere(this.text),
+      { op: "remove", path: annotationPath(this.name) },
+    ]);
+  }
+
+  private async write(keys: readonly string[]): Promise<void> {
+    const until = this.options.trustedUntil();
+    const text = this.textOf(keys);
+    await (this.text === undefined ? this.leave(text) : this.replace(this.text, text));
+    this.text = text;
+    this.options.term.extend(until);
+  }
+
+  private leave(text: string): Promise<void> {
+    const { lease, term } = this.options;
+    const annotations = { ...lease.annotations, [this.name]: text };
+    return lease.write({ ...lease.spec, ...FREE }, annotations, term.remainingMs);
+  }
+
+  private replace(before: string, text: string): Promise<void> {
+    const { lease, term } = this.options;
+    const replace: JsonPatchOperation = { op: "replace", path: annotationPath(this.name), value: text };
+    return lease.patch([...this.isThere(before), replace], term.remainingMs);
+  }
+
+  /** After a failure: others may have written the Lease, or what is there is ours and only the answer was lost. */
+  private async find(): Promise<void> {
+    const { lease, term, isOurs } = this.options;
+    await lease.look(term.remainingMs);
+    // Deleted by hand: the leader creates it again, with what it knew of us.
+    if (!lease.exists) return;
+    this.text = finishingIn(lease.annotations).get(this.name);
+    if (this.text === undefined && !isOurs()) term.end();
+  }
+
+  private isThere(text: string): JsonPatchOperation[] {
+    return [{ op: "test", path: annotationPath(this.name), value: text }];
+  }
+
+  private textOf(keys: readonly string[]): string {
+    const { identity, leaseSeconds } = this.options;
+    const finishing: Finishing = { identity, keys, leaseSeconds, renewal: this.renewals++ };
+    return JSON.stringify(finishing);
+  }
+}

@@ -1,0 +1,306 @@
+/**
+ * Who may write: one process leads by a Lease, for a term, and hands over without waiting for the runs that it has begun.
+ *
+ * Guarantees
+ * - At most one process may write an object at a time. Test: "never lets two processes write one object, whatever happens".
+ * - A term that has ended never begins again. Test: "ends a term for ever, and begins another one".
+ * - A handover frees the lease at once, while the old process ends its runs. Test: "hands over at once".
+ * - The runs of a process that dies in a handover are taken over after its lease's time. Test: "takes over the runs of one that
+ *   died while it finished them".
+ * - Nobody else's write to the Lease, nor its deletion, costs the leader its term. Tests: "goes on leading, whoever else writes
+ *   the Lease", "goes on leading when the Lease is deleted".
+ *
+ * Assumptions
+ * - The monotonic clocks of two machines run equally fast, but for a third. What they show does not matter, nor the time of day.
+ * - Each process that lives has an identity of its own.
+ * - Every write asks the term when it leaves, with the key of its object.
+ *
+ * Caveats
+ * - The API server may do a write that has left after the term's end. What must not be overwritten is guarded by its version.
+ * - Where the monotonic clock stands still while a machine sleeps, a leader that wakes trusts its lease for up to two thirds
+ *   of its time, until its next renewal fails.
+ * - A process that has never seen the Lease, or not the last one, takes it at once after somebody has deleted it by hand: to
+ *   that process it is the first day.
+ *
+ * @see https://pkg.go.dev/k8s.io/client-go/tools/leaderelection
+ */
+import type { JsonPatchOperation } from "../kubernetes/client";
+import { isApiError } from "../kubernetes/errors";
+import { microTimeOf } from "../kubernetes/time";
+import { Term } from "../term";
+import { FREE, Handover } from "./handover";
+import { annotationPath, type LeaseApi, type LeaseSpec } from "./lease";
+import { type Clock, SeenLease, SYSTEM_CLOCK } from "./seenLease";
+
+/** What a {@link Leadership} works with. */
+export interface LeadershipOptions {
+  readonly lease: LeaseApi;
+  /** Who we are: unique among the processes that stand for election. */
+  readonly identity: string;
+  /** How long a lease holds without renewal, in seconds. @default 15 */
+  readonly leaseSeconds?: number;
+  /** We lead. Every write asks this term. */
+  readonly onLeading: (term: Term) => void;
+  /** The term has ended; another process may lead from now on. Not called after {@link Leadership.stop} or a handover. */
+  readonly onLost: () => void;
+  /** {@link Leadership.blockedKeys} are others. Called while we lead. */
+  readonly onBlockedChange?: () => void;
+  /** A request about the Lease failed. It is tried again. */
+  readonly onError?: (error: Error) => void;
+  /** @default the clocks of this machine */
+  readonly clock?: Clock;
+}
+
+/** What {@link Leadership.handOver} waits for. */
+export interface Unfinished {
+  /** The keys of the runs that have not ended. None is added any more. */
+  readonly unfinished: () => readonly string[];
+  /** Resolves when all of them have ended. */
+  readonly ended: Promise<void>;
+}
+
+/** For how much of a lease's time, from the beginning of its last renewal, a process may write. */
+const TRUSTED = 2 / 3;
+/** How often it is tried to take a free lease that others write at the same time, before the next look. */
+const MOST_ATTEMPTS = 5;
+
+/**
+ * Stands for election, leads, hands over. A leader may write for two thirds of the lease's time after it *began* its last
+ * renewal, so that one that was frozen knows that it is too late. Another process takes the lease when it has seen it unchanged
+ * for its whole time, by its own clock. The API server decides between them: a renewal tests that the lease is still ours, and
+ * whoever takes it replaces the very version that it saw.
+ */
+export class Leadership {
+  private readonly clock: Clock;
+  private readonly leaseMs: number;
+  private readonly lease: SeenLease;
+  private readonly stopping = new AbortController();
+  private running: Promise<void> = Promise.resolve();
+  private current: Term | undefined;
+  /** What the lease says in our term, and in no other of ours or another's. */
+  private acquireTime = "";
+
+  constructor(private readonly options: LeadershipOptions) {
+    this.clock = options.clock ?? SYSTEM_CLOCK;
+    this.leaseMs = (options.leaseSeconds ?? 15) * 1000;
+    this.lease = new SeenLease(options.lease, this.leaseMs, this.clock, () => {
+      if (this.term) options.onBlockedChange?.();
+    });
+  }
+
+  /** Begins to stand for election. */
+  start(): void {
+    this.running = this.run();
+  }
+
+  /** The term in which we lead; undefined where we do not, and after a handover. */
+  get term(): Term | undefined {
+    return this.current?.hasEnded ? undefined : this.current;
+  }
+
+  /**
+   * The identity of who leads, as far as we know: we ourselves, or whoever holds the lease and has renewed it within its
+   * time. Undefined where none does.
+   */
+  get holder(): string | undefined {
+    if (this.term) return this.options.identity;
+    return this.isFree ? undefined : this.lease.spec.holderIdentity;
+  }
+
+  /** The keys of runs that other processes began when they led, and have not ended. None may be begun for these. */
+  get blockedKeys(): ReadonlySet<string> {
+    return this.lease.blockedKeys;
+  }
+
+  /** Ends the term and frees the lease, so that another process need not wait for its end. */
+  async stop(): Promise<void> {
+    await this.endLoop();
+    const { term } = this;
+    this.current = undefined;
+    term?.end();
+    if (!term) return;
+    const free: JsonPatchOperation[] = [
+      { op: "replace", path: "/spec/holderIdentity", value: FREE.holderIdentity },
+      { op: "replace", path: "/spec/leaseDurationSeconds", value: FREE.leaseDurationSeconds },
+    ];
+    await this.lease.patch([...this.testsOurs(), ...free]).catch((error) => this.failed(error));
+  }
+
+  /**
+   * Frees the lease at once, and lets the runs that have not ended go on: from now on the term allows their keys alone. While
+   * they are more than a Lease has room for, it keeps the lease instead.
+   * @returns a promise that resolves when all runs have ended, or may not write any more
+   */
+  async handOver({ unfinished, ended }: Unfinished): Promise<void> {
+    const done = new AbortController();
+    const finish = () => done.abort();
+    void ended.then(finish, finish);
+    await this.endLoop();
+    const { term } = this;
+    if (!term) return;
+    const handover = new Handover({
+      lease: this.lease,
+      term,
+      identity: this.options.identity,
+      leaseSeconds: this.leaseMs / 1000,
+      isOurs: () => this.isOurs(),
+      trustedUntil: () => this.trustedUntil(),
+    });
+    // What another process was to finish was never ours.
+    const { blockedKeys: others } = this;
+    let begun = false;
+    while (!term.hasEnded && !done.signal.aborted) {
+      const keys = unfinished().filter((key) => !others.has(key));
+      begun ||= handover.hasRoomFor(keys);
+      if (begun) this.current = undefined;
+      const ok = await this.tried(begun ? handover.renew(keys) : this.renew(term));
+      const waitMs = this.leaseMs / (ok ? 6 : 15);
+      await this.clock.pause(Math.min(waitMs, term.remainingMs), done.signal);
+    }
+    if (!begun) return this.stop();
+    term.end();
+    await this.tried(handover.remove());
+  }
+
+  private async endLoop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      const ok = await this.tried(this.round());
+      if (this.current?.hasEnded) this.lose();
+      // A leader whose renewal failed has little time. One that looks on is to take a lease soon that was freed.
+      const often = !ok ? 15 : this.current ? 6 : 12;
+      const waitMs = (this.leaseMs / often) * (0.8 + Math.random() * 0.4);
+      await this.clock.pause(Math.min(waitMs, this.current?.remainingMs ?? waitMs), signal);
+      if (this.current?.hasEnded) this.lose();
+    }
+  }
+
+  /** Renews, takes the lease, or looks on. */
+  private async round(): Promise<void> {
+    if (this.current) {
+      await this.renew(this.current);
+      return this.removeStale(this.current);
+    }
+    await this.lease.look();
+    for (let attempt = 0; attempt < MOST_ATTEMPTS && this.isFree; attempt++) {
+      if (this.stopping.signal.aborted || (await this.acquire())) return;
+      await this.lease.look();
+    }
+  }
+
+  /** Takes the lease as it was seen. Gives false where it has changed meanwhile. */
+  private async acquire(): Promise<boolean> {
+    const { identity } = this.options;
+    const until = this.trustedUntil();
+    const now = microTimeOf(this.clock.date());
+    const { holderIdentity, leaseTransitions = 0 } = this.lease.spec;
+    const isNext = this.lease.exists && holderIdentity !== identity;
+    const spec: LeaseSpec = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(this.leaseMs / 1000),
+      acquireTime: now,
+      renewTime: now,
+      leaseTransitions: leaseTransitions + (isNext ? 1 : 0),
+    };
+    try {
+      await this.lease.write(spec, this.lease.annotations);
+    } catch (error) {
+      // Another one was quicker, or a process that finishes its runs has written the Lease.
+      if (isApiError(error, 409) || isApiError(error, 404)) return false;
+      throw error;
+    }
+    const term = new Term(
+      () => this.clock.now(),
+      until,
+      (key) => this.blockedKeys.has(key),
+    );
+    if (term.hasEnded) return true;
+    this.acquireTime = now;
+    this.current = term;
+    this.options.onLeading(term);
+    return true;
+  }
+
+  /** Renews the lease, or ends the term where another process has taken it. */
+  private async renew(term: Term): Promise<void> {
+    const until = this.trustedUntil();
+    const renewTime = microTimeOf(this.clock.date());
+    const { spec, annotations } = this.lease;
+    const renewal: JsonPatchOperation = { op: "replace", path: "/spec/renewTime", value: renewTime };
+    try {
+      await this.lease.patch([...this.testsOurs(), renewal], term.remainingMs);
+    } catch (error) {
+      if (!isApiError(error, 422) && !isApiError(error, 404)) throw error;
+      await this.lease.look(term.remainingMs);
+      if (this.isOurs()) throw error;
+      if (this.lease.exists) return term.end();
+      // Deleted by hand. Others wait as long as it would have held, and what they have to finish is not forgotten.
+      await this.lease.write({ ...spec, renewTime }, annotations, term.remainingMs);
+    }
+    term.extend(until);
+  }
+
+  private lose(): void {
+    this.current = undefined;
+    this.options.onLost();
+  }
+
+  /** Removes what processes that died have left in the Lease. Their keys are blocked until then. */
+  private async removeStale(term: Term): Promise<void> {
+    for (const [name, text] of this.lease.stale) {
+      if (term.hasEnded) return;
+      const path = annotationPath(name);
+      const remove: JsonPatchOperation[] = [
+        { op: "test", path, value: text },
+        { op: "remove", path },
+      ];
+      try {
+        await this.lease.patch([...this.testsOurs(), ...remove], term.remainingMs);
+      } catch (error) {
+        // It was renewed or removed at the last moment: the next renewal of the lease shows it.
+        if (!isApiError(error, 422)) throw error;
+      }
+    }
+  }
+
+  private get isFree(): boolean {
+    // Our own, of a term that has ended: nobody else has taken it since.
+    return this.lease.isFree || this.lease.spec.holderIdentity === this.options.identity;
+  }
+
+  private isOurs(): boolean {
+    const { holderIdentity, acquireTime } = this.lease.spec;
+    return holderIdentity === this.options.identity && acquireTime === this.acquireTime;
+  }
+
+  /** Fail a JSON patch where the lease is not that of our term. */
+  private testsOurs(): JsonPatchOperation[] {
+    return [
+      { op: "test", path: "/spec/holderIdentity", value: this.options.identity },
+      { op: "test", path: "/spec/acquireTime", value: this.acquireTime },
+    ];
+  }
+
+  private trustedUntil(): number {
+    return this.clock.now() + this.leaseMs * TRUSTED;
+  }
+
+  private async tried(action: Promise<void>): Promise<boolean> {
+    try {
+      await action;
+      return true;
+    } catch (error) {
+      this.failed(error);
+      return false;
+    }
+  }
+
+  private failed(error: unknown): void {
+    this.options.onError?.(error as Error);
+  }
+}

@@ -1,0 +1,102 @@
+import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
+import type { JsonObject, KubernetesObject, Manifest } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+
+/** What a Lease says of its holder (`coordination.k8s.io/v1`). */
+export interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+/** A Lease as the API server gives it. */
+export type Lease = KubernetesObject & { readonly spec?: LeaseSpec };
+
+/** A Lease as it is written. */
+export type LeaseManifest = Manifest & { readonly spec: LeaseSpec };
+
+/** One Lease of the API. Every method throws what `KubernetesClient` throws, and the reason of the signal that ends it. */
+export interface LeaseApi {
+  /** The Lease; undefined where there is none. */
+  get(signal: AbortSignal): Promise<Lease | undefined>;
+  create(spec: LeaseSpec, annotations: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Lease>;
+  /** Replaces that very version. */
+  replace(lease: Lease, signal: AbortSignal): Promise<Lease>;
+  patch(operations: readonly JsonPatchOperation[], signal: AbortSignal): Promise<Lease>;
+}
+
+/** A process that leads no longer, and ends the runs that it began while it did. */
+export interface Finishing {
+  /** Who it is. */
+  readonly identity: string;
+  /** The objects whose runs have not ended. */
+  readonly keys: readonly string[];
+  /** How long it may not have written its entry before others take it for dead. */
+  readonly leaseSeconds: number;
+  /** Counts its renewals: each changes the entry. */
+  readonly renewal: number;
+}
+
+const LEASES: Resource = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  plural: "leases",
+  namespaced: true,
+};
+
+/** Before the name of the annotation in which a process says what it has to finish. */
+const FINISHING_PREFIX = "argosy.dev/finishing-";
+/** The API server takes 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
+const LONGEST_ANNOTATIONS = 200 * 1024;
+
+/** One Lease by its name, on the connection that only leases have. */
+export function leaseApi(client: KubernetesClient, namespace: string, name: string): LeaseApi {
+  const within = (signal: AbortSignal) => client.with({ class: "lease", signal });
+  const { apiVersion, kind } = LEASES;
+  return {
+    get: (signal) => within(signal).get(LEASES, { namespace, name }),
+    create: (spec, annotations, signal) =>
+      within(signal).create(LEASES, { apiVersion, kind, metadata: { name, namespace, annotations }, spec }),
+    replace: (lease, signal) => within(signal).replace(LEASES, lease),
+    patch: (operations, signal) => within(signal).jsonPatch(LEASES, { namespace, name }, operations),
+  };
+}
+
+/** The annotation of one process that has runs to finish. */
+export function finishingAnnotation(id: string): string {
+  return `${FINISHING_PREFIX}${id}`;
+}
+
+/** The annotations of the processes that have runs to finish, by their names. */
+export function finishingIn(annotations: Readonly<Record<string, string>>): Map<string, string> {
+  return new Map(Object.entries(annotations).filter(([name]) => name.startsWith(FINISHING_PREFIX)));
+}
+
+/** What such an annotation says; undefined where somebody else has written nonsense there. */
+export function readFinishing(annotation: string): Finishing | undefined {
+  try {
+    const { identity, keys, leaseSeconds, renewal } = JSON.parse(annotation) as JsonObject;
+    if (typeof identity !== "string" || typeof leaseSeconds !== "number" || typeof renewal !== "number")
+      return undefined;
+    if (!Array.isArray(keys)) return undefined;
+    return { identity, leaseSeconds, renewal, keys: keys.filter((key) => typeof key === "string") };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a Lease can have these annotations. */
+export function haveRoom(annotations: Readonly<Record<string, string>>): boolean {
+  let length = 0;
+  for (const [name, value] of Object.entries(annotations)) {
+    length += Buffer.byteLength(name) + Buffer.byteLength(value);
+  }
+  return length <= LONGEST_ANNOTATIONS;
+}
+
+/** Where an annotation is, for a JSON patch. */
+export function annotationPath(name: string): string {
+  return `/metadata/annotations/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}

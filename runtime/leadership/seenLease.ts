@@ -1,0 +1,145 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { JsonPatchOperation } from "../kubernetes/client";
+import { finishingIn, type Lease, type LeaseApi, type LeaseSpec, readFinishing } from "./lease";
+
+/** The clocks that leadership goes by. */
+export interface Clock {
+  /** The monotonic clock, in milliseconds. */
+  now(): number;
+  /** The time of day, which people read in the Lease and nobody else. */
+  date(): Date;
+  /** Resolves after that time, or when the signal is aborted. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** The clocks of this machine. */
+export const SYSTEM_CLOCK: Clock = {
+  now: () => performance.now(),
+  date: () => new Date(),
+  pause: (ms, signal) => pause(ms, undefined, { signal }).catch(() => {}),
+};
+
+/** The Lease as it was last seen, and for how long it has been as it is, by our own clock. */
+export class SeenLease {
+  private lease: Lease | undefined;
+  private changedAt = Number.NEGATIVE_INFINITY;
+  /** What each process that finishes its runs has written, and since when it is seen. */
+  private finishing = new Map<string, { readonly text: string; readonly since: number }>();
+  private blocked: ReadonlySet<string> = new Set();
+
+  /**
+   * @param leaseMs how long a lease holds without renewal
+   * @param onBlockedChange told when {@link blockedKeys} are others
+   */
+  constructor(
+    private readonly api: LeaseApi,
+    private readonly leaseMs: number,
+    private readonly clock: Clock,
+    private readonly onBlockedChange: () => void,
+  ) {}
+
+  /** Whether there is a Lease. */
+  get exists(): boolean {
+    return this.lease !== undefined;
+  }
+
+  /** What it says of its holder; empty where there is none. */
+  get spec(): LeaseSpec {
+    return this.lease?.spec ?? {};
+  }
+
+  get annotations(): Readonly<Record<string, string>> {
+    return this.lease?.metadata.annotations ?? {};
+  }
+
+  /** The keys of runs that processes which led before have not ended. */
+  get blockedKeys(): ReadonlySet<string> {
+    return this.blocked;
+  }
+
+  /** Whether somebody else than its holder may take it. */
+  get isFree(): boolean {
+    const { holderIdentity, leaseDurationSeconds = 15 } = this.spec;
+    const unchangedMs = this.clock.now() - this.changedAt;
+    // One that has vanished may still be trusted by who held it.
+    if (!this.lease) return unchangedMs >= this.leaseMs;
+    return !holderIdentity || unchangedMs >= leaseDurationSeconds * 1000;
+  }
+
+  /** The annotations, with their names, of processes that have not renewed them for a lease's time. */
+  get stale(): [name: string, text: string][] {
+    const stale: [string, string][] = [];
+    for (const [name, { text, since }] of this.finishing) {
+      const leaseMs = Math.max(this.leaseMs, (readFinishing(text)?.leaseSeconds ?? 0) * 1000);
+      if (this.clock.now() - since >= leaseMs) stale.push([name, text]);
+    }
+    return stale;
+  }
+
+  /** Sees what is there now. @param withinMs at most so long, where that is shorter than what one request may take */
+  async look(withinMs?: number): Promise<void> {
+    this.see(await this.limited((signal) => this.api.get(signal), withinMs));
+  }
+
+  /** Changes the Lease by a JSON patch. */
+  async patch(operations: readonly JsonPatchOperation[], withinMs?: number): Promise<void> {
+    this.see(await this.limited((signal) => this.api.patch(operations, signal), withinMs));
+  }
+
+  /** Replaces the very version that was seen, or creates the Lease where there was none. */
+  async write(
+    spec: LeaseSpec,
+    annotations: Readonly<Record<string, string>>,
+    withinMs?: number,
+  ): Promise<void> {
+    const { api, lease } = this;
+    const request = (signal: AbortSignal) =>
+      lease
+        ? api.replace({ ...lease, metadata: { ...lease.metadata, annotations }, spec }, signal)
+        : api.create(spec, annotations, signal);
+    this.see(await this.limited(request, withinMs));
+  }
+
+  private see(lease: Lease | undefined): void {
+    const { lease: before } = this;
+    const now = this.clock.now();
+    this.lease = lease;
+    const isAnother = lease?.metadata.uid !== before?.metadata.uid;
+    // Processes that finish their runs write it too: only what its holder writes shows that its holder lives.
+    if (isAnother || JSON.stringify(lease?.spec) !== JSON.stringify(before?.spec)) this.changedAt = now;
+    if (lease) this.seeFinishing(lease, isAnother, now);
+  }
+
+  private seeFinishing(lease: Lease, isAnother: boolean, now: number): void {
+    const known = this.finishing;
+    this.finishing = new Map();
+    const blocked = new Set<string>();
+    for (const [name, text] of finishingIn(lease.metadata.annotations ?? {})) {
+      const before = known.get(name);
+      // In a Lease that was created again, what is there may be older than what was there last.
+      this.finishing.set(name, before?.text === text && !isAnother ? before : { text, since: now });
+      for (const key of readFinishing(text)?.keys ?? []) blocked.add(key);
+    }
+    const isSame = blocked.size === this.blocked.size && [...blocked].every((key) => this.blocked.has(key));
+    this.blocked = blocked;
+    if (!isSame) this.onBlockedChange();
+  }
+
+  /** Gives a request so much time that others can follow while we lead. */
+  private async limited<T>(
+    request: (signal: AbortSignal) => Promise<T>,
+    withinMs = Number.POSITIVE_INFINITY,
+  ): Promise<T> {
+    const limitMs = Math.min(this.leaseMs / 5, withinMs);
+    const [late, answered] = [new AbortController(), new AbortController()];
+    void this.clock.pause(limitMs, answered.signal).then(() => {
+      if (!answered.signal.aborted)
+        late.abort(new Error("the API server did not answer about the lease in time"));
+    });
+    try {
+      return await request(late.signal);
+    } finally {
+      answered.abort();
+    }
+  }
+}

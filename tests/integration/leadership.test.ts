@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { Leadership } from "../../runtime/leadership/leadership";
+import { leaseApi } from "../../runtime/leadership/lease";
+import type { Term } from "../../runtime/term";
+import type { Api } from "./support/api";
+import { sharedCluster } from "./support/cluster";
+import { always, eventually } from "./support/eventually";
+import { TcpProxy } from "./support/tcpProxy";
+
+const LEASE_SECONDS = 3;
+
+/** A process that stands for election. */
+interface Standing {
+  readonly leadership: Leadership;
+  readonly terms: Term[];
+  readonly errors: Error[];
+  mayWrite(key?: string): boolean;
+}
+
+describe("leadership by a Lease of the API server", function () {
+  this.timeout(60_000);
+  let api: Api;
+  let connection: ClusterConnection;
+  let namespace: string;
+  let cleanUp: (() => unknown)[];
+
+  before(async function () {
+    this.timeout(0);
+    ({ api, connection } = await sharedCluster());
+  });
+  beforeEach(async () => {
+    cleanUp = [];
+    namespace = await api.newNamespace("leadership");
+  });
+  afterEach(async () => {
+    for (const clean of cleanUp.reverse()) await clean();
+  });
+
+  function stand(identity: string, through = connection): Standing {
+    const client = new KubernetesClient(through);
+    const terms: Term[] = [];
+    const errors: Error[] = [];
+    const leadership = new Leadership({
+      lease: leaseApi(client, namespace, "test"),
+      identity,
+      leaseSeconds: LEASE_SECONDS,
+      onLeading: (term) => void terms.push(term),
+      onLost: () => {},
+      onError: (error) => void errors.push(error),
+    });
+    const mayWrite = (key?: string) =>
+      terms.some((term) => {
+        try {
+          term.assert(key);
+          return true;
+        } catch {
+          return false;
+        }
+      });
+    cleanUp.push(async () => {
+      await leadership.stop();
+      client.close();
+    });
+    leadership.start();
+    return { leadership, terms, errors, mayWrite };
+  }
+
+  async function leading(identity: string, through = connection): Promise<Standing> {
+    const standing = stand(identity, through);
+    await eventually(() => assert.ok(standing.mayWrite(), `${identity} does not lead`));
+    return standing;
+  }
+
+  /** Hands over while a run of the key goes on. Gives what ends it. */
+  function handOver({ leadership }: Standing, key: string): { end: () => void; over: Promise<void> } {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    return { end, over: leadership.handOver({ unfinished: () => [key], ended }) };
+  }
+
+  async function lease() {
+    return api.get({
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: { name: "test", namespace },
+    });
+  }
+
+  it("goes on by renewal, and to another one at once when the leader stops", async () => {
+    const a = await leading("a");
+    const b = stand("b");
+    await always(() => assert.ok(a.terms[0] === a.leadership.term && !b.mayWrite()), { forMs: 3_500 });
+    await a.leadership.stop();
+    assert.ok(!a.mayWrite());
+    await eventually(() => assert.ok(b.mayWrite()));
+    assert.deepEqual([a.errors, b.errors], [[], []]);
+  });
+
+  it("is handed over while a run goes on, which alone may write its object until it has ended", async () => {
+    const a = await leading("a");
+    const b = stand("b");
+    await eventually(() => assert.equal(b.leadership.holder, "a"));
+    const { end, over } = handOver(a, "slow");
+    await eventually(() => assert.ok(b.mayWrite()), { timeoutMs: 3_000 });
+    await always(
+      () => {
+        assert.ok(a.mayWrite("slow") && !a.mayWrite("other") && !a.mayWrite());
+        assert.ok(!b.mayWrite("slow") && b.mayWrite("other") && b.mayWrite());
+      },
+      { forMs: 2 * LEASE_SECONDS * 1_000 },
+    );
+    assert.deepEqual([...b.leadership.blockedKeys], ["slow"]);
+    end();
+    await over;
+    assert.ok(!a.mayWrite("slow"));
+    await eventually(() => assert.ok(b.mayWrite("slow")));
+    assert.equal((await lease()).metadata.annotations, undefined);
+    assert.deepEqual([b.terms.length, a.errors, b.errors], [1, [], []]);
+  });
+
+  it("takes the run's object over when the process that finishes it is cut off", async () => {
+    const proxy = await TcpProxy.start(connection);
+    cleanUp.push(() => proxy.stop());
+    const a = await leading("a", proxy.through(connection));
+    const b = stand("b");
+    await eventually(() => assert.equal(b.leadership.holder, "a"));
+    const { over } = handOver(a, "slow");
+    await eventually(() => assert.ok(b.mayWrite()));
+    assert.ok(a.mayWrite("slow"));
+    proxy.hold();
+    await eventually(() => {
+      const both = [a.mayWrite("slow"), b.mayWrite("slow")];
+      assert.notDeepEqual(both, [true, true]);
+      assert.deepEqual(both, [false, true]);
+    });
+    proxy.release();
+    await over;
+    await always(() => assert.ok(!a.mayWrite("slow") && b.mayWrite("slow")), { forMs: 2_000 });
+  });
+
+  it("is kept when the Lease is written by others, or deleted", async () => {
+    const a = await leading("a");
+    const b = stand("b");
+    await eventually(() => assert.equal(b.leadership.holder, "a"));
+    const reference = await lease();
+    for (let turn = 0; turn < 100; turn++) await api.annotate(reference, { turn: `${turn}` });
+    await api.delete(reference);
+    await always(() => assert.ok(a.mayWrite() && !b.mayWrite()), { forMs: 2 * LEASE_SECONDS * 1_000 });
+    assert.equal(a.terms.length, 1);
+    assert.notEqual((await lease()).metadata.uid, reference.metadata.uid);
+  });
+});

@@ -1,0 +1,249 @@
+import { setImmediate as turnOfEventLoop } from "node:timers/promises";
+import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
+import { ApiError } from "../../../runtime/kubernetes/errors";
+import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import { Leadership } from "../../../runtime/leadership/leadership";
+import type { Lease, LeaseApi } from "../../../runtime/leadership/lease";
+import type { Clock } from "../../../runtime/leadership/seenLease";
+import type { Term } from "../../../runtime/term";
+
+/** How long a lease holds here. */
+export const LEASE_SECONDS = 15;
+/** How long a request takes to the API server, and its answer back. */
+const WAY_MS = 5;
+
+/** One Lease, the processes that stand for election by it, and the time, which passes when a test says so. */
+export class LeaseWorld {
+  lease: Lease | undefined;
+  now = 0;
+  readonly processes: LeaseProcess[] = [];
+  /** Called before a patch is done. */
+  onPatch: (operations: readonly JsonPatchOperation[]) => void = () => {};
+  private timers: { readonly at: number; readonly fire: () => void }[] = [];
+  private version = 0;
+
+  /** A process that stands for election from now on. */
+  start(identity: string): LeaseProcess {
+    const process = new LeaseProcess(this, identity);
+    this.processes.push(process);
+    process.leadership.start();
+    return process;
+  }
+
+  /** Lets the time pass; `check` is called whenever something may have changed. */
+  async pass(ms: number, check: () => void = () => {}): Promise<void> {
+    const until = this.now + ms;
+    await turnOfEventLoop();
+    for (;;) {
+      check();
+      const due = this.timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
+      if (!due) break;
+      this.timers.splice(this.timers.indexOf(due), 1);
+      this.now = Math.max(this.now, due.at);
+      due.fire();
+      await turnOfEventLoop();
+    }
+    this.now = until;
+    check();
+  }
+
+  /** Lets the time pass until the condition holds, and gives how long that took. */
+  async until(condition: () => boolean, withinMs = 60_000): Promise<number> {
+    const from = this.now;
+    while (!condition()) {
+      if (this.now - from > withinMs) throw new Error(`not within ${withinMs} ms`);
+      await this.pass(50);
+    }
+    return this.now - from;
+  }
+
+  after(ms: number, fire: () => void): void {
+    this.timers.push({ at: this.now + ms, fire });
+  }
+
+  /** Stores a Lease; undefined deletes it. A write that changes nothing makes no new version. */
+  store(
+    lease: (Pick<Lease, "spec"> & { metadata?: Partial<Lease["metadata"]> }) | undefined,
+  ): Lease | undefined {
+    if (
+      lease &&
+      JSON.stringify({ ...lease, metadata: { ...lease.metadata } }) === JSON.stringify(this.lease)
+    ) {
+      return this.lease;
+    }
+    this.version++;
+    const uid = this.lease?.metadata.uid ?? `uid-${this.version}`;
+    const resourceVersion = `${this.version}`;
+    this.lease = lease && {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: { name: "lease", ...lease.metadata, uid, resourceVersion },
+      spec: lease.spec ?? {},
+    };
+    return this.lease;
+  }
+
+  get holder(): string | undefined {
+    return this.lease?.spec?.holderIdentity;
+  }
+
+  /** What the annotations of processes that finish their runs say. */
+  get finishing(): { identity: string; keys: string[] }[] {
+    return Object.values(this.lease?.metadata.annotations ?? {})
+      .filter((text) => text.startsWith("{"))
+      .map((text) => JSON.parse(text));
+  }
+}
+
+/** One process of a {@link LeaseWorld}: it may be frozen, cut off from the API server, or lose its answers. */
+export class LeaseProcess {
+  readonly leadership: Leadership;
+  /** The terms it has had, the last one last. */
+  readonly terms: Term[] = [];
+  readonly told: string[] = [];
+  isAlive = true;
+  private frozenUntil = 0;
+  private cutOffUntil = 0;
+  private losesAnswersUntil = 0;
+
+  constructor(
+    private readonly world: LeaseWorld,
+    readonly identity: string,
+  ) {
+    this.leadership = new Leadership({
+      lease: this.api(),
+      identity,
+      leaseSeconds: LEASE_SECONDS,
+      clock: this.clock(),
+      onLeading: (term) => {
+        this.terms.push(term);
+        this.told.push("leading");
+      },
+      onLost: () => void this.told.push("lost"),
+      onBlockedChange: () => void this.told.push(`blocked: ${[...this.leadership.blockedKeys].sort()}`),
+    });
+  }
+
+  get term(): Term | undefined {
+    return this.terms.at(-1);
+  }
+
+  /** Ends without a word. */
+  kill(): void {
+    this.isAlive = false;
+    this.frozenUntil = Number.POSITIVE_INFINITY;
+  }
+
+  freeze(ms: number): void {
+    this.frozenUntil = Math.max(this.frozenUntil, this.world.now + ms);
+  }
+
+  /** No request of it reaches the API server. */
+  cutOff(ms: number): void {
+    this.cutOffUntil = this.world.now + ms;
+  }
+
+  /** What it asks is done, and it is not told. */
+  loseAnswers(ms: number): void {
+    this.losesAnswersUntil = this.world.now + ms;
+  }
+
+  /** Whether a write of that key would leave now, in any of its terms. */
+  mayWrite(key?: string): boolean {
+    if (this.world.now < this.frozenUntil) return false;
+    return this.terms.some((term) => {
+      try {
+        term.assert(key);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  }
+
+  private clock(): Clock {
+    return {
+      now: () => this.world.now,
+      date: () => new Date(1_800_000_000_000 + this.world.now),
+      pause: (ms, signal) =>
+        new Promise((resolve) => {
+          const wake = () => {
+            signal.removeEventListener("abort", wake);
+            this.run(resolve);
+          };
+          signal.addEventListener("abort", wake, { once: true });
+          if (signal.aborted) wake();
+          else this.world.after(ms, wake);
+        }),
+    };
+  }
+
+  /** Goes on with the process, when it is not frozen. */
+  private run(action: () => void): void {
+    if (this.frozenUntil === Number.POSITIVE_INFINITY) return;
+    const frozenMs = this.frozenUntil - this.world.now;
+    if (frozenMs > 0) this.world.after(frozenMs, () => this.run(action));
+    else action();
+  }
+
+  private api(): LeaseApi {
+    const { world } = this;
+    return {
+      get: (signal) => this.request(signal, () => world.lease),
+      create: (spec, annotations, signal) =>
+        this.request(signal, () => {
+          if (world.lease) throw refusal(409);
+          return world.store({ spec, metadata: { annotations: { ...annotations } } }) as Lease;
+        }),
+      replace: (lease, signal) =>
+        this.request(signal, () => {
+          if (!world.lease) throw refusal(404);
+          if (world.lease.metadata.resourceVersion !== lease.metadata.resourceVersion) throw refusal(409);
+          return world.store(lease) as Lease;
+        }),
+      patch: (operations, signal) =>
+        this.request(signal, () => {
+          world.onPatch(operations);
+          if (!world.lease) throw refusal(404);
+          const patched = structuredClone(world.lease) as Lease;
+          for (const operation of operations) {
+            const parts = operation.path.split("/").slice(1);
+            const names = parts.map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+            const name = names.pop() ?? "";
+            let place = patched as unknown as JsonObject;
+            for (const part of names) place = (place[part] ?? {}) as JsonObject;
+            const found: Json | undefined = place[name];
+            if (operation.op !== "add" && found === undefined) throw refusal(422);
+            if (operation.op === "test" && found !== operation.value) throw refusal(422);
+            if (operation.op === "remove") delete place[name];
+            else if (operation.op !== "test") place[name] = operation.value;
+          }
+          return world.store(patched) as Lease;
+        }),
+    };
+  }
+
+  /** A request goes to the API server, is done there, and is answered, each in its time. */
+  private request<T>(signal: AbortSignal, done: () => T): Promise<T> {
+    const { world } = this;
+    return new Promise((resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      if (world.now < this.cutOffUntil) return;
+      world.after(WAY_MS, () => {
+        let answer: () => void;
+        try {
+          const result = structuredClone(done());
+          answer = () => resolve(result);
+        } catch (error) {
+          answer = () => reject(error);
+        }
+        if (world.now < this.losesAnswersUntil) return;
+        world.after(WAY_MS, () => this.run(answer));
+      });
+    });
+  }
+}
+
+function refusal(code: number): ApiError {
+  return new ApiError(code, { message: `refused with ${code}` }, "PATCH lease");
+}
