@@ -13,6 +13,8 @@ import type { ClusterConnection } from "./kubernetes/connection";
 import { discover } from "./kubernetes/discovery";
 import { formatName, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
+import { Leadership } from "./leadership/leadership";
+import { leaseApi } from "./leadership/lease";
 import { Metrics } from "./metrics";
 import { fieldManagerOf, formerManagersOf, leaseNameOf } from "./names";
 import { keyOf, nameOf } from "./objectKey";
@@ -26,7 +28,7 @@ import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
 import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { StatusWriter } from "./status/statusWriter";
-import { Leadership, NotLeadingError, type Term } from "./term";
+import { NotLeadingError, type Term } from "./term";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
 import { Watches } from "./watch/watches";
 import { Contests } from "./work/contests";
@@ -161,7 +163,7 @@ export class Engine {
 
   /** Whether this process leads and reconciles. */
   get isLeading(): boolean {
-    return this.leadership.isLeading;
+    return this.leadership.term !== undefined;
   }
 
   /** The identity of the process that leads, as far as this one knows. Undefined if none does. */
@@ -212,7 +214,10 @@ export class Engine {
   async tryHandler(object: unknown): Promise<TrialResult> {
     const { operator } = this.options;
     if (!this.parts) throw new Error("the kinds of the children are not known yet");
-    return tryHandler({ operator, childResources: this.parts.watches.childResources, pool: this.pool }, object);
+    return tryHandler(
+      { operator, childResources: this.parts.watches.childResources, pool: this.pool },
+      object,
+    );
   }
 
   /** The handler's files have changed: work in progress ends with the old ones, and every object sees the new. */
@@ -232,15 +237,15 @@ export class Engine {
     this.resync.stop();
     this.runner.pause();
     this.requests.refuse(new NotLeadingError());
-    const ended = this.runner.idle();
-    const isQuick = await within(HAND_OVER_AFTER_MS, ended);
-    const { parts } = this;
+    const { parts, runner } = this;
+    const idle = runner.idle();
+    const isQuick = await within(HAND_OVER_AFTER_MS, idle);
     await within(LAST_WRITES_GRACE_MS, parts?.orphans.end());
     await parts?.outbox.flush(LAST_WRITES_GRACE_MS);
     if (!isQuick) {
-      await this.leadership.handOver({ unfinished: () => [...this.runner.keys], ended });
-      await within(graceMs, ended);
-      await parts?.outbox.flush(LAST_WRITES_GRACE_MS);
+      const unfinished = () => [...runner.keys, ...(parts?.outbox.names().map(keyOf) ?? [])];
+      const ended = idle.then(() => parts?.outbox.flush(LAST_WRITES_GRACE_MS));
+      await within(graceMs, this.leadership.handOver({ unfinished, ended }));
     }
     await this.leadership.stop();
     parts?.outbox.discard();
@@ -307,9 +312,7 @@ export class Engine {
   private newLeadership(): Leadership {
     const { operator, namespace, identity, leaseSeconds } = this.options;
     return new Leadership({
-      client: this.client,
-      namespace,
-      name: leaseNameOf(operator),
+      lease: leaseApi(this.client, namespace, leaseNameOf(operator)),
       identity,
       onLeading: (term) => void this.lead(term),
       onLost: () => this.follow(),
@@ -344,9 +347,8 @@ export class Engine {
     // A handler's status fields are its memory: none may be asked with one from before the last term.
     await within(REFRESH_PATIENCE_MS, parts.watches.refreshObjects());
     if (this.term !== term || this.stopping.signal.aborted) return;
-    const fence = () => term.assert();
-    parts.outbox.open(this.client.with({ class: "tell", fence }));
-    parts.orphans.open(this.client.with({ class: "tell", fence }));
+    parts.outbox.open((name) => this.client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
+    parts.orphans.open(this.client.with({ class: "tell", fence: () => term.assert() }));
     this.block();
     this.schedule.restartWaiting();
     // Whatever happened before our term is found by looking at every object once.
@@ -369,7 +371,7 @@ export class Engine {
 
   /** Another process still works on some objects. They are read from the API server when it has ended. */
   private block(): void {
-    const blocked = this.leadership.blockedKeys();
+    const blocked = this.leadership.blockedKeys;
     for (const key of this.blocked) if (!blocked.has(key)) this.unblock(key);
     this.blocked = new Set(blocked);
     this.schedule.block(this.blocked);

@@ -80,7 +80,8 @@ export class ChildWriter {
     const found = store.find(child.resource, child.manifest.metadata);
     const known = found?.facts.owner.uid === child.ownerUid ? found : undefined;
     if (known && this.isAsDesired(known, child)) return undefined;
-    if (!known && child.isCreated && !store.isUnsure(child.resource, child.manifest.metadata)) return undefined;
+    if (!known && child.isCreated && !store.isUnsure(child.resource, child.manifest.metadata))
+      return undefined;
     try {
       const verb = await this.write(child, known, scope);
       return verb && describe(verb, child.resource, child.manifest.metadata);

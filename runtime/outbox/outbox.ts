@@ -17,6 +17,9 @@ export interface OutboxOptions {
   readonly mostWaiting?: number;
 }
 
+/** Gives the client for one object. */
+type ClientFor = (name: ObjectName) => KubernetesClient;
+
 /** What waits to be told of one object. */
 interface Pending extends Message {
   readonly name: ObjectName;
@@ -45,10 +48,13 @@ const LONGEST_RETRY_MS = 30_000;
  * Caveat: what waits when the process dies is lost, but for the verdicts: whoever leads next finds them again.
  */
 export class Outbox {
+  /** By the object's uid. */
   private readonly pending = new Map<string, Pending>();
+  /** What is being told now. */
+  private readonly telling = new Map<string, Pending>();
   private readonly schedule = new Schedule({ pace: PACE, longestBackoffMs: LONGEST_RETRY_MS });
   private readonly runner: Runner;
-  private client: KubernetesClient | undefined;
+  private clientFor: ClientFor | undefined;
 
   constructor(private readonly options: OutboxOptions) {
     this.runner = new Runner({
@@ -58,9 +64,9 @@ export class Outbox {
     });
   }
 
-  /** A term begins: tells with this client, which is fenced by the term. */
-  open(client: KubernetesClient): void {
-    this.client = client;
+  /** A term begins: tells of each object with the client for it, which is fenced by the term. */
+  open(clientFor: ClientFor): void {
+    this.clientFor = clientFor;
     this.runner.start();
   }
 
@@ -69,7 +75,7 @@ export class Outbox {
     this.runner.pause();
     this.schedule.clear();
     this.pending.clear();
-    this.client = undefined;
+    this.clientFor = undefined;
   }
 
   /** Takes a message about an object. It is told soon, in the place of whatever it replaces. */
@@ -96,13 +102,18 @@ export class Outbox {
     const until = performance.now() + graceMs;
     for (const uid of this.pending.keys()) this.schedule.add(uid);
     this.runner.wake();
-    while (this.client && this.waiting > 0 && performance.now() < until)
+    while (this.clientFor && this.waiting > 0 && performance.now() < until)
       await new Promise((resolve) => setTimeout(resolve, 10).unref());
   }
 
-  /** Objects that something waits to be told of. */
+  /** The objects that something waits to be told of. */
+  names(): ObjectName[] {
+    return [...this.pending.values(), ...this.telling.values()].map(({ name }) => name);
+  }
+
+  /** How many objects something waits to be told of. */
   get waiting(): number {
-    return this.pending.size + this.runner.keys.size;
+    return this.pending.size + this.telling.size;
   }
 
   /** Records that wait to be written. */
@@ -122,14 +133,22 @@ export class Outbox {
   private async work(uid: string): Promise<WorkResult> {
     const message = this.pending.get(uid);
     this.pending.delete(uid);
-    const { client } = this;
-    if (!message || !client) return { kind: "done" };
-    const left = await this.options.teller.tell(client, message.name, message).catch((error: unknown) => {
-      return this.leftAfter(error, message);
-    });
-    if (!left || this.client !== client) return { kind: "done" };
+    const { clientFor } = this;
+    if (!message || !clientFor) return { kind: "done" };
+    this.telling.set(uid, message);
+    const left = await this.options.teller
+      .tell(clientFor(message.name), message.name, message)
+      .catch((error: unknown) => {
+        return this.leftAfter(error, message);
+      });
+    this.telling.delete(uid);
+    if (!left || this.clientFor !== clientFor) return { kind: "done" };
     const since = this.pending.get(uid);
-    this.pending.set(uid, { ...(since ? this.merge(left, since) : left), name: message.name, since: message.since });
+    this.pending.set(uid, {
+      ...(since ? this.merge(left, since) : left),
+      name: message.name,
+      since: message.since,
+    });
     this.trim();
     return { kind: "failed" };
   }

@@ -56,7 +56,13 @@ export class OneObject {
     const fieldManager = fieldManagerOf(operator);
     const formerManagers = formerManagersOf(operator);
     const managers = [fieldManager, markManagerOf(fieldManager), ...formerManagers];
-    const children = new ChildStore({ client, ownerKind: resource, fieldManager, managers, onChange: nobody });
+    const children = new ChildStore({
+      client,
+      ownerKind: resource,
+      fieldManager,
+      managers,
+      onChange: nobody,
+    });
     const status = new StatusWriter({ resource, fieldManager });
     const learn = (object: KubernetesObject) => {
       this.object = object;

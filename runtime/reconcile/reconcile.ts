@@ -5,9 +5,14 @@ import { type DesiredChild, desiredChildren } from "../children/desiredChildren"
 import { canReference } from "../children/ownership";
 import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
-import { ReconcileFailure } from "../failure";
+import type { ReconcileFailure } from "../failure";
 import { askHandler } from "../handler/askHandler";
-import { type HandlerAnswer, type HandlerEvent, questionAbout, type ReconcileAnswer } from "../handler/contract";
+import {
+  type HandlerAnswer,
+  type HandlerEvent,
+  questionAbout,
+  type ReconcileAnswer,
+} from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
@@ -167,7 +172,11 @@ export class Reconcile {
       ...child,
       isCreated: child.update === "never" && memory.created.includes(childName(child)),
     }));
-    const current = await this.ensureFinalizers(held, run, desired.some((child) => isElsewhere(held, child)));
+    const current = await this.ensureFinalizers(
+      held,
+      run,
+      desired.some((child) => isElsewhere(held, child)),
+    );
     await this.writeChildren(current, desired, run).catch(async (error: unknown) => {
       await this.rememberHalf(current, desired, run);
       throw error;
@@ -209,7 +218,11 @@ export class Reconcile {
     return children.filter((child) => child !== undefined);
   }
 
-  private async writeChildren(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+  private async writeChildren(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    run: Run,
+  ): Promise<void> {
     await this.deletePredecessors(object, run);
     for (const group of inApplyOrder(desired)) {
       const results = await Promise.allSettled(group.map((child) => this.options.writer.apply(child, run)));
@@ -288,7 +301,11 @@ export class Reconcile {
   }
 
   /** Remembers what was applied of an answer that was not applied as a whole. */
-  private async rememberHalf(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+  private async rememberHalf(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    run: Run,
+  ): Promise<void> {
     const { children: store, status, objects } = this.options;
     const before = memoryOf(object);
     const isThere = ({ resource, manifest, ownerUid }: DesiredChild) =>
@@ -300,7 +317,9 @@ export class Reconcile {
     };
     if (isSameMemory(memory, before)) return;
     // The error that is thrown next says more than one of this write.
-    const written = await status.write(run.client, object, { memory: remembered(memory) }).catch(() => undefined);
+    const written = await status
+      .write(run.client, object, { memory: remembered(memory) })
+      .catch(() => undefined);
     if (written) objects.learn(written);
   }
 
@@ -327,7 +346,8 @@ export class Reconcile {
         return;
       }
     }
-    if (finalizers.forElsewhere(object)) report.changes.push(...(await this.sweep.deleteElsewhere(run.client, object)));
+    if (finalizers.forElsewhere(object))
+      report.changes.push(...(await this.sweep.deleteElsewhere(run.client, object)));
     await finalizers.removeAll(run.client, object);
     if (isSkipped) outcome.events.push(FINALIZE_SKIPPED);
   }
@@ -359,7 +379,8 @@ class Run implements WriteScope {
   async confirmOwner(): Promise<void> {
     const { resource, objects } = this.options;
     const now = await this.client.get(resource, this.object.metadata);
-    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp) throw new ObjectGoneError();
+    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
+      throw new ObjectGoneError();
     objects.learn(now);
   }
 }
