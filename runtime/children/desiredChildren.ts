@@ -37,11 +37,10 @@ export function desiredChildren(
         "InvalidAnswer",
         `the handler answered wrongly: children[${position}] ${problem}.`,
       );
-    const declared = operator.children.findIndex(
-      ({ apiVersion, kind }) => apiVersion === child.apiVersion && kind === child.kind,
-    );
-    const resource = resources[declared];
-    const { update, retired } = operator.children[declared] ?? {};
+    const isKind = ({ apiVersion, kind }: { apiVersion: string; kind: string }) =>
+      apiVersion === child.apiVersion && kind === child.kind;
+    const resource = resources.find(isKind);
+    const { update, retired } = operator.children.find(isKind) ?? {};
     if (retired) {
       throw refuse(
         `is a ${child.kind} (${child.apiVersion}), which operator.ts declares as retired: what is left of that kind is deleted`,
