@@ -1,5 +1,4 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { RunRecorder } from "./argo/runRecorder";
 import type { DriftedChild } from "./children/childStore";
 import { ChildWriter, markManagerOf } from "./children/childWriter";
 import { Orphans } from "./children/orphans";
@@ -19,6 +18,7 @@ import { keyOf, nameOf } from "./objectKey";
 import { EventWriter } from "./outbox/eventWriter";
 import { messageAbout } from "./outbox/message";
 import { Outbox } from "./outbox/outbox";
+import type { Recorder } from "./outbox/recorder";
 import { Teller } from "./outbox/teller";
 import type { Outcome } from "./reconcile/outcome";
 import { Reconcile } from "./reconcile/reconcile";
@@ -28,7 +28,7 @@ import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { StatusWriter } from "./status/statusWriter";
 import { Leadership, NotLeadingError, type Term } from "./term";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
-import { Watches } from "./watch/watches";
+import { Watches } from "./watches";
 import { Contests } from "./work/contests";
 import { Pace } from "./work/pace";
 import { Resync } from "./work/resync";
@@ -56,7 +56,7 @@ export interface EngineOptions {
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;
   /** Records runs as Workflows. @default none is recorded */
-  readonly recorder?: RunRecorder;
+  readonly recorder?: Recorder;
   /** Called after each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void;
   /** Called with what an operator of the operator should know and no object tells: a lost watch, a lost lease. */
@@ -212,7 +212,10 @@ export class Engine {
   async tryHandler(object: unknown): Promise<TrialResult> {
     const { operator } = this.options;
     if (!this.parts) throw new Error("the kinds of the children are not known yet");
-    return tryHandler({ operator, childResources: this.parts.watches.childResources, pool: this.pool }, object);
+    return tryHandler(
+      { operator, childResources: this.parts.watches.childResources, pool: this.pool },
+      object,
+    );
   }
 
   /** The handler's files have changed: work in progress ends with the old ones, and every object sees the new. */

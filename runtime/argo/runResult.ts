@@ -2,8 +2,8 @@ import { ReconcileFailure } from "../failure";
 import { writeJson } from "../json";
 import { formatName } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcile/report";
-import { clean } from "../status/conditions";
 import type { TrialResult } from "../reconcile/trial";
+import { clean } from "../status/conditions";
 import { endOf, messageOf, outputsOf } from "./recordedRun";
 import type { NodeResult } from "./taskSet";
 

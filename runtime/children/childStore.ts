@@ -1,6 +1,12 @@
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
-import { formatName, type JsonObject, type KubernetesObject, type Manifest, type ObjectName } from "../kubernetes/objects";
+import {
+  formatName,
+  type JsonObject,
+  type KubernetesObject,
+  type Manifest,
+  type ObjectName,
+} from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
@@ -152,7 +158,8 @@ export class ChildStore {
 
   /** Forgets every child but those with these uids: lists beside the watches did not have them. */
   retain(uids: ReadonlySet<string>): void {
-    for (const child of [...this.store.values()]) if (!uids.has(child.uid)) this.store.remove(child, "answer");
+    for (const child of [...this.store.values()])
+      if (!uids.has(child.uid)) this.store.remove(child, "answer");
   }
 
   /**
@@ -245,7 +252,11 @@ export class ChildStore {
     if (source === "list" || source === "watch") this.wake(before, after, object);
   }
 
-  private wake(before: Child | undefined, after: Child | undefined, object: KubernetesObject | undefined): void {
+  private wake(
+    before: Child | undefined,
+    after: Child | undefined,
+    object: KubernetesObject | undefined,
+  ): void {
     const { onChange } = this.options;
     const drifted = (child: Child) => ({ ...driftedChild(child), by: object && this.lastWriter(object) });
     if (before && before.facts.owner.uid !== after?.facts.owner.uid)

@@ -107,7 +107,9 @@ export function provenOwner(
     ({ apiVersion, kind: name, uid }) =>
       name === kind.kind &&
       groupOf(apiVersion) === groupOf(kind.apiVersion) &&
-      owned.some((fields) => inner(fields, "f:ownerReferences")?.[`k:${JSON.stringify({ uid })}`] !== undefined),
+      owned.some(
+        (fields) => inner(fields, "f:ownerReferences")?.[`k:${JSON.stringify({ uid })}`] !== undefined,
+      ),
   );
   // An owner without a namespace may own what is in one.
   if (reference)

@@ -95,6 +95,8 @@ export class Keeper {
     const note = "the event bus began anew after this pod, which would lose every event";
     onNotice(`replaced pod ${name}: ${note}`);
     const event = { type: "Warning", reason: "EventBusBeganAnew", note, action: "Evict" } as const;
-    await this.events.write(client, object, event).catch((error: Error) => onNotice(`event: ${error.message}`));
+    await this.events
+      .write(client, object, event)
+      .catch((error: Error) => onNotice(`event: ${error.message}`));
   }
 }

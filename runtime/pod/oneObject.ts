@@ -11,7 +11,8 @@ import type { Resource } from "../kubernetes/resource";
 import { fieldManagerOf, formerManagersOf, OWNER_UID_LABEL } from "../names";
 import { EventWriter } from "../outbox/eventWriter";
 import { messageAbout } from "../outbox/message";
-import { type RunRecord, Teller } from "../outbox/teller";
+import type { RunRecord } from "../outbox/recorder";
+import { Teller } from "../outbox/teller";
 import { Finalizers } from "../reconcile/finalizers";
 import { memoryOf } from "../reconcile/memory";
 import { Reconcile } from "../reconcile/reconcile";
@@ -56,7 +57,13 @@ export class OneObject {
     const fieldManager = fieldManagerOf(operator);
     const formerManagers = formerManagersOf(operator);
     const managers = [fieldManager, markManagerOf(fieldManager), ...formerManagers];
-    const children = new ChildStore({ client, ownerKind: resource, fieldManager, managers, onChange: nobody });
+    const children = new ChildStore({
+      client,
+      ownerKind: resource,
+      fieldManager,
+      managers,
+      onChange: nobody,
+    });
     const status = new StatusWriter({ resource, fieldManager });
     const learn = (object: KubernetesObject) => {
       this.object = object;

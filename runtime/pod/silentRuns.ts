@@ -55,7 +55,9 @@ export async function tellOfSilentRuns(
     const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
     const run = workflow.metadata.name;
     const { generation = 1 } = object.metadata;
-    await status.write(client, object, { verdict: { verdict: { kind: "failed", failure }, generation, run } });
+    await status.write(client, object, {
+      verdict: { verdict: { kind: "failed", failure }, generation, run },
+    });
     const event = { type: "Warning", reason: failure.reason, note: failure.message, run } as const;
     await events.write(client, object, event);
     told++;

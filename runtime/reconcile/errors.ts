@@ -47,7 +47,8 @@ const SHORTEST_RETRY_MS = 1_000;
 export function consequenceOf(error: unknown): Consequence {
   if (error instanceof ReconcileFailure) return failed(error);
   if (error instanceof NotLeadingError) return skipped("not the leader", { kind: "done" });
-  if (error instanceof ObjectGoneError || isNamespaceTerminating(error)) return skipped("gone", { kind: "done" });
+  if (error instanceof ObjectGoneError || isNamespaceTerminating(error))
+    return skipped("gone", { kind: "done" });
   if (isApiError(error, 409)) return skipped("changed meanwhile", { kind: "again" });
   const message = error instanceof Error ? error.message : String(error);
   if (isBusy(error) || error instanceof ApiUnreachableError) {

@@ -72,7 +72,8 @@ export class Finalizers {
       ...(wanted.elsewhere || this.forElsewhere(object) ? [elsewhereFinalizerOf(this.operator)] : []),
     ];
     let current = object;
-    if (!needed.every((finalizer) => there.includes(finalizer))) current = await this.apply(client, object, needed);
+    if (!needed.every((finalizer) => there.includes(finalizer)))
+      current = await this.apply(client, object, needed);
     const former = there.filter(
       (finalizer) => [...this.handler, ...this.elsewhere].includes(finalizer) && !needed.includes(finalizer),
     );

@@ -5,9 +5,15 @@ import { type DesiredChild, desiredChildren } from "../children/desiredChildren"
 import { canReference } from "../children/ownership";
 import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
-import { ReconcileFailure } from "../failure";
+import { statusChecker } from "../definition/statusSchema";
+import type { ReconcileFailure } from "../failure";
 import { askHandler } from "../handler/askHandler";
-import { type HandlerAnswer, type HandlerEvent, questionAbout, type ReconcileAnswer } from "../handler/contract";
+import {
+  type HandlerAnswer,
+  type HandlerEvent,
+  questionAbout,
+  type ReconcileAnswer,
+} from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
@@ -15,26 +21,14 @@ import { formatName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { annotated, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { Verdict } from "../status/conditions";
-import { statusChecker } from "../status/statusSchema";
 import type { StatusWriter } from "../status/statusWriter";
+import type { KnownObjects } from "../watch/customResources";
 import { consequenceOf, ObjectGoneError } from "./errors";
 import { Finalizers } from "./finalizers";
 import { isSameMemory, type Memory, memoryOf, remembered } from "./memory";
 import type { ObjectEvent, Outcome } from "./outcome";
 import type { ReconcileReport } from "./report";
 import { kindKey, Sweep } from "./sweep";
-
-/** The custom resources as they are known. */
-export interface KnownObjects {
-  /** The object as it is now. Undefined if it is gone. */
-  read(name: ObjectName): Promise<KubernetesObject | undefined>;
-  /** Takes in what the API server answered to a write of ours, before the watch brings it. */
-  learn(object: KubernetesObject): void;
-  /** What is known of the object proved to be outdated. */
-  invalidate(name: ObjectName): void;
-  /** Whether the object with that uid is known to be gone, or to be being deleted. */
-  isGoing(name: ObjectName, uid: string): boolean;
-}
 
 /** What {@link Reconcile} works with. */
 export interface ReconcileOptions {
@@ -167,7 +161,11 @@ export class Reconcile {
       ...child,
       isCreated: child.update === "never" && memory.created.includes(childName(child)),
     }));
-    const current = await this.ensureFinalizers(held, run, desired.some((child) => isElsewhere(held, child)));
+    const current = await this.ensureFinalizers(
+      held,
+      run,
+      desired.some((child) => isElsewhere(held, child)),
+    );
     await this.writeChildren(current, desired, run).catch(async (error: unknown) => {
       await this.rememberHalf(current, desired, run);
       throw error;
@@ -209,7 +207,11 @@ export class Reconcile {
     return children.filter((child) => child !== undefined);
   }
 
-  private async writeChildren(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+  private async writeChildren(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    run: Run,
+  ): Promise<void> {
     await this.deletePredecessors(object, run);
     for (const group of inApplyOrder(desired)) {
       const results = await Promise.allSettled(group.map((child) => this.options.writer.apply(child, run)));
@@ -288,7 +290,11 @@ export class Reconcile {
   }
 
   /** Remembers what was applied of an answer that was not applied as a whole. */
-  private async rememberHalf(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+  private async rememberHalf(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    run: Run,
+  ): Promise<void> {
     const { children: store, status, objects } = this.options;
     const before = memoryOf(object);
     const isThere = ({ resource, manifest, ownerUid }: DesiredChild) =>
@@ -300,7 +306,9 @@ export class Reconcile {
     };
     if (isSameMemory(memory, before)) return;
     // The error that is thrown next says more than one of this write.
-    const written = await status.write(run.client, object, { memory: remembered(memory) }).catch(() => undefined);
+    const written = await status
+      .write(run.client, object, { memory: remembered(memory) })
+      .catch(() => undefined);
     if (written) objects.learn(written);
   }
 
@@ -327,7 +335,8 @@ export class Reconcile {
         return;
       }
     }
-    if (finalizers.forElsewhere(object)) report.changes.push(...(await this.sweep.deleteElsewhere(run.client, object)));
+    if (finalizers.forElsewhere(object))
+      report.changes.push(...(await this.sweep.deleteElsewhere(run.client, object)));
     await finalizers.removeAll(run.client, object);
     if (isSkipped) outcome.events.push(FINALIZE_SKIPPED);
   }
@@ -359,7 +368,8 @@ class Run implements WriteScope {
   async confirmOwner(): Promise<void> {
     const { resource, objects } = this.options;
     const now = await this.client.get(resource, this.object.metadata);
-    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp) throw new ObjectGoneError();
+    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
+      throw new ObjectGoneError();
     objects.learn(now);
   }
 }

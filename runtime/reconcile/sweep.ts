@@ -4,8 +4,8 @@ import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { isApiError } from "../kubernetes/errors";
 import { findResource } from "../kubernetes/discovery";
+import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { CHILD_OF_LABEL, identityOf, OWNER_UID_LABEL } from "../names";
@@ -95,7 +95,10 @@ export class Sweep {
         if (isApiError(error, 404)) continue;
         if (!isApiError(error, 403)) throw error;
         // A namespace that is being deleted takes its content along, and our rights in it go first.
-        if (namespace !== undefined && (namespace === object.metadata.namespace || (await isGoing(client, namespace))))
+        if (
+          namespace !== undefined &&
+          (namespace === object.metadata.namespace || (await isGoing(client, namespace)))
+        )
           continue;
         throw notGranted(resource, namespace);
       }

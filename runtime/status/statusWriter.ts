@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { applyManifest } from "../children/applyManifest";
 import { ReconcileFailure } from "../failure";
+import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError, isBusy } from "../kubernetes/errors";
 import {
@@ -83,7 +83,8 @@ export class StatusWriter {
     const status = this.compose(object, change);
     if (!status) return undefined;
     const written = await this.apply(client, object, status);
-    if (written && change.verdict && conditionsIn(written["status"]).length === 0) throw droppedBy(this.options.resource);
+    if (written && change.verdict && conditionsIn(written["status"]).length === 0)
+      throw droppedBy(this.options.resource);
     return written;
   }
 
@@ -94,7 +95,12 @@ export class StatusWriter {
     const entry = ownedStatus(object, this.options.fieldManager);
     const owned = fieldsIn(entry);
     const kept = pick(current, owned);
-    const given = fields ?? pick(kept, owned.filter((field) => !OWN_STATUS_FIELDS.includes(field)));
+    const given =
+      fields ??
+      pick(
+        kept,
+        owned.filter((field) => !OWN_STATUS_FIELDS.includes(field)),
+      );
     const observed = current["observedGeneration"];
     const isOld = verdict && typeof observed === "number" && observed > verdict.generation;
     const isTold = verdict !== undefined && !isOld;
@@ -125,7 +131,9 @@ export class StatusWriter {
       ? conditionsOf(verdict.verdict, previous, verdict.generation, timeOf(this.now()), verdict.run)
       : there.filter(({ type }) => OUR_CONDITIONS.includes(type));
     // A handler may keep conditions of its own beside ours.
-    const theirs = (fields ? conditionsIn(fields) : there).filter(({ type }) => !OUR_CONDITIONS.includes(type));
+    const theirs = (fields ? conditionsIn(fields) : there).filter(
+      ({ type }) => !OUR_CONDITIONS.includes(type),
+    );
     return [...ours, ...theirs];
   }
 

@@ -108,7 +108,8 @@ export class Store<Facts> {
     const known = this.byKey.get(key);
     const { uid, resourceVersion } = object.metadata;
     if (known?.uid === uid && !isReset) {
-      if (source !== "answer" && isNewer(resourceVersion, known.toldVersion)) known.toldVersion = resourceVersion;
+      if (source !== "answer" && isNewer(resourceVersion, known.toldVersion))
+        known.toldVersion = resourceVersion;
       if (isNewer(known.resourceVersion, resourceVersion)) return known;
       if (known.resourceVersion === resourceVersion && (source !== "list" || known.json === undefined)) {
         if (known.json === undefined) this.keep(known, object);
@@ -133,7 +134,8 @@ export class Store<Facts> {
     stored.facts = facts;
     this.byKey.set(key, stored);
     this.keep(stored, object);
-    if (before?.uid === uid && before.resourceVersion === resourceVersion && json === stored.json) return stored;
+    if (before?.uid === uid && before.resourceVersion === resourceVersion && json === stored.json)
+      return stored;
     this.options.onChange({ source, before, after: stored, object });
     return stored;
   }

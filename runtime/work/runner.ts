@@ -67,7 +67,10 @@ export class Runner {
     const at = this.options.schedule.nextDueAt;
     if (!this.started || at === undefined || this.working.size >= this.options.concurrency) return;
     // Node's timers hold at most 2^31-1 milliseconds.
-    this.timer = setTimeout(() => this.wake(), Math.min(Math.max(0, Math.ceil(at - this.now())), 2 ** 31 - 1));
+    this.timer = setTimeout(
+      () => this.wake(),
+      Math.min(Math.max(0, Math.ceil(at - this.now())), 2 ** 31 - 1),
+    );
   }
 
   private async run(key: string): Promise<void> {

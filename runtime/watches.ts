@@ -1,15 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { ChildStore, type ChildStoreOptions } from "../children/childStore";
-import type { Operator } from "../definition/definition";
-import { ReconcileFailure } from "../failure";
-import { awaitKind } from "../kubernetes/awaitKind";
-import type { KubernetesClient } from "../kubernetes/client";
-import { discover } from "../kubernetes/discovery";
-import type { KubernetesObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { CHILD_OF_LABEL, identityOf } from "../names";
-import { CustomResources, type CustomResourcesOptions } from "./customResources";
-import { type NotSynced, Scopes } from "./scopes";
+import { ChildStore, type ChildStoreOptions } from "./children/childStore";
+import type { Operator } from "./definition/definition";
+import { ReconcileFailure } from "./failure";
+import { awaitKind } from "./kubernetes/awaitKind";
+import type { KubernetesClient } from "./kubernetes/client";
+import { discover } from "./kubernetes/discovery";
+import type { KubernetesObject } from "./kubernetes/objects";
+import type { Resource } from "./kubernetes/resource";
+import { CHILD_OF_LABEL, identityOf } from "./names";
+import { CustomResources, type CustomResourcesOptions } from "./watch/customResources";
+import { type NotSynced, Scopes } from "./watch/scopes";
 
 /** What {@link Watches} watch, and whom they tell. */
 export interface WatchesOptions
@@ -48,7 +48,13 @@ export class Watches {
     const { client, operator, resource, onChange, onGone, onChild, onSynced, onInterruption } = options;
     const { fieldManager, managers } = options;
     this.objects = new CustomResources({ client, resource, onChange, onGone });
-    this.children = new ChildStore({ client, ownerKind: resource, fieldManager, managers, onChange: onChild });
+    this.children = new ChildStore({
+      client,
+      ownerKind: resource,
+      fieldManager,
+      managers,
+      onChange: onChild,
+    });
     const shared = {
       client,
       namespaces: operator.namespaces,
@@ -83,7 +89,9 @@ export class Watches {
     if (!awaitKinds) await found;
     signal.throwIfAborted();
     this.objectScopes.add(resource);
-    const listed = found.then(() => Promise.all([this.objectScopes.whenListed(), this.childScopes.whenListed()]));
+    const listed = found.then(() =>
+      Promise.all([this.objectScopes.whenListed(), this.childScopes.whenListed()]),
+    );
     // The signal alone ends the wait for a kind.
     await Promise.race([listed.catch(() => {}), pause(LISTING_PATIENCE_MS, undefined, { ref: false })]);
     signal.throwIfAborted();
