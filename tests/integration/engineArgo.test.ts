@@ -54,14 +54,10 @@ describe("the engine beside Argo", () => {
       transport: localHandler(operator.operator, {}),
       namespace: operator.runnerNamespace,
       identity: "one",
-      runName: (report) => recorder.nameOf(report),
-      onReport: (report) => {
-        reports.push(report);
-        recorder.record(report);
-      },
+      recorder,
+      onReport: (report) => void reports.push(report),
     });
     replay = new Replay({ ...place, operator: operator.operator, engine: controller, onNotice });
-    controller.metrics.observeRecording(() => recorder.figures);
     await controller.start();
     replay.start();
     await eventually(() => assert.ok(controller.isLeading));
@@ -74,7 +70,6 @@ describe("the engine beside Argo", () => {
   after(async () => {
     await replay?.stop();
     await controller?.stop();
-    await recorder?.stop();
     client?.close();
     await operator?.dispose();
   });

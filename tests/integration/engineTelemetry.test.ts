@@ -47,16 +47,6 @@ describe("the engine tells", function () {
     await bench.applied("warned", answering());
   });
 
-  it("whether it is busy: many objects wait or are in work", async () => {
-    const { controller } = bench.engine;
-    await bench.idle();
-    assert.equal(controller.isBusy, false);
-    const names = Array.from({ length: 25 }, (_, index) => `busy-${index}`);
-    await Promise.all(names.map((name) => bench.applyObject(name, { delayMs: 1_000 })));
-    await eventually(() => assert.equal(controller.isBusy, true));
-    await eventually(() => assert.equal(controller.isBusy, false));
-  });
-
   it("how much it did, in Prometheus metrics", async () => {
     const { engine } = bench;
     const count = async () => ({

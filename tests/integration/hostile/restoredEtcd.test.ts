@@ -9,7 +9,7 @@ import {
   readComponents,
   startComponent,
 } from "../../../cli/controlPlane/component";
-import { startTestCluster, type TestCluster } from "../support/cluster";
+import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { TestOperator } from "../support/testOperator";
@@ -21,7 +21,7 @@ const AFTERWARDS = { timeoutMs: 45_000 };
 describe("when etcd is restored from a backup", function () {
   this.timeout(180_000);
   // One of its own: everybody's objects are lost with it.
-  let cluster: TestCluster;
+  let cluster: OwnCluster;
   let operator: TestOperator;
   let namespace: string;
 
