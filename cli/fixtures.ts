@@ -19,7 +19,7 @@ import { HandlerPool } from "../runtime/handler/handlerPool";
 import { parseAnswer } from "../runtime/handler/parseAnswer";
 import { isNamespaced } from "../runtime/kubernetes/kinds";
 import type { Json, JsonObject, Manifest } from "../runtime/kubernetes/objects";
-import { statusChecker } from "../runtime/status/statusSchema";
+import { statusChecker } from "../runtime/definition/statusSchema";
 import { localHandler } from "./localHandler";
 
 /** An example of what a handler is asked and what it must answer. */

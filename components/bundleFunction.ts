@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { type BuildFailure, buildSync, type Message } from "esbuild";
-import { definitionFile, type OperatorError, Problems } from "../runtime/definition/operatorError";
+import { definitionFile, type OperatorError, Problems } from "../runtime/program";
 
 /** A function in JavaScript or TypeScript as one file. */
 export interface FunctionBundle {

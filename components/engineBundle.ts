@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { buildSync } from "esbuild";
-import { FUNCTION_LOOPS } from "../runtime/definition/handlerProgram";
+import { FUNCTION_LOOPS } from "../runtime/program";
 
 /** The engine's files, as they are in its ConfigMap. */
 export interface EngineFiles {

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { RunRecorder } from "./argo/runRecorder";
 import type { DriftedChild } from "./children/childStore";
 import { ChildWriter, markManagerOf } from "./children/childWriter";
 import { Orphans } from "./children/orphans";
@@ -21,6 +20,7 @@ import { keyOf, nameOf } from "./objectKey";
 import { EventWriter } from "./outbox/eventWriter";
 import { messageAbout } from "./outbox/message";
 import { Outbox } from "./outbox/outbox";
+import type { Recorder } from "./outbox/recorder";
 import { Teller } from "./outbox/teller";
 import type { Outcome } from "./reconcile/outcome";
 import { Reconcile } from "./reconcile/reconcile";
@@ -30,7 +30,7 @@ import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { StatusWriter } from "./status/statusWriter";
 import { NotLeadingError, type Term } from "./term";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
-import { Watches } from "./watch/watches";
+import { Watches } from "./watches";
 import { Contests } from "./work/contests";
 import { Pace } from "./work/pace";
 import { Resync } from "./work/resync";
@@ -58,7 +58,7 @@ export interface EngineOptions {
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;
   /** Records runs as Workflows. @default none is recorded */
-  readonly recorder?: RunRecorder;
+  readonly recorder?: Recorder;
   /** Called after each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void;
   /** Called with what an operator of the operator should know and no object tells: a lost watch, a lost lease. */

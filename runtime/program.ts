@@ -7,7 +7,7 @@ export { instanceLabel, workflowTemplateOf } from "./argo/workflows";
 export { checkOperators } from "./definition/checkOperators";
 export { isJsonObject, statusSchemaOf, versionsOf } from "./definition/customResourceDefinition";
 export type { Operator, PolicyRule } from "./definition/definition";
-export { languageOf, programOf } from "./definition/handlerProgram";
+export { FUNCTION_LOOPS, languageOf, programOf } from "./definition/handlerProgram";
 export { type LoadOptions, loadOperator } from "./definition/loadOperator";
 export {
   definitionFile,

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError } from "../kubernetes/errors";
 import type { Manifest } from "../kubernetes/objects";
 import type { OperatorIdentity } from "../names";
-import type { RunRecord } from "../outbox/teller";
+import type { Recorder, RunRecord } from "../outbox/recorder";
 import type { ReconcileReport } from "../reconcile/report";
 import { buildRecordedRun, isRecorded, type RecordedRun, type RecordingPlace } from "./recordedRun";
 import { Retention } from "./retention";
@@ -51,7 +51,7 @@ const MOST_REMEMBERED = 10_000;
  * The name of a failure follows from the object, its generation and what failed (but for the numbers in it). So the same
  * failure again and again is the one record of its first time, whoever leads; the Kubernetes Event counts the others.
  */
-export class RunRecorder {
+export class RunRecorder implements Recorder {
   /** Workflows written. */
   recorded = 0;
   /** Runs without a Workflow of their own, since another one tells of them too. */

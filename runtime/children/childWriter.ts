@@ -1,11 +1,11 @@
 import { ReconcileFailure } from "../failure";
 import { fingerprint } from "../fingerprint";
+import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ADOPT_ANNOTATION } from "../names";
-import { applyManifest } from "./applyManifest";
 import type { Child, ChildStore } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";

@@ -1,10 +1,10 @@
 import type { Json, JsonObject } from "../kubernetes/objects";
 import { MEMORY_FIELD, OWN_STATUS_FIELDS } from "../names";
-import { statusChecker } from "../status/statusSchema";
 import type { CustomResourceKind } from "./definition";
 import type { Report } from "./operatorError";
 import { readYaml } from "./readYaml";
 import { isRecord } from "./shape";
+import { statusChecker } from "./statusSchema";
 
 /** A CustomResourceDefinition as its author wrote it, and the kind that it defines. */
 export interface CustomResourceDefinition {

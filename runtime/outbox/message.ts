@@ -2,7 +2,8 @@ import type { Resource } from "../kubernetes/resource";
 import { isNobodysFault } from "../reconcile/errors";
 import type { ObjectEvent, Outcome } from "../reconcile/outcome";
 import { describeChanges } from "../reconcile/report";
-import type { Message, RunRecord } from "./teller";
+import type { RunRecord } from "./recorder";
+import type { Message } from "./teller";
 
 /**
  * What is to be told of a reconcile's outcome. Undefined: nothing.

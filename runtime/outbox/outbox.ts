@@ -4,7 +4,8 @@ import type { ObjectName } from "../kubernetes/objects";
 import { NotLeadingError } from "../term";
 import { Runner } from "../work/runner";
 import { Schedule, type WorkResult } from "../work/schedule";
-import type { Message, RunRecord, Teller } from "./teller";
+import type { RunRecord } from "./recorder";
+import type { Message, Teller } from "./teller";
 
 /** What an {@link Outbox} works with. */
 export interface OutboxOptions {

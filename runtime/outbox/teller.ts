@@ -4,13 +4,7 @@ import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
 import type { StatusVerdict, StatusWriter } from "../status/statusWriter";
 import type { EventWriter, Regarded } from "./eventWriter";
-
-/** The record of a run, which becomes a Workflow. */
-export interface RunRecord {
-  /** The Workflow's name. */
-  readonly name: string;
-  readonly isFailure: boolean;
-}
+import type { RunRecord } from "./recorder";
 
 /** What is to be told of one object. */
 export interface Message {

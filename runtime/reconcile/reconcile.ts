@@ -5,6 +5,7 @@ import { type DesiredChild, desiredChildren } from "../children/desiredChildren"
 import { canReference } from "../children/ownership";
 import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
+import { statusChecker } from "../definition/statusSchema";
 import type { ReconcileFailure } from "../failure";
 import { askHandler } from "../handler/askHandler";
 import {
@@ -20,26 +21,14 @@ import { formatName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { annotated, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { Verdict } from "../status/conditions";
-import { statusChecker } from "../status/statusSchema";
 import type { StatusWriter } from "../status/statusWriter";
+import type { KnownObjects } from "../watch/customResources";
 import { consequenceOf, ObjectGoneError } from "./errors";
 import { Finalizers } from "./finalizers";
 import { isSameMemory, type Memory, memoryOf, remembered } from "./memory";
 import type { ObjectEvent, Outcome } from "./outcome";
 import type { ReconcileReport } from "./report";
 import { kindKey, Sweep } from "./sweep";
-
-/** The custom resources as they are known. */
-export interface KnownObjects {
-  /** The object as it is now. Undefined if it is gone. */
-  read(name: ObjectName): Promise<KubernetesObject | undefined>;
-  /** Takes in what the API server answered to a write of ours, before the watch brings it. */
-  learn(object: KubernetesObject): void;
-  /** What is known of the object proved to be outdated. */
-  invalidate(name: ObjectName): void;
-  /** Whether the object with that uid is known to be gone, or to be being deleted. */
-  isGoing(name: ObjectName, uid: string): boolean;
-}
 
 /** What {@link Reconcile} works with. */
 export interface ReconcileOptions {

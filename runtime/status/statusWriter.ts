@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { applyManifest } from "../children/applyManifest";
 import { ReconcileFailure } from "../failure";
+import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError, isBusy } from "../kubernetes/errors";
 import {

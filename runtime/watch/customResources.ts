@@ -4,9 +4,20 @@ import { isTrue, type KubernetesObject, type ObjectName } from "../kubernetes/ob
 import type { Resource } from "../kubernetes/resource";
 import { isNewer } from "../kubernetes/resourceVersion";
 import { DOMAIN } from "../names";
-import type { KnownObjects } from "../reconcile/reconcile";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";
+
+/** The custom resources as they are known. */
+export interface KnownObjects {
+  /** The object as it is now. Undefined if it is gone. */
+  read(name: ObjectName): Promise<KubernetesObject | undefined>;
+  /** Takes in what the API server answered to a write of ours, before the watch brings it. */
+  learn(object: KubernetesObject): void;
+  /** What is known of the object proved to be outdated. */
+  invalidate(name: ObjectName): void;
+  /** Whether the object with that uid is known to be gone, or to be being deleted. */
+  isGoing(name: ObjectName, uid: string): boolean;
+}
 
 /** What {@link CustomResources} hold, and whom they tell. */
 export interface CustomResourcesOptions {

@@ -3,6 +3,9 @@ interface Due {
   readonly at: number;
 }
 
+/** So many outdated entries are held at most, beside as many as there are keys. */
+const SPARE = 50;
+
 /** Keys with the time at which each is due, of which the earliest is at hand: a binary heap. */
 export class DueTimes {
   /** May hold outdated entries: {@link times} has the time that counts. */
@@ -12,19 +15,19 @@ export class DueTimes {
   /** The key is due at this time, and at no other. */
   set(key: string, at: number): void {
     this.times.set(key, at);
-    const { heap } = this;
-    let index = heap.push({ key, at }) - 1;
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (this.at(parent) <= this.at(index)) break;
-      this.swap(parent, index);
-      index = parent;
-    }
+    this.push({ key, at });
+    this.dropOutdated();
   }
 
   /** The key is not due at any time. */
   delete(key: string): void {
     this.times.delete(key);
+    this.dropOutdated();
+  }
+
+  /** How many entries are held, outdated ones too. */
+  get held(): number {
+    return this.heap.length;
   }
 
   /** The key that is due first. */
@@ -34,6 +37,23 @@ export class DueTimes {
       this.pop();
     }
     return undefined;
+  }
+
+  /** A key whose time changes often leaves entries behind that would stay until their time comes. */
+  private dropOutdated(): void {
+    if (this.heap.length <= SPARE + 2 * this.times.size) return;
+    this.heap.length = 0;
+    for (const [key, at] of this.times) this.push({ key, at });
+  }
+
+  private push(due: Due): void {
+    let index = this.heap.push(due) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (this.at(parent) <= this.at(index)) break;
+      this.swap(parent, index);
+      index = parent;
+    }
   }
 
   private pop(): void {

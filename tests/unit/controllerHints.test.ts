@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Engine } from "../../runtime/engine";
 import { loadOperator } from "../../runtime/definition/loadOperator";
+import { Engine } from "../../runtime/engine";
 import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { shellHandler } from "./support/handlers";
 import { TestApiServer } from "./support/testApiServer";

@@ -11,16 +11,18 @@ const FOLDERS = ["runtime", "components", "handlers", "examples", "cli", "bench"
  * folder, which ends in "/", or a file; a file's own entry goes before that of its folder.
  */
 const LAYERS: readonly (readonly [name: string, ...places: string[]])[] = [
+  ["program", "program"],
   ["in a pod", "pod/"],
   ["beside Argo", "argo/", "eventPath/"],
-  ["engine", "controller"],
-  ["reconcile", "reconciler", "reconcileRequests", "trial", "queue", "leaderElection", "customResourceWatch"],
-  ["cluster", "children/", "status/", "reconcileReport", "metrics"],
+  ["engine", "engine", "watches", "metrics"],
+  ["reconcile", "outbox/", "reconcile/", "term", "leaderElection"],
+  ["children and status", "children/", "status/"],
+  ["watch and work", "watch/", "work/"],
   ["handler", "handler/"],
-  ["definition", "definition/", "operatorKinds", "status/statusSchema"],
+  ["definition", "definition/"],
   ["Kubernetes", "kubernetes/", "http/", "objectKey"],
-  ["plain", "allowance", "contests", "failure", "fingerprint", "flaw", "json", "lines", "lull"],
-  ["constants", "names", "pace", "pod/layout"],
+  ["plain", "failure", "fingerprint", "flaw", "json", "lines"],
+  ["constants", "names", "pod/layout"],
 ];
 
 /** A file's import of something: of a file by its path from the project's root, of a package by its name. */

@@ -6,15 +6,14 @@ const ROOT = path.join(__dirname, "../..");
 
 /** What the table of docs/operations.md says, and where the code says it. */
 const LIMITS: readonly (readonly [row: string, words: string, file: string, code: string])[] = [
-  ["objects that wait in a runner", "10,000", "runtime/controller.ts", "MOST_WAITING = 10_000;"],
+  ["objects that wait in a runner", "10,000", "runtime/engine.ts", "MOST_WAITING = 10_000;"],
   [
     "runs of one object",
     "20 in a row, then ten a second",
-    "runtime/queue.ts",
+    "runtime/work/schedule.ts",
     "{ burst: 20, refillMs: 100 };",
   ],
-  ["objects and children kept", "24 Mi", "runtime/customResourceWatch.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
-  ["objects and children kept", "24 Mi", "runtime/children/childIndex.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
+  ["objects and children kept", "24 Mi", "runtime/watch/store.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
   [
     "a handler's answer",
     "4 MiB",
@@ -23,23 +22,27 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
   ],
   ["handler processes", "idle for a minute", "runtime/handler/handlerPool.ts", "idleMs ?? 60_000"],
   ["what a run tells", "8 KiB", "runtime/handler/handlerWorker.ts", "KEPT_LOG_BYTES = 8 * 1024;"],
-  ["Kubernetes Events", "1,000", "runtime/status/eventRecorder.ts", "LONGEST_BACKLOG = 1_000;"],
-  ["Kubernetes Events", "ten, then one a minute", "runtime/status/eventRecorder.ts", "REFILL_MS = 60_000;"],
-  ["runs that wait", "5,000", "runtime/argo/runWriter.ts", "LONGEST_BACKLOG = 5_000;"],
-  ["runs that wait", "16 Mi", "runtime/argo/runWriter.ts", "LARGEST_BACKLOG = 16 * 1024 * 1024;"],
+  ["Kubernetes Events", "5,000", "runtime/outbox/outbox.ts", "MOST_WAITING = 5_000;"],
   [
-    "runs of one hot",
-    "ten, then one every six",
-    "runtime/argo/runRecorder.ts",
-    "{ burst: 10, refillMs: 6_000 };",
+    "Kubernetes Events",
+    "ten are written, then one a minute",
+    "runtime/outbox/eventWriter.ts",
+    "{ burst: 10, refillMs: 60_000 };",
+  ],
+  ["runs that wait", "5,000", "runtime/outbox/outbox.ts", "MOST_WAITING = 5_000;"],
+  [
+    "statuses and records",
+    "five in a row, then one a second",
+    "runtime/outbox/outbox.ts",
+    "{ burst: 5, refillMs: 1_000 };",
   ],
   [
     "Workflows of recorded",
     "one and ten minutes",
-    "runtime/argo/runWriter.ts",
+    "runtime/argo/runRecorder.ts",
     "{ successes: 60, failures: 600 };",
   ],
-  ["Workflows of recorded", "above 1,000", "runtime/argo/runWriter.ts", "FEW = 1_000;"],
+  ["Workflows of recorded", "above 1,000", "runtime/argo/runRecorder.ts", "FEW = 1_000;"],
   ["changes that await", "10,000", "runtime/pod/announcements.ts", "MOST_OPEN = 10_000;"],
 ];
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { connect } from "node:net";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { type HttpListener, listen } from "../../runtime/http/listen";
 import type { ObjectName } from "../../runtime/kubernetes/objects";
@@ -268,7 +267,6 @@ describe("HintDesk", () => {
 
   function desk(state: {
     leading?: boolean;
-    busy?: boolean;
     leader?: string;
     awaited?: boolean;
     known?: boolean;
@@ -276,9 +274,8 @@ describe("HintDesk", () => {
     refused?: boolean;
   }) {
     return new HintDesk({
-      controller: {
+      engine: {
         isLeading: state.leading ?? false,
-        isBusy: state.busy ?? false,
         leader: state.leader,
         hint: (name) => {
           hinted.push(name);
@@ -310,23 +307,6 @@ describe("HintDesk", () => {
     assert.equal(await desk({ leading: true, known: true }).take(late, false), "known");
     assert.deepEqual(hinted, []);
     assert.equal(await desk({ leading: true, known: true }).take(one, false), "queued");
-  });
-
-  it("of the leader, with many objects in work, lets only that wait for its answer which is no news", async () => {
-    const isAnsweredAtOnce = async (state: Parameters<typeof desk>[0], result: string) => {
-      let isAnswered = false;
-      const answer = desk({ leading: true, ...state }).take(one, false);
-      void answer.then(() => {
-        isAnswered = true;
-      });
-      await nextTurn();
-      const atOnce = isAnswered;
-      assert.equal(await answer, result);
-      return atOnce;
-    };
-    assert.equal(await isAnsweredAtOnce({ awaited: true }, "known"), true);
-    assert.equal(await isAnsweredAtOnce({ awaited: true, busy: true }, "known"), false);
-    assert.equal(await isAnsweredAtOnce({ busy: true }, "queued"), true);
   });
 
   it("of the leader says that too many wait", async () => {

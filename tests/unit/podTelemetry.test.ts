@@ -85,7 +85,6 @@ describe("a runner's log", () => {
     logReport(
       logTo((line) => lines.push(line), { operator: "shop" }),
       { ...report, ...more },
-      "shop-one-x",
     );
     return lines.map((line) => {
       const { time, ...rest } = JSON.parse(line) as Record<string, unknown>;
@@ -119,7 +118,6 @@ describe("a runner's log", () => {
         object: "team/one",
         uid: "u",
         generation: 3,
-        run: "shop-one-x",
         result: "succeeded",
         durationMs: 13,
         changes: ["created Deployment one", "deleted ConfigMap other/old"],
@@ -137,7 +135,6 @@ describe("a runner's log", () => {
         object: "team/one",
         uid: "u",
         generation: 3,
-        run: "shop-one-x",
         result: "failed",
         durationMs: 13,
         reason: "HandlerCrashed",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { statusChecker } from "../../runtime/definition/statusSchema";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { statusChecker } from "../../runtime/status/statusSchema";
 
 /** What is wrong with a status; the schema is given by its properties. */
 function problem(status: JsonObject, properties: JsonObject, more: JsonObject = {}): string | undefined {

@@ -171,6 +171,13 @@ export const DASHBOARD_ROWS: readonly DashboardRow[] = [
           },
         ],
       },
+      {
+        title: "Late answers",
+        description:
+          "Lines that answered a request which had been answered already, a second. They were discarded.",
+        unit: "ops",
+        queries: [{ expr: `${rate("argosy_handler_late_answers_total")} > 0`, legend: "{{operator}}" }],
+      },
     ],
   },
   {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { desiredChildren } from "../../../runtime/children/desiredChildren";
+import { statusChecker } from "../../../runtime/definition/statusSchema";
 import { ReconcileFailure } from "../../../runtime/failure";
 import type { HandlerEvent } from "../../../runtime/handler/contract";
 import { parseAnswer, readAnswerLine } from "../../../runtime/handler/parseAnswer";
 import { resourcePath } from "../../../runtime/kubernetes/resource";
 import { clean } from "../../../runtime/status/conditions";
-import { statusChecker } from "../../../runtime/status/statusSchema";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileText, mostly } from "../support/hostile";
 import { CLUSTER_ROLES, CONFIG_MAPS, operator, widget } from "../support/objects";

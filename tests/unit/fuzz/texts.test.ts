@@ -4,7 +4,7 @@ import { bytesOf } from "../../../components/manifests/eventPath/quantity";
 import { RunTargetError, runTargetOf } from "../../../runtime/argo/runTarget";
 import { openTasksOf } from "../../../runtime/argo/taskSet";
 import { isOver } from "../../../runtime/argo/workflows";
-import { conflictWith, ownerOf } from "../../../runtime/children/ownership";
+import { conflictWith, provenOwner } from "../../../runtime/children/ownership";
 import { whyNotReady } from "../../../runtime/children/readiness";
 import { fingerprint } from "../../../runtime/fingerprint";
 import { conditionsIn, type KubernetesObject } from "../../../runtime/kubernetes/objects";
@@ -117,6 +117,15 @@ describe("fuzz: an object of others", () => {
         fc.record({
           manager: fc.constantFrom(MANAGER, "somebody"),
           operation: fc.constantFrom("Apply", "Update"),
+          fieldsV1: mostly({
+            "f:metadata": mostly({
+              "f:labels": mostly({
+                "f:argosy.dev/owner-uid": hostileJson,
+                "f:argosy.dev/child-of": hostileJson,
+              }),
+              "f:ownerReferences": mostly({ 'k:{"uid":"uid"}': hostileJson }),
+            }),
+          }),
         }),
         { maxLength: 2 },
       ),
@@ -160,17 +169,15 @@ describe("fuzz: an object of others", () => {
       assert.equal(`${type}${is}${reason}`.length >= 0, true);
   });
 
-  fuzz("is somebody's child by a proof alone, and else nobody's", metadata, (fields) => {
+  fuzz("is somebody's child by an entry of ours alone, and else nobody's", metadata, (fields) => {
     const child = observed("ConfigMap", {}, fields as unknown as KubernetesObject["metadata"]);
-    const owner = ownerOf(child, WIDGETS, MANAGER);
-    const applied = child.metadata.managedFields?.some(
+    const isApplied = child.metadata.managedFields?.some(
       (entry) => entry.manager === MANAGER && entry.operation === "Apply",
     );
-    const controlled = child.metadata.ownerReferences?.some((each) => each.controller);
-    if (owner) assert.ok(controlled || applied, "neither reference nor entry");
+    if (provenOwner(child, WIDGETS, [MANAGER])) assert.ok(isApplied, "no entry is ours");
     const adopted = child.metadata.annotations?.["argosy.dev/adopt"];
-    if (!applied && !controlled && (adopted === undefined || adopted === "false"))
-      assert.ok(conflictWith(child, "uid", MANAGER));
+    if (!isApplied && (adopted === undefined || adopted === "false"))
+      assert.ok(conflictWith(child, "uid", WIDGETS, [MANAGER]));
   });
 
   const parameter = mostly({

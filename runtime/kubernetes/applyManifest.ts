@@ -1,7 +1,7 @@
-import type { ApplyOptions, KubernetesClient } from "../kubernetes/client";
-import { isApiError } from "../kubernetes/errors";
-import type { KubernetesObject, Manifest } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
+import type { ApplyOptions, KubernetesClient } from "./client";
+import { isApiError } from "./errors";
+import type { KubernetesObject, Manifest } from "./objects";
+import type { Resource } from "./resource";
 
 /**
  * Server-side apply that can also empty a map of a custom kind. The API server makes null of a map whose last key an apply

@@ -1,15 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { ChildStore, type ChildStoreOptions } from "../children/childStore";
-import type { Operator } from "../definition/definition";
-import { ReconcileFailure } from "../failure";
-import { awaitKind } from "../kubernetes/awaitKind";
-import type { KubernetesClient } from "../kubernetes/client";
-import { discover } from "../kubernetes/discovery";
-import type { KubernetesObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { CHILD_OF_LABEL, identityOf } from "../names";
-import { CustomResources, type CustomResourcesOptions } from "./customResources";
-import { type NotSynced, Scopes } from "./scopes";
+import { ChildStore, type ChildStoreOptions } from "./children/childStore";
+import type { Operator } from "./definition/definition";
+import { ReconcileFailure } from "./failure";
+import { awaitKind } from "./kubernetes/awaitKind";
+import type { KubernetesClient } from "./kubernetes/client";
+import { discover } from "./kubernetes/discovery";
+import type { KubernetesObject } from "./kubernetes/objects";
+import type { Resource } from "./kubernetes/resource";
+import { CHILD_OF_LABEL, identityOf } from "./names";
+import { CustomResources, type CustomResourcesOptions } from "./watch/customResources";
+import { type NotSynced, Scopes } from "./watch/scopes";
 
 /** What {@link Watches} watch, and whom they tell. */
 export interface WatchesOptions

@@ -1,0 +1,32 @@
+import type { ReconcileReport } from "../reconcile/report";
+
+/** The record of a run, which becomes a Workflow. */
+export interface RunRecord {
+  /** The Workflow's name. */
+  readonly name: string;
+  readonly isFailure: boolean;
+}
+
+/** Decides which runs are recorded, and writes their records. */
+export interface Recorder {
+  /** Whether a run is to be recorded. */
+  isRecorded(report: ReconcileReport): boolean;
+  /** The record of a run. Undefined if it is not to be recorded. */
+  recordOf(report: ReconcileReport): RunRecord | undefined;
+  /** One record of the runs of two, of which neither was written. */
+  readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
+  /**
+   * Writes a record.
+   * @returns whether it is there now. False if the API server will never take it
+   * @throws ApiError, ApiUnreachableError if it is to be tried again
+   */
+  readonly write: (record: RunRecord) => Promise<boolean>;
+  /** A record is not written. */
+  drop(reason: string): void;
+  /** Records written. */
+  readonly recorded: number;
+  /** Runs without a record of their own, since another one tells of them too. */
+  readonly coalesced: number;
+  /** Runs that were not written and never will be. */
+  readonly dropped: number;
+}

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { Runner } from "../../runtime/work/runner";
+import { Schedule, type WorkResult } from "../../runtime/work/schedule";
+import { FakeClock } from "./support/fakeClock";
+
+describe("Runner", () => {
+  let clock: FakeClock;
+  let schedule: Schedule;
+  let runner: Runner;
+  /** The work in progress: how it is ended, by its key. */
+  let working: Map<string, (result?: WorkResult) => void>;
+  /** "key attempt" of each work that began. */
+  let begun: string[];
+
+  beforeEach(() => {
+    clock = FakeClock.install();
+    schedule = new Schedule({ random: () => 1 });
+    [working, begun] = [new Map(), []];
+    runner = new Runner({
+      schedule,
+      concurrency: 2,
+      work: (key, attempt) => {
+        assert.ok(!working.has(key), `${key} is worked on twice at once`);
+        begun.push(`${key} ${attempt}`);
+        return new Promise((resolve) => {
+          working.set(key, (result = { kind: "done" }) => {
+            working.delete(key);
+            resolve(result);
+          });
+        });
+      },
+    });
+  });
+  afterEach(() => clock.uninstall());
+
+  function add(key: string, afterMs = 0): void {
+    schedule.add(key, { afterMs });
+    runner.wake();
+  }
+
+  async function end(key: string, result?: WorkResult): Promise<void> {
+    working.get(key)?.(result);
+    await clock.tick();
+  }
+
+  it("works on nothing until it is started, and then on so many at once", async () => {
+    for (const key of ["a", "b", "c"]) add(key);
+    assert.deepEqual(begun, []);
+    runner.start();
+    assert.deepEqual([...runner.keys], ["a", "b"]);
+    await end("a");
+    assert.deepEqual([...runner.keys], ["b", "c"]);
+  });
+
+  it("begins what is due later when it is due, however far away that is", async () => {
+    runner.start();
+    add("soon", 100);
+    add("late", 2 ** 31 + 1_000);
+    await clock.tick(99);
+    assert.deepEqual(begun, []);
+    await clock.tick(1);
+    assert.deepEqual(begun, ["soon 1"]);
+    await end("soon");
+    await clock.tick(2 ** 31 + 800);
+    assert.deepEqual(begun, ["soon 1"]);
+    await clock.tick(200);
+    assert.deepEqual(begun, ["soon 1", "late 1"]);
+    assert.equal(clock.pending, 0);
+  });
+
+  it("tells the work which attempt it is", async () => {
+    runner.start();
+    add("a");
+    await end("a", { kind: "failed", retryAfterMs: 1_000 });
+    await clock.tick(1_000);
+    await end("a", { kind: "again" });
+    await clock.tick(1_000);
+    await end("a");
+    add("a");
+    assert.deepEqual(begun, ["a 1", "a 2", "a 2", "a 1"]);
+  });
+
+  it("ends no work by a pause, and begins the others at once when it is started again", async () => {
+    runner.start();
+    add("a");
+    add("b");
+    runner.pause();
+    add("c");
+    await end("b");
+    assert.deepEqual([...runner.keys], ["a"]);
+    runner.start();
+    assert.deepEqual([...runner.keys], ["a", "c"]);
+  });
+
+  it("works on a key of before a pause only when that work has ended, even if everything was forgotten", async () => {
+    runner.start();
+    add("a");
+    runner.pause();
+    schedule.clear();
+    runner.start();
+    add("a");
+    assert.deepEqual(begun, ["a 1"]);
+    await end("a");
+    assert.deepEqual(begun, ["a 1", "a 1"]);
+  });
+
+  it("says when nothing is worked on", async () => {
+    runner.start();
+    await runner.idle();
+    add("a");
+    runner.pause();
+    let isIdle = false;
+    void runner.idle().then(() => {
+      isIdle = true;
+    });
+    await clock.tick();
+    assert.equal(isIdle, false);
+    await end("a");
+    assert.equal(isIdle, true);
+  });
+
+  it("never works on a key twice at once, whatever happens in whatever order", async () => {
+    const key = fc.constantFrom("a", "b", "c");
+    const result = fc.constantFrom<WorkResult>({ kind: "done" }, { kind: "failed" }, { kind: "again" });
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("add" as const), key, afterMs: fc.constantFrom(0, 500) }),
+      fc.record({ kind: fc.constant("end" as const), key, result }),
+      fc.record({ kind: fc.constantFrom("pause" as const, "start" as const, "clear" as const) }),
+      fc.record({ kind: fc.constant("tick" as const), ms: fc.nat(1_000) }),
+    );
+    await fc.assert(
+      fc
+        .asyncProperty(fc.array(step, { maxLength: 50 }), async (steps) => {
+          for (const each of steps) {
+            if (each.kind === "add") add(each.key, each.afterMs);
+            else if (each.kind === "end") await end(each.key, each.result);
+            else if (each.kind === "tick") await clock.tick(each.ms);
+            else if (each.kind === "clear") schedule.clear();
+            else runner[each.kind]();
+            assert.ok(working.size <= 2);
+          }
+        })
+        .afterEach(async () => {
+          runner.pause();
+          schedule.clear();
+          for (const one of [...working.keys()]) await end(one);
+          schedule.clear();
+        }),
+    );
+  });
+});
