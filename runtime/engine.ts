@@ -59,8 +59,8 @@ export interface EngineOptions {
   readonly onGone?: (name: ObjectName) => void;
   /** Records runs as Workflows. @default none is recorded */
   readonly recorder?: Recorder;
-  /** Called after each reconcile. */
-  readonly onReport?: (report: ReconcileReport) => void;
+  /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
+  readonly onReport?: (report: ReconcileReport, run?: string) => void;
   /** Called with what an operator of the operator should know and no object tells: a lost watch, a lost lease. */
   readonly onNotice?: (notice: string) => void;
 }
@@ -274,7 +274,13 @@ export class Engine {
       onInterruption: (kind, error) => this.interrupted(kind, error),
     });
     const { objects, children, childResources } = watches;
-    const writer = new ChildWriter({ store: children, ownerKind: resource, fieldManager, formerManagers });
+    const writer = new ChildWriter({
+      store: children,
+      ownerKind: resource,
+      fieldManager,
+      formerManagers,
+      isNamespaced: operator.namespaces !== "all",
+    });
     const status = new StatusWriter({ resource, fieldManager });
     const reconcile = new Reconcile({
       operator,
@@ -286,7 +292,7 @@ export class Engine {
       writer,
       status,
       isRecorded: (report) => recorder?.isRecorded(report) ?? false,
-      whyNot: (object, isElsewhere) => watches.whyNot(object, isElsewhere),
+      whyNot: (object, kinds, isElsewhere) => watches.whyNot(object, kinds, isElsewhere),
     });
     const events = new EventWriter({
       controller: fieldManager,
@@ -392,10 +398,10 @@ export class Engine {
     const { report } = outcome;
     this.metrics.reconciled(report);
     if (report.changes.length > 0) this.contests.changed(key);
-    this.tell(parts, outcome);
+    const run = this.tell(parts, outcome);
     this.requests.answer(key, requests, report);
     try {
-      this.options.onReport?.(report);
+      this.options.onReport?.(report, run);
     } catch (error) {
       // A fault of whoever listens must not end the work.
       this.notice(`report of ${key}: ${(error as Error).message}`);
@@ -403,9 +409,10 @@ export class Engine {
     return outcome.again;
   }
 
-  private tell({ outbox, resource }: Parts, outcome: Outcome): void {
+  /** @returns the name of the Workflow that will record the run */
+  private tell({ outbox, resource }: Parts, outcome: Outcome): string | undefined {
     const message = messageAbout(outcome, resource, this.options.recorder?.recordOf(outcome.report));
-    if (message) outbox.put(outcome.report, message);
+    return message && outbox.put(outcome.report, message);
   }
 
   private add(key: string, priority: Priority, afterMs = 0, endsBackoff?: boolean): void {

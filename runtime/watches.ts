@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ChildStore, type ChildStoreOptions } from "./children/childStore";
+import { GRANT_REMEDY } from "./children/childWriter";
 import type { Operator } from "./definition/definition";
 import { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
@@ -7,7 +8,9 @@ import type { KubernetesClient } from "./kubernetes/client";
 import { discover } from "./kubernetes/discovery";
 import type { KubernetesObject } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
-import { CHILD_OF_LABEL, identityOf } from "./names";
+import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf } from "./names";
+import { StillListingError } from "./reconcile/errors";
+import { kindKey } from "./reconcile/sweep";
 import { CustomResources, type CustomResourcesOptions } from "./watch/customResources";
 import { type NotSynced, Scopes } from "./watch/scopes";
 
@@ -64,7 +67,7 @@ export class Watches {
     this.objectScopes = new Scopes({ ...shared, sink: (_, namespace) => this.objects.sink(namespace) });
     this.childScopes = new Scopes({
       ...shared,
-      labelSelector: `${CHILD_OF_LABEL}=${identityOf(operator)}`,
+      labelSelector: `${CHILD_OF_LABEL} in (${[operator, ...formerIdentitiesOf(operator)].map(identityOf).join(",")})`,
       sink: (kind, namespace) => this.children.sink(kind, namespace),
     });
   }
@@ -114,36 +117,38 @@ export class Watches {
   }
 
   /**
-   * Why an object cannot be reconciled now. Undefined if it can.
+   * Why an object cannot be reconciled now: children of it may be there that are not known. Undefined if it can.
+   * @param kinds of which the object is remembered to have children, as `kindKey` gives them
    * @param isElsewhere whether it has children in other namespaces
    */
-  whyNot(object: KubernetesObject, isElsewhere: boolean): ReconcileFailure | undefined {
+  whyNot(
+    object: KubernetesObject,
+    kinds: readonly string[],
+    isElsewhere: boolean,
+  ): ReconcileFailure | StillListingError | undefined {
     const { operator } = this.options;
-    const isFound = ({ apiVersion, kind }: { apiVersion: string; kind: string }) =>
-      this.childResources.some((resource) => resource.apiVersion === apiVersion && resource.kind === kind);
-    const missing = operator.children.find((child) => !isFound(child));
-    if (missing) {
-      const { kind, apiVersion } = missing;
-      const message = `the cluster serves no kind ${kind} (${apiVersion}), which the operator declares under "children". Install what brings that kind; the object is reconciled as soon as it is there.`;
-      return new ReconcileFailure("KindMissing", message, SOON);
+    const served = this.childResources.map(kindKey);
+    const missing = operator.children
+      .map(kindKey)
+      .find((kind) => kinds.includes(kind) && !served.includes(kind));
+    if (missing !== undefined) {
+      const message = `the cluster serves no ${missing}, of which the object has children. Install what brings that kind: the object is reconciled again as soon as it is there.`;
+      return new ReconcileFailure("KindMissing", message, RETRY);
     }
     const { namespace } = object.metadata;
-    const notSynced = this.childScopes.notSynced(isElsewhere ? undefined : namespace);
-    return notSynced && notSyncedFailure(notSynced, identityOf(operator));
+    const notSynced = this.childScopes
+      .notSynced(isElsewhere ? undefined : namespace)
+      .find(({ resource, problem }) => !problem || kinds.includes(kindKey(resource)));
+    return notSynced && notSyncedError(notSynced);
   }
 }
 
-const SOON = { retryAfterSeconds: 30 };
+const RETRY = { retryAfterSeconds: 30 };
 
-function notSyncedFailure({ resource, namespace, problem }: NotSynced, identity: string): ReconcileFailure {
-  const { kind, apiVersion } = resource;
-  const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
-  if (problem && namespace !== undefined) {
-    const message = `the runner of ${identity} may not list ${kind} (${apiVersion})${where}: ${problem.message}. The namespace was probably deleted and created again, which took the runner's RoleBinding along: run \`pulumi up --refresh\`.`;
-    return new ReconcileFailure("NamespaceNotGranted", message, SOON);
-  }
-  const why = problem ? `: ${problem.message}` : " yet";
-  return new ReconcileFailure("KindNotListed", `${kind} (${apiVersion})${where} could not be listed${why}.`, {
-    retryAfterSeconds: problem ? 30 : 1,
-  });
+function notSyncedError({ resource, namespace, problem }: NotSynced): ReconcileFailure | StillListingError {
+  const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
+  if (!problem) return new StillListingError(what);
+  const message = `the runner may not list ${what}: ${problem.message}.`;
+  if (namespace === undefined) return new ReconcileFailure("KindNotListed", message, RETRY);
+  return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, RETRY);
 }

@@ -4,7 +4,6 @@ import type { Manifest } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/time";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { RUN_PARAMETERS } from "../pod/layout";
-import { isNobodysFault } from "../reconcile/errors";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
 import { clean } from "../status/conditions";
 import {
@@ -49,7 +48,7 @@ const LONGEST_OUTPUT = 8 * 1024;
  */
 export function isRecorded(report: ReconcileReport, policy: Operator["record"]): boolean {
   const { result, failure, changes, event, attempt, againAfterMs } = report;
-  if (failure) return !isNobodysFault(failure);
+  if (failure) return true;
   if (policy === "failures") return false;
   // Changed meanwhile, or not the leader any more: what had been done until then was done.
   if (result === "skipped") return changes.length > 0;

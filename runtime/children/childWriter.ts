@@ -29,6 +29,14 @@ export interface ChildWriterOptions {
   readonly fieldManager: string;
   /** The field managers of the operator's former names. */
   readonly formerManagers: readonly string[];
+  /** Whether the runner's rights over children are granted namespace by namespace. @default false */
+  readonly isNamespaced?: boolean;
+}
+
+/** An object in the version that was seen. */
+interface Seen {
+  readonly uid: string;
+  readonly resourceVersion: string;
 }
 
 /** For which object children are written. */
@@ -86,7 +94,7 @@ export class ChildWriter {
       const verb = await this.write(child, known, scope);
       return verb && describe(verb, child.resource, child.manifest.metadata);
     } catch (error) {
-      throw refusal(error, child) ?? error;
+      throw refusal(error, child, this.options) ?? error;
     }
   }
 
@@ -140,13 +148,17 @@ export class ChildWriter {
     known: Child | undefined,
     scope: WriteScope,
   ): Promise<ChildVerb | undefined> {
-    let there: { uid: string; resourceVersion: string } | undefined = known;
+    let there: Seen | undefined = known && { uid: known.uid, resourceVersion: known.resourceVersion };
     let adopting = false;
     let onlyMarks = false;
+    if (!there && child.isCreated) {
+      // It was created once: it is only looked for, since it may have lost its marks.
+      const found = await scope.client.get(child.resource, child.manifest.metadata);
+      if (!found) return undefined;
+    }
     for (let attempt = 1; ; attempt++) {
       try {
         if (onlyMarks && there) return await this.restoreMarks(child, there, scope);
-        // A child that is created once and is not there was deleted by somebody who may.
         if (!there && child.isCreated && attempt > 1) return undefined;
         const condition = there
           ? { uid: there.uid, resourceVersion: there.resourceVersion }
@@ -175,11 +187,7 @@ export class ChildWriter {
   }
 
   /** Server-side apply, under a condition on the object that is there now. */
-  private send(
-    child: DesiredChild,
-    condition: { uid: string; resourceVersion: string } | { resourceVersion: string },
-    { client }: WriteScope,
-  ) {
+  private send(child: DesiredChild, condition: Seen | { resourceVersion: string }, { client }: WriteScope) {
     const { store, fieldManager } = this.options;
     const { resource, manifest } = child;
     const conditional = { ...manifest, metadata: { ...manifest.metadata, ...condition } };
@@ -191,7 +199,7 @@ export class ChildWriter {
   /** Marks a child again that is never updated, and changes nothing else of it. */
   private async restoreMarks(
     { resource, manifest }: DesiredChild,
-    condition: { uid: string; resourceVersion: string },
+    condition: Seen,
     { client }: WriteScope,
   ): Promise<ChildVerb> {
     const { apiVersion, kind, metadata } = manifest;
@@ -240,7 +248,7 @@ export class ChildWriter {
     if (conflict) {
       throw new ReconcileFailure(
         "ChildConflict",
-        `${nameOf(child)} is not ours: ${conflict}. ${remedyFor(found)}`,
+        `${nameOf(child)} is not ours: ${conflict}. ${remedyFor(found, this.managers)}`,
         // Of a custom resource that was deleted and created again: the garbage collector is about to remove it.
         belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
       );
@@ -297,9 +305,10 @@ function isAnotherObject(error: unknown): boolean {
 }
 
 /** What to do about an object in the way. Another operator of Argosy's may be this one under an earlier name. */
-function remedyFor(found: KubernetesObject): string {
+function remedyFor(found: KubernetesObject, managers: readonly string[]): string {
   const former = found.metadata.managedFields
-    ?.map(({ manager = "" }) => /^argosy\/([^/]+)$/.exec(manager)?.[1])
+    ?.filter(({ manager = "" }) => !managers.includes(manager))
+    .map(({ manager = "" }) => /^argosy\/([^/]+)$/.exec(manager)?.[1])
     .find((identity) => identity !== undefined);
   const adopt = `Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`;
   return former === undefined
@@ -330,10 +339,27 @@ function belongsToPredecessor(found: KubernetesObject, { manifest }: DesiredChil
   return ours !== undefined && theirs?.kind === ours.kind && theirs.name === ours.name;
 }
 
+/** What to do if the runner has no rights in a namespace that the operator lists. */
+export const GRANT_REMEDY =
+  "The namespace was probably deleted and created again, which took the runner's RoleBinding along: run `pulumi up --refresh`.";
+
 /** The API server's "no" to a child as a failure that its author can act on. Undefined for any other error. */
-function refusal(error: unknown, child: DesiredChild): ReconcileFailure | undefined {
+function refusal(
+  error: unknown,
+  child: DesiredChild,
+  { isNamespaced }: ChildWriterOptions,
+): ReconcileFailure | undefined {
   if (!(error instanceof ApiError) || isBusy(error) || isNamespaceTerminating(error)) return undefined;
   if (![400, 403, 404, 413, 422, 500].includes(error.code)) return undefined;
+  const { namespace } = child.manifest.metadata;
+  if (
+    isNamespaced &&
+    namespace !== undefined &&
+    error.code === 403 &&
+    /\bcannot \w+ resource\b/.test(error.message)
+  ) {
+    return new ReconcileFailure("NamespaceNotGranted", `${error.message}. ${GRANT_REMEDY}`, { cause: error });
+  }
   const isImmutable =
     child.update === "apply" &&
     error.code === 422 &&

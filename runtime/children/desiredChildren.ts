@@ -46,6 +46,13 @@ export function desiredChildren(
         `is a ${child.kind} (${child.apiVersion}), which operator.ts declares as retired: what is left of that kind is deleted`,
       );
     }
+    if (!resource && update) {
+      throw new ReconcileFailure(
+        "KindMissing",
+        `the cluster serves no kind ${child.kind} (${child.apiVersion}), of which the handler answered a child. Install what brings that kind: the object is reconciled again as soon as it is there.`,
+        { retryAfterSeconds: 30 },
+      );
+    }
     if (!resource || !update) {
       const known = operator.children
         .filter((each) => !each.retired)

@@ -30,19 +30,18 @@ export async function applyManifest(
   }
 }
 
-/** The same value without its empty maps. Undefined if it has none. */
+/** The same value without its empty maps, and without maps that are empty without them. Undefined if it has none. */
 function withoutEmptyMaps(value: unknown): unknown {
   let found = false;
+  const isEmpty = (inner: unknown) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner) && Object.keys(inner).length === 0;
   const walk = (inner: unknown): unknown => {
     if (Array.isArray(inner)) return inner.map(walk);
     if (typeof inner !== "object" || inner === null) return inner;
-    const entries = Object.entries(inner).filter(([, each]) => {
-      const isEmpty =
-        typeof each === "object" && each !== null && !Array.isArray(each) && Object.keys(each).length === 0;
-      found ||= isEmpty;
-      return !isEmpty;
-    });
-    return Object.fromEntries(entries.map(([key, each]) => [key, walk(each)]));
+    const walked = Object.entries(inner).map(([key, each]) => [key, walk(each)] as const);
+    const kept = walked.filter(([, each]) => !isEmpty(each));
+    found ||= kept.length < walked.length;
+    return Object.fromEntries(kept);
   };
   const without = walk(value);
   return found ? without : undefined;

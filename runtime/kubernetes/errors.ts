@@ -71,7 +71,9 @@ export function isBusy(error: unknown): boolean {
   // An eviction is refused with 429 too.
   if (code === 429) return !hasCause(error, "DisruptionBudget");
   if (code === 502 || code === 503 || code === 504) return true;
-  return code >= 500 && (retryAfterMs(error) !== undefined || ETCD_TROUBLE.test(message));
+  // What refuses an object says so in a Status with a reason. What fails by itself answers in plain text.
+  const isFault = retryAfterMs(error) !== undefined || error.status.reason === undefined;
+  return code >= 500 && (isFault || ETCD_TROUBLE.test(message));
 }
 
 /** Whether nothing can be created since the namespace is being deleted. */

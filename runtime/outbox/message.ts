@@ -1,5 +1,4 @@
 import type { Resource } from "../kubernetes/resource";
-import { isNobodysFault } from "../reconcile/errors";
 import type { ObjectEvent, Outcome } from "../reconcile/outcome";
 import { describeChanges } from "../reconcile/report";
 import type { RunRecord } from "./recorder";
@@ -15,7 +14,7 @@ export function messageAbout(
   record: RunRecord | undefined,
 ): Message | undefined {
   const { uid, name, namespace, generation = 1, failure, changes } = report;
-  if (uid === undefined || (failure && isNobodysFault(failure))) return undefined;
+  if (uid === undefined) return undefined;
   const told: ObjectEvent[] = [...events];
   if (failure) told.push({ type: "Warning", reason: failure.reason, note: failure.message });
   else if (changes.length > 0)

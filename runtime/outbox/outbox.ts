@@ -79,8 +79,11 @@ export class Outbox {
     this.clientFor = undefined;
   }
 
-  /** Takes a message about an object. It is told soon, in the place of whatever it replaces. */
-  put(name: ObjectName, message: Message): void {
+  /**
+   * Takes a message about an object. It is told soon, in the place of whatever it replaces.
+   * @returns the name of the record that will tell of the same, if there is one
+   */
+  put(name: ObjectName, message: Message): string | undefined {
     const { uid } = message.regarding.metadata;
     const known = this.pending.get(uid);
     this.pending.delete(uid);
@@ -90,6 +93,8 @@ export class Outbox {
     const isProgress = message.verdict?.verdict.kind === "progressing" && message.records.length === 0;
     this.schedule.add(uid, isProgress ? { afterMs: PROGRESS_DELAY_MS } : {});
     this.runner.wake();
+    const [record] = message.records;
+    return record && merged.records.find(({ isFailure }) => isFailure === record.isFailure)?.name;
   }
 
   /** The object is gone: its verdict is of no use any more. */

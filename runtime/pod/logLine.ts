@@ -55,10 +55,12 @@ export function logTo(write: (line: string) => unknown, common: LogFields = {}):
 /**
  * Logs a reconcile. One that found nothing to do and whose handler had nothing to say is only counted, in the metrics:
  * every object is looked at again every few minutes.
+ * @param run the name of the Workflow that records it
  */
-export function logReport(log: Log, report: ReconcileReport): void {
+export function logReport(log: Log, report: ReconcileReport, run?: string): void {
   const { result, skipped, failure } = report;
   const changes = changesOf(report);
+  if (report.problem !== undefined) return log("info", clean(report.problem), { object: formatName(report) });
   if (result === "skipped" && skipped !== "paused") return;
   if (result === "succeeded" && changes.length === 0 && !report.log.trim()) return;
   const summary = changes.join(", ") || "nothing to change";
@@ -66,6 +68,7 @@ export function logReport(log: Log, report: ReconcileReport): void {
     object: formatName(report),
     uid: report.uid,
     generation: report.generation,
+    run,
     result,
     durationMs: Math.round(report.durationMs),
     ...(report.handlerMs !== undefined && { handlerMs: Math.round(report.handlerMs) }),

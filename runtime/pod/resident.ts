@@ -61,7 +61,7 @@ export async function resident(pod: Pod): Promise<number> {
     onChange: (name, version) => engine.isLeading && announcements.changed(name, version),
     onGone: (name) => announcements.gone(name),
     recorder,
-    onReport: (report) => logReport(log, report),
+    onReport: (report, run) => logReport(log, report, run),
     onNotice,
   });
   const replay = new Replay({ client, operator, namespace, instanceId, engine, onNotice });

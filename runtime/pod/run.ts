@@ -32,7 +32,7 @@ export async function run(pod: Pod): Promise<number> {
       workflow,
       instance,
       signal: stopping,
-      onReport: (report) => logReport(log, report),
+      onReport: (report) => logReport(log, report, workflow),
     });
     if (answer !== undefined) {
       writeFileSync(`${settings.root}${ANSWER_FILE}`, answer);

@@ -11,7 +11,6 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { discover, findResource } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
-import { isNobodysFault } from "../reconcile/errors";
 import type { ReconcileReport } from "../reconcile/report";
 import { tryHandler } from "../reconcile/trial";
 import { deleteNeedlessRuns } from "./needlessRuns";
@@ -151,7 +150,8 @@ class Run {
   private async comesAgain(report: ReconcileReport, found: KubernetesObject): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
     if (skipped === "changed meanwhile") return this.waitForChanges();
-    if (failure) return isNobodysFault(failure) && this.wait(LOOK_MS);
+    if (skipped === "API server away") return this.wait(LOOK_MS);
+    if (failure) return false;
     if (skipped !== undefined) return false;
     const dueAt = performance.now() + (againAfterMs ?? Number.POSITIVE_INFINITY);
     if (ready !== false && dueAt > this.until) return false;
@@ -206,6 +206,7 @@ class Run {
 function outcomeOf(report: ReconcileReport): RunOutcome {
   const { failure, skipped, ready, againAfterMs } = report;
   if (failure) return failed(messageOf(report));
+  if (report.problem !== undefined) return failed(report.problem);
   if (skipped === "paused") return done("nothing to do: the object is paused");
   if (skipped === "gone") return done("nothing to do: the object is gone");
   // It goes on changing: another run waits, and this one has tried for long enough.

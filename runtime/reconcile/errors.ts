@@ -19,10 +19,18 @@ export class ObjectGoneError extends Error {
   }
 }
 
+/** The children of a declared kind are being listed: nobody knows yet which there are. */
+export class StillListingError extends Error {
+  constructor(what: string) {
+    super(`${what} is being listed`);
+    this.name = "StillListingError";
+  }
+}
+
 /** What follows from an error that ended a reconcile. */
 export interface Consequence {
   /** How the report puts it. */
-  readonly report: Pick<ReconcileReport, "result" | "skipped" | "failure">;
+  readonly report: Pick<ReconcileReport, "result" | "skipped" | "failure" | "problem">;
   /** Whether the object's status, an Event and a recorded run say so. */
   readonly isTold: boolean;
   readonly again: WorkResult;
@@ -40,6 +48,7 @@ const SHORTEST_RETRY_MS = 1_000;
  * | `NotLeadingError` | nobody's | no | by whoever leads next |
  * | the object is gone, or its namespace is being deleted | nobody's | no | no |
  * | 409: the object or a child moved on | nobody's | no | soon |
+ * | the children are still being listed | nobody's | no | soon, and as soon as they are |
  * | the API server is busy, or out of reach | nobody's | no | when it says, or soon |
  * | any other refusal of the API server | the object's | yes | after a backoff |
  * | anything else | ours | yes | after a backoff |
@@ -50,19 +59,15 @@ export function consequenceOf(error: unknown): Consequence {
   if (error instanceof ObjectGoneError || isNamespaceTerminating(error))
     return skipped("gone", { kind: "done" });
   if (isApiError(error, 409)) return skipped("changed meanwhile", { kind: "again" });
+  if (error instanceof StillListingError) return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
   const message = error instanceof Error ? error.message : String(error);
   if (isBusy(error) || error instanceof ApiUnreachableError) {
-    const failure = new ReconcileFailure("ApiError", message, { cause: error });
     const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;
-    return { report: { result: "failed", failure }, isTold: false, again: { kind: "again", afterMs } };
+    const report = { result: "skipped", skipped: "API server away", problem: message } as const;
+    return { report, isTold: false, again: { kind: "again", afterMs } };
   }
   const reason = error instanceof ApiError ? "ApiError" : "InternalError";
   return failed(new ReconcileFailure(reason, message, { cause: error }));
-}
-
-/** Whether a failure is nobody's: the API server was busy or out of reach. */
-export function isNobodysFault({ cause }: ReconcileFailure): boolean {
-  return cause instanceof ApiUnreachableError || isBusy(cause);
 }
 
 function failed(failure: ReconcileFailure): Consequence {

@@ -23,7 +23,7 @@ import { annotated, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names
 import type { Verdict } from "../status/conditions";
 import type { StatusWriter } from "../status/statusWriter";
 import type { KnownObjects } from "../watch/customResources";
-import { consequenceOf, ObjectGoneError } from "./errors";
+import { consequenceOf, ObjectGoneError, type StillListingError } from "./errors";
 import { Finalizers } from "./finalizers";
 import { isSameMemory, type Memory, memoryOf, remembered } from "./memory";
 import type { ObjectEvent, Outcome } from "./outcome";
@@ -45,10 +45,14 @@ export interface ReconcileOptions {
   /** Whether a run will be recorded, so that its verdict waits for the record's name. @default never */
   readonly isRecorded?: (report: ReconcileReport) => boolean;
   /**
-   * Why an object cannot be reconciled now: a kind of its children is not known in its namespace, or in any other if it
-   * has children elsewhere. @default it can
+   * Why an object cannot be reconciled now: children of it may be there that are not known. Gets the kinds of which the
+   * object is remembered to have children, and whether it has any in other namespaces. @default it can
    */
-  readonly whyNot?: (object: KubernetesObject, isElsewhere: boolean) => ReconcileFailure | undefined;
+  readonly whyNot?: (
+    object: KubernetesObject,
+    kinds: readonly string[],
+    isElsewhere: boolean,
+  ) => ReconcileFailure | StillListingError | undefined;
 }
 
 /** On whose behalf one reconcile works. */
@@ -118,7 +122,7 @@ export class Reconcile {
       if (!object) Object.assign(report, { result: "skipped", skipped: "gone" });
       else await this.handle(object, new Run(object, mandate, this.options, report), outcome);
     } catch (error) {
-      this.settle(error, name, report, outcome);
+      this.settle(error, name, report, outcome, mandate);
     }
     report.durationMs = performance.now() - startedAt;
     return outcome;
@@ -138,8 +142,8 @@ export class Reconcile {
   }
 
   /** What follows from an error. What must be said is left to whoever tells. */
-  private settle(error: unknown, name: ObjectName, report: Draft, outcome: Outcome): void {
-    const { report: result, isTold, again } = consequenceOf(error);
+  private settle(error: unknown, name: ObjectName, report: Draft, outcome: Outcome, mandate: Mandate): void {
+    const { report: result, isTold, again } = consequenceOf(endOf(mandate) ?? error);
     if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
     Object.assign(report, result);
     outcome.again = again;
@@ -150,8 +154,12 @@ export class Reconcile {
 
   private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
     const { operator, childResources } = this.options;
-    const failure = this.options.whyNot?.(object, this.finalizers.forElsewhere(object));
-    if (failure) throw failure;
+    const problem = this.options.whyNot?.(
+      object,
+      memoryOf(object).kinds,
+      this.finalizers.forElsewhere(object),
+    );
+    if (problem) throw problem;
     const stranger = this.finalizers.foreign(object)[0];
     if (stranger !== undefined) outcome.events.push(foreignFinalizer(stranger));
     const held = await this.ensureFinalizers(object, run, false);
@@ -371,6 +379,16 @@ class Run implements WriteScope {
     if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
       throw new ObjectGoneError();
     objects.learn(now);
+  }
+}
+
+/** The error of a term that has ended: whatever went wrong then, whoever leads next finds out. */
+function endOf(mandate: Mandate): unknown {
+  try {
+    mandate.assert();
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 

@@ -29,7 +29,15 @@ export interface ReconcileReport {
   readonly attempt: number;
   readonly result: ReconcileResult;
   /** Why nothing was done, where `result` is "skipped". */
-  readonly skipped?: "gone" | "paused" | "changed meanwhile" | "not the leader";
+  readonly skipped?:
+    | "gone"
+    | "paused"
+    | "changed meanwhile"
+    | "not the leader"
+    | "not listed yet"
+    | "API server away";
+  /** What the API server said, or why it was not reached, if it was away: busy, or out of reach. */
+  readonly problem?: string;
   readonly failure?: ReconcileFailure | undefined;
   readonly changes: readonly ChildChange[];
   /** The end of what the handler wrote to standard error. */

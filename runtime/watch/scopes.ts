@@ -76,14 +76,15 @@ export class Scopes {
   }
 
   /**
-   * Which kind is not known yet where it must be.
+   * The kinds that are not known yet where they must be.
    * @param namespace where; with kinds of cluster scope. Undefined: everywhere
    */
-  notSynced(namespace: string | undefined): NotSynced | undefined {
-    for (const { resource, namespace: where, reflector } of this.scopes) {
+  notSynced(namespace: string | undefined): NotSynced[] {
+    return this.scopes.flatMap(({ resource, namespace: where, reflector }) => {
       const isNeeded = where === undefined || namespace === undefined || where === namespace;
-      if (isNeeded && !reflector.isSynced) return { resource, namespace: where, problem: reflector.problem };
-    }
-    return undefined;
+      return isNeeded && !reflector.isSynced
+        ? [{ resource, namespace: where, problem: reflector.problem }]
+        : [];
+    });
   }
 }

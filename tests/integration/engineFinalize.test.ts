@@ -109,7 +109,7 @@ describe("the engine, when an object with children elsewhere is deleted", functi
       { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass" },
     ],
   });
-  const finalizer = "argosy.dev/argosy.elsewhere-test";
+  const finalizer = "elsewhere.argosy.dev/argosy.elsewhere-test";
 
   it("deletes what no owner reference covers, then drops our finalizer", async () => {
     const elsewhere = await bench.api.newNamespace("elsewhere");

@@ -100,7 +100,7 @@ describe("the engine owns children", function () {
     await bench.applied("first", answering(configMap("wanted", { of: "first" })));
     const object = await bench.applyObject("second", answering(configMap("wanted", { of: "second" })));
     const { message } = await bench.failed(object, "ChildConflict");
-    assert.match(message, /it belongs to OwnershipTest first/);
+    assert.match(message, /it belongs to OwnershipTest \S+\/first/);
     await bench.api.annotate(here("wanted"), { "argosy.dev/adopt": "true" });
     await bench.reconcileAgain(object);
     await bench.failed(object, "ChildConflict");

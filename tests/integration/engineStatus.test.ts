@@ -171,26 +171,3 @@ describe("the engine checks the status against the schema that the author gave",
     assert.match(message, /status.size must be integer/);
   });
 });
-
-describe("the engine, where more objects change than it works on at once,", function () {
-  this.timeout(60_000);
-  const bench = useOperator({ name: "storm-test", concurrency: 2 });
-
-  it("writes each status when the children of all others have been written", async () => {
-    const names = Array.from({ length: 8 }, (_, index) => `storm-${index}`);
-    const plan = (name: string) => ({ ...answering(configMap(name)), delayMs: 200 });
-    const objects = await Promise.all(names.map((name) => bench.applyObject(name, plan(name))));
-    const ready = await Promise.all(objects.map((object) => bench.ready(object)));
-    const firstStatus = Math.min(...ready.map(lastWriteOf));
-    const children = await Promise.all(
-      names.map((name) => bench.api.get(inNamespace(configMap(name), bench.namespace))),
-    );
-    const late = children.filter((child) => lastWriteOf(child) > firstStatus);
-    assert.ok(late.length <= 2, `${late.length} children came after the first status`);
-  });
-
-  /** The place of its last write among all writes: this API server has one etcd, which counts them. */
-  function lastWriteOf({ metadata }: KubernetesObject): number {
-    return Number(metadata.resourceVersion);
-  }
-});

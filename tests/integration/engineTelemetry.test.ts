@@ -28,7 +28,7 @@ describe("the engine tells", function () {
       const [event, ...more] = await eventsAbout(object);
       assert.deepEqual([event?.type, event?.reason], ["Normal", "Reconciled"]);
       assert.equal(event?.note, "created ConfigMap told-a, created ConfigMap told-b");
-      assert.equal(event?.reportingController, "argosy/telemetry-test");
+      assert.equal(event?.reportingController, "argosy/argosy.telemetry-test");
       assert.deepEqual(more, []);
     });
     await bench.reconcileAgain(object);

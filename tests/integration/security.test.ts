@@ -202,7 +202,10 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     };
     const { metadata } = await bench.applied("marks", answering(configMap("marks", {}, marks)));
     const found = (await bench.api.get(here(configMap("marks")))).metadata;
-    assert.deepEqual(found.labels, { "argosy.dev/child-of": "argosy.security-test" });
+    assert.deepEqual(found.labels, {
+      "argosy.dev/child-of": "argosy.security-test",
+      "argosy.dev/owner-uid": metadata.uid,
+    });
     assert.deepEqual(found.annotations, undefined);
     assert.deepEqual(
       found.ownerReferences?.map(({ uid }) => uid),
