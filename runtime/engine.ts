@@ -300,7 +300,7 @@ export class Engine {
       onDrop: () => metrics.eventDropped(),
     });
     const teller = new Teller({
-      read: (name) => objects.read(name),
+      read: (name) => objects.look(name),
       learn: (object) => objects.learn(object),
       status,
       events,

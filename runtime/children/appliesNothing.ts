@@ -20,46 +20,53 @@ export function appliesNothing(manifest: Manifest, observed: object, fields: Jso
 function isSame(wanted: unknown, there: unknown, fields: unknown): boolean {
   if (!isObject(fields)) return false;
   const keys = Object.keys(fields).filter((key) => key !== ".");
-  // A leaf, or a map or list that is owned as a whole.
-  if (keys.length === 0) return isDeepStrictEqual(wanted, there);
+  // A leaf, or a map or list that is owned as a whole. What is empty is not stored everywhere.
+  if (keys.length === 0) return isDeepStrictEqual(wanted, there) || (there === undefined && isEmpty(wanted));
   if (Array.isArray(wanted)) return Array.isArray(there) && isSameList(wanted, there, fields, keys);
   if (!isObject(wanted) || !isObject(there)) return false;
   const names = Object.keys(wanted);
   return (
     names.length === keys.length &&
-    names.every((name) => isSame(wanted[name], there[name], fields[`f:${name}`]))
+    names.every(
+      (name) => Object.hasOwn(fields, `f:${name}`) && isSame(wanted[name], there[name], fields[`f:${name}`]),
+    )
   );
 }
 
 /** A list whose entries are owned each: `k:` names one by its keys, `v:` by its value. */
 function isSameList(wanted: unknown[], there: unknown[], fields: JsonObject, keys: string[]): boolean {
   if (keys.length !== wanted.length) return false;
+  const left = new Set(wanted);
   return keys.every((key) => {
     const named: unknown = JSON.parse(key.slice(2));
-    if (key.startsWith("v:")) return wanted.includes(named) && there.includes(named);
+    if (key.startsWith("v:")) return left.delete(named) && there.includes(named);
     if (!key.startsWith("k:") || !isObject(named)) return false;
     const inner = fields[key];
-    const entry = wanted.find((candidate) => isNamed(candidate, named, true));
-    const other = there.find((candidate) => isNamed(candidate, named, false));
-    // The keys that the API server filled in are owned too.
-    const filled = Object.fromEntries(
-      Object.keys(named).flatMap((name) => (isObject(entry) && name in entry ? [] : [[`f:${name}`, {}]])),
-    );
-    return entry !== undefined && isSame(entry, other, without(inner, filled));
+    const entry = [...left].find((candidate) => isWritten(candidate, named, inner));
+    const other = there.find((candidate) => hasKeys(candidate, named));
+    return entry !== undefined && left.delete(entry) && isSame(entry, other, inner);
   });
 }
 
-/** Whether an entry of a list has these keys. @param mayLack a manifest may leave out what has a default */
-function isNamed(entry: unknown, keys: Record<string, unknown>, mayLack: boolean): boolean {
-  if (!isObject(entry)) return false;
-  return Object.entries(keys).every(
-    ([name, value]) => entry[name] === value || (mayLack && entry[name] === undefined),
+/** Whether an entry of a list has these keys. */
+function hasKeys(entry: unknown, keys: JsonObject): boolean {
+  return isObject(entry) && Object.entries(keys).every(([name, value]) => entry[name] === value);
+}
+
+/**
+ * Whether an entry of a manifest is the one with these keys. It may leave out a key that has a default: then the API server
+ * fills the key in, and we do not own it.
+ */
+function isWritten(entry: unknown, keys: JsonObject, fields: unknown): boolean {
+  if (!isObject(entry) || !isObject(fields)) return false;
+  const isWhole = Object.keys(fields).every((key) => key === ".");
+  return Object.entries(keys).every(([name, value]) =>
+    isWhole || Object.hasOwn(fields, `f:${name}`) ? entry[name] === value : entry[name] === undefined,
   );
 }
 
-function without(fields: unknown, left: object): unknown {
-  if (!isObject(fields)) return fields;
-  return Object.fromEntries(Object.entries(fields).filter(([key]) => !(key in left)));
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -36,7 +36,7 @@ export interface DriftedChild extends ObjectName {
 
 /** What a {@link ChildStore} holds, and whom it tells. */
 export interface ChildStoreOptions {
-  readonly client: KubernetesClient;
+  readonly client: Pick<KubernetesClient, "get">;
   /** The kind of the custom resources that own the children. */
   readonly ownerKind: Resource;
   /** The field manager that applies children. */
@@ -249,7 +249,8 @@ export class ChildStore {
     else if (before && source !== "answer" && this.unsure.size < MOST_UNSURE)
       this.unsure.add(storeKey(before.resource, before));
     // The first list finds what was there before us, and every object is looked at then.
-    if (source === "list" || source === "watch") this.wake(before, after, object);
+    // A change that is found by reading comes by no watch any more.
+    if (source === "list" || source === "watch" || source === "read") this.wake(before, after, object);
   }
 
   private wake(

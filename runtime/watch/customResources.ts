@@ -9,7 +9,7 @@ import { type Change, Store } from "./store";
 
 /** The custom resources as they are known. */
 export interface KnownObjects {
-  /** The object as it is now. Undefined if it is gone. */
+  /** The object as it is now, to reconcile it. Undefined if it is gone. */
   read(name: ObjectName): Promise<KubernetesObject | undefined>;
   /** Takes in what the API server answered to a write of ours, before the watch brings it. */
   learn(object: KubernetesObject): void;
@@ -21,7 +21,7 @@ export interface KnownObjects {
 
 /** What {@link CustomResources} hold, and whom they tell. */
 export interface CustomResourcesOptions {
-  readonly client: KubernetesClient;
+  readonly client: Pick<KubernetesClient, "get">;
   readonly resource: Resource;
   /** An object is to be reconciled. */
   readonly onChange: (change: ObjectChange) => void;
@@ -76,11 +76,21 @@ export class CustomResources implements KnownObjects {
     });
   }
 
-  /** The object as it is now: as the watch or our own last write has it, or read from the API server. */
+  /**
+   * The object as it is now, to reconcile it: as the watch or our own last write has it, or read from the API server. What
+   * is new in it is not said, since that very reconcile heeds it.
+   */
   async read(name: ObjectName): Promise<KubernetesObject | undefined> {
     const { client, resource } = this.options;
     const stored = this.store.find(resource, name);
     return stored ? this.store.read(stored) : client.get(resource, name);
+  }
+
+  /** The object as it is now, for everybody else. What is new in it is said. */
+  async look(name: ObjectName): Promise<KubernetesObject | undefined> {
+    const { client, resource } = this.options;
+    const stored = this.store.find(resource, name);
+    return stored ? this.store.read(stored, "answer") : client.get(resource, name);
   }
 
   learn(object: KubernetesObject): void {
@@ -122,7 +132,8 @@ export class CustomResources implements KnownObjects {
   }
 
   private changed({ source, before, after }: Change<Facts>): void {
-    if (source === "answer") return;
+    // The answer to a write of ours may bring what somebody else changed before the watch does, which then says nothing.
+    if (source === "read") return;
     if (before && before.uid !== after?.uid) this.gone(before, source === "watch" && !after);
     if (!after) return;
     const { trigger, announced, isSettled } = after.facts;

@@ -22,8 +22,14 @@ export interface StoredObject<Facts> extends ObjectName {
   json: string | undefined;
 }
 
-/** How an object came to a store: by the first list of its kind, a later one, a watch, or the answer to a request of ours. */
-export type Source = "initial" | "list" | "watch" | "answer";
+/**
+ * How an object came to a store: by the first list of its kind, a later one, a watch, the answer to a request of ours, or
+ * {@link Store.read} by whoever acts on what is read.
+ */
+export type Source = "initial" | "list" | "watch" | "answer" | "read";
+
+/** What says how the objects are without being asked: the watch, and the lists that it begins with. */
+const TELLING: readonly Source[] = ["initial", "list", "watch"];
 
 /** What changed in a store. */
 export interface Change<Facts> {
@@ -38,7 +44,7 @@ export interface Change<Facts> {
 
 /** What a {@link Store} keeps, and whom it tells. */
 export interface StoreOptions<Facts> {
-  readonly client: KubernetesClient;
+  readonly client: Pick<KubernetesClient, "get">;
   /** What is to be known of an object. Undefined: the object is none of ours and is not kept. */
   readonly factsOf: (object: KubernetesObject, resource: Resource) => Facts | undefined;
   /** The part of an object that is kept as JSON. @default all of it */
@@ -56,7 +62,8 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * Guarantees, each with a test in tests/unit/store.test.ts:
  * - An older version never replaces a newer one, whatever comes late, unless the API server itself went back.
  * - The same version with other content replaces what is known, if a list has it: a default was added to a CRD.
- * - Of what is kept as JSON, no more than `mostKept` characters are held.
+ * - Every change is said once, by whichever source has it first.
+ * - Of what is kept as JSON, no more than `mostKept` characters are held, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504).
  */
@@ -82,12 +89,20 @@ export class Store<Facts> {
     return this.byKey.get(storeKey(resource, name));
   }
 
-  /** The object as it is now: as it is kept, or read from the API server. Undefined if it is gone. */
-  async read(stored: StoredObject<Facts>): Promise<KubernetesObject | undefined> {
+  /**
+   * The object as it is now: as it is kept, or read from the API server. Undefined if it is gone.
+   * @param source how a change counts that is found by reading
+   */
+  async read(
+    stored: StoredObject<Facts>,
+    source: "read" | "answer" = "read",
+  ): Promise<KubernetesObject | undefined> {
     if (stored.json !== undefined) return readJson(stored.json) as KubernetesObject;
     const object = await this.options.client.get(stored.resource, stored);
-    if (object?.metadata.uid !== stored.uid) return undefined;
-    this.set(stored.resource, object, "answer");
+    // It may have been deleted, or forgotten, while it was read.
+    const isThere = this.find(stored.resource, stored) === stored;
+    if (!isThere || object?.metadata.uid !== stored.uid) return undefined;
+    this.set(stored.resource, object, source);
     return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
   }
 
@@ -97,7 +112,7 @@ export class Store<Facts> {
     this.allowance.release(stored);
   }
 
-  /** Takes in an object. Gives what is known of it now; undefined if it is none of ours. */
+  /** Takes in an object. Gives what is known of the object of that name now. Undefined if it is none of ours. */
   set(
     resource: Resource,
     object: KubernetesObject,
@@ -108,15 +123,15 @@ export class Store<Facts> {
     const known = this.byKey.get(key);
     const { uid, resourceVersion } = object.metadata;
     if (known?.uid === uid && !isReset) {
-      if (source !== "answer" && isNewer(resourceVersion, known.toldVersion))
+      if (TELLING.includes(source) && isNewer(resourceVersion, known.toldVersion))
         known.toldVersion = resourceVersion;
       if (isNewer(known.resourceVersion, resourceVersion)) return known;
       if (known.resourceVersion === resourceVersion && (source !== "list" || known.json === undefined)) {
         if (known.json === undefined) this.keep(known, object);
         return known;
       }
-    } else if (known && source === "answer" && isNewer(known.resourceVersion, resourceVersion)) {
-      // The answer to a write of ours to an object that another one has replaced since.
+    } else if (known && !isReset && isNewer(known.resourceVersion, resourceVersion)) {
+      // It is about an object that another one of this name has replaced since.
       return known;
     }
     const facts = this.options.factsOf(object, resource);
@@ -129,7 +144,7 @@ export class Store<Facts> {
     if (known && known !== stored) this.allowance.release(known);
     const json = known?.json;
     stored.resourceVersion = resourceVersion;
-    if (source !== "answer") stored.toldVersion = resourceVersion;
+    if (TELLING.includes(source)) stored.toldVersion = resourceVersion;
     stored.deleting = object.metadata.deletionTimestamp !== undefined;
     stored.facts = facts;
     this.byKey.set(key, stored);

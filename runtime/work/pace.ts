@@ -30,7 +30,8 @@ export class Pace {
     const now = this.now();
     const bucket = this.buckets.get(key) ?? { left: burst, at: now };
     const left = Math.min(burst, bucket.left + (now - bucket.at) / refillMs);
-    const waitMs = Math.max(0, (1 - left) * refillMs);
+    // Whole milliseconds: a rest of a rounding error would be over at the very moment at which it begins.
+    const waitMs = Math.max(0, Math.ceil((1 - left) * refillMs));
     this.buckets.delete(key);
     this.buckets.set(key, { left: waitMs === 0 ? left - 1 : left, at: now });
     // In the order of their last use, so the first are the first to be full.

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import type { KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
+import { CustomResources, type GoneObject, type ObjectChange } from "../../runtime/watch/customResources";
+import type { ReflectorSink } from "../../runtime/watch/reflector";
+import { WIDGETS, widget } from "./support/objects";
+
+const NAME = { namespace: "shop", name: "widget" };
+const READY = { observedGeneration: 3, conditions: [{ type: "Ready", status: "True" }] };
+
+describe("CustomResources", () => {
+  let changes: ObjectChange[];
+  let gone: GoneObject[];
+  let server: KubernetesObject | undefined;
+  let objects: CustomResources;
+  let sink: ReflectorSink;
+
+  beforeEach(() => {
+    [changes, gone, server] = [[], [], undefined];
+    objects = new CustomResources({
+      client: { get: async () => server },
+      resource: WIDGETS,
+      onChange: (change) => void changes.push(change),
+      onGone: (_, object) => void gone.push(object),
+    });
+    sink = objects.sink(undefined);
+    list(5, at(5));
+    changes = [];
+  });
+
+  function at(version: number, metadata: Partial<ObjectMeta> = {}, content: object = {}): KubernetesObject {
+    return widget({ resourceVersion: String(version), ...metadata }, content);
+  }
+
+  function list(version: number, ...items: KubernetesObject[]): void {
+    sink.listing(false);
+    for (const each of items) sink.set(each, true);
+    sink.listed(String(version));
+  }
+
+  const watched = (object: KubernetesObject) => sink.set(object, false);
+  const versions = () => changes.map(({ resourceVersion }) => resourceVersion);
+
+  it("says that an object is to be reconciled if it is new, and if its generation, labels or annotations change", () => {
+    watched(at(6, { generation: 4 }));
+    watched(at(7, { generation: 4, labels: { a: "1" } }));
+    watched(at(8, { generation: 4, labels: { a: "1" }, annotations: { b: "1" } }));
+    watched(at(9, { generation: 4, labels: { a: "1" }, annotations: { b: "1", "argosy.dev/paused": "" } }));
+    watched(at(10, { generation: 4, deletionTimestamp: "2026-01-01T00:00:00Z" }));
+    watched(widget({ name: "other", uid: "other", resourceVersion: "11" }));
+    assert.deepEqual(versions(), ["6", "7", "8", "9", "10", "11"]);
+    assert.deepEqual(
+      changes.map(({ isAnnounced }) => isAnnounced),
+      [true, false, false, true, true, true],
+    );
+  });
+
+  it("says nothing of a status, of finalizers and managed fields, and of what `kubectl apply` notes for itself", () => {
+    watched(at(6, {}, { status: READY }));
+    watched(at(7, { finalizers: ["x"], managedFields: [{ manager: "kubectl" }] }));
+    watched(at(8, { annotations: { "kubectl.kubernetes.io/last-applied-configuration": "{}" } }));
+    assert.deepEqual(changes, []);
+  });
+
+  it("says of an object that is found whether its status says that everything was done", () => {
+    const status = (more: object) => ({ status: { ...READY, ...more } });
+    const found = [
+      at(6, { name: "a", uid: "a" }, status({})),
+      at(7, { name: "b", uid: "b" }, status({ observedGeneration: 2 })),
+      at(8, { name: "c", uid: "c", deletionTimestamp: "2026-01-01T00:00:00Z" }, status({})),
+      at(9, { name: "d", uid: "d" }, status({ conditions: [] })),
+    ];
+    list(9, ...found);
+    assert.deepEqual(
+      changes.map(({ isSettled }) => isSettled),
+      [true, false, false, false],
+    );
+    watched(at(10, { name: "a", uid: "a", generation: 4 }, status({ observedGeneration: 4 })));
+    assert.equal(changes.at(-1)?.isSettled, false);
+  });
+
+  it("says nothing of our own writes, neither when they are answered nor when the watch brings them", () => {
+    objects.learn(at(6, {}, { status: READY }));
+    watched(at(6, {}, { status: READY }));
+    assert.deepEqual(changes, []);
+  });
+
+  it("says a change of somebody else that the answer to our own write brings first", () => {
+    objects.learn(at(7, { generation: 4 }, { status: READY }));
+    watched(at(6, { generation: 4 }));
+    watched(at(7, { generation: 4 }, { status: READY }));
+    assert.deepEqual(versions(), ["7"]);
+  });
+
+  it("says a change once that its own reconcile reads first, by that reconcile", async () => {
+    objects.invalidate(NAME);
+    server = at(6, { generation: 4 });
+    assert.deepEqual(await objects.read(NAME), server);
+    watched(server);
+    assert.deepEqual(changes, []);
+  });
+
+  it("says a change that somebody else finds who reads the object", async () => {
+    objects.invalidate(NAME);
+    server = at(6, { generation: 4 });
+    assert.deepEqual(await objects.look(NAME), server);
+    watched(server);
+    assert.deepEqual(versions(), ["6"]);
+  });
+
+  it("does not learn of an object that the watch has not brought: its start would be missed", () => {
+    objects.learn(widget({ uid: "another", resourceVersion: "9" }));
+    objects.learn(widget({ name: "new", uid: "new", resourceVersion: "9" }));
+    assert.deepEqual(objects.names(), [NAME]);
+    watched(widget({ uid: "another", resourceVersion: "9" }));
+    assert.deepEqual(versions(), ["9"]);
+  });
+
+  it("says that an object is gone, and whether that was told or only found", () => {
+    watched(widget({ name: "other", uid: "other", resourceVersion: "6" }));
+    sink.remove(at(7));
+    list(8);
+    assert.deepEqual(gone, [
+      { uid: "widget-uid", isDeleted: true },
+      { uid: "other", isDeleted: false },
+    ]);
+    assert.equal(objects.size, 0);
+  });
+
+  it("says that an object is gone and its successor is to be reconciled if it was deleted and created again", () => {
+    watched(at(9, { uid: "second" }));
+    assert.deepEqual(gone, [{ uid: "widget-uid", isDeleted: false }]);
+    assert.deepEqual(versions(), ["9"]);
+  });
+
+  it("knows of an object that it is going: deleted, being deleted, or replaced", () => {
+    assert.equal(objects.isGoing(NAME, "widget-uid"), false);
+    assert.equal(objects.isGoing({ namespace: "shop", name: "unknown" }, "unknown"), false);
+    assert.equal(objects.isGoing(NAME, "earlier"), true);
+    watched(at(6, { deletionTimestamp: "2026-01-01T00:00:00Z" }));
+    assert.equal(objects.isGoing(NAME, "widget-uid"), true);
+    sink.remove(at(7));
+    assert.equal(objects.isGoing(NAME, "widget-uid"), true);
+  });
+
+  it("knows up to which version the watch has told of an object", () => {
+    objects.learn(at(9));
+    assert.equal(objects.hasTold(NAME, "5"), true);
+    assert.equal(objects.hasTold(NAME, "9"), false);
+    watched(at(9));
+    assert.equal(objects.hasTold(NAME, "9"), true);
+    assert.equal(objects.hasTold({ namespace: "shop", name: "unknown" }, "1"), false);
+  });
+
+  it("stays without an object that is deleted while it is read", async () => {
+    const answer: { give?: (object: KubernetesObject) => void } = {};
+    const slow = new CustomResources({
+      client: {
+        get: () =>
+          new Promise((resolve) => {
+            answer.give = resolve;
+          }),
+      },
+      resource: WIDGETS,
+      onChange: () => {},
+      onGone: () => {},
+    });
+    sink = slow.sink(undefined);
+    list(5, at(5));
+    slow.invalidate(NAME);
+    const reading = slow.read(NAME);
+    sink.remove(at(6));
+    answer.give?.(at(5));
+    assert.equal(await reading, undefined);
+    assert.equal(slow.size, 0);
+  });
+});

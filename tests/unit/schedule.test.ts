@@ -1,0 +1,368 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { type Priority, Schedule, type ScheduleOptions, type WorkResult } from "../../runtime/work/schedule";
+
+const LONGEST_WAIT_MS = 60_000;
+
+describe("Schedule", () => {
+  let now: number;
+  beforeEach(() => {
+    now = 1_000_000;
+  });
+
+  function make(options: ScheduleOptions = {}): Schedule {
+    return new Schedule({ now: () => now, random: () => 1, ...options });
+  }
+
+  /** Takes everything that is due, in order, and ends the work on each at once. */
+  function drain(schedule: Schedule, result: WorkResult = { kind: "done" }): string[] {
+    const taken: string[] = [];
+    for (let key = schedule.take(); key !== undefined; key = schedule.take()) {
+      taken.push(key);
+      schedule.settle(key, result);
+    }
+    return taken;
+  }
+
+  /** How long it takes until anything is due, in milliseconds. */
+  function nextInMs(schedule: Schedule): number {
+    assert.notEqual(schedule.nextDueAt, undefined, "nothing waits for a time");
+    return (schedule.nextDueAt ?? 0) - now;
+  }
+
+  describe("against a model", () => {
+    const KEYS = ["a", "b", "c", "d"];
+    const key = fc.constantFrom(...KEYS);
+    const result = fc.oneof(
+      fc.constant<WorkResult>({ kind: "done" }),
+      fc.nat(200_000).map((againAfterMs): WorkResult => ({ kind: "done", againAfterMs })),
+      fc.constant<WorkResult>({ kind: "failed" }),
+      fc.nat(200_000).map((retryAfterMs): WorkResult => ({ kind: "failed", retryAfterMs })),
+      fc.constant<WorkResult>({ kind: "failed", permanent: true }),
+      fc.option(fc.nat(5_000), { nil: 0 }).map((afterMs): WorkResult => ({ kind: "again", afterMs })),
+    );
+    const step = fc.oneof(
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant("take" as const) }) },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant("add" as const),
+          key,
+          priority: fc.constantFrom<Priority>("change", "child", "routine"),
+          afterMs: fc.constantFrom(0, 0, 20, 1_000, 500_000),
+          endsBackoff: fc.option(fc.boolean(), { nil: undefined }),
+        }),
+      },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant("settle" as const), at: fc.nat(3), result }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.nat(20_000) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("block" as const), keys: fc.subarray(KEYS) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget" as const), key }) },
+    );
+
+    it("gives no key twice at once and none that is blocked, and gives whatever was added in the end", () => {
+      fc.assert(
+        fc.property(
+          fc.array(step, { maxLength: 80 }),
+          fc.double({ min: 0, max: 1, noNaN: true }),
+          (steps, random) => {
+            const schedule = make({ longestWaitMs: LONGEST_WAIT_MS, random: () => random });
+            const working = new Set<string>();
+            /** Keys that must be given out once more. */
+            const owed = new Set<string>();
+            let blocked: readonly string[] = [];
+            const take = () => {
+              const taken = schedule.take();
+              if (taken === undefined) return undefined;
+              assert.ok(!working.has(taken), `${taken} is given out twice`);
+              assert.ok(!blocked.includes(taken), `${taken} is blocked`);
+              working.add(taken);
+              owed.delete(taken);
+              return taken;
+            };
+            const settle = (ended: string, how: WorkResult) => {
+              working.delete(ended);
+              schedule.settle(ended, how);
+              const isDue = how.kind === "again" || (how.kind === "failed" && !how.permanent);
+              if (isDue || (how.kind === "done" && how.againAfterMs !== undefined)) owed.add(ended);
+            };
+            for (const each of steps) {
+              const ended = each.kind === "settle" ? [...working][each.at] : undefined;
+              if (each.kind === "take") take();
+              else if (each.kind === "wait") now += each.ms;
+              else if (each.kind === "settle") ended !== undefined && settle(ended, each.result);
+              else if (each.kind === "add") {
+                const { priority, afterMs, endsBackoff } = each;
+                schedule.add(each.key, {
+                  priority,
+                  afterMs,
+                  ...(endsBackoff !== undefined && { endsBackoff }),
+                });
+                // A child of a key that failed for good may be ignored until it changes itself.
+                owed.add(each.key);
+              } else if (each.kind === "block") {
+                blocked = each.keys;
+                schedule.block(new Set(blocked));
+              } else {
+                schedule.forget(each.key);
+                owed.delete(each.key);
+              }
+            }
+            schedule.block(new Set());
+            blocked = [];
+            for (const one of [...working]) settle(one, { kind: "done" });
+            // The longest of the delays above is over by then.
+            for (let round = 0; round < 20 && owed.size > 0; round++) {
+              now += 100_000;
+              for (let taken = take(); taken !== undefined; taken = take()) settle(taken, { kind: "done" });
+            }
+            assert.deepEqual([...owed], []);
+            assert.equal(schedule.depth, 0);
+          },
+        ),
+        { numRuns: 500 },
+      );
+    });
+
+    it("gives a key that failed no later than the longest wait, whatever its failure asks for", () => {
+      const options = fc.record({
+        retryAfterMs: fc.option(fc.nat(10_000_000), { nil: undefined }),
+        tries: fc.nat(30),
+      });
+      fc.assert(
+        fc.property(
+          options,
+          fc.double({ min: 0, max: 1, noNaN: true }),
+          ({ retryAfterMs, tries }, random) => {
+            const schedule = make({ longestWaitMs: LONGEST_WAIT_MS, random: () => random });
+            schedule.add("a");
+            for (let attempt = 1; attempt <= tries + 1; attempt++) {
+              assert.equal(schedule.attemptOf("a"), attempt);
+              assert.equal(schedule.take(), "a");
+              schedule.settle("a", { kind: "failed", ...(retryAfterMs !== undefined && { retryAfterMs }) });
+              assert.ok(nextInMs(schedule) <= LONGEST_WAIT_MS);
+              now += LONGEST_WAIT_MS;
+            }
+          },
+        ),
+      );
+    });
+  });
+
+  it("gives what changed before children, and children before routine", () => {
+    const schedule = make();
+    schedule.add("routine", { priority: "routine" });
+    schedule.add("child", { priority: "child" });
+    schedule.add("change");
+    assert.deepEqual(drain(schedule), ["change", "child", "routine"]);
+  });
+
+  it("gives a key of more than one reason with the most urgent, once", () => {
+    const schedule = make();
+    schedule.add("a", { priority: "child" });
+    schedule.add("b", { priority: "routine" });
+    schedule.add("b");
+    schedule.add("b", { priority: "routine" });
+    assert.deepEqual(drain(schedule), ["b", "a"]);
+  });
+
+  it("gives one of eight turns to the key that has waited longest, once that is ten seconds", () => {
+    const schedule = make({ pace: { burst: 1_000, refillMs: 1 } });
+    schedule.add("patient", { priority: "routine" });
+    const turns = () =>
+      Array.from({ length: 16 }, (_, at) => {
+        schedule.add(`urgent-${at}`);
+        const key = schedule.take();
+        if (key !== undefined) schedule.settle(key, { kind: "done" });
+        return key;
+      });
+    assert.ok(!turns().includes("patient"));
+    now += 10_000;
+    const given = turns();
+    assert.equal(given.filter((key) => key === "patient").length, 1);
+    assert.ok(given.indexOf("patient") < 8);
+  });
+
+  it("gives a key once more that was added while it was worked on, and no more than that", () => {
+    const schedule = make();
+    schedule.add("a");
+    assert.equal(schedule.take(), "a");
+    for (let times = 0; times < 3; times++) schedule.add("a");
+    assert.equal(schedule.take(), undefined);
+    schedule.settle("a", { kind: "done" });
+    assert.deepEqual(drain(schedule), ["a"]);
+    assert.equal(schedule.has("a"), false);
+  });
+
+  it("gives a delayed key when its time has come, at the earlier of two times, and at once if it changes", () => {
+    const schedule = make();
+    schedule.add("a", { afterMs: 1_000 });
+    schedule.add("a", { afterMs: 500 });
+    schedule.add("a", { afterMs: 2_000 });
+    assert.deepEqual(drain(schedule), []);
+    assert.equal(nextInMs(schedule), 500);
+    now += 500;
+    assert.deepEqual(drain(schedule), ["a"]);
+    schedule.add("b", { afterMs: 1_000 });
+    schedule.add("b");
+    assert.deepEqual(drain(schedule), ["b"]);
+    assert.equal(schedule.nextDueAt, undefined);
+  });
+
+  it("gives a key again when its work asks for that, or earlier if it is added", () => {
+    const schedule = make();
+    schedule.add("a");
+    assert.deepEqual(drain(schedule, { kind: "done", againAfterMs: 5_000 }), ["a"]);
+    assert.equal(nextInMs(schedule), 5_000);
+    schedule.add("a", { priority: "child", afterMs: 1_000 });
+    assert.equal(nextInMs(schedule), 1_000);
+  });
+
+  describe("after a failure", () => {
+    function failing(attempts: number, options: ScheduleOptions = {}): Schedule {
+      const schedule = make(options);
+      schedule.add("a");
+      for (let attempt = 1; attempt <= attempts; attempt++) {
+        if (attempt > 1) now += nextInMs(schedule);
+        assert.deepEqual(drain(schedule, { kind: "failed" }), ["a"]);
+      }
+      return schedule;
+    }
+
+    it("waits twice as long each time, up to a bound, with half of it left to chance", () => {
+      assert.deepEqual(
+        [1, 2, 3, 9, 10, 20].map((attempts) => nextInMs(failing(attempts))),
+        [500, 1_000, 2_000, 128_000, 256_000, 300_000],
+      );
+      assert.equal(nextInMs(failing(3, { random: () => 0 })), 1_000);
+    });
+
+    it("waits as long as the failure asks for", () => {
+      const schedule = make();
+      schedule.add("a");
+      drain(schedule, { kind: "failed", retryAfterMs: 7_000 });
+      assert.equal(nextInMs(schedule), 7_000);
+    });
+
+    it("waits for a change alone if the failure is permanent", () => {
+      const schedule = make();
+      schedule.add("a");
+      drain(schedule, { kind: "failed", permanent: true });
+      assert.equal(schedule.nextDueAt, undefined);
+      assert.equal(schedule.failing, 1);
+      assert.equal(schedule.attemptOf("a"), 2);
+      schedule.add("a");
+      assert.deepEqual(drain(schedule), ["a"]);
+      assert.equal(schedule.failing, 0);
+    });
+
+    it("a change, the resync and a drifted child end the wait; a child's report does not", () => {
+      const endings = [
+        ["change", undefined, true],
+        ["routine", undefined, true],
+        ["child", true, true],
+        ["child", undefined, false],
+      ] as const;
+      for (const [priority, endsBackoff, isEnded] of endings) {
+        const schedule = failing(3);
+        schedule.add("a", { priority, ...(endsBackoff !== undefined && { endsBackoff }) });
+        assert.deepEqual(drain(schedule), isEnded ? ["a"] : [], `${priority} ${endsBackoff}`);
+      }
+    });
+
+    it("the same holds for what was added during the work that failed, but for routine", () => {
+      const endings = [
+        ["change", undefined, true],
+        ["routine", undefined, false],
+        ["child", true, true],
+        ["child", undefined, false],
+      ] as const;
+      for (const [priority, endsBackoff, isEnded] of endings) {
+        const schedule = make();
+        schedule.add("a");
+        schedule.take();
+        schedule.add("a", { priority, ...(endsBackoff !== undefined && { endsBackoff }) });
+        schedule.settle("a", { kind: "failed" });
+        assert.deepEqual(drain(schedule), isEnded ? ["a"] : [], `${priority} ${endsBackoff}`);
+        if (!isEnded) assert.equal(nextInMs(schedule), 500);
+      }
+    });
+
+    it("a success forgets the failures", () => {
+      const schedule = failing(5);
+      now += nextInMs(schedule);
+      assert.equal(schedule.attemptOf("a"), 6);
+      drain(schedule);
+      assert.equal(schedule.attemptOf("a"), 1);
+    });
+  });
+
+  it("tries again soon, and less soon each time, what failed through nobody's fault; that is no attempt", () => {
+    const schedule = make();
+    schedule.add("a");
+    const waits = Array.from({ length: 10 }, () => {
+      assert.equal(schedule.attemptOf("a"), 1);
+      assert.deepEqual(drain(schedule, { kind: "again" }), ["a"]);
+      const waitMs = nextInMs(schedule);
+      now += waitMs;
+      return waitMs;
+    });
+    assert.deepEqual(waits, [10, 20, 40, 80, 160, 320, 640, 1_280, 2_000, 2_000]);
+    assert.deepEqual(drain(schedule, { kind: "again", afterMs: 9_000 }), ["a"]);
+    assert.equal(nextInMs(schedule), 9_000);
+  });
+
+  it("lets a key that changes all the time follow itself at its pace, and forgets no change by that", () => {
+    const schedule = make({ pace: { burst: 3, refillMs: 100 } });
+    let given = 0;
+    for (let ms = 0; ms < 1_000; ms++, now++) {
+      schedule.add("busy");
+      given += drain(schedule).length;
+    }
+    assert.ok(given >= 12 && given <= 13, `given out ${given} times`);
+    now += 100;
+    assert.deepEqual(drain(schedule), ["busy"]);
+    schedule.add("other");
+    assert.deepEqual(drain(schedule), ["other"]);
+  });
+
+  it("gives the others while a key is blocked, and that one as soon as it is not", () => {
+    const schedule = make();
+    schedule.block(new Set(["a"]));
+    schedule.add("a");
+    schedule.add("b", { priority: "routine" });
+    assert.deepEqual(drain(schedule), ["b"]);
+    assert.equal(schedule.depth, 1);
+    schedule.block(new Set());
+    assert.deepEqual(drain(schedule), ["a"]);
+  });
+
+  it("forgets a key that waits, is delayed or has failed; one that is worked on when its work ends", () => {
+    const schedule = make();
+    schedule.add("ready");
+    schedule.add("delayed", { afterMs: 1_000 });
+    schedule.forget("ready");
+    schedule.forget("delayed");
+    schedule.add("working");
+    schedule.take();
+    schedule.add("working");
+    schedule.clear();
+    assert.equal(schedule.has("working"), true);
+    schedule.settle("working", { kind: "done" });
+    now += 10_000;
+    assert.deepEqual(drain(schedule), []);
+    assert.equal(schedule.has("working"), false);
+  });
+
+  it("tells how many wait, since when the oldest does, and begins to count again", () => {
+    const schedule = make();
+    assert.equal(schedule.oldestSince, undefined);
+    schedule.add("a", { priority: "routine" });
+    now += 1_000;
+    schedule.add("b");
+    schedule.add("c", { afterMs: 1 });
+    assert.equal(schedule.depth, 2);
+    assert.equal(schedule.oldestSince, 1_000_000);
+    schedule.restartWaiting();
+    assert.equal(schedule.oldestSince, now);
+  });
+});

@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { type Change, type Source, Store } from "../../runtime/watch/store";
+import { CONFIG_MAPS, observed } from "./support/objects";
+
+/** A ConfigMap of that name and version. */
+function item(name: string, version: number, data = "", uid = `${name}-uid`): KubernetesObject {
+  return observed("ConfigMap", { data: { data } }, { name, uid, resourceVersion: String(version) });
+}
+
+describe("Store", () => {
+  let changes: Change<string>[];
+  let got: string[];
+  /** What the API server has. */
+  let server: Map<string, KubernetesObject>;
+  let store: Store<string>;
+
+  beforeEach(() => {
+    [changes, got, server] = [[], [], new Map()];
+    store = make();
+  });
+
+  function make(mostKept?: number): Store<string> {
+    return new Store<string>({
+      client: {
+        get: async (_, { name }) => {
+          got.push(name);
+          return server.get(name);
+        },
+      },
+      factsOf: (object) => (object.metadata.labels?.["theirs"] ? undefined : JSON.stringify(object["data"])),
+      onChange: (change) => void changes.push(change),
+      ...(mostKept !== undefined && { mostKept }),
+    });
+  }
+
+  const find = (name: string) => store.find(CONFIG_MAPS, { namespace: "shop", name });
+
+  function list(
+    version: number,
+    items: readonly KubernetesObject[],
+    isReset = false,
+    sink = store.sink(CONFIG_MAPS, undefined),
+  ) {
+    sink.listing(isReset);
+    for (const each of items) sink.set(each, true);
+    sink.listed(String(version));
+    return sink;
+  }
+
+  it("takes in what is listed, watched and answered, and says how it came", () => {
+    const sink = list(2, [item("a", 1)]);
+    sink.set(item("b", 3), false);
+    store.set(CONFIG_MAPS, item("a", 4, "x"), "answer");
+    sink.set(item("a", 4, "x"), false);
+    sink.remove(item("b", 5));
+    list(9, [item("c", 8)], false, sink);
+    assert.deepEqual(
+      changes.map(
+        ({ source, before, after }) => `${source} ${before?.name}@${before?.resourceVersion} ${after?.name}`,
+      ),
+      [
+        "initial undefined@undefined a",
+        "watch undefined@undefined b",
+        "answer a@1 a",
+        "watch b@3 undefined",
+        "list undefined@undefined c",
+        "list a@4 undefined",
+      ],
+    );
+    assert.equal(store.size, 1);
+  });
+
+  it("never lets an older version replace a newer one, whatever comes late, of an earlier object of the name too", () => {
+    const source = fc.constantFrom<Source>("list", "watch", "answer", "read");
+    const step = fc.record({ version: fc.integer({ min: 1, max: 30 }), source });
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        store = make();
+        let newest = 0;
+        for (const each of steps) {
+          // The object was deleted and created again at version 10, and at version 20.
+          const uid = `uid-${Math.floor(each.version / 10)}`;
+          store.set(CONFIG_MAPS, item("a", each.version, String(each.version), uid), each.source);
+          newest = Math.max(newest, each.version);
+          assert.equal(find("a")?.resourceVersion, String(newest));
+          assert.equal(find("a")?.facts, JSON.stringify({ data: String(newest) }));
+          assert.equal(find("a")?.uid, `uid-${Math.floor(newest / 10)}`);
+        }
+      }),
+    );
+  });
+
+  it("says each change once, whichever source has it first", () => {
+    const step = fc.record({
+      version: fc.integer({ min: 1, max: 9 }),
+      source: fc.constantFrom<Source>("list", "watch", "answer", "read"),
+    });
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        [changes, store] = [[], make()];
+        for (const { version, source } of steps)
+          store.set(CONFIG_MAPS, item("a", version, String(version)), source);
+        const said = changes.map(({ after }) => after?.resourceVersion);
+        assert.equal(
+          new Set(changes.map(({ object }) => object?.metadata.resourceVersion)).size,
+          said.length,
+        );
+        const newest = Math.max(0, ...steps.map(({ version }) => version));
+        if (newest > 0) assert.equal(changes.at(-1)?.object?.metadata.resourceVersion, String(newest));
+      }),
+    );
+  });
+
+  it("forgets what a list lacks, but not what we wrote after the list began", () => {
+    const sink = list(5, [item("a", 1), item("b", 2)]);
+    sink.listing(false);
+    store.set(CONFIG_MAPS, item("new", 8), "answer");
+    sink.set(item("a", 1), true);
+    sink.listed("7");
+    assert.deepEqual([...store.values()].map(({ name }) => name).sort(), ["a", "new"]);
+  });
+
+  it("forgets only what the list is about: its kind and its namespace", () => {
+    list(5, [item("a", 1)]);
+    store.set({ ...CONFIG_MAPS, kind: "Other" }, item("other", 1), "watch");
+    list(9, [], false, store.sink(CONFIG_MAPS, "another"));
+    assert.equal(store.size, 2);
+    list(9, [], false, store.sink(CONFIG_MAPS, "shop"));
+    assert.deepEqual(
+      [...store.values()].map(({ name }) => name),
+      ["other"],
+    );
+  });
+
+  it("takes in older versions, and forgets later ones, if the API server itself went back", () => {
+    const sink = list(50, [item("a", 40, "new"), item("lost", 45)]);
+    list(20, [item("a", 10, "old")], true, sink);
+    assert.equal(find("a")?.resourceVersion, "10");
+    assert.equal(find("a")?.facts, JSON.stringify({ data: "old" }));
+    assert.equal(find("lost"), undefined);
+    sink.set(item("a", 21, "newer"), false);
+    assert.equal(find("a")?.resourceVersion, "21");
+  });
+
+  it("takes in other content under the same version if a list has it, and not if a late event has", () => {
+    const sink = list(5, [item("a", 1, "x")]);
+    sink.set(item("a", 1, "y"), false);
+    store.set(CONFIG_MAPS, item("a", 1, "y"), "answer");
+    assert.equal(changes.length, 1);
+    list(6, [item("a", 1, "x")], false, sink);
+    assert.equal(changes.length, 1);
+    list(7, [item("a", 1, "y")], false, sink);
+    assert.equal(changes.length, 2);
+    assert.equal(find("a")?.facts, JSON.stringify({ data: "y" }));
+  });
+
+  it("ignores the deletion of an earlier object of the name", () => {
+    const sink = list(5, [item("a", 1, "", "second")]);
+    sink.remove(item("a", 4, "", "first"));
+    assert.equal(find("a")?.uid, "second");
+  });
+
+  it("forgets an object that is none of ours any more", () => {
+    const sink = list(5, [item("a", 1)]);
+    const theirs = item("a", 6);
+    sink.set({ ...theirs, metadata: { ...theirs.metadata, labels: { theirs: "1" } } }, false);
+    assert.equal(store.size, 0);
+    assert.equal(changes.at(-1)?.after, undefined);
+  });
+
+  it("remembers which version a watch or a list told of, beside our own writes", () => {
+    const sink = list(5, [item("a", 1)]);
+    store.set(CONFIG_MAPS, item("a", 7), "answer");
+    assert.deepEqual([find("a")?.resourceVersion, find("a")?.toldVersion], ["7", "1"]);
+    sink.set(item("a", 6), false);
+    assert.deepEqual([find("a")?.resourceVersion, find("a")?.toldVersion], ["7", "6"]);
+    sink.set(item("a", 7), false);
+    assert.equal(find("a")?.toldVersion, "7");
+  });
+
+  describe("read", () => {
+    async function read(name: string): Promise<unknown> {
+      const stored = find(name);
+      assert.ok(stored);
+      return (await store.read(stored))?.["data"];
+    }
+
+    it("gives what is kept, or asks the API server once for what is not", async () => {
+      list(5, [item("a", 1, "x")]);
+      assert.deepEqual(await read("a"), { data: "x" });
+      const stored = find("a");
+      assert.ok(stored);
+      store.invalidate(stored);
+      server.set("a", item("a", 3, "y"));
+      assert.deepEqual(await read("a"), { data: "y" });
+      assert.deepEqual(await read("a"), { data: "y" });
+      assert.deepEqual(got, ["a"]);
+      assert.deepEqual([changes.at(-1)?.source, changes.at(-1)?.after?.resourceVersion], ["read", "3"]);
+    });
+
+    it("gives nothing for an object that is gone, or that another one of its name has replaced", async () => {
+      list(5, [item("a", 1)]);
+      const stored = find("a");
+      assert.ok(stored);
+      store.invalidate(stored);
+      assert.equal(await store.read(stored), undefined);
+      server.set("a", item("a", 9, "", "another"));
+      assert.equal(await store.read(stored), undefined);
+    });
+  });
+
+  it("keeps the newest objects within the length that is allowed, and knows of all of them", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ name: fc.nat(9), length: fc.nat(400) }), { maxLength: 60 }),
+        (steps) => {
+          store = make(1_000);
+          steps.forEach(({ name, length }, at) => {
+            store.set(CONFIG_MAPS, item(String(name), at + 1, "x".repeat(length)), "watch");
+            const kept = [...store.values()].map(({ json }) => json?.length ?? 0);
+            const isNewestAlone = kept.filter((one) => one > 0).length === 1;
+            assert.ok(kept.reduce((sum, one) => sum + one, 0) <= 1_000 || isNewestAlone);
+            assert.ok(find(String(name))?.json !== undefined);
+          });
+          assert.equal(store.size, new Set(steps.map(({ name }) => name)).size);
+        },
+      ),
+    );
+  });
+});
