@@ -1,5 +1,7 @@
 /** The `Status` object with which the API server answers a request that it refuses. */
 export interface ApiStatus {
+  /** "Status", in whatever the API server itself answers. */
+  kind?: string;
   reason?: string;
   message?: string;
   code?: number;
@@ -71,8 +73,8 @@ export function isBusy(error: unknown): boolean {
   // An eviction is refused with 429 too.
   if (code === 429) return !hasCause(error, "DisruptionBudget");
   if (code === 502 || code === 503 || code === 504) return true;
-  // What refuses an object says so in a Status with a reason. What fails by itself answers in plain text.
-  const isFault = retryAfterMs(error) !== undefined || error.status.reason === undefined;
+  // What refuses an object says so in a Status. What fails by itself answers in plain text.
+  const isFault = retryAfterMs(error) !== undefined || error.status.kind !== "Status";
   return code >= 500 && (isFault || ETCD_TROUBLE.test(message));
 }
 

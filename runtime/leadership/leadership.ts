@@ -77,6 +77,8 @@ export class Leadership {
   private readonly stopping = new AbortController();
   private running: Promise<void> = Promise.resolve();
   private current: Term | undefined;
+  private handingOver: Promise<void> = Promise.resolve();
+  private endHandover: () => void = () => {};
   /** What the lease says in our term, and in no other of ours or another's. */
   private acquireTime = "";
 
@@ -112,9 +114,18 @@ export class Leadership {
     return this.lease.blockedKeys;
   }
 
-  /** Ends the term and frees the lease, so that another process need not wait for its end. */
+  /**
+   * Ends the term and frees the lease, so that another process need not wait for its end. What a handover lets go on may not
+   * write any more.
+   */
   async stop(): Promise<void> {
     await this.endLoop();
+    this.endHandover();
+    await this.handingOver;
+    await this.free();
+  }
+
+  private async free(): Promise<void> {
     const { term } = this;
     this.current = undefined;
     term?.end();
@@ -131,10 +142,15 @@ export class Leadership {
    * they are more than a Lease has room for, it keeps the lease instead.
    * @returns a promise that resolves when all runs have ended, or may not write any more
    */
-  async handOver({ unfinished, ended }: Unfinished): Promise<void> {
+  handOver({ unfinished, ended }: Unfinished): Promise<void> {
     const done = new AbortController();
-    const finish = () => done.abort();
-    void ended.then(finish, finish);
+    this.endHandover = () => done.abort();
+    void ended.then(this.endHandover, this.endHandover);
+    this.handingOver = this.finish(unfinished, done);
+    return this.handingOver;
+  }
+
+  private async finish(unfinished: Unfinished["unfinished"], done: AbortController): Promise<void> {
     await this.endLoop();
     const { term } = this;
     if (!term) return;
@@ -157,7 +173,7 @@ export class Leadership {
       const waitMs = this.leaseMs / (ok ? 6 : 15);
       await this.clock.pause(Math.min(waitMs, term.remainingMs), done.signal);
     }
-    if (!begun) return this.stop();
+    if (!begun) return this.free();
     term.end();
     await this.tried(handover.remove());
   }

@@ -19,12 +19,13 @@ import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { formatName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { annotated, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
+import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { Verdict } from "../status/conditions";
-import type { StatusWriter } from "../status/statusWriter";
+import type { StatusChange, StatusWriter } from "../status/statusWriter";
 import type { KnownObjects } from "../watch/customResources";
 import { consequenceOf, ObjectGoneError, type StillListingError } from "./errors";
 import { Finalizers } from "./finalizers";
+import { releaseFormer } from "./former";
 import { isSameMemory, type Memory, memoryOf, remembered } from "./memory";
 import type { ObjectEvent, Outcome } from "./outcome";
 import type { ReconcileReport } from "./report";
@@ -91,12 +92,14 @@ const SHORTEST_WAIT_MS = 1_000;
 export class Reconcile {
   private readonly checkStatus: (status: unknown) => string | undefined;
   private readonly finalizers: Finalizers;
+  private readonly formerManagers: readonly string[];
   private readonly sweep: Sweep;
 
   constructor(private readonly options: ReconcileOptions) {
     const { operator, resource, childResources, children: store, writer } = options;
     this.checkStatus = statusChecker(operator.customResource.statusSchema);
     this.finalizers = new Finalizers(resource, operator);
+    this.formerManagers = formerManagersOf(operator);
     this.sweep = new Sweep({ operator, childResources, store, writer });
   }
 
@@ -277,16 +280,20 @@ export class Reconcile {
     run: Run,
     outcome: Outcome,
   ): Promise<void> {
-    const { children: store, status } = this.options;
+    const { children: store } = this.options;
     const memory: Memory = {
       kinds: [...desired, ...store.of(object.metadata.uid)].map(({ resource }) => kindKey(resource)),
       created: desired.filter(({ update }) => update === "never").map(childName),
     };
-    const change = {
-      fields: answer.status ?? {},
-      ...(!isSameMemory(memory, memoryOf(object)) && { memory: remembered(memory) }),
-    };
-    if (!status.wouldChange(object, change)) return;
+    const change = { fields: answer.status ?? {}, memory: remembered(memory) };
+    const current = await this.written(object, change, run, outcome);
+    const released = await releaseFormer(run.client, this.options.resource, current, this.formerManagers);
+    if (released !== current) this.options.objects.learn(released);
+  }
+
+  private async written(object: KubernetesObject, change: StatusChange, run: Run, outcome: Outcome) {
+    const { status } = this.options;
+    if (!status.wouldChange(object, change)) return object;
     const { verdict } = outcome;
     const generation = run.report.generation ?? 1;
     const isAlone = !this.options.isRecorded?.(run.report);
@@ -295,6 +302,7 @@ export class Reconcile {
       ...(isAlone && verdict && { verdict: { verdict, generation } }),
     });
     if (written) this.options.objects.learn(written);
+    return written ?? object;
   }
 
   /** Remembers what was applied of an answer that was not applied as a whole. */

@@ -116,7 +116,9 @@ export class StatusWriter {
     const isLeft = ({ type }: Condition) => !conditions.some((condition) => condition.type === type);
     const isLess =
       !owned.every((field) => Object.hasOwn(status, field)) || ownedConditions(current, entry).some(isLeft);
-    return isWithin(status, current) && !isLess ? undefined : status;
+    // After a rename of the operator nothing is ours yet.
+    const isOurs = Object.keys(status).every((field) => owned.includes(field));
+    return isWithin(status, current) && isOurs && !isLess ? undefined : status;
   }
 
   private conditions(

@@ -6,7 +6,7 @@ export interface ContestsOptions {
   readonly firstDelayMs?: number;
   /** @default 10000 */
   readonly longestDelayMs?: number;
-  /** What is undone later than this after it was applied is no part of a contest, in milliseconds. @default 10000 */
+  /** What is undone later than this after it was applied is no part of a contest, in milliseconds. @default 60000 */
   readonly quietMs?: number;
 }
 
@@ -24,7 +24,7 @@ const DEFAULTS: Required<ContestsOptions> = {
   patience: 5,
   firstDelayMs: 250,
   longestDelayMs: 10_000,
-  quietMs: 10_000,
+  quietMs: 60_000,
 };
 
 /**

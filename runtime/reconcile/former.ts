@@ -1,0 +1,27 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+
+/**
+ * Releases what the operator owned on a custom resource under its former names. To be called when it owns all of that
+ * under its own name: what nobody else owns goes.
+ * @returns the object as it is then
+ * @throws ApiError, ApiUnreachableError
+ */
+export async function releaseFormer(
+  client: KubernetesClient,
+  resource: Resource,
+  object: KubernetesObject,
+  formerManagers: readonly string[],
+): Promise<KubernetesObject> {
+  const { apiVersion, kind } = resource;
+  const { name, namespace, uid, managedFields = [] } = object.metadata;
+  const nothing = { apiVersion, kind, metadata: { name, uid, ...(namespace && { namespace }) } };
+  let current = object;
+  for (const { manager, operation, subresource } of managedFields) {
+    if (operation !== "Apply" || manager === undefined || !formerManagers.includes(manager)) continue;
+    const options = { fieldManager: manager, force: true, ...(subresource && { subresource }) };
+    current = (await client.apply(resource, nothing, options)).object;
+  }
+  return current;
+}
