@@ -11,17 +11,14 @@ import type { Resource } from "../kubernetes/resource";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
 import { appliesNothing } from "./appliesNothing";
+import { ownedValues } from "./ownedValues";
 import { applyEntry, type Owner, provenOwner } from "./ownership";
 
 /** What is known of every child. */
 export interface ChildFacts {
   readonly owner: Owner;
-  /** Fingerprint of the fields that we own, and since when: it moves when somebody else takes one of them. */
-  readonly ownedFields: string;
-  /** Fingerprint of what all others own. */
-  readonly otherFields: string;
-  /** Of the specification; undefined for a kind that counts none. */
-  readonly generation: number | undefined;
+  /** Fingerprint of the fields that we own, with their values: it moves when somebody takes or changes one of them. */
+  readonly owned: string;
 }
 
 /** A child as it is known. */
@@ -58,7 +55,7 @@ const MOST_UNSURE = 10_000;
 /** What we applied last to a child, and the fields that we owned right afterwards. */
 interface Applied {
   readonly manifest: string;
-  readonly ownedFields: string;
+  readonly owned: string;
 }
 
 /**
@@ -141,7 +138,7 @@ export class ChildStore {
   isApplied(child: Child, manifest: Manifest): boolean {
     const known = this.applied.get(child.uid);
     if (known) {
-      return known.manifest === fingerprint(manifest) && known.ownedFields === child.facts.ownedFields;
+      return known.manifest === fingerprint(manifest) && known.owned === child.facts.owned;
     }
     // After a restart nobody knows what was applied: the object itself says so.
     const observed = child.json === undefined ? undefined : (JSON.parse(child.json) as KubernetesObject);
@@ -218,18 +215,14 @@ export class ChildStore {
   }
 
   private remember(child: Child, manifest: string): void {
-    this.applied.set(child.uid, { manifest, ownedFields: child.facts.ownedFields });
+    this.applied.set(child.uid, { manifest, owned: child.facts.owned });
   }
 
   private factsOf(object: KubernetesObject, owner: Owner): ChildFacts {
-    const { managedFields = [], generation } = object.metadata;
     const entry = applyEntry(object, this.options.fieldManager);
     return {
       owner,
-      // The time too: another leader of this operator, or a late write of a former one, applies the same fields.
-      ownedFields: fingerprint([entry?.fieldsV1, entry?.time]),
-      otherFields: fingerprint(managedFields.filter((each) => each !== entry)),
-      generation,
+      owned: fingerprint([entry?.fieldsV1, ownedValues(object, entry)]),
     };
   }
 
@@ -263,11 +256,7 @@ export class ChildStore {
     if (before && before.facts.owner.uid !== after?.facts.owner.uid)
       onChange(before.facts.owner, after ? drifted(before) : driftedChild(before));
     if (!after) return;
-    if (isUnexplained(before, after)) {
-      this.applied.delete(after.uid);
-      return onChange(after.facts.owner, driftedChild(after));
-    }
-    const isReport = before?.uid === after.uid && after.facts.ownedFields === before.facts.ownedFields;
+    const isReport = before?.uid === after.uid && after.facts.owned === before.facts.owned;
     onChange(after.facts.owner, isReport ? undefined : drifted(after));
   }
 
@@ -296,18 +285,6 @@ export class ChildStore {
     if (left.length > 0) this.uidsByName.set(formatName(owner), left);
     else this.uidsByName.delete(formatName(owner));
   }
-}
-
-/**
- * Whether a child has changed although nobody's entry in `managedFields` has. Their times are whole seconds, so that this
- * may be a write of our own field manager in the second of our last one, by a former leader or after its answer was
- * lost. If there is a generation, it tells a new specification from a second report of a status.
- */
-function isUnexplained(before: Child | undefined, after: Child): boolean {
-  if (before?.uid !== after.uid || after.deleting) return false;
-  const [was, is] = [before.facts, after.facts];
-  if (was.ownedFields !== is.ownedFields || was.otherFields !== is.otherFields) return false;
-  return is.generation === undefined || is.generation !== was.generation;
 }
 
 function driftedChild({ resource, namespace, name }: Child): DriftedChild {

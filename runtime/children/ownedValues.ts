@@ -1,0 +1,42 @@
+import type { JsonObject, KubernetesObject, ManagedFieldsEntry } from "../kubernetes/objects";
+
+/**
+ * The values that an object has now in the fields of one `managedFields` entry. They differ from earlier ones if somebody
+ * took a field over, took it away, or wrote another value in our name; not if others only write fields of their own.
+ *
+ * The times of `managedFields` would not do: they are whole seconds.
+ */
+export function ownedValues(object: KubernetesObject, entry: ManagedFieldsEntry | undefined): unknown {
+  const others = (object.metadata.managedFields ?? []).filter((each) => each !== entry);
+  return entry?.fieldsV1 && valuesAt(object, entry.fieldsV1, others.map(({ fieldsV1 = {} }) => fieldsV1));
+}
+
+function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObject[]): unknown {
+  const keys = Object.keys(fields).filter((key) => key !== ".");
+  if (keys.length === 0) {
+    // An empty map that we applied: what others put into it is theirs.
+    const isShared = others.some((other) => Object.keys(other).some((key) => key !== "."));
+    return isShared ? null : there;
+  }
+  return keys.map((key) => {
+    const inner = fields[key];
+    const innerOthers = others.flatMap((other) => (isObject(other[key]) ? [other[key]] : []));
+    return [key, valuesAt(memberAt(there, key), isObject(inner) ? inner : {}, innerOthers)];
+  });
+}
+
+/** What a key of `fieldsV1` names: a field (`f:`), the entry of a list with these keys (`k:`), or a value in a list (`v:`). */
+function memberAt(there: unknown, key: string): unknown {
+  const name = key.slice(2);
+  if (key.startsWith("f:")) return isObject(there) ? there[name] : undefined;
+  if (!Array.isArray(there)) return undefined;
+  const named: unknown = JSON.parse(name);
+  if (!key.startsWith("k:") || !isObject(named)) return there.find((value) => value === named);
+  return there.find(
+    (entry) => isObject(entry) && Object.entries(named).every(([each, value]) => entry[each] === value),
+  );
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
