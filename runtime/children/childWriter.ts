@@ -43,6 +43,8 @@ interface Seen {
 export interface WriteScope {
   /** Its requests carry the fence of the object: none leaves when the object is gone, or we no longer lead. */
   readonly client: KubernetesClient;
+  /** The object's namespace. Undefined: it has cluster scope. */
+  readonly namespace: string | undefined;
   /** Reads the object from the API server. @throws ObjectGoneError if it is gone or being deleted */
   readonly confirmOwner: () => Promise<void>;
 }
@@ -94,7 +96,7 @@ export class ChildWriter {
       const verb = await this.write(child, known, scope);
       return verb && describe(verb, child.resource, child.manifest.metadata);
     } catch (error) {
-      throw refusal(error, child, this.options) ?? error;
+      throw refusal(error, child, scope, this.options) ?? error;
     }
   }
 
@@ -347,9 +349,10 @@ export const GRANT_REMEDY =
 function refusal(
   error: unknown,
   child: DesiredChild,
+  scope: WriteScope,
   { isNamespaced }: ChildWriterOptions,
 ): ReconcileFailure | undefined {
-  if (!(error instanceof ApiError) || isBusy(error) || isNamespaceTerminating(error)) return undefined;
+  if (!(error instanceof ApiError) || isBusy(error)) return undefined;
   if (![400, 403, 404, 413, 422, 500].includes(error.code)) return undefined;
   const { namespace } = child.manifest.metadata;
   if (

@@ -362,6 +362,7 @@ export class Reconcile {
 class Run implements WriteScope {
   /** For this object alone: its writes leave only while we lead. */
   readonly client: KubernetesClient;
+  readonly namespace: string | undefined;
 
   constructor(
     private readonly object: KubernetesObject,
@@ -371,6 +372,7 @@ class Run implements WriteScope {
   ) {
     const { name, namespace, uid, deletionTimestamp } = object.metadata;
     const isBeingDeleted = deletionTimestamp !== undefined;
+    this.namespace = namespace;
     this.client = mandate.client.with({
       class: "work",
       share: uid,
