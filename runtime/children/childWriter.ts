@@ -355,6 +355,8 @@ function refusal(
   if (!(error instanceof ApiError) || isBusy(error)) return undefined;
   if (![400, 403, 404, 413, 422, 500].includes(error.code)) return undefined;
   const { namespace } = child.manifest.metadata;
+  // The object goes with its own namespace, and has nothing more to say.
+  if (isNamespaceTerminating(error) && namespace === scope.namespace) return undefined;
   if (
     isNamespaced &&
     namespace !== undefined &&
