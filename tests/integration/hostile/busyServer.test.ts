@@ -39,7 +39,7 @@ describe("when the API server is busy", function () {
     await eventually(() => assert.ok(engine.controller.isLeading, "does not lead"));
   });
   afterEach(async () => {
-    await Promise.race([engine.stop(), sleep(5_000)]);
+    await engine.controller.stop(1_000);
     await proxy.stop();
     await api.delete(operator.lease).catch(() => {});
   });
