@@ -91,10 +91,10 @@ export class RunRecorder implements Recorder {
     this.coalesced++;
     const [first, last] = [(earlier as Recorded).run, (later as Recorded).run];
     const report = { ...last.report, changes: allChanges(first.report, last.report) };
+    // Under the later name: a write of the earlier record may be on its way.
     const joined: Recorded = {
-      ...later,
-      name: earlier.name,
-      run: { ...last, name: earlier.name, report, runs: first.runs + last.runs },
+      ...(later as Recorded),
+      run: { ...last, report, runs: first.runs + last.runs },
     };
     return joined;
   };

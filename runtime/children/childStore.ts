@@ -1,4 +1,5 @@
 import { fingerprint } from "../fingerprint";
+import { readJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import {
   formatName,
@@ -141,10 +142,10 @@ export class ChildStore {
       return known.manifest === fingerprint(manifest) && known.owned === child.facts.owned;
     }
     // After a restart nobody knows what was applied: the object itself says so.
-    const observed = child.json === undefined ? undefined : (JSON.parse(child.json) as KubernetesObject);
+    const observed = child.json === undefined ? undefined : (readJson(child.json) as KubernetesObject);
     const fields = observed && applyEntry(observed, this.options.fieldManager)?.fieldsV1;
     if (!observed || !fields || !appliesNothing(manifest, observed, fields as JsonObject)) return false;
-    this.remember(child, fingerprint(manifest));
+    this.remember(child.uid, manifest, child.facts.owned);
     return true;
   }
 
@@ -180,8 +181,7 @@ export class ChildStore {
     try {
       const result = await write();
       if (result.object) {
-        const child = this.store.set(resource, result.object, "answer");
-        if (child && manifest) this.remember(child, fingerprint(manifest));
+        this.takeIn(resource, result.object, manifest);
       } else {
         const known = this.store.find(resource, name);
         if (known) this.store.remove(known, "answer");
@@ -204,26 +204,34 @@ export class ChildStore {
     return {
       listing: (isReset) => inner.listing(isReset),
       set: (object, isListed) => {
-        const event = () => inner.set(object, isListed);
-        // What is listed must be known to be listed before the list ends.
-        if (isListed) event();
-        else afterWrites(object, event);
+        // A list may end before a write does, and must not lack what is set afterwards.
+        if (isListed) inner.see(object);
+        afterWrites(object, () => inner.set(object, isListed));
       },
       listed: (version) => inner.listed(version),
       remove: (object) => afterWrites(object, () => inner.remove(object)),
     };
   }
 
-  private remember(child: Child, manifest: string): void {
-    this.applied.set(child.uid, { manifest, owned: child.facts.owned });
+  /** Takes in the answer to a write of ours. */
+  private takeIn(resource: Resource, object: KubernetesObject, manifest: Manifest | undefined): void {
+    const { uid } = object.metadata;
+    // What is applied is known before the object is kept, so that our entry is not kept too: see `kept`.
+    if (manifest) this.remember(uid, manifest, this.ownedIn(object));
+    if (this.store.set(resource, object, "answer")?.uid !== uid) this.applied.delete(uid);
+  }
+
+  private remember(uid: string, manifest: Manifest, owned: string): void {
+    this.applied.set(uid, { manifest: fingerprint(manifest), owned });
+  }
+
+  private ownedIn(object: KubernetesObject): string {
+    const entry = applyEntry(object, this.options.fieldManager);
+    return fingerprint([entry?.fieldsV1, ownedValues(object, entry)]);
   }
 
   private factsOf(object: KubernetesObject, owner: Owner): ChildFacts {
-    const entry = applyEntry(object, this.options.fieldManager);
-    return {
-      owner,
-      owned: fingerprint([entry?.fieldsV1, ownedValues(object, entry)]),
-    };
+    return { owner, owned: this.ownedIn(object) };
   }
 
   /** Our own entry is kept only until it is known what was applied: it is as long as the rest. */
@@ -256,7 +264,9 @@ export class ChildStore {
     if (before && before.facts.owner.uid !== after?.facts.owner.uid)
       onChange(before.facts.owner, after ? drifted(before) : driftedChild(before));
     if (!after) return;
-    const isReport = before?.uid === after.uid && after.facts.owned === before.facts.owned;
+    // A child that lingers after we deleted it comes back without having been known.
+    const isLingering = !before && after.deleting;
+    const isReport = isLingering || (before?.uid === after.uid && after.facts.owned === before.facts.owned);
     onChange(after.facts.owner, isReport ? undefined : drifted(after));
   }
 

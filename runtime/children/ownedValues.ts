@@ -8,7 +8,14 @@ import type { JsonObject, KubernetesObject, ManagedFieldsEntry } from "../kubern
  */
 export function ownedValues(object: KubernetesObject, entry: ManagedFieldsEntry | undefined): unknown {
   const others = (object.metadata.managedFields ?? []).filter((each) => each !== entry);
-  return entry?.fieldsV1 && valuesAt(object, entry.fieldsV1, others.map(({ fieldsV1 = {} }) => fieldsV1));
+  return (
+    entry?.fieldsV1 &&
+    valuesAt(
+      object,
+      entry.fieldsV1,
+      others.map(({ fieldsV1 = {} }) => fieldsV1),
+    )
+  );
 }
 
 function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObject[]): unknown {

@@ -9,7 +9,7 @@ import type { Resource } from "./resource";
  * @throws ApiError, ApiUnreachableError
  */
 export async function applyManifest(
-  client: KubernetesClient,
+  client: Pick<KubernetesClient, "apply">,
   resource: Resource,
   manifest: Manifest,
   options: ApplyOptions,

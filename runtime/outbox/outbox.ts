@@ -1,15 +1,15 @@
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, ApiUnreachableError, isBusy } from "../kubernetes/errors";
+import { ApiUnreachableError, isBusy, retryAfterMs } from "../kubernetes/errors";
 import type { ObjectName } from "../kubernetes/objects";
 import { NotLeadingError } from "../term";
 import { Runner } from "../work/runner";
 import { Schedule, type WorkResult } from "../work/schedule";
 import type { RunRecord } from "./recorder";
-import type { Message, Teller } from "./teller";
+import type { Message, Teller, Untold } from "./teller";
 
 /** What an {@link Outbox} works with. */
 export interface OutboxOptions {
-  readonly teller: Teller;
+  readonly teller: Pick<Teller, "tell">;
   /** Joins two records of runs of one object with the same result. @returns one that tells of both */
   readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
   /** Told of each Event and each record that was dropped, and why. */
@@ -35,6 +35,8 @@ const PROGRESS_DELAY_MS = 300;
 /** One object is told of five times at once, and then once a second. */
 const PACE = { burst: 5, refillMs: 1_000 };
 const MOST_WAITING = 5_000;
+/** This part of what may wait is left if too much does. */
+const LEFT_BY_A_TRIM = 0.9;
 const LONGEST_RETRY_MS = 30_000;
 
 /**
@@ -42,8 +44,8 @@ const LONGEST_RETRY_MS = 30_000;
  *
  * Guarantees, each with a test in tests/unit/outbox.test.ts:
  * - A verdict is a state: a newer one replaces it, and it is never dropped while we lead.
- * - Events and records are facts: they are merged, in the order in which they happened. If too many wait, Normal Events
- *   are dropped first, then records of runs that succeeded, then the others.
+ * - Events and records are facts: they are merged, in the order in which they happened. If too many wait, the oldest are
+ *   dropped: Normal Events before Warnings, and records of runs that succeeded before those of failures.
  * - Telling never delays a reconcile.
  *
  * Caveat: what waits when the process dies is lost, but for the verdicts: whoever leads next finds them again.
@@ -56,6 +58,9 @@ export class Outbox {
   private readonly schedule = new Schedule({ pace: PACE, longestBackoffMs: LONGEST_RETRY_MS });
   private readonly runner: Runner;
   private clientFor: ClientFor | undefined;
+  /** How many facts wait. */
+  private readonly counts = { events: 0, records: 0 };
+  private onTold: (() => void)[] = [];
 
   constructor(private readonly options: OutboxOptions) {
     this.runner = new Runner({
@@ -75,8 +80,9 @@ export class Outbox {
   discard(): void {
     this.runner.pause();
     this.schedule.clear();
-    this.pending.clear();
+    for (const uid of [...this.pending.keys()]) this.release(uid);
     this.clientFor = undefined;
+    this.endFlushes();
   }
 
   /**
@@ -85,16 +91,17 @@ export class Outbox {
    */
   put(name: ObjectName, message: Message): string | undefined {
     const { uid } = message.regarding.metadata;
-    const known = this.pending.get(uid);
-    this.pending.delete(uid);
-    const merged = { ...(known ? this.merge(known, message) : message), name };
-    this.pending.set(uid, { ...merged, since: known?.since ?? performance.now() });
+    const known = this.release(uid);
+    const since = known?.since ?? performance.now();
+    this.keep(uid, { ...(known ? this.merge(known, message) : message), name, since });
     this.trim();
     const isProgress = message.verdict?.verdict.kind === "progressing" && message.records.length === 0;
     this.schedule.add(uid, isProgress ? { afterMs: PROGRESS_DELAY_MS } : {});
     this.runner.wake();
     const [record] = message.records;
-    return record && merged.records.find(({ isFailure }) => isFailure === record.isFailure)?.name;
+    return (
+      record && this.pending.get(uid)?.records.find(({ isFailure }) => isFailure === record.isFailure)?.name
+    );
   }
 
   /** The object is gone: its verdict is of no use any more. */
@@ -105,11 +112,16 @@ export class Outbox {
 
   /** Tells what waits. Resolves when that is done, or the time is up. */
   async flush(graceMs: number): Promise<void> {
-    const until = performance.now() + graceMs;
     for (const uid of this.pending.keys()) this.schedule.add(uid);
     this.runner.wake();
-    while (this.clientFor && this.waiting > 0 && performance.now() < until)
-      await new Promise((resolve) => setTimeout(resolve, 10).unref());
+    if (!this.clientFor || this.waiting === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, graceMs);
+      this.onTold.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   }
 
   /** The objects that something waits to be told of. */
@@ -124,9 +136,7 @@ export class Outbox {
 
   /** Records that wait to be written. */
   get recordsWaiting(): number {
-    let records = 0;
-    for (const message of this.pending.values()) records += message.records.length;
-    return records;
+    return this.counts.records;
   }
 
   /** How long the oldest message has been waiting, in seconds. 0 if none waits. */
@@ -137,36 +147,32 @@ export class Outbox {
   }
 
   private async work(uid: string): Promise<WorkResult> {
-    const message = this.pending.get(uid);
-    this.pending.delete(uid);
+    const message = this.release(uid);
     const { clientFor } = this;
     if (!message || !clientFor) return { kind: "done" };
     this.telling.set(uid, message);
-    const left = await this.options.teller
-      .tell(clientFor(message.name), message.name, message)
-      .catch((error: unknown) => {
-        return this.leftAfter(error, message);
-      });
+    const untold = await this.options.teller.tell(clientFor(message.name), message.name, message);
     this.telling.delete(uid);
-    if (!left || this.clientFor !== clientFor) return { kind: "done" };
-    const since = this.pending.get(uid);
-    this.pending.set(uid, {
-      ...(since ? this.merge(left, since) : left),
-      name: message.name,
-      since: message.since,
-    });
-    this.trim();
-    return { kind: "failed" };
+    const left = untold && this.clientFor === clientFor ? this.leftAfter(untold) : undefined;
+    if (left) {
+      const later = this.release(uid);
+      const { name, since } = message;
+      this.keep(uid, { ...(later ? this.merge(left, later) : left), name, since });
+      this.trim();
+    }
+    if (this.waiting === 0) this.endFlushes();
+    if (!left) return { kind: "done" };
+    const waitMs = retryAfterMs(untold?.error);
+    return { kind: "failed", ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
   }
 
-  /** What is to be told later after an error. Undefined: nothing. */
-  private leftAfter(error: unknown, message: Pending): Message | undefined {
+  /** What is to be told later. Undefined: nothing. */
+  private leftAfter({ left, error }: Untold): Message | undefined {
     if (error instanceof NotLeadingError) return undefined;
-    const isPassing = error instanceof ApiUnreachableError || isBusy(error);
-    if (isPassing) return message;
-    const why = error instanceof ApiError || error instanceof Error ? error.message : String(error);
-    for (const _ of message.events) this.options.onDrop("event", why);
-    return undefined;
+    if (error === undefined || error instanceof ApiUnreachableError || isBusy(error)) return left;
+    const why = error instanceof Error ? error.message : String(error);
+    for (const _ of left.events) this.options.onDrop("event", why);
+    return left.verdict || left.records.length > 0 ? { ...left, events: [] } : undefined;
   }
 
   private merge(earlier: Message, later: Message): Message {
@@ -185,34 +191,62 @@ export class Outbox {
     };
   }
 
-  /** Drops facts, the oldest first, until few enough wait. */
+  private keep(uid: string, pending: Pending): void {
+    this.pending.set(uid, pending);
+    this.counts.events += pending.events.length;
+    this.counts.records += pending.records.length;
+  }
+
+  private release(uid: string): Pending | undefined {
+    const known = this.pending.get(uid);
+    if (!known) return undefined;
+    this.pending.delete(uid);
+    this.counts.events -= known.events.length;
+    this.counts.records -= known.records.length;
+    return known;
+  }
+
+  private endFlushes(): void {
+    for (const end of this.onTold.splice(0)) end();
+  }
+
+  /** Drops facts, the oldest first, if too many wait. */
   private trim(): void {
     const most = this.options.mostWaiting ?? MOST_WAITING;
-    let [events, records] = [0, 0];
-    // Counting is cheap while few objects wait, and every message may bring more than one fact.
-    if (this.pending.size * 2 <= most) return;
-    for (const message of this.pending.values()) {
-      events += message.events.length;
-      records += message.records.length;
+    // Some more than must be, so that not every message makes a look at all that wait.
+    const wanted = Math.floor(most * LEFT_BY_A_TRIM);
+    if (this.counts.events > most) {
+      this.drop("events", ({ type }) => type === "Normal", wanted);
+      this.drop("events", () => true, wanted);
     }
-    const drop = (what: "event" | "record", isDropped: (fact: object) => boolean, excess: number) => {
-      for (const [uid, message] of this.pending) {
-        if (excess <= 0) return 0;
-        const key = what === "event" ? "events" : "records";
-        const kept = (message[key] as readonly object[]).filter((fact) => {
-          const goes = excess > 0 && isDropped(fact);
-          if (goes) {
-            excess--;
-            this.options.onDrop(what, "too many wait to be written");
-          }
-          return !goes;
-        });
-        this.pending.set(uid, { ...message, [key]: kept });
+    if (this.counts.records > most) {
+      this.drop("records", ({ isFailure }) => !isFailure, wanted);
+      this.drop("records", () => true, wanted);
+    }
+  }
+
+  /** Drops the oldest of such facts until no more than `wanted` are left. */
+  private drop<Kind extends "events" | "records">(
+    kind: Kind,
+    isDropped: (fact: Message[Kind][number]) => boolean,
+    wanted: number,
+  ): void {
+    for (const [uid, message] of this.pending) {
+      const excess = this.counts[kind] - wanted;
+      if (excess <= 0) return;
+      const facts: readonly Message[Kind][number][] = message[kind];
+      const kept = facts.slice();
+      for (let at = 0; at < kept.length && facts.length - kept.length < excess; ) {
+        const [fact] = kept.slice(at, at + 1);
+        if (fact && isDropped(fact)) kept.splice(at, 1);
+        else at++;
       }
-      return excess;
-    };
-    drop("event", (event) => (event as { type: string }).type === "Normal", events - most);
-    const left = drop("record", (record) => !(record as RunRecord).isFailure, records - most);
-    drop("record", () => true, left);
+      const dropped = facts.length - kept.length;
+      if (dropped === 0) continue;
+      this.pending.set(uid, { ...message, [kind]: kept });
+      this.counts[kind] -= dropped;
+      const what = kind === "events" ? "event" : "record";
+      for (let count = 0; count < dropped; count++) this.options.onDrop(what, "too many wait to be written");
+    }
   }
 }

@@ -13,7 +13,7 @@ export interface Recorder {
   isRecorded(report: ReconcileReport): boolean;
   /** The record of a run. Undefined if it is not to be recorded. */
   recordOf(report: ReconcileReport): RunRecord | undefined;
-  /** One record of the runs of two, of which neither was written. */
+  /** One record that tells of the runs of two. The earlier one may have been written all the same. */
   readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
   /**
    * Writes a record.

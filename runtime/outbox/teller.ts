@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
@@ -9,10 +8,17 @@ import type { RunRecord } from "./recorder";
 /** What is to be told of one object. */
 export interface Message {
   readonly regarding: Regarded;
-  readonly verdict: Omit<StatusVerdict, "run"> | undefined;
+  readonly verdict: StatusVerdict | undefined;
   /** At most one of runs that succeeded and one of runs that failed. */
   readonly records: readonly RunRecord[];
   readonly events: readonly ObjectEvent[];
+}
+
+/** What could not be told. */
+export interface Untold {
+  readonly left: Message;
+  /** Why. Undefined if nothing but a record is late. */
+  readonly error: unknown;
 }
 
 /** What a {@link Teller} works with. */
@@ -21,8 +27,8 @@ export interface TellerOptions {
   readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
   /** Takes in what the API server answered to a write. */
   readonly learn: (object: KubernetesObject) => void;
-  readonly status: StatusWriter;
-  readonly events: EventWriter;
+  readonly status: Pick<StatusWriter, "write">;
+  readonly events: Pick<EventWriter, "write">;
   /** Writes a record. @returns whether it is there now; false if it never will be. @default there are no records */
   readonly record?: (record: RunRecord) => Promise<boolean>;
 }
@@ -33,25 +39,31 @@ const RECORD_PATIENCE_MS = 1_000;
 /**
  * Tells of one object: first the record of its run, then the status, which names the record if there is one by then, then
  * the Events.
+ *
+ * Guarantees, each with a test in tests/unit/teller.test.ts:
+ * - A verdict waits a second for its record, and no longer.
+ * - What was told is not told again when the rest is.
  */
 export class Teller {
   constructor(private readonly options: TellerOptions) {}
 
-  /**
-   * @returns what could not be told yet. Undefined: everything was
-   * @throws ApiError, ApiUnreachableError, ReconcileFailure if the API server does not take the status
-   */
-  async tell(client: KubernetesClient, name: ObjectName, message: Message): Promise<Message | undefined> {
-    const [run, left] = await this.writeRecords(message.records);
-    const { verdict } = message;
-    const failure = verdict && (await this.writeVerdict(client, name, message, { ...verdict, run }));
-    const events = failure ? [...message.events, failure] : message.events;
-    for (const event of events) {
-      // The record says what was done, and Ready names the record.
-      if (event.type === "Normal" && run !== undefined) continue;
-      await this.options.events.write(client, message.regarding, { ...event, run: event.run ?? run });
+  /** @returns what could not be told, and why. Undefined: everything was told. It never throws */
+  async tell(client: KubernetesClient, name: ObjectName, message: Message): Promise<Untold | undefined> {
+    const [run, records] = await this.writeRecords(message.records);
+    let left: Message = { ...naming(run, message), records };
+    try {
+      if (left.verdict) {
+        const refused = await this.writeVerdict(client, name, left, left.verdict);
+        left = { ...left, verdict: undefined, events: [...left.events, ...(refused ? [refused] : [])] };
+      }
+      for (const event of left.events) {
+        await this.options.events.write(client, message.regarding, event);
+        left = { ...left, events: left.events.slice(1) };
+      }
+    } catch (error) {
+      return { left, error };
     }
-    return left.length > 0 ? { ...message, verdict: undefined, events: [], records: left } : undefined;
+    return records.length > 0 ? { left, error: undefined } : undefined;
   }
 
   /** Writes the records. @returns the name of the last one that is there, and those that are to be written later */
@@ -59,12 +71,13 @@ export class Teller {
     const { record } = this.options;
     let run: string | undefined;
     const left: RunRecord[] = [];
-    for (const each of record ? records : []) {
-      const writing = record?.(each).then(
+    if (!record) return [run, left];
+    for (const each of records) {
+      const writing = record(each).then(
         (isThere) => (isThere ? "there" : "refused"),
         () => "left",
       );
-      const result = await Promise.race([writing, pause(RECORD_PATIENCE_MS, "late", { ref: false })]);
+      const result = await within(RECORD_PATIENCE_MS, writing);
       if (result === "there") run = each.name;
       // A write that is still on its way is repeated: the API server knows the name by then.
       else if (result !== "refused") left.push(each);
@@ -89,5 +102,31 @@ export class Teller {
       if ((error as Error).name !== "ReconcileFailure") throw error;
       return { type: "Warning", reason: "StatusRefused", note: (error as Error).message };
     }
+  }
+}
+
+/** The message with the name of the record that is there. That record says what was done, and Ready names it. */
+function naming(run: string | undefined, message: Message): Message {
+  if (run === undefined) return message;
+  const { verdict, events } = message;
+  return {
+    ...message,
+    verdict: verdict && { ...verdict, run },
+    events: events
+      .filter(({ type }) => type !== "Normal")
+      .map((event) => ({ ...event, run: event.run ?? run })),
+  };
+}
+
+/** What a promise gives. Undefined if it takes longer than so many milliseconds. */
+async function within<T>(ms: number, ending: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  try {
+    return await Promise.race([ending, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -110,7 +110,7 @@ export class OneObject {
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
     const message = messageAbout(outcome, resource, record);
     // That a run could not be told of is no reason to fail it: the next one tells.
-    if (message) await this.teller.tell(client, name, message).catch(nobody);
+    if (message) await this.teller.tell(client, name, message);
     return outcome.report;
   }
 

@@ -36,6 +36,9 @@ export interface StatusVerdict {
   readonly run?: string | undefined;
 }
 
+/** What a {@link StatusWriter} needs of a client. */
+export type StatusClient = Pick<KubernetesClient, "apply" | "get">;
+
 /** Where a {@link StatusWriter} writes. */
 export interface StatusWriterOptions {
   readonly resource: Resource;
@@ -76,14 +79,14 @@ export class StatusWriter {
    * @throws ReconcileFailure `StatusRefused` if the API server does not accept the status, or drops a part of it
    */
   async write(
-    client: KubernetesClient,
+    client: StatusClient,
     object: KubernetesObject,
     change: StatusChange,
   ): Promise<KubernetesObject | undefined> {
     const status = this.compose(object, change);
     if (!status) return undefined;
     const written = await this.apply(client, object, status);
-    if (written && change.verdict && conditionsIn(written["status"]).length === 0)
+    if (written && status["conditions"] && conditionsIn(written["status"]).length === 0)
       throw droppedBy(this.options.resource);
     return written;
   }
@@ -95,12 +98,7 @@ export class StatusWriter {
     const entry = ownedStatus(object, this.options.fieldManager);
     const owned = fieldsIn(entry);
     const kept = pick(current, owned);
-    const given =
-      fields ??
-      pick(
-        kept,
-        owned.filter((field) => !OWN_STATUS_FIELDS.includes(field)),
-      );
+    const given = handlersFields(fields ?? pick(current, owned));
     const observed = current["observedGeneration"];
     const isOld = verdict && typeof observed === "number" && observed > verdict.generation;
     const isTold = verdict !== undefined && !isOld;
@@ -140,7 +138,7 @@ export class StatusWriter {
   }
 
   private async apply(
-    client: KubernetesClient,
+    client: StatusClient,
     object: KubernetesObject,
     status: Status,
   ): Promise<KubernetesObject | undefined> {
@@ -224,6 +222,11 @@ function isWithin(part: Status, whole: Status): boolean {
       there.some((other) => other.type === one.type && isDeepStrictEqual(one, other)),
     );
   });
+}
+
+/** The fields of a status that are the handler's to write. */
+function handlersFields(status: Readonly<Status>): Status {
+  return Object.fromEntries(Object.entries(status).filter(([field]) => !OWN_STATUS_FIELDS.includes(field)));
 }
 
 function pick(status: Readonly<Status>, fields: readonly string[]): Status {

@@ -54,6 +54,12 @@ export interface StoreOptions<Facts> {
   readonly mostKept?: number;
 }
 
+/** Takes in what a reflector sees. */
+export interface StoreSink extends ReflectorSink {
+  /** The object is in the list that is being made. It is set later. */
+  see(object: KubernetesObject): void;
+}
+
 const MOST_KEPT = 24 * 1024 * 1024;
 
 /**
@@ -165,7 +171,7 @@ export class Store<Facts> {
   }
 
   /** Takes in what a reflector sees of a kind, in one namespace or all. */
-  sink(resource: Resource, namespace: string | undefined): ReflectorSink {
+  sink(resource: Resource, namespace: string | undefined): StoreSink {
     let listed: Set<string> | undefined;
     let isReset = false;
     let listing: Source = "initial";
@@ -174,6 +180,7 @@ export class Store<Facts> {
         listed = new Set();
         isReset = reset;
       },
+      see: (object) => listed?.add(storeKey(resource, object.metadata)),
       set: (object, isListed) => {
         listed?.add(storeKey(resource, object.metadata));
         this.set(resource, object, isListed ? listing : "watch", isListed && isReset);

@@ -5,7 +5,7 @@ import {
   canReference,
   conflictWith,
   ownedManifest,
-  ownerOf,
+  provenOwner,
 } from "../../runtime/children/ownership";
 import type {
   KubernetesObject,
@@ -22,7 +22,6 @@ import {
   configMap,
   GLOBAL_WIDGETS,
   globalWidget,
-  IDENTITY,
   MANAGER,
   observed,
   WIDGETS,
@@ -90,7 +89,7 @@ describe("ownedManifest", () => {
   it("never carries a field of the server's, and keeps all that is the handler's", () => {
     fc.assert(
       fc.property(answered, pairing, (child, { owner, child: resource }) => {
-        const manifest = ownedManifest(child, owner, resource, IDENTITY);
+        const manifest = ownedManifest(child, owner, resource, "argosy.shop");
         const known = ["name", "namespace", "labels", "annotations", "ownerReferences"];
         assert.deepStrictEqual(
           Object.keys(manifest.metadata).filter((field) => !known.includes(field)),
@@ -108,17 +107,17 @@ describe("ownedManifest", () => {
     );
   });
 
-  it("carries exactly one proof of its owner, by which that owner is found again", () => {
+  it("carries the label with its owner, and a reference where Kubernetes allows one, by which that owner is found", () => {
     fc.assert(
       fc.property(answered, pairing, (child, { owner, kind, child: resource }) => {
-        const manifest = ownedManifest(child, owner, resource, IDENTITY);
+        const manifest = ownedManifest(child, owner, resource, "argosy.shop");
         const { ownerReferences, labels, annotations } = manifest.metadata;
         const byReference = ownerReferences !== undefined;
         assert.equal(byReference, canReference(owner, manifest.metadata.namespace));
-        assert.equal(labels?.[OWNER_UID_LABEL], byReference ? undefined : "widget-uid");
+        assert.equal(labels?.[OWNER_UID_LABEL], "widget-uid");
         assert.equal(annotations?.[OWNER_ANNOTATION], byReference ? undefined : "shop/widget");
         const { name, namespace } = owner.metadata;
-        const found = ownerOf(applied(manifest, MANAGER), kind, MANAGER);
+        const found = provenOwner(applied(manifest, MANAGER), kind, [MANAGER]);
         assert.deepStrictEqual(found, { uid: "widget-uid", ...(namespace && { namespace }), name });
       }),
     );
@@ -128,7 +127,7 @@ describe("ownedManifest", () => {
     fc.assert(
       fc.property(answered, pairing, (child, { owner, child: resource }) => {
         const before = structuredClone(child);
-        ownedManifest(child, owner, resource, IDENTITY);
+        ownedManifest(child, owner, resource, "argosy.shop");
         assert.equal(JSON.stringify(child), JSON.stringify(before));
       }),
     );
@@ -136,14 +135,14 @@ describe("ownedManifest", () => {
 
   it("has the object's namespace where the handler names none, and none in a kind without", () => {
     const namespaceOf = (child: Manifest, resource: Resource) =>
-      ownedManifest(child, widget(), resource, IDENTITY).metadata.namespace;
+      ownedManifest(child, widget(), resource, "argosy.shop").metadata.namespace;
     assert.equal(namespaceOf(configMap(), CONFIG_MAPS), "shop");
     assert.equal(namespaceOf(configMap({ namespace: "elsewhere" }), CONFIG_MAPS), "elsewhere");
     assert.equal(namespaceOf(configMap({ namespace: "elsewhere" }), CLUSTER_ROLES), undefined);
   });
 
   it("names the object as the one controller", () => {
-    const { metadata } = ownedManifest(configMap(), widget(), CONFIG_MAPS, IDENTITY);
+    const { metadata } = ownedManifest(configMap(), widget(), CONFIG_MAPS, "argosy.shop");
     assert.deepStrictEqual(metadata.ownerReferences, [
       {
         apiVersion: "shop.example.com/v1",
@@ -157,38 +156,81 @@ describe("ownedManifest", () => {
   });
 });
 
-describe("ownerOf", () => {
-  const reference: OwnerReference = {
-    apiVersion: "shop.example.com/v1",
-    kind: "Widget",
-    name: "widget",
-    uid: "widget-uid",
-    controller: true,
-  };
-  const byReference = (change: Partial<OwnerReference>) =>
-    ownerOf(observed("ConfigMap", {}, { ownerReferences: [{ ...reference, ...change }] }), WIDGETS, MANAGER);
-  const marks = { labels: { [OWNER_UID_LABEL]: "uid" }, annotations: { [OWNER_ANNOTATION]: "shop/widget" } };
+describe("provenOwner", () => {
+  const OWNER = { uid: "widget-uid", namespace: "shop", name: "widget" };
+  /** A child within the owner's namespace, and one elsewhere, as we applied them. */
+  const near = applied(ownedManifest(configMap(), widget(), CONFIG_MAPS, "argosy.shop"), MANAGER);
+  const elsewhere = applied(
+    ownedManifest(configMap({ namespace: "elsewhere" }), widget(), CONFIG_MAPS, "argosy.shop"),
+    MANAGER,
+  );
+  const ownerOf = (object: KubernetesObject, managers = [MANAGER]) => provenOwner(object, WIDGETS, managers);
 
-  it("takes a controller of our kind, in any version", () => {
-    const owner = { uid: "widget-uid", namespace: "shop", name: "widget" };
-    assert.deepStrictEqual(byReference({}), owner);
-    assert.deepStrictEqual(byReference({ apiVersion: "shop.example.com/v1beta1" }), owner);
+  function changed(
+    object: KubernetesObject,
+    metadata: Partial<KubernetesObject["metadata"]>,
+  ): KubernetesObject {
+    return { ...object, metadata: { ...object.metadata, ...metadata } };
+  }
+
+  it("is the one that we named by a reference, or by a label elsewhere", () => {
+    assert.deepStrictEqual(ownerOf(near), OWNER);
+    assert.deepStrictEqual(ownerOf(elsewhere), OWNER);
   });
 
-  it("takes no other reference", () => {
-    assert.equal(byReference({ controller: false }), undefined);
-    assert.equal(byReference({ kind: "Gadget" }), undefined);
-    assert.equal(byReference({ apiVersion: "other.example.com/v1" }), undefined);
+  it("is known by any of our field managers, former ones too", () => {
+    const before = applied(near, "argosy/argosy.former");
+    assert.equal(ownerOf(before), undefined);
+    assert.deepStrictEqual(ownerOf(before, [MANAGER, "argosy/argosy.former"]), OWNER);
   });
 
-  it("takes the label only together with our own field manager's entry", () => {
-    const labelled = observed("ClusterRole", {}, marks);
-    assert.equal(ownerOf(labelled, WIDGETS, MANAGER), undefined);
-    assert.equal(ownerOf(applied(labelled, "argosy/other"), WIDGETS, MANAGER), undefined);
-    const owner = { uid: "uid", namespace: "shop", name: "widget" };
-    assert.deepStrictEqual(ownerOf(applied(labelled, MANAGER), WIDGETS, MANAGER), owner);
+  it("is named in any version of the kind, and in no other kind", () => {
+    const naming = (change: Partial<OwnerReference>) => {
+      const references = near.metadata.ownerReferences?.map((reference) => ({ ...reference, ...change }));
+      return ownerOf(changed(near, { ...(references && { ownerReferences: references }) }));
+    };
+    assert.deepStrictEqual(naming({ apiVersion: "shop.example.com/v1beta1" }), OWNER);
+    assert.equal(naming({ kind: "Gadget" }), undefined);
+    assert.equal(naming({ apiVersion: "other.example.com/v1" }), undefined);
+  });
+
+  const forged: readonly (readonly [string, KubernetesObject])[] = [
+    ["all our marks by another manager", applied(near, "kubectl")],
+    ["our manager's name in an update", withEntry(near, { operation: "Update" })],
+    ["our manager's name in a status", withEntry(near, { subresource: "status" })],
+    ["an entry of ours that owns no mark", withEntry(near, { fieldsV1: { "f:data": {} } })],
+    ["an entry of ours that owns no mark, elsewhere", withEntry(elsewhere, { fieldsV1: { "f:data": {} } })],
+    [
+      "an entry of ours without fields",
+      changed(near, { managedFields: [{ manager: MANAGER, operation: "Apply" }] }),
+    ],
+    [
+      "another owner's reference beside our entry",
+      changed(near, {
+        ownerReferences: [{ ...referenceTo("forged-uid"), controller: true }],
+        labels: {},
+      }),
+    ],
+    ["a label elsewhere without the owner's name", changed(elsewhere, { annotations: {} })],
+  ];
+  for (const [what, object] of forged) {
+    it(`is nobody with ${what}`, () => assert.equal(ownerOf(object), undefined));
+  }
+
+  it("stays the one that we named if somebody adds a reference of their own", () => {
+    const more = [referenceTo("forged-uid"), ...(near.metadata.ownerReferences ?? [])];
+    assert.deepStrictEqual(ownerOf(changed(near, { ownerReferences: more })), OWNER);
   });
 });
+
+function referenceTo(uid: string): OwnerReference {
+  return { apiVersion: WIDGETS.apiVersion, kind: WIDGETS.kind, name: "widget", uid };
+}
+
+function withEntry(object: KubernetesObject, change: Partial<ManagedFieldsEntry>): KubernetesObject {
+  const [entry] = object.metadata.managedFields ?? [];
+  return { ...object, metadata: { ...object.metadata, managedFields: [{ ...entry, ...change }] } };
+}
 
 describe("applyEntry", () => {
   const find = (entry: ManagedFieldsEntry) =>
@@ -204,61 +246,62 @@ describe("applyEntry", () => {
 });
 
 describe("conflictWith", () => {
-  const controller = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", controller: true };
-  type Reference = "ours" | "other" | "none";
-  type Label = "ours" | "other" | "none";
-  /** Owner reference, our manager's entry, owner label, adopt annotation: the conflict, or none. */
-  const table: [Reference, boolean, Label, boolean, RegExp | undefined][] = [
-    ["ours", true, "none", false, undefined],
-    ["ours", false, "none", false, undefined],
-    ["ours", true, "other", false, undefined],
-    ["ours", false, "other", true, undefined],
-    ["other", true, "none", false, /belongs to ReplicaSet web/],
-    ["other", true, "ours", false, /belongs to ReplicaSet web/],
-    ["other", false, "ours", true, /belongs to ReplicaSet web/],
-    ["other", true, "ours", true, /belongs to ReplicaSet web/],
-    ["none", true, "ours", false, undefined],
-    ["none", true, "none", false, undefined],
-    ["none", true, "other", false, /belongs to shop\/another/],
-    ["none", true, "other", true, /belongs to shop\/another/],
-    ["none", false, "ours", false, /made by kubectl/],
-    ["none", false, "other", false, /made by kubectl/],
-    ["none", false, "none", false, /made by kubectl/],
-    ["none", false, "none", true, undefined],
-    ["none", false, "ours", true, undefined],
-    ["none", false, "other", true, undefined],
+  const ours = applied(ownedManifest(configMap(), widget(), CONFIG_MAPS, "argosy.shop"), MANAGER);
+  const conflict = (found: KubernetesObject, uid = "widget-uid") =>
+    conflictWith(found, uid, WIDGETS, [MANAGER]);
+  const having = (metadata: Partial<KubernetesObject["metadata"]>, base = ours): KubernetesObject => ({
+    ...base,
+    metadata: { ...base.metadata, ...metadata },
+  });
+  const adopt = { annotations: { [ADOPT_ANNOTATION]: "true" } };
+  const theirs = observed("ConfigMap", {}, { managedFields: [{ manager: "kubectl", operation: "Update" }] });
+  const controller = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "rs", controller: true };
+
+  const table: readonly (readonly [what: string, found: KubernetesObject, conflict: RegExp | undefined])[] = [
+    ["what we applied for this owner", ours, undefined],
+    ["what we applied and somebody took the references from", having({ ownerReferences: [] }), undefined],
+    [
+      "what another controller owns, offered or not",
+      having({ ...adopt, ownerReferences: [controller] }, theirs),
+      /belongs to ReplicaSet web/,
+    ],
+    [
+      "what we applied and another controller has taken",
+      having({ ownerReferences: [controller] }),
+      /belongs to ReplicaSet web/,
+    ],
+    ["what somebody else made", theirs, /made by kubectl/],
+    [
+      "what somebody else made with our labels",
+      having({ labels: ours.metadata.labels ?? {} }, theirs),
+      /made by kubectl/,
+    ],
+    [
+      "what somebody else made with a reference to this owner",
+      having({ ownerReferences: [{ ...referenceTo("widget-uid"), controller: true }] }, theirs),
+      /made by kubectl/,
+    ],
+    [
+      "what bears our manager's name alone",
+      withEntry(ours, { fieldsV1: { "f:data": {} } }),
+      new RegExp(`made by ${MANAGER}`),
+    ],
+    ["what somebody else offers", having(adopt, theirs), undefined],
+    [
+      "what somebody else does not offer",
+      having({ annotations: { [ADOPT_ANNOTATION]: "false" } }, theirs),
+      /made by kubectl/,
+    ],
+    ["what nobody is known to have made", observed("ConfigMap"), /made by somebody else/],
   ];
-  for (const [reference, entry, label, adopt, conflict] of table) {
-    const facts = `reference ${reference}, our entry ${entry}, label ${label}, adopt ${adopt}`;
-    it(`${conflict ? "refuses" : "may touch"} an object with ${facts}`, () => {
-      const uids = { ours: "widget-uid", other: "another-uid", none: undefined };
-      const found = observed(
-        "ConfigMap",
-        {},
-        {
-          ...(uids[reference] && { ownerReferences: [{ ...controller, uid: uids[reference] }] }),
-          managedFields: [
-            { manager: "kubectl", operation: "Update" },
-            ...(entry ? [{ manager: MANAGER, operation: "Apply" } as const] : []),
-          ],
-          ...(uids[label] && { labels: { [OWNER_UID_LABEL]: uids[label] } }),
-          annotations: {
-            ...(label === "other" && { [OWNER_ANNOTATION]: "shop/another" }),
-            ...(adopt && { [ADOPT_ANNOTATION]: "true" }),
-          },
-        },
-      );
-      const said = conflictWith(found, "widget-uid", MANAGER);
-      if (conflict) assert.match(said ?? "", conflict);
-      else assert.equal(said, undefined);
+  for (const [what, found, expected] of table) {
+    it(`${expected ? "refuses" : "takes"} ${what}`, () => {
+      if (expected) assert.match(conflict(found) ?? "", expected);
+      else assert.equal(conflict(found), undefined);
     });
   }
 
-  it("takes an adopt annotation that says false for none", () => {
-    const annotations = { [ADOPT_ANNOTATION]: "false" };
-    assert.match(
-      conflictWith(observed("ConfigMap", {}, { annotations }), "widget-uid", MANAGER) ?? "",
-      /somebody else/,
-    );
+  it("refuses a child of another owner, and names that one", () => {
+    assert.equal(conflict(ours, "another-uid"), "it belongs to Widget shop/widget");
   });
 });

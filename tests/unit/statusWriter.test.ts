@@ -1,151 +1,296 @@
 import assert from "node:assert/strict";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import type { Condition, KubernetesObject } from "../../runtime/kubernetes/objects";
-import { NotLeadingError } from "../../runtime/leaderElection";
-import { StatusWriter } from "../../runtime/status/statusWriter";
-import { failureOf } from "./support/failures";
+import fc from "fast-check";
+import { ReconcileFailure } from "../../runtime/failure";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import {
+  type Condition,
+  conditionsIn,
+  type JsonObject,
+  type KubernetesObject,
+  type Manifest,
+} from "../../runtime/kubernetes/objects";
+import type { Verdict } from "../../runtime/status/conditions";
+import { type StatusChange, type StatusClient, StatusWriter } from "../../runtime/status/statusWriter";
+import { errorOf, failureOf } from "./support/failures";
 import { MANAGER, WIDGETS, widget } from "./support/objects";
-import { json, refuse, TestApiServer } from "./support/testApiServer";
 
-type Status = Record<string, unknown> & { conditions: Condition[] };
+type Status = Record<string, unknown>;
+const READY: Verdict = { kind: "ready" };
+const PROGRESSING: Verdict = { kind: "progressing", message: "Deployment demo has 0 of 1 replicas" };
 
 describe("StatusWriter", () => {
-  let api: TestApiServer;
-  let client: KubernetesClient;
+  let now: Date;
+  /** The object as the API server has it. */
+  let object: KubernetesObject;
+  let sent: { manifest: Manifest; options: object }[];
+  /** An error with which the API server answers the next write. */
+  let refusal: Error | undefined;
+  let client: StatusClient;
   let writer: StatusWriter;
-  before(async () => {
-    api = await TestApiServer.start();
-    client = api.client();
-  });
+
   beforeEach(() => {
-    api.calls.length = 0;
-    api.answer = (_, response) => json(response, widget());
-    writer = new StatusWriter({ client, resource: WIDGETS, fieldManager: MANAGER, fence: () => {} });
-  });
-  after(async () => {
-    client.close();
-    await api.stop();
-  });
-
-  /** The status that was written last. */
-  function written(): Status {
-    return sent().status;
-  }
-
-  /** The manifest that was applied last. */
-  function sent(): KubernetesObject & { status: Status } {
-    const call = api.calls.at(-1);
-    assert.ok(call, "nothing was written");
-    return call.body as KubernetesObject & { status: Status };
-  }
-
-  /** The object as the API server has it once the written status is stored, with fields of others beside ours. */
-  function stored(others: { fields?: object; conditions?: Condition[] } = {}): KubernetesObject {
-    const { conditions, ...fields } = written();
-    const ours = Object.keys(fields).map((field) => [`f:${field}`, {}]);
-    const types = conditions.map(({ type }) => [`k:${JSON.stringify({ type })}`, { ".": {} }]);
-    const owned = { ...Object.fromEntries(ours), "f:conditions": Object.fromEntries(types) };
-    return widget(
-      {
-        managedFields: [
-          { manager: MANAGER, operation: "Apply", subresource: "status", fieldsV1: { "f:status": owned } },
-        ],
+    [sent, refusal, object] = [[], undefined, widget()];
+    now = new Date("2026-01-01T00:00:00Z");
+    writer = new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER, now: () => now });
+    client = {
+      get: async () => object,
+      apply: async (_, manifest, options) => {
+        sent.push({ manifest, options });
+        if (refusal) throw refusal;
+        object = stored(object, manifest["status"] as Status);
+        return { object, created: false };
       },
-      { status: { ...others.fields, ...fields, conditions: [...conditions, ...(others.conditions ?? [])] } },
-    );
-  }
-
-  it("applies the handler's fields, the generation and the conditions to the very version that was read", async () => {
-    assert.deepStrictEqual(await writer.write(widget(), { kind: "ready" }, { replicas: 1 }), widget());
-    const [call] = api.calls;
-    assert.equal(call?.path, "/apis/shop.example.com/v1/namespaces/shop/widgets/widget/status");
-    assert.deepStrictEqual([call?.query.get("fieldManager"), call?.query.get("force")], [MANAGER, "true"]);
-    assert.deepStrictEqual(sent().metadata, {
-      name: "widget",
-      uid: "widget-uid",
-      resourceVersion: "7",
-      namespace: "shop",
-    });
-    const { conditions, ...fields } = written();
-    assert.deepStrictEqual(fields, { replicas: 1, observedGeneration: 3 });
-    assert.match(conditions[0]?.lastTransitionTime ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    };
   });
 
-  it("writes nothing where nothing has changed", async () => {
-    await writer.write(widget(), { kind: "ready" }, { replicas: 1, nested: { a: [1] } });
-    const others = { fields: { theirs: 1 }, conditions: [condition("Theirs")] };
-    assert.equal(
-      await writer.write(stored(others), { kind: "ready" }, { replicas: 1, nested: { a: [1] } }),
+  const write = async (change: StatusChange) => {
+    const written = await writer.write(client, object, change);
+    assert.equal(written !== undefined, sent.length > 0 && written === object);
+    return written;
+  };
+  const verdict = (of: Verdict, generation = 3, run?: string) => ({
+    verdict: { verdict: of, generation, run },
+  });
+  const status = () => (object["status"] ?? {}) as Status;
+  const conditions = () =>
+    conditionsIn(status()).map(({ type, status: is, reason }) => `${type}=${is} ${reason}`);
+  /** Puts something into the status that is not ours. */
+  function others(fields: Status, more: Condition[] = []): void {
+    object = {
+      ...object,
+      status: { ...status(), ...fields, conditions: [...conditionsIn(status()), ...more] },
+    };
+  }
+
+  it("applies to the one uid, by force, without a version: whatever others write meanwhile is no conflict", async () => {
+    await write({ fields: { replicas: 1 } });
+    const { metadata } = sent[0]?.manifest ?? {};
+    assert.deepEqual(metadata, { name: "widget", namespace: "shop", uid: "widget-uid" });
+    assert.deepEqual(sent[0]?.options, { fieldManager: MANAGER, force: true, subresource: "status" });
+  });
+
+  it("writes fields, memory and verdict each by itself, and keeps the other two", async () => {
+    await write({ fields: { replicas: 1 } });
+    assert.deepEqual(status(), { replicas: 1 });
+    await write({ memory: { kinds: ["v1/Pod"] } });
+    assert.deepEqual(status(), { replicas: 1, argosy: { kinds: ["v1/Pod"] } });
+    await write(verdict(READY));
+    assert.deepEqual(conditions(), [
+      "Ready=True Reconciled",
+      "Reconciling=False Reconciled",
+      "Stalled=False Reconciled",
+    ]);
+    const { conditions: before, ...rest } = status();
+    assert.deepEqual(rest, { replicas: 1, argosy: { kinds: ["v1/Pod"] }, observedGeneration: 3 });
+    await write({ fields: { replicas: 2 } });
+    assert.deepEqual(status(), { ...rest, replicas: 2, conditions: before });
+    await write({ memory: { kinds: [] } });
+    assert.deepEqual(status(), { ...rest, replicas: 2, argosy: { kinds: [] }, conditions: before });
+  });
+
+  it("writes all three at once", async () => {
+    await write({ fields: { a: 1 }, memory: { kinds: [] }, ...verdict(READY) });
+    assert.equal(sent.length, 1);
+    assert.deepEqual(Object.keys(status()).sort(), ["a", "argosy", "conditions", "observedGeneration"]);
+  });
+
+  it("writes nothing that is there already, beside whatever others have written", async () => {
+    const change = { fields: { replicas: 1, nested: { a: [1] } }, memory: { kinds: [] }, ...verdict(READY) };
+    await write(change);
+    others({ theirs: 1 }, [condition("Theirs")]);
+    now = new Date("2026-02-02T00:00:00Z");
+    assert.equal(writer.wouldChange(object, change), false);
+    assert.equal(await writer.write(client, object, change), undefined);
+    for (const part of [{ fields: change.fields }, { memory: change.memory }, verdict(READY)])
+      assert.equal(await writer.write(client, object, part), undefined);
+    assert.equal(sent.length, 1);
+  });
+
+  it("writes if a field, the verdict, its generation or its run is another", async () => {
+    await write({ fields: { replicas: 1 }, ...verdict(READY) });
+    for (const change of [
+      { fields: { replicas: 2 } },
+      verdict(PROGRESSING),
+      verdict(READY, 4),
+      verdict(READY, 3, "r-1"),
+    ])
+      assert.equal(writer.wouldChange(object, change), true, JSON.stringify(change));
+  });
+
+  it("gives up a field, and a condition, that the handler answers no longer, and the last one too", async () => {
+    await write({ fields: { replicas: 1, url: "x", conditions: [condition("Mine")] }, ...verdict(READY) });
+    await write({ fields: { replicas: 1 } });
+    assert.deepEqual(Object.keys(status()).sort(), ["conditions", "observedGeneration", "replicas"]);
+    assert.ok(!conditions().some((each) => each.startsWith("Mine")));
+    await write({ fields: {} });
+    assert.deepEqual(Object.keys(status()).sort(), ["conditions", "observedGeneration"]);
+  });
+
+  it("leaves fields and conditions of others alone, and does not make them ours", async () => {
+    await write({ fields: { mine: 1 }, ...verdict(READY) });
+    others({ theirs: 1 }, [condition("Theirs")]);
+    await write(verdict(PROGRESSING));
+    const applied = sent.at(-1)?.manifest["status"] as Status;
+    assert.ok(!("theirs" in applied));
+    assert.ok(!conditionsIn(applied).some(({ type }) => type === "Theirs"));
+    assert.equal(status()["theirs"], 1);
+    assert.ok(conditions().includes("Theirs=True Because"));
+  });
+
+  it("lets the handler have conditions of its own beside ours, which it cannot write", async () => {
+    const fields = { conditions: [condition("Mine"), condition("Ready")] };
+    await write({ fields });
+    assert.deepEqual(conditions(), ["Mine=True Because"]);
+    await write({ fields, ...verdict(PROGRESSING) });
+    assert.deepEqual(conditions()[0], "Ready=False ChildrenNotReady");
+    assert.ok(conditions().includes("Mine=True Because"));
+    await write(verdict(READY));
+    assert.ok(conditions().includes("Mine=True Because"));
+  });
+
+  it("lets the handler write neither the engine's memory nor the observed generation", async () => {
+    await write({ fields: { argosy: { kinds: ["forged"] }, observedGeneration: 99, replicas: 1 } });
+    assert.deepEqual(status(), { replicas: 1 });
+    await write({ memory: { kinds: ["v1/Pod"] }, ...verdict(READY) });
+    await write({ fields: { argosy: { kinds: ["forged"] }, observedGeneration: 99, replicas: 2 } });
+    assert.deepEqual(status()["argosy"], { kinds: ["v1/Pod"] });
+    assert.equal(status()["observedGeneration"], 3);
+  });
+
+  it("writes a verdict of the generation that was handled, also if there is a newer one", async () => {
+    object = widget({ generation: 8 });
+    await write(verdict(READY, 5));
+    assert.equal(status()["observedGeneration"], 5);
+  });
+
+  it("never lowers the observed generation: an older verdict is not told, and what comes with it is", async () => {
+    await write(verdict(READY, 5));
+    const before = conditions();
+    await write({ fields: { replicas: 1 }, ...verdict(PROGRESSING, 4) });
+    assert.deepEqual(conditions(), before);
+    assert.deepEqual([status()["observedGeneration"], status()["replicas"]], [5, 1]);
+    assert.equal(await writer.write(client, object, verdict(PROGRESSING, 4)), undefined);
+  });
+
+  it("never lowers it, whatever is written in whatever order, and writes each change once", async () => {
+    const field = fc.dictionary(fc.constantFrom("a", "b"), fc.nat(2));
+    const change = fc.record(
+      {
+        fields: field,
+        memory: fc.subarray(["v1/Pod", "v1/Secret"]).map((kinds): JsonObject => ({ kinds })),
+        verdict: fc.record({
+          verdict: fc.constantFrom(READY, PROGRESSING),
+          generation: fc.integer({ min: 1, max: 5 }),
+        }),
+      },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { maxLength: 12 }), async (changes) => {
+        object = widget();
+        let [observed, fields, memory]: [number, Status, unknown] = [0, {}, undefined];
+        for (const each of changes) {
+          await writer.write(client, object, each);
+          observed = Math.max(observed, each.verdict?.generation ?? 0);
+          fields = each.fields ?? fields;
+          memory = each.memory ?? memory;
+          const { conditions: _, argosy, observedGeneration = 0, ...rest } = status();
+          assert.deepEqual([observedGeneration, rest, argosy], [observed, { ...fields }, memory]);
+          assert.equal(writer.wouldChange(object, each), false);
+        }
+      }),
+    );
+  });
+
+  it("keeps the time of a condition's transition while its status stays", async () => {
+    const since = (type: string) =>
+      conditionsIn(status()).find((each) => each.type === type)?.lastTransitionTime;
+    await write(verdict(PROGRESSING));
+    now = new Date("2026-02-02T00:00:00Z");
+    await write(verdict(READY));
+    assert.deepEqual([since("Ready"), since("Stalled")], ["2026-02-02T00:00:00Z", "2026-01-01T00:00:00Z"]);
+  });
+
+  describe("if the API server refuses:", () => {
+    it("an object that is gone, or another one of its name, gets nothing", async () => {
+      for (const code of [404, 409]) {
+        refusal = new ApiError(code, {}, "PATCH");
+        const before = object;
+        object = widget({ uid: "another" });
+        assert.equal(await writer.write(client, before, verdict(READY)), undefined);
+        object = before;
+      }
+    });
+
+    it("a CRD without the status subresource is named as such, and not taken for a deletion", async () => {
+      refusal = new ApiError(404, {}, "PATCH");
+      const failure = await failureOf(() => writer.write(client, object, verdict(READY)));
+      assert.equal(failure.reason, "StatusRefused");
+      assert.match(failure.message, /widgets .* has no status subresource/);
+    });
+
+    it("a status that is not accepted is a failure of the object's", async () => {
+      refusal = new ApiError(422, { message: "status.replicas is bad" }, "PATCH");
+      const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: -1 } }));
+      assert.equal(failure.reason, "StatusRefused");
+      assert.match(failure.message, /status\.replicas is bad/);
+    });
+
+    it("an API server that is busy or out of reach is nobody's failure", async () => {
+      refusal = new ApiError(429, {}, "PATCH");
+      await errorOf(ApiError, () => writer.write(client, object, verdict(READY)));
+      refusal = new ApiUnreachableError("PATCH", new Error("refused"));
+      await errorOf(ApiUnreachableError, () => writer.write(client, object, verdict(READY)));
+    });
+  });
+
+  it("says so if the CRD drops the conditions", async () => {
+    client = { ...client, apply: async () => ({ object: widget({}, { status: {} }), created: false }) };
+    const failure = await failureOf(() => writer.write(client, object, verdict(READY)));
+    assert.ok(failure instanceof ReconcileFailure);
+    assert.match(failure.message, /knows no status\.conditions/);
+  });
+
+  it("does not take an older verdict that is not told for dropped conditions", async () => {
+    object = widget({}, { status: { observedGeneration: 9 } });
+    assert.notEqual(
+      await writer.write(client, object, { fields: { a: 1 }, ...verdict(READY, 3) }),
       undefined,
     );
-    assert.equal(api.calls.length, 1);
-  });
-
-  it("writes where a field, the verdict or the generation is another", async () => {
-    await writer.write(widget(), { kind: "ready" }, { replicas: 1 });
-    const before = stored();
-    const newer = { ...before, metadata: { ...before.metadata, generation: 4 } };
-    assert.deepStrictEqual(await writer.write(before, { kind: "ready" }, { replicas: 2 }), widget());
-    assert.deepStrictEqual(
-      await writer.write(before, { kind: "progressing", message: "x" }, { replicas: 1 }),
-      widget(),
-    );
-    assert.deepStrictEqual(await writer.write(newer, { kind: "ready" }, { replicas: 1 }), widget());
-  });
-
-  it("gives up a field that the handler answers no longer", async () => {
-    await writer.write(widget(), { kind: "ready" }, { replicas: 1, url: "http://a" });
-    assert.deepStrictEqual(await writer.write(stored(), { kind: "ready" }, { replicas: 1 }), widget());
-    assert.deepStrictEqual(Object.keys(written()), ["replicas", "observedGeneration", "conditions"]);
-  });
-
-  it("keeps the handler's earlier fields and conditions where it gave no answer, and takes nobody else's", async () => {
-    await writer.write(widget(), { kind: "ready" }, { replicas: 1, conditions: [condition("Mine")] });
-    const before = stored({ fields: { theirs: 1 }, conditions: [condition("Theirs")] });
-    await writer.write(before, { kind: "finalizing" }, undefined);
-    const { conditions, ...fields } = written();
-    assert.deepStrictEqual(fields, { replicas: 1, observedGeneration: 3 });
-    assert.deepStrictEqual(
-      conditions.map(({ type, reason }) => `${type} ${reason}`),
-      ["Ready Finalizing", "Reconciling Finalizing", "Stalled Progressing", "Mine Because"],
-    );
-  });
-
-  it("lets the handler have conditions of its own, and none of the engine's", async () => {
-    await writer.write(widget(), { kind: "ready" }, { conditions: [condition("Mine"), condition("Ready")] });
-    assert.deepStrictEqual(
-      written().conditions.map(({ type, reason }) => `${type} ${reason}`),
-      ["Ready Reconciled", "Reconciling Reconciled", "Stalled Reconciled", "Mine Because"],
-    );
-  });
-
-  it("tells that the object has gone", async () => {
-    api.answer = (_, response) => refuse(response, 404);
-    assert.equal(await writer.write(widget(), { kind: "ready" }, {}), undefined);
-  });
-
-  it("throws the conflict where the object has changed meanwhile", async () => {
-    api.answer = (_, response) => refuse(response, 409, { reason: "Conflict" });
-    await assert.rejects(writer.write(widget(), { kind: "ready" }, {}), { name: "ApiError", code: 409 });
-  });
-
-  it("tells that the API server refuses the status", async () => {
-    api.answer = (_, response) =>
-      refuse(response, 422, { reason: "Invalid", message: "status.replicas is bad" });
-    const failure = await failureOf(() => writer.write(widget(), { kind: "ready" }, {}));
-    assert.equal(failure.reason, "StatusRefused");
-    assert.match(failure.message, /status\.replicas is bad/);
-  });
-
-  it("writes nothing once it does not lead any more", async () => {
-    const fence = () => {
-      throw new NotLeadingError();
-    };
-    writer = new StatusWriter({ client, resource: WIDGETS, fieldManager: MANAGER, fence });
-    await assert.rejects(writer.write(widget(), { kind: "ready" }, {}), NotLeadingError);
-    assert.equal(api.calls.length, 0);
   });
 });
+
+/** What the API server makes of an apply of a status: what we applied earlier and not now goes. */
+function stored(before: KubernetesObject, applied: Status): KubernetesObject {
+  const entry = before.metadata.managedFields?.find(({ manager }) => manager === MANAGER);
+  const owned = (entry?.fieldsV1?.["f:status"] ?? {}) as JsonObject;
+  const ownedTypes = Object.keys((owned["f:conditions"] ?? {}) as JsonObject);
+  const current = (before["status"] ?? {}) as Status;
+  const kept = Object.entries(current).filter(
+    ([field]) => !(`f:${field}` in owned) && field !== "conditions",
+  );
+  const types = conditionsIn(applied).map(({ type }) => type);
+  const isOthers = ({ type }: Condition) =>
+    !types.includes(type) && !ownedTypes.includes(`k:${JSON.stringify({ type })}`);
+  const conditions = [...conditionsIn(applied), ...conditionsIn(current).filter(isOthers)];
+  const fields = Object.keys(applied).map((field) => [`f:${field}`, {}]);
+  const fieldsV1 = {
+    "f:status": {
+      ...Object.fromEntries(fields),
+      ...(types.length > 0 && {
+        "f:conditions": Object.fromEntries(
+          types.map((type) => [`k:${JSON.stringify({ type })}`, { ".": {} }]),
+        ),
+      }),
+    },
+  };
+  const managedFields = [{ manager: MANAGER, operation: "Apply" as const, subresource: "status", fieldsV1 }];
+  return {
+    ...before,
+    metadata: { ...before.metadata, managedFields },
+    status: { ...Object.fromEntries(kept), ...applied, ...(conditions.length > 0 && { conditions }) },
+  };
+}
 
 /** A condition that is not the engine's. */
 function condition(type: string): Condition {

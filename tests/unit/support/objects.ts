@@ -1,5 +1,11 @@
 import type { Operator } from "../../../runtime/definition/definition";
-import type { KubernetesObject, Manifest, ObjectMeta } from "../../../runtime/kubernetes/objects";
+import type {
+  JsonObject,
+  KubernetesObject,
+  ManagedFieldsEntry,
+  Manifest,
+  ObjectMeta,
+} from "../../../runtime/kubernetes/objects";
 import type { Resource } from "../../../runtime/kubernetes/resource";
 import { DEFAULT_INSTALLATION, fieldManagerOf } from "../../../runtime/names";
 
@@ -76,6 +82,29 @@ export function observed(
   };
 }
 
+/** The entry of an apply of a manifest: its fields, in which lists are owned as a whole but for owner references. */
+export function entryOf(manifest: Manifest, manager: string): ManagedFieldsEntry & { fieldsV1: JsonObject } {
+  const { apiVersion: _a, kind: _k, metadata, ...content } = manifest;
+  const { name: _n, namespace: _ns, ownerReferences, ...meta } = metadata;
+  const references = (ownerReferences ?? []).map(({ uid }) => [`k:${JSON.stringify({ uid })}`, {}]);
+  const fieldsV1 = {
+    ...fieldsOf(content),
+    "f:metadata": {
+      ...fieldsOf(meta),
+      ...(ownerReferences && { "f:ownerReferences": Object.fromEntries(references) }),
+    },
+  };
+  return { manager, operation: "Apply", fieldsV1 };
+}
+
+function fieldsOf(value: object): JsonObject {
+  const isMap = (inner: unknown): inner is object =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [`f:${key}`, isMap(inner) ? fieldsOf(inner) : {}]),
+  );
+}
+
 /** What the API server makes of a manifest that `manager` applies. */
 export function applied(manifest: Manifest, manager: string): KubernetesObject {
   return {
@@ -84,7 +113,7 @@ export function applied(manifest: Manifest, manager: string): KubernetesObject {
       ...manifest.metadata,
       uid: "child-uid",
       resourceVersion: "1",
-      managedFields: [{ manager, operation: "Apply", fieldsV1: { "f:metadata": {} } }],
+      managedFields: [entryOf(manifest, manager)],
     },
   };
 }

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/failure";
+import { ApiError, type ApiStatus, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { consequenceOf, isNobodysFault, ObjectGoneError } from "../../runtime/reconcile/errors";
+import { NotLeadingError } from "../../runtime/term";
+
+function refused(code: number, status: ApiStatus = {}): ApiError {
+  return new ApiError(code, status, "PATCH /apis");
+}
+
+const details = (more: ApiStatus["details"]): ApiStatus => ({ details: more ?? {} });
+
+interface Row {
+  readonly error: unknown;
+  readonly result: string;
+  readonly isTold: boolean;
+  readonly again: string;
+}
+
+const TABLE: Readonly<Record<string, Row>> = {
+  "a failure in the handler's words": {
+    error: new ReconcileFailure("HandlerError", "no plan"),
+    result: "failed HandlerError",
+    isTold: true,
+    again: "failed",
+  },
+  "a failure that says when to try again": {
+    error: new ReconcileFailure("HandlerError", "later", { retryAfterSeconds: 7 }),
+    result: "failed HandlerError",
+    isTold: true,
+    again: "failed after 7000",
+  },
+  "a failure that wants to be tried again at once": {
+    error: new ReconcileFailure("HandlerError", "now", { retryAfterSeconds: 0 }),
+    result: "failed HandlerError",
+    isTold: true,
+    again: "failed after 1000",
+  },
+  "a failure for good": {
+    error: new ReconcileFailure("InvalidAnswer", "no", { permanent: true }),
+    result: "failed InvalidAnswer",
+    isTold: true,
+    again: "failed for good",
+  },
+  "the end of the term": {
+    error: new NotLeadingError(),
+    result: "skipped not the leader",
+    isTold: false,
+    again: "done",
+  },
+  "an object that is gone": {
+    error: new ObjectGoneError(),
+    result: "skipped gone",
+    isTold: false,
+    again: "done",
+  },
+  "a namespace that is being deleted": {
+    error: refused(403, details({ causes: [{ reason: "NamespaceTerminating" }] })),
+    result: "skipped gone",
+    isTold: false,
+    again: "done",
+  },
+  "an object or a child that moved on": {
+    error: refused(409),
+    result: "skipped changed meanwhile",
+    isTold: false,
+    again: "again",
+  },
+  "an API server that is busy and says until when": {
+    error: refused(429, details({ retryAfterSeconds: 9 })),
+    result: "failed ApiError",
+    isTold: false,
+    again: "again after 9000",
+  },
+  "an API server without its etcd": {
+    error: refused(500, { message: "etcdserver: leader changed" }),
+    result: "failed ApiError",
+    isTold: false,
+    again: "again soon",
+  },
+  "a load balancer without its API server": {
+    error: refused(503),
+    result: "failed ApiError",
+    isTold: false,
+    again: "again soon",
+  },
+  "an API server out of reach": {
+    error: new ApiUnreachableError("GET /", new Error("connect ECONNREFUSED")),
+    result: "failed ApiError",
+    isTold: false,
+    again: "again soon",
+  },
+  "another refusal": { error: refused(403), result: "failed ApiError", isTold: true, again: "failed" },
+  "a fault of ours": {
+    error: new TypeError("x"),
+    result: "failed InternalError",
+    isTold: true,
+    again: "failed",
+  },
+  "something thrown that is no error": {
+    error: "x",
+    result: "failed InternalError",
+    isTold: true,
+    again: "failed",
+  },
+};
+
+describe("consequenceOf", () => {
+  for (const [what, { error, result, isTold, again }] of Object.entries(TABLE)) {
+    it(`${what}: ${result}, ${isTold ? "told" : "not told"}, ${again}`, () => {
+      const consequence = consequenceOf(error);
+      const { result: is, skipped, failure } = consequence.report;
+      assert.equal([is, skipped ?? failure?.reason].join(" "), result);
+      assert.equal(consequence.isTold, isTold);
+      assert.equal(described(consequence.again), again);
+      if (failure) assert.equal(isNobodysFault(failure), !isTold);
+    });
+  }
+
+  it("keeps the words, and the error itself", () => {
+    const error = refused(403, { message: "not allowed" });
+    const { failure } = consequenceOf(error).report;
+    assert.equal(failure?.message, "not allowed");
+    assert.equal(failure?.cause, error);
+  });
+});
+
+function described(again: ReturnType<typeof consequenceOf>["again"]): string {
+  if (again.kind === "failed") {
+    if (again.permanent) return "failed for good";
+    return again.retryAfterMs === undefined ? "failed" : `failed after ${again.retryAfterMs}`;
+  }
+  if (again.kind === "done" || again.afterMs === undefined) return again.kind;
+  return again.afterMs >= 1_000 && again.afterMs <= 3_000 ? "again soon" : `again after ${again.afterMs}`;
+}

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/failure";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { RunRecord } from "../../runtime/outbox/recorder";
+import { type Message, Teller, type TellerOptions, type Untold } from "../../runtime/outbox/teller";
+import type { ObjectEvent } from "../../runtime/reconcile/outcome";
+import { FakeClock } from "./support/fakeClock";
+import { widget } from "./support/objects";
+
+const NAME = { namespace: "shop", name: "widget" };
+const NORMAL: ObjectEvent = { type: "Normal", reason: "Reconciled", note: "created ConfigMap a" };
+const WARNING: ObjectEvent = { type: "Warning", reason: "HandlerError", note: "no plan" };
+const SUCCESS: RunRecord = { name: "run-1", isFailure: false };
+const UNREACHABLE = new ApiUnreachableError("PATCH", new Error("refused"));
+
+function message(more: Partial<Message> = {}): Message {
+  return {
+    regarding: widget(),
+    verdict: { verdict: { kind: "ready" }, generation: 3 },
+    records: [],
+    events: [],
+    ...more,
+  };
+}
+
+describe("Teller", () => {
+  let clock: FakeClock;
+  /** What was written, in order: "record run-1", "status run-1", "Warning HandlerError run-1", "learn". */
+  let written: string[];
+  let object: KubernetesObject | undefined;
+  /** Steps that fail, by how they are told in `written`, and with what. */
+  let failing: Map<string, Error>;
+  let client: KubernetesClient;
+  beforeEach(() => {
+    clock = FakeClock.install();
+    [written, object, failing] = [[], widget(), new Map()];
+    client = new KubernetesClient({ server: "https://127.0.0.1:1" });
+  });
+  afterEach(() => {
+    client.close();
+    clock.uninstall();
+  });
+
+  function step(what: string): void {
+    const error = failing.get(what);
+    if (error) throw error;
+    written.push(what);
+  }
+
+  function teller(more: Partial<TellerOptions> = {}): Teller {
+    return new Teller({
+      read: async () => object,
+      learn: () => step("learn"),
+      status: {
+        write: async (_, to, { verdict }) => {
+          step(`status ${verdict?.run ?? "-"}`);
+          return to;
+        },
+      },
+      events: { write: async (_, __, { type, reason, run = "-" }) => step(`${type} ${reason} ${run}`) },
+      record: async ({ name }) => {
+        step(`record ${name}`);
+        return true;
+      },
+      ...more,
+    });
+  }
+
+  const tell = (what: Message, by = teller()): Promise<Untold | undefined> => by.tell(client, NAME, what);
+
+  it("writes the record first, then the status, which names it, then the Events", async () => {
+    assert.equal(await tell(message({ records: [SUCCESS], events: [WARNING] })), undefined);
+    assert.deepEqual(written, ["record run-1", "status run-1", "learn", "Warning HandlerError run-1"]);
+  });
+
+  it("writes no Event of what a record says, and one where there is no record", async () => {
+    await tell(message({ records: [SUCCESS], events: [NORMAL] }));
+    await tell(message({ events: [NORMAL] }));
+    assert.deepEqual(written.slice(-3), ["status -", "learn", "Normal Reconciled -"]);
+    assert.ok(!written.includes("Normal Reconciled run-1"));
+  });
+
+  it("waits for the record no longer than a second: the verdict goes without its name, the record is left", async () => {
+    const slow = teller({ record: () => new Promise(() => {}) });
+    const telling = tell(message({ records: [SUCCESS], events: [NORMAL] }), slow);
+    await clock.tick(999);
+    assert.deepEqual(written, []);
+    await clock.tick(1);
+    assert.deepEqual(await telling, {
+      left: { regarding: widget(), verdict: undefined, records: [SUCCESS], events: [] },
+      error: undefined,
+    });
+    assert.deepEqual(written, ["status -", "learn", "Normal Reconciled -"]);
+    assert.equal(clock.pending, 0);
+  });
+
+  it("leaves a record that cannot be written now, and forgets one that never can", async () => {
+    failing.set("record run-1", UNREACHABLE);
+    assert.deepEqual((await tell(message({ records: [SUCCESS] })))?.left.records, [SUCCESS]);
+    assert.equal(
+      await tell(message({ records: [SUCCESS] }), teller({ record: async () => false })),
+      undefined,
+    );
+    assert.deepEqual(written, ["status -", "learn", "status -", "learn"]);
+  });
+
+  it("leaves what follows a status that cannot be written, and tells nothing twice when it is tried again", async () => {
+    failing.set("status run-1", UNREACHABLE);
+    const untold = await tell(message({ records: [SUCCESS], events: [WARNING] }));
+    assert.equal(untold?.error, UNREACHABLE);
+    failing.clear();
+    assert.ok(untold);
+    assert.equal(await tell(untold.left), undefined);
+    assert.deepEqual(written, ["record run-1", "status run-1", "learn", "Warning HandlerError run-1"]);
+  });
+
+  it("leaves the Events that follow one that cannot be written", async () => {
+    const second: ObjectEvent = { ...WARNING, reason: "Second" };
+    failing.set("Warning Second -", UNREACHABLE);
+    const untold = await tell(message({ events: [WARNING, second] }));
+    assert.deepEqual([untold?.left.verdict, untold?.left.events], [undefined, [second]]);
+  });
+
+  it("writes an Event in the place of a status that the API server refuses", async () => {
+    failing.set("status -", new ReconcileFailure("StatusRefused", "status.replicas is bad"));
+    assert.equal(await tell(message()), undefined);
+    assert.deepEqual(written, ["Warning StatusRefused -"]);
+  });
+
+  it("writes no status for an object that is gone or has been replaced", async () => {
+    object = undefined;
+    await tell(message());
+    object = widget({ uid: "another" });
+    await tell(message());
+    assert.deepEqual(written, []);
+  });
+
+  it("leaves everything if the object cannot be read", async () => {
+    const unread = teller({ read: () => Promise.reject(UNREACHABLE) });
+    assert.deepEqual(await tell(message({ events: [WARNING] }), unread), {
+      left: message({ events: [WARNING] }),
+      error: UNREACHABLE,
+    });
+  });
+});
