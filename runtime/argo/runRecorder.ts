@@ -21,11 +21,13 @@ export interface KeptSeconds {
 /** What a {@link RunRecorder} works with. */
 export interface RunRecorderOptions extends Pick<RecordingPlace, "namespace" | "instanceId" | "archive"> {
   readonly operator: OperatorIdentity & Pick<Operator, "record">;
-  readonly client: KubernetesClient;
+  readonly client: Pick<KubernetesClient, "create">;
   /** How long records are kept while there are few. @default an hour, and a day of a failure */
   readonly kept?: KeptSeconds;
   /** Told why runs are not recorded; not twice in a row for the same reason. */
   readonly onNotice?: (notice: string) => void;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
 }
 
 /** A run that is to be recorded. Its manifest is built when it is written. */
@@ -62,9 +64,11 @@ export class RunRecorder implements Recorder {
   private readonly failures: Retention;
   /** Until when a failure of this name is known to be recorded, on the monotonic clock. */
   private readonly known = new Map<string, number>();
+  private readonly now: () => number;
   private noticed = "";
 
   constructor(private readonly options: RunRecorderOptions) {
+    this.now = options.now ?? (() => performance.now());
     this.successes = retentionOf("successes", options);
     this.failures = retentionOf("failures", options);
   }
@@ -154,11 +158,11 @@ export class RunRecorder implements Recorder {
 
   private isKnown(name: string): boolean {
     const until = this.known.get(name);
-    return until !== undefined && until > performance.now();
+    return until !== undefined && until > this.now();
   }
 
   private remember(name: string): void {
-    const now = performance.now();
+    const now = this.now();
     this.known.delete(name);
     this.known.set(name, now + SAME_FAILURE_MS);
     // In the order of insertion, so the first are the first to be over.

@@ -13,6 +13,9 @@ export type Regarded = Pick<KubernetesObject, "apiVersion" | "kind"> & {
   readonly metadata: ObjectName & { readonly uid: string };
 };
 
+/** What an {@link EventWriter} needs of a client. */
+export type EventClient = Pick<KubernetesClient, "create" | "mergePatch">;
+
 /** How an {@link EventWriter} writes. */
 export interface EventWriterOptions {
   /** Who reports: "argosy/argosy.memcached". */
@@ -61,7 +64,7 @@ export class EventWriter {
    * Writes an event about `object`, or counts it.
    * @throws ApiError, ApiUnreachableError
    */
-  async write(client: KubernetesClient, object: Regarded, event: ObjectEvent): Promise<void> {
+  async write(client: EventClient, object: Regarded, event: ObjectEvent): Promise<void> {
     if (this.pace.take(object.metadata.uid) > 0) return this.options.onDrop("too many events of one object");
     const namespace = object.metadata.namespace ?? "default";
     const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);

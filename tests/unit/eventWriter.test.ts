@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { type EventClient, EventWriter } from "../../runtime/outbox/eventWriter";
+import type { ObjectEvent } from "../../runtime/reconcile/outcome";
+import { globalWidget, MANAGER, widget } from "./support/objects";
+
+type Written = KubernetesObject & { note: string; eventTime: string; series?: { count: number } };
+
+describe("EventWriter", () => {
+  let now: number;
+  let created: Written[];
+  let patched: { name: string; series: { count: number } }[];
+  let refusals: Error[];
+  let dropped: string[];
+  let writer: EventWriter;
+
+  const client: EventClient = {
+    create: async (_, manifest) => {
+      const refusal = refusals.shift();
+      if (refusal) throw refusal;
+      const event = manifest as Written;
+      created.push(event);
+      return event;
+    },
+    mergePatch: async (_, { name }, patch) => {
+      const refusal = refusals.shift();
+      if (refusal) throw refusal;
+      const { series } = patch as { series: { count: number } };
+      patched.push({ name, series });
+      return widget();
+    },
+  } satisfies Pick<KubernetesClient, "create" | "mergePatch">;
+
+  beforeEach(() => {
+    [now, created, patched, refusals, dropped] = [0, [], [], [], []];
+    writer = new EventWriter({
+      controller: MANAGER,
+      instance: "pod-1",
+      onDrop: (reason) => void dropped.push(reason),
+      now: () => now,
+    });
+  });
+
+  const write = (note: string, object: KubernetesObject = widget(), more: Partial<ObjectEvent> = {}) =>
+    writer.write(client, object, { type: "Warning", reason: "HandlerError", note, ...more });
+
+  it("writes an Event about the object beside it", async () => {
+    await write("no such size", widget(), { run: "shop-widget-1" });
+    const [event] = created;
+    assert.ok(event);
+    const { metadata, eventTime, ...content } = event;
+    assert.match(metadata.name, /^widget\.[a-z0-9]+$/);
+    assert.equal(metadata.namespace, "shop");
+    assert.match(eventTime, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    assert.deepEqual(content, {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      type: "Warning",
+      reason: "HandlerError",
+      note: "no such size (run shop-widget-1)",
+      action: "Reconcile",
+      reportingController: MANAGER,
+      reportingInstance: "pod-1",
+      regarding: {
+        apiVersion: "shop.example.com/v1",
+        kind: "Widget",
+        name: "widget",
+        uid: "widget-uid",
+        namespace: "shop",
+      },
+    });
+  });
+
+  it("writes an Event about an object without a namespace into the default one", async () => {
+    await write("x", globalWidget());
+    assert.equal(created[0]?.metadata.namespace, "default");
+  });
+
+  it("counts an equal Event in the first one, whatever run it names, for half an hour", async () => {
+    for (const run of ["a", "b", "c"]) await write("the same", widget(), { run });
+    await write("another");
+    assert.deepEqual([created.length, patched.map(({ series }) => series.count)], [2, [2, 3]]);
+    assert.equal(patched[0]?.name, created[0]?.metadata.name);
+    now += 31 * 60_000;
+    await write("the same");
+    assert.equal(created.length, 3);
+  });
+
+  it("begins again if the API server has forgotten the first one", async () => {
+    await write("the same");
+    refusals.push(new ApiError(404, {}, "PATCH"));
+    await write("the same");
+    assert.equal(created.length, 2);
+  });
+
+  it("bounds the Events of one object, counts those that it drops, and leaves the other objects theirs", async () => {
+    for (let times = 0; times < 50; times++) await write(String(times));
+    assert.deepEqual([created.length, dropped.length], [10, 40]);
+    await write("mine", widget({ uid: "another-uid" }));
+    now += 60_000;
+    await write("a minute later");
+    assert.deepEqual(
+      created.slice(10).map(({ note }) => note),
+      ["mine", "a minute later"],
+    );
+  });
+
+  it("leaves an error to whoever writes", async () => {
+    refusals.push(new ApiError(403, { message: "not allowed" }, "POST"));
+    await assert.rejects(write("a"), { message: "not allowed" });
+    await write("a");
+    assert.equal(created.length, 1);
+  });
+
+  it("cuts a long note to what the API takes with the run's name, and cleans it", async () => {
+    await write(`\u001b[31m${"x".repeat(5_000)}`, widget(), { run: "run-1" });
+    assert.equal(created[0]?.note.length, 1_024);
+    assert.match(created[0]?.note ?? "", /^x+… \(run run-1\)$/);
+  });
+
+  it("makes a valid name of any object's name", async () => {
+    for (const name of [`${"a".repeat(199)}-${"b".repeat(53)}`, `${"a".repeat(199)}.b`, "a".repeat(253)]) {
+      await write("x", widget({ name, uid: name }));
+      const made = created.at(-1)?.metadata.name ?? "";
+      assert.match(made, /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+      assert.ok(made.length <= 253);
+    }
+  });
+});

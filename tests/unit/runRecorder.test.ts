@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { Retention } from "../../runtime/argo/retention";
+import { RunRecorder, type RunRecorderOptions } from "../../runtime/argo/runRecorder";
+import { ReconcileFailure } from "../../runtime/failure";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { RunRecord } from "../../runtime/outbox/recorder";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { Pace } from "../../runtime/work/pace";
+import { observed } from "./support/objects";
+
+function report(more: Partial<ReconcileReport> = {}): ReconcileReport {
+  return {
+    operator: "shop",
+    kind: "Widget",
+    namespace: "services",
+    name: "demo",
+    uid: "uid-1",
+    generation: 1,
+    event: "reconcile",
+    attempt: 1,
+    result: "succeeded",
+    changes: [{ verb: "patched", kind: "ConfigMap", namespace: "services", name: "settings" }],
+    log: "",
+    durationMs: 1,
+    ...more,
+  };
+}
+
+function failed(message: string, more: Partial<ReconcileReport> = {}): ReconcileReport {
+  const failure = new ReconcileFailure("HandlerError", message);
+  return report({ result: "failed", changes: [], failure, ...more });
+}
+
+describe("RunRecorder", () => {
+  let posted: Manifest[];
+  let refusal: Error | undefined;
+  let notices: string[];
+  let now: number;
+  beforeEach(() => {
+    [posted, refusal, notices, now] = [[], undefined, [], 0];
+  });
+
+  function make(more: Partial<RunRecorderOptions> = {}): RunRecorder {
+    return new RunRecorder({
+      client: {
+        create: async (_, manifest): Promise<KubernetesObject> => {
+          if (refusal) throw refusal;
+          posted.push(manifest);
+          return observed("Workflow");
+        },
+      },
+      namespace: "operators",
+      instanceId: "argosy",
+      operator: { installation: "argosy", name: "shop", record: "changes" },
+      onNotice: (notice) => void notices.push(notice),
+      now: () => now,
+      ...more,
+    });
+  }
+
+  function recordOf(recorder: RunRecorder, of: ReconcileReport): RunRecord {
+    const record = recorder.recordOf(of);
+    assert.ok(record);
+    return record;
+  }
+
+  const figures = ({ recorded, coalesced, dropped }: RunRecorder) => ({ recorded, coalesced, dropped });
+
+  it("writes a run under the name that its record has", async () => {
+    const recorder = make();
+    const record = recordOf(recorder, report());
+    assert.equal(await recorder.write(record), true);
+    assert.equal(posted[0]?.metadata.name, record.name);
+    assert.equal(posted[0]?.metadata.namespace, "operators");
+    assert.deepEqual(figures(recorder), { recorded: 1, coalesced: 0, dropped: 0 });
+  });
+
+  it("has a record of what the policy asks for, and says whether it is one of a failure", () => {
+    const recorder = make({ operator: { installation: "argosy", name: "shop", record: "failures" } });
+    assert.equal(recorder.recordOf(report()), undefined);
+    assert.equal(recorder.isRecorded(report()), false);
+    assert.equal(recordOf(recorder, failed("no")).isFailure, true);
+    assert.equal(recordOf(make(), report()).isFailure, false);
+  });
+
+  it("leaves a record to be tried again that cannot be written now, and says so once", async () => {
+    const recorder = make();
+    refusal = new ApiError(404, { message: "no such kind" }, "POST");
+    const record = recordOf(recorder, report());
+    await assert.rejects(recorder.write(record), refusal);
+    await assert.rejects(recorder.write(record), refusal);
+    assert.deepEqual(notices, ["runs are not recorded now: no such kind"]);
+    refusal = undefined;
+    assert.equal(await recorder.write(record), true);
+    assert.deepEqual(figures(recorder), { recorded: 1, coalesced: 0, dropped: 0 });
+  });
+
+  it("drops what the API server will never take", async () => {
+    const recorder = make();
+    refusal = new ApiError(422, { message: "spec: Invalid value" }, "POST");
+    assert.equal(await recorder.write(recordOf(recorder, report())), false);
+    assert.deepEqual(figures(recorder), { recorded: 0, coalesced: 0, dropped: 1 });
+    assert.match(notices[0] ?? "", /Invalid value/);
+  });
+
+  it("records a failure that comes again and again once, numbers in it aside, and another one too", async () => {
+    const recorder = make();
+    for (let attempt = 1; attempt < 30; attempt++)
+      await recorder.write(recordOf(recorder, failed(`port ${attempt} is taken`, { attempt })));
+    await recorder.write(recordOf(recorder, failed("the disk is full")));
+    await recorder.write(recordOf(recorder, failed("the disk is full", { generation: 2 })));
+    assert.deepEqual([posted.length, recorder.coalesced], [3, 28]);
+    now += 11 * 60_000;
+    await recorder.write(recordOf(recorder, failed("the disk is full")));
+    assert.equal(posted.length, 4);
+  });
+
+  it("takes a record of that failure by a former leader for its own", async () => {
+    const [first, second] = [make(), make()];
+    assert.equal(recordOf(first, failed("no")).name, recordOf(second, failed("no")).name);
+    refusal = new ApiError(409, { reason: "AlreadyExists" }, "POST");
+    assert.equal(await second.write(recordOf(second, failed("no"))), true);
+    assert.deepEqual(figures(second), { recorded: 0, coalesced: 1, dropped: 0 });
+  });
+
+  it("joins records into one of all that was changed, with the newest report and its name", async () => {
+    const recorder = make();
+    const records = Array.from({ length: 50 }, (_, at) => {
+      const name = at % 2 ? "odd" : "even";
+      const changes = [{ verb: "patched" as const, kind: "ConfigMap", namespace: "services", name }];
+      return recordOf(recorder, report({ generation: at + 1, changes }));
+    });
+    const joined = records.reduce((earlier, later) => recorder.join(earlier, later));
+    await recorder.write(joined);
+    const text = JSON.stringify(posted[0]);
+    assert.match(text, /50 runs: patched ConfigMap even, patched ConfigMap odd/);
+    assert.match(text, /"generation","value":"50"/);
+    assert.equal(posted[0]?.metadata.name, records.at(-1)?.name);
+    assert.deepEqual(figures(recorder), { recorded: 1, coalesced: 49, dropped: 0 });
+  });
+
+  it("does not lose a run that is joined with one whose write was on its way", async () => {
+    const recorder = make();
+    const [first, second] = [recordOf(recorder, report()), recordOf(recorder, report({ generation: 2 }))];
+    await recorder.write(first);
+    await recorder.write(recorder.join(first, second));
+    assert.equal(recorder.recorded, 2);
+    assert.match(JSON.stringify(posted[1]), /"generation","value":"2"/);
+  });
+});
+describe("Retention", () => {
+  it("keeps few records for the longest time, and a flood of them for the shortest", () => {
+    let now = 0;
+    const retention = new Retention({ longestSeconds: 3_600, shortestSeconds: 60, few: 100 }, () => now);
+    assert.equal(retention.next(), 3_600);
+    for (let at = 0; at < 100_000; at++) retention.next();
+    assert.equal(retention.next(), 60);
+    now += 24 * 3_600_000;
+    assert.equal(retention.next(), 3_600);
+  });
+
+  it("bounds how many there are at once, at any steady rate", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20 }), (perSecond) => {
+        let now = 0;
+        const retention = new Retention(
+          { longestSeconds: 3_600, shortestSeconds: 60, few: 1_000 },
+          () => now,
+        );
+        let kept = 0;
+        for (let second = 0; second < 3 * 3_600; second++) {
+          now += 1_000;
+          for (let at = 0; at < perSecond; at++) kept = retention.next();
+        }
+        assert.ok(kept * perSecond <= 1_300, `${kept} s at ${perSecond} a second`);
+      }),
+      { numRuns: 5 },
+    );
+  });
+});
+
+describe("Pace", () => {
+  it("lets a burst pass, then one each time, for every key by itself", () => {
+    let now = 0;
+    const pace = new Pace({ burst: 3, refillMs: 1_000 }, () => now);
+    const waits = () => [1, 2, 3, 4].map(() => pace.take("a"));
+    assert.deepStrictEqual(waits(), [0, 0, 0, 1_000]);
+    assert.equal(pace.take("b"), 0);
+    now += 1_000;
+    assert.deepStrictEqual([pace.take("a"), pace.take("a")], [0, 1_000]);
+    now += 60_000;
+    assert.deepStrictEqual(waits(), [0, 0, 0, 1_000]);
+  });
+});
