@@ -1,0 +1,52 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { StatusChange, StatusWriter } from "./statusWriter";
+
+/** What {@link Statuses} work with. */
+export interface StatusesOptions {
+  readonly writer: StatusWriter;
+  /** Reads an object as it is now. */
+  readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
+  /** Takes in what the API server answered to a write. */
+  readonly learn: (object: KubernetesObject) => void;
+}
+
+/**
+ * The statuses of an operator's custom resources. Reconciles write fields and memory, and verdicts are written beside them.
+ *
+ * Guarantee (tests/unit/statuses.test.ts): the writes to one object follow one another, each onto what the one before it
+ * wrote. So a verdict never brings back a field that a reconcile has just changed.
+ */
+export class Statuses {
+  /** The last write to each object, by its uid. */
+  private readonly turns = new Map<string, Promise<unknown>>();
+
+  constructor(private readonly options: StatusesOptions) {}
+
+  /**
+   * Writes a change into the status of an object, if that changes anything.
+   * @param object by its name and uid. If it is gone, nothing is written
+   * @returns the object as it is then. Undefined if it is gone
+   * @throws ReconcileFailure, ApiError, ApiUnreachableError: see `StatusWriter.write`
+   */
+  write(
+    client: KubernetesClient,
+    object: ObjectName & { readonly uid: string },
+    change: StatusChange,
+  ): Promise<KubernetesObject | undefined> {
+    const { name, namespace, uid } = object;
+    const before = this.turns.get(uid) ?? Promise.resolve();
+    const turn = before.then(async () => {
+      const { read, learn, writer } = this.options;
+      const newest = await read({ name, namespace });
+      if (newest?.metadata.uid !== uid) return undefined;
+      const written = await writer.write(client, newest, change);
+      if (written) learn(written);
+      return written ?? newest;
+    });
+    const settled = turn.catch(() => {});
+    this.turns.set(uid, settled);
+    void settled.then(() => this.turns.get(uid) === settled && this.turns.delete(uid));
+    return turn;
+  }
+}
