@@ -1,7 +1,7 @@
 import { hasBegun, statusOf, WORKFLOW_TEMPLATES, workflowTemplateOf } from "../argo/workflows";
-import { isRecord } from "../definition/shape";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../names";
+import { configMapsOf } from "./footprint";
 import type { LiveRunsOptions } from "./liveRuns";
 
 /** Which runs are stranded. */
@@ -50,16 +50,4 @@ function isOutdated(run: KubernetesObject, current: ReadonlySet<string>): boolea
 function isPassedOver(run: KubernetesObject, untouchedSince: number): boolean {
   const { phase = "" } = statusOf(run);
   return phase === "" && Date.parse(run.metadata.creationTimestamp ?? "") < untouchedSince;
-}
-
-/** The ConfigMaps that the volumes of a Workflow's templates name. */
-function configMapsOf(spec: unknown): Set<string> {
-  const names = new Set<string>();
-  const each = (value: unknown) => (Array.isArray(value) ? value.filter(isRecord) : []);
-  for (const { volumes } of each(isRecord(spec) ? spec["templates"] : undefined)) {
-    for (const { configMap } of each(volumes)) {
-      if (isRecord(configMap) && typeof configMap["name"] === "string") names.add(configMap["name"]);
-    }
-  }
-  return names;
 }
