@@ -22,6 +22,21 @@ export function childrenFingerprint(children: readonly Child[], { children: kind
   );
 }
 
+/**
+ * A fingerprint of what a handler sees of an object. It differs also if the object's generation does not: if a label has
+ * changed, or a default was added to the CustomResourceDefinition.
+ */
+export function contentFingerprint({
+  apiVersion: _a,
+  kind: _k,
+  status: _s,
+  metadata,
+  ...content
+}: KubernetesObject): string {
+  const { labels, annotations } = metadata;
+  return fingerprint([content, labels, annotations]);
+}
+
 /** A fingerprint of the program that a run works with. Undefined if Argo has not said yet from what the run is made. */
 export function programOfRun(workflow: KubernetesObject): string | undefined {
   return programFingerprint(statusOf(workflow).storedWorkflowTemplateSpec);

@@ -25,7 +25,7 @@ import type { ReconcileReport } from "../reconcile/report";
 import { kindKey } from "../reconcile/sweep";
 import { StatusWriter } from "../status/statusWriter";
 import { Following } from "./following";
-import { childrenFingerprint } from "./footprint";
+import { childrenFingerprint, contentFingerprint } from "./footprint";
 
 /** What {@link OneObject} works with. */
 export interface OneObjectOptions {
@@ -71,6 +71,8 @@ export class OneObject {
   private readonly finalizers: Finalizers;
   /** The newest that is known of the object. */
   private object: KubernetesObject | undefined;
+  /** The object as the handler sees it. */
+  private handled: KubernetesObject | undefined;
   /** The version in which the children of each kind were listed, by kind. Undefined: they are to be listed. */
   private listed: Map<string, string> | undefined;
   private readonly following = new Following();
@@ -144,6 +146,7 @@ export class OneObject {
    */
   async reconcile(object: KubernetesObject, attempt: number): Promise<ReconcileReport> {
     const { client, name, resource, runName } = this.options;
+    this.handled = object;
     this.listed ??= await this.listChildren(object);
     const outcome = await this.sayMissingKind(
       await this.reconciling.reconcile(name, attempt, { client, assert: nobody }),
@@ -259,6 +262,7 @@ export class OneObject {
     const { operator, program, isBeyondRun } = this.options;
     const isLater = againAfterMs !== undefined && isBeyondRun(againAfterMs);
     return {
+      content: this.handled && contentFingerprint(this.handled),
       children: childrenFingerprint(this.children.of(uid), operator),
       program,
       dueAt: isLater ? timeOf(new Date(Date.now() + againAfterMs)) : undefined,

@@ -6,7 +6,9 @@ import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
  * there. Only runs in pods of their own leave it: a resident runner has watches.
  */
 export interface Footprint {
-  /** A fingerprint of the children and of the fields that we own of them. */
+  /** A fingerprint of what the handler saw of the object: all but its status and what the API server counts. */
+  readonly content?: string | undefined;
+  /** A fingerprint of the children and of what we own of them. */
   readonly children?: string | undefined;
   /** A fingerprint of the program that ran: of the engine and the handler. */
   readonly program?: string | undefined;
@@ -40,6 +42,7 @@ export function memoryOf(object: KubernetesObject): Memory {
   return {
     kinds: textsIn(memory["kinds"]),
     created: textsIn(memory["created"]),
+    content: textIn(memory["content"]),
     children: textIn(memory["children"]),
     program: textIn(memory["program"]),
     dueAt: textIn(memory["dueAt"]),
@@ -47,10 +50,11 @@ export function memoryOf(object: KubernetesObject): Memory {
 }
 
 /** What to write as `status.argosy`. */
-export function remembered({ kinds, created, children, program, dueAt }: Memory): JsonObject {
+export function remembered({ kinds, created, content, children, program, dueAt }: Memory): JsonObject {
   return {
     kinds: [...new Set(kinds)].sort(),
     ...(created.length > 0 && { created: [...new Set(created)].sort() }),
+    ...(content !== undefined && { content }),
     ...(children !== undefined && { children }),
     ...(program !== undefined && { program }),
     ...(dueAt !== undefined && { dueAt }),
