@@ -18,6 +18,8 @@ export interface Selection {
   /** @default every namespace */
   readonly namespace?: string;
   readonly labelSelector?: string;
+  /** Such as "metadata.name=demo". */
+  readonly fieldSelector?: string;
   /** Give `metadata` alone (`PartialObjectMetadata`). @default false */
   readonly metadataOnly?: boolean;
 }
@@ -77,7 +79,7 @@ export class KubernetesClient {
    * either closes both. A watch passes no gate and asks no fence.
    */
   with(passage: Passage): KubernetesClient {
-    const client: KubernetesClient = Object.create(KubernetesClient.prototype);
+    const client: KubernetesClient = Object.create(Object.getPrototypeOf(this));
     return Object.assign(client, this, { passage: { ...this.passage, ...passage } });
   }
 
@@ -301,6 +303,7 @@ export class KubernetesClient {
 function selectionQuery(selection: Selection, more: Record<string, string>): URLSearchParams {
   const query = new URLSearchParams();
   if (selection.labelSelector) query.set("labelSelector", selection.labelSelector);
+  if (selection.fieldSelector) query.set("fieldSelector", selection.fieldSelector);
   for (const [key, value] of Object.entries(more)) if (value) query.set(key, value);
   return query;
 }

@@ -2,22 +2,30 @@ import { ChildStore } from "../children/childStore";
 import { ChildWriter, markManagerOf } from "../children/childWriter";
 import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
+import { isRecord } from "../definition/shape";
+import { ReconcileFailure } from "../failure";
 import type { HandlerPool } from "../handler/handlerPool";
 import type { KubernetesClient } from "../kubernetes/client";
-import { UnknownKindError } from "../kubernetes/discovery";
+import { discover, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { isNewer } from "../kubernetes/resourceVersion";
+import { timeOf } from "../kubernetes/time";
 import { fieldManagerOf, formerManagersOf, OWNER_UID_LABEL } from "../names";
 import { EventWriter } from "../outbox/eventWriter";
 import { messageAbout } from "../outbox/message";
 import type { RunRecord } from "../outbox/recorder";
 import { Teller } from "../outbox/teller";
 import { Finalizers } from "../reconcile/finalizers";
-import { memoryOf } from "../reconcile/memory";
+import { type Footprint, memoryOf } from "../reconcile/memory";
+import type { Outcome } from "../reconcile/outcome";
 import { Reconcile } from "../reconcile/reconcile";
 import type { ReconcileReport } from "../reconcile/report";
+import { kindKey } from "../reconcile/sweep";
 import { StatusWriter } from "../status/statusWriter";
+import { Following } from "./following";
+import { childrenFingerprint, contentFingerprint } from "./footprint";
 
 /** What {@link OneObject} works with. */
 export interface OneObjectOptions {
@@ -32,13 +40,25 @@ export interface OneObjectOptions {
   readonly instance: string;
   /** Names the Workflow that tells of a run: this pod's own, if that is to be said. */
   readonly runName: (report: ReconcileReport) => string | undefined;
+  /** A fingerprint of the program that runs: see `programOfRun`. */
+  readonly program: string | undefined;
+  /** Whether so many milliseconds from now the run will have ended. */
+  readonly isBeyondRun: (afterMs: number) => boolean;
 }
 
 const nobody = () => {};
+/** A change of the object is noticed so late while the run waits: most waits end before, and need no watch of it. */
+const WATCH_OBJECT_AFTER_MS = 1_000;
+/** A watch tells what is waited for. Should it be silent, this is how long nobody looks. */
+const LONGEST_WAIT_MS = 60_000;
 
 /**
  * The engine's reconcile of one object, without the watches of a resident runner: the object is read from the API
- * server each time, and its children are listed.
+ * server once, and then known from the answers to our own writes. Its children are listed, unless the engine's memory
+ * says that there are none. Only while the run waits are there watches, of what it waits for.
+ *
+ * Caveat: a child that lost its labels is found by its name as long as the handler answers it, and labelled again. One
+ * that the handler answers no longer by then stays until its object is deleted.
  *
  * Assumption: nobody else works on this object meanwhile. Nothing fences a run in a pod of its own: its Workflow's mutex
  * lets no other one of that object run.
@@ -51,6 +71,11 @@ export class OneObject {
   private readonly finalizers: Finalizers;
   /** The newest that is known of the object. */
   private object: KubernetesObject | undefined;
+  /** The object as the handler sees it. */
+  private handled: KubernetesObject | undefined;
+  /** The version in which the children of each kind were listed, by kind. Undefined: they are to be listed. */
+  private listed: Map<string, string> | undefined;
+  private readonly following = new Following();
 
   constructor(private readonly options: OneObjectOptions) {
     const { client, resource, childResources, operator, instance, pool, runName } = options;
@@ -62,7 +87,7 @@ export class OneObject {
       ownerKind: resource,
       fieldManager,
       managers,
-      onChange: nobody,
+      onChange: this.following.wake,
     });
     const status = new StatusWriter({ resource, fieldManager });
     const learn = (object: KubernetesObject) => {
@@ -78,8 +103,14 @@ export class OneObject {
       children,
       status,
       writer: new ChildWriter({ store: children, ownerKind: resource, fieldManager, formerManagers }),
-      objects: { read: async () => this.object, learn, invalidate: nobody, isGoing: () => false },
-      isRecorded: (report) => runName(report) !== undefined,
+      objects: {
+        read: async () => this.object,
+        learn,
+        invalidate: () => this.forget(),
+        isGoing: () => false,
+      },
+      recordOf: runName,
+      footprintOf: (uid, report) => this.footprintOf(uid, report),
     });
     this.teller = new Teller({
       read: async () => this.object,
@@ -91,21 +122,35 @@ export class OneObject {
     });
   }
 
-  /** The object as it is now. */
-  read(): Promise<KubernetesObject | undefined> {
-    return this.options.client.get(this.options.resource, this.options.name);
+  /** The newest that is known of the object. Undefined if it is gone, or to be read. */
+  get known(): KubernetesObject | undefined {
+    return this.object;
+  }
+
+  /** The object, which is read if nothing is known of it. Undefined if there is none. */
+  async read(): Promise<KubernetesObject | undefined> {
+    this.object ??= await this.options.client.get(this.options.resource, this.options.name);
+    return this.object;
+  }
+
+  /** What is known may be outdated: the next reconcile reads the object and lists its children. */
+  forget(): void {
+    this.object = undefined;
+    this.listed = undefined;
   }
 
   /**
    * Reconciles the object, and tells what came of it.
-   * @param object as it was read just before
+   * @param object as {@link read} gave it just before
    * @throws ApiError, ApiUnreachableError, UnknownKindError if its children cannot be listed
    */
   async reconcile(object: KubernetesObject, attempt: number): Promise<ReconcileReport> {
     const { client, name, resource, runName } = this.options;
-    this.object = object;
-    await this.learnChildren(object);
-    const outcome = await this.reconciling.reconcile(name, attempt, { client, assert: nobody });
+    this.handled = object;
+    this.listed ??= await this.listChildren(object);
+    const outcome = await this.sayMissingKind(
+      await this.reconciling.reconcile(name, attempt, { client, assert: nobody }),
+    );
     const run = runName(outcome.report);
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
     const message = messageAbout(outcome, resource, record);
@@ -114,23 +159,154 @@ export class OneObject {
     return outcome.report;
   }
 
-  /** Whether the children of the last reconcile are all ready, or one of them has gone: another one would tell more. */
-  async childrenHaveSettled(uid: string): Promise<boolean> {
-    const children = await Promise.all(
-      this.children.of(uid).map((child) => this.options.client.get(child.resource, child)),
-    );
-    return children.every((child) => child === undefined || whyNotReady(child) === undefined);
+  /**
+   * Waits until another reconcile would find something else: the object has changed or has gone, every child is ready,
+   * or one has gone.
+   * @param isReady whether every child is ready already, so that only the object is waited for
+   * @returns false if nothing came within so many milliseconds, or the signal aborted
+   */
+  async awaitNews(ms: number, isReady: boolean, signal: AbortSignal | undefined): Promise<boolean> {
+    const { object } = this;
+    if (!object) return true;
+    const begin = performance.now();
+    const count = this.children.of(object.metadata.uid).length;
+    if (!isReady) await this.watchUnready(object);
+    for (;;) {
+      if (triggerOf(this.object) !== triggerOf(object)) return true;
+      if (!isReady && (await this.haveSettled(object.metadata.uid, count))) return true;
+      const left = begin + ms - performance.now();
+      if (left <= 0 || signal?.aborted) return false;
+      const untilWatch = begin + WATCH_OBJECT_AFTER_MS - performance.now();
+      if (untilWatch <= 0) this.watchObject(object);
+      await this.following.next(Math.min(left, untilWatch > 0 ? untilWatch : LONGEST_WAIT_MS), signal);
+    }
   }
 
-  /** Finds the object's children by the label with its uid. An object that never had any needs no look. */
-  private async learnChildren(object: KubernetesObject): Promise<void> {
+  /** Ends every watch. */
+  close(): Promise<void> {
+    return this.following.stop();
+  }
+
+  /** Whether all children that are left are ready, or one has gone. */
+  private async haveSettled(uid: string, count: number): Promise<boolean> {
+    const children = this.children.of(uid);
+    if (children.length < count) return true;
+    const read = await Promise.all(children.map((child) => this.children.read(child)));
+    return read.every((child) => child === undefined || whyNotReady(child) === undefined);
+  }
+
+  /** One watch for the children of each kind and namespace of which one is not ready. */
+  private async watchUnready({ metadata: { uid } }: KubernetesObject): Promise<void> {
+    const { client } = this.options;
+    for (const child of this.children.of(uid)) {
+      const read = await this.children.read(child);
+      if (read && whyNotReady(read) === undefined) continue;
+      const { resource, namespace } = child;
+      this.following.open(`${kindKey(resource)}/${namespace ?? ""}`, {
+        client,
+        resource,
+        labelSelector: `${OWNER_UID_LABEL}=${uid}`,
+        ...(namespace !== undefined && { namespace }),
+        from: this.listed?.get(kindKey(resource)) ?? this.oldestOf(uid, resource),
+        sink: this.children.sink(resource, namespace),
+      });
+    }
+  }
+
+  /** The oldest version of the children of a kind that were never listed: all that came afterwards is still to be seen. */
+  private oldestOf(uid: string, resource: Resource): string {
+    const [first = "", ...others] = this.children
+      .of(uid)
+      .filter((child) => kindKey(child.resource) === kindKey(resource))
+      .map(({ resourceVersion }) => resourceVersion);
+    return others.reduce((oldest, version) => (isNewer(oldest, version) ? version : oldest), first);
+  }
+
+  private watchObject({ metadata }: KubernetesObject): void {
+    const { client, resource, name } = this.options;
+    const { namespace } = name;
+    const gone = () => {
+      this.forget();
+      this.following.wake();
+    };
+    let isThere = true;
+    this.following.open("object", {
+      client,
+      resource,
+      fieldSelector: `metadata.name=${name.name}`,
+      ...(namespace !== undefined && { namespace }),
+      from: metadata.resourceVersion,
+      sink: {
+        listing: () => {
+          isThere = false;
+        },
+        set: (object) => {
+          isThere = true;
+          const { uid, resourceVersion } = this.object?.metadata ?? {};
+          const isOlder =
+            resourceVersion !== undefined && !isNewer(object.metadata.resourceVersion, resourceVersion);
+          if (uid === object.metadata.uid && isOlder) return;
+          this.object = object;
+          this.following.wake();
+        },
+        listed: () => {
+          if (!isThere) gone();
+        },
+        remove: gone,
+      },
+    });
+  }
+
+  /** How the run leaves the object behind, for the next resync. */
+  private footprintOf(uid: string, { againAfterMs }: ReconcileReport): Footprint {
+    const { operator, program, isBeyondRun } = this.options;
+    const isLater = againAfterMs !== undefined && isBeyondRun(againAfterMs);
+    return {
+      content: this.handled && contentFingerprint(this.handled),
+      children: childrenFingerprint(this.children.of(uid), operator),
+      program,
+      dueAt: isLater ? timeOf(new Date(Date.now() + againAfterMs)) : undefined,
+    };
+  }
+
+  /** A child may have been refused because the cluster does not serve its kind: nobody asks for that before. */
+  private async sayMissingKind(outcome: Outcome): Promise<Outcome> {
+    const { failure } = outcome.report;
+    if (failure?.reason !== "ChildRefused" || !isApiError(failure.cause, 404)) return outcome;
+    for (const child of this.options.operator.children) {
+      const isMissing = await discover(this.options.client, child.apiVersion, child.kind).then(
+        () => false,
+        (error: Error) => error instanceof UnknownKindError,
+      );
+      if (!isMissing) continue;
+      const message = `the cluster serves no kind ${child.kind} (${child.apiVersion}), of which the handler answered a child. Install what brings that kind: the object is reconciled again at the next resync.`;
+      const missing = new ReconcileFailure("KindMissing", message);
+      return {
+        ...outcome,
+        report: { ...outcome.report, failure: missing },
+        verdict: { kind: "failed", failure: missing },
+      };
+    }
+    return outcome;
+  }
+
+  /**
+   * Lists the object's children by the label with its uid: those of the kinds that the engine's memory names, if every
+   * generation but the newest was observed. Otherwise a run may have ended before it could remember what it had applied,
+   * and every kind is listed.
+   * @returns the version of each list, by kind
+   */
+  private async listChildren(object: KubernetesObject): Promise<Map<string, string>> {
     const { namespace: home, uid } = object.metadata;
-    if (memoryOf(object).kinds.length === 0) return this.children.retain(new Set());
     const { client, childResources, operator } = this.options;
+    const { kinds } = memoryOf(object);
+    const isSure = isNext(object);
     const isEverywhere = home === undefined || this.finalizers.forElsewhere(object);
     const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
     const listed = new Set<string>();
+    const versions = new Map<string, string>();
     const lists = childResources.flatMap((resource) => {
+      if (isSure && !kinds.includes(kindKey(resource))) return [];
       const scopes = !resource.namespaced ? [undefined] : isEverywhere ? everywhere : [home];
       if (!resource.namespaced && !isEverywhere) return [];
       return scopes.map(async (namespace) => {
@@ -139,10 +315,12 @@ export class OneObject {
           ...(namespace !== undefined && { namespace }),
         };
         try {
-          await client.list(resource, selection, (items) => {
+          const version = await client.list(resource, selection, (items) => {
             this.children.learn(resource, items);
             for (const { metadata } of items) listed.add(metadata.uid);
           });
+          const other = versions.get(kindKey(resource));
+          if (other === undefined || isNewer(other, version)) versions.set(kindKey(resource), version);
         } catch (error) {
           throw isApiError(error, 404) ? new UnknownKindError(resource.apiVersion, resource.kind) : error;
         }
@@ -150,5 +328,19 @@ export class OneObject {
     });
     await Promise.all(lists);
     this.children.retain(listed);
+    return versions;
   }
+}
+
+/** Whether the generation before the object's own was observed, so that just one run is due. */
+function isNext({ metadata: { generation = 1 }, status }: KubernetesObject): boolean {
+  const observed = isRecord(status) ? status["observedGeneration"] : undefined;
+  return generation - (typeof observed === "number" ? observed : 0) === 1;
+}
+
+/** What must differ for a further reconcile. */
+function triggerOf(object: KubernetesObject | undefined): string {
+  if (!object) return "";
+  const { uid, generation, deletionTimestamp } = object.metadata;
+  return JSON.stringify([uid, generation, deletionTimestamp]);
 }

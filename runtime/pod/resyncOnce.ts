@@ -2,36 +2,34 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { runName } from "../argo/runName";
 import { resourceOf } from "../argo/runTarget";
-import { instanceLabel, parameterOf, WORKFLOWS, workflowTemplateOf } from "../argo/workflows";
-import type { Operator } from "../definition/definition";
-import type { KubernetesClient } from "../kubernetes/client";
-import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import {
-  annotated,
-  fieldManagerOf,
-  finalizerOf,
-  identityOf,
-  OBJECT_UID_LABEL,
-  OPERATOR_LABEL,
-  PAUSED_ANNOTATION,
-} from "../names";
+  instanceLabel,
+  parameterOf,
+  WORKFLOW_TEMPLATES,
+  WORKFLOWS,
+  workflowTemplateOf,
+} from "../argo/workflows";
+import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
+import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { keyOf } from "../objectKey";
+import { programFingerprint } from "./footprint";
 import { RUN_PARAMETERS } from "./layout";
 import { deleteRuns, eachLiveRun, type LiveRunsOptions } from "./liveRuns";
-import { tellOfSilentRuns, type Unaware } from "./silentRuns";
+import { type Looked, lookAtObjects } from "./needs";
+import { tellOfSilentRuns } from "./silentRuns";
 import { strandedRuns } from "./strandedRuns";
 
 /** What a resync works with. */
 export interface ResyncOptions extends LiveRunsOptions {
   /** The pod's name. */
   readonly instance: string;
-  /** Told of each run that could not be submitted; the others are all the same. */
-  readonly onError?: (object: string, error: Error) => void;
+  /** Told of each run that could not be submitted, and of what could not be looked at. The others are all the same. */
+  readonly onError?: (what: string, error: Error) => void;
   /** For how long runs are submitted, in milliseconds. @default 240000 */
   readonly withinMs?: number;
   /** How often it looks whether runs have ended, in milliseconds. @default 2000 */
   readonly lookMs?: number;
-  /** See {@link strandedRuns}. */
+  /** See {@link strandedRuns}, in milliseconds. @default 120000 */
   readonly untouchedMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -48,117 +46,90 @@ export interface ResyncResult {
   readonly failed: number;
 }
 
-/** An object that needs a run. */
-interface Candidate extends Unaware {
-  /** Something of it is known to be undone: its turn comes before the others'. */
-  readonly urgent: boolean;
-}
-
 /** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/resync.ts. */
 const WITHIN_MS = 240_000;
 const LOOK_MS = 2_000;
+/** Runs that are not urgent begin at most so far apart, in milliseconds; closer where they are many. */
+const LONGEST_GAP_MS = 5_000;
 
 /**
- * Submits a run for every object of the operator that has none going on: drift shows only to who looks. Before that, it
- * deletes the runs that will not begin, and tells those whose last run failed without a word. Those that are
- * being deleted, were never reconciled or have changed since come first, the others in no order, so that no one is always the last.
+ * Submits a run for every object that needs one and has none going on: see {@link lookAtObjects}. Before that, it deletes
+ * the runs that will not begin, and tells those whose last run failed without a word.
+ *
+ * What is urgent comes first and at once. The other runs are spread over `withinMs`, in no order, so that no one is
+ * always the last, and an object that is created meanwhile need not wait for them.
  *
  * Never more than `concurrency` runs of the operator go on at once, whoever submitted them: thousands of objects make no
- * flood of pods. What does not get its turn within `withinMs` is left to the next resync.
+ * flood of pods. Runs that are not urgent take half of that. What does not get its turn within `withinMs` is left to the
+ * next resync.
  *
- * @throws ApiError, ApiUnreachableError where objects or runs cannot be listed
+ * @throws ApiError, ApiUnreachableError if objects or runs cannot be listed
  */
 export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> {
   const { operator, client, withinMs = WITHIN_MS, lookMs = LOOK_MS, signal } = options;
-  const until = performance.now() + withinMs;
-  const candidates = inOrder(await listCandidates(client, operator));
-  let live = await withoutStranded(options);
-  const waiting = candidates.filter((candidate) => !live.has(keyOf(candidate)));
+  const begin = performance.now();
+  const tell = (what: string, error: Error) => options.onError?.(what, error);
+  // They are given up sooner or later without us, and without the template every object gets a run.
+  const template = await readTemplate(options).catch((error: Error) =>
+    tell("the template of the runs", error),
+  );
+  const program = programFingerprint(template?.["spec"]);
+  const looked = await lookAtObjects({ operator, client, program, onError: tell });
+  let live = await withoutStranded(options, template ?? undefined);
+  const idle = looked.filter((object) => !live.has(keyOf(object)));
   const resource = resourceOf(operator.customResource);
   // It is no reason to submit none.
-  await tellOfSilentRuns(waiting, { ...options, resource }).catch((error: Error) =>
-    options.onError?.("runs that failed", error),
+  const told = await tellOfSilentRuns(idle, { ...options, resource }).catch((error: Error) =>
+    tell("runs that failed", error),
   );
-  const running = candidates.length - waiting.length;
+  const urgent = shuffled(idle.filter(({ need }) => need === "urgent"));
+  const routine = shuffled(
+    idle.filter(({ need, uid }) => need === "routine" || (need === undefined && told?.has(uid))),
+  );
+  const gapMs = Math.min(LONGEST_GAP_MS, withinMs / Math.max(1, routine.length));
+  const most = routine.length;
+  const running = looked.length - idle.length;
   let [submitted, failed] = [0, 0];
-  while (waiting.length > 0 && !signal?.aborted) {
-    const room = Math.max(0, operator.concurrency - live.size);
-    for (const candidate of waiting.splice(0, room)) {
-      // An event has been quicker.
-      if (live.has(keyOf(candidate))) continue;
-      try {
-        await client.create(WORKFLOWS, runOf(candidate, options));
-        submitted++;
-      } catch (error) {
-        failed++;
-        options.onError?.(formatName(candidate), error as Error);
-      }
+  const submit = async (object: Looked) => {
+    // An event has been quicker.
+    if (live.has(keyOf(object))) return;
+    try {
+      await client.create(WORKFLOWS, runOf(object, options));
+      submitted++;
+    } catch (error) {
+      failed++;
+      tell(formatName(object), error as Error);
     }
-    if (waiting.length === 0 || performance.now() + lookMs > until) break;
-    await pause(lookMs, undefined, { ...(signal && { signal }) }).catch(() => {});
+  };
+  while (urgent.length + routine.length > 0 && !signal?.aborted) {
+    const first = urgent.splice(0, Math.max(0, operator.concurrency - live.size));
+    for (const object of first) await submit(object);
+    const room = Math.max(1, Math.floor(operator.concurrency / 2)) - live.size - first.length;
+    const inTime = 1 + Math.floor((performance.now() - begin) / gapMs) - (most - routine.length);
+    for (const object of routine.splice(0, Math.max(0, Math.min(room, inTime)))) await submit(object);
+    const restMs = urgent.length > 0 ? lookMs : Math.max(lookMs, gapMs);
+    if (urgent.length + routine.length === 0 || performance.now() + restMs > begin + withinMs) break;
+    await pause(restMs, undefined, { ...(signal && { signal }) }).catch(() => {});
     live = await liveObjects(options);
   }
-  return { submitted, running, left: waiting.length, failed };
+  return { submitted, running, left: urgent.length + routine.length, failed };
 }
 
-/** Every object that a run could do something about. Metadata says enough, and an object may be large. */
-async function listCandidates(client: KubernetesClient, operator: Operator): Promise<Candidate[]> {
-  const candidates: Candidate[] = [];
-  const scopes =
-    operator.namespaces === "all" || !operator.customResource.namespaced ? [undefined] : operator.namespaces;
-  for (const namespace of scopes) {
-    const selection = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
-    await client.list(resourceOf(operator.customResource), selection, (items) => {
-      candidates.push(...items.flatMap((object) => candidateOf(object, operator) ?? []));
-    });
-  }
-  return candidates;
+function readTemplate({ operator, client, namespace }: ResyncOptions): Promise<KubernetesObject | undefined> {
+  return client.get(WORKFLOW_TEMPLATES, { namespace, name: workflowTemplateOf(operator.name) });
 }
 
-function candidateOf({ metadata }: KubernetesObject, operator: Operator): Candidate | undefined {
-  const { namespace, name, uid, deletionTimestamp, finalizers = [] } = metadata;
-  if (annotated(metadata, PAUSED_ANNOTATION)) return undefined;
-  if (deletionTimestamp && !finalizers.includes(finalizerOf(operator))) return undefined;
-  const toldAt = toldAtOf(metadata, operator);
-  const urgent = deletionTimestamp !== undefined || isUnseen(metadata, operator, toldAt);
-  return { namespace, name, uid, toldAt, urgent };
-}
-
-/** When we wrote the object's status last, as far as `managedFields` tells. */
-function toldAtOf(
-  { managedFields = [] }: KubernetesObject["metadata"],
-  operator: Operator,
-): string | undefined {
-  const manager = fieldManagerOf(operator);
-  return managedFields.find((entry) => entry.manager === manager && entry.subresource === "status")?.time;
-}
-
-/** Whether somebody has written to the object since. */
-function isUnseen(
-  { managedFields = [] }: KubernetesObject["metadata"],
-  operator: Operator,
-  toldAt: string | undefined,
-): boolean {
-  const theirs = managedFields.filter(
-    (entry) => entry.manager !== fieldManagerOf(operator) && !entry.subresource,
-  );
-  // RFC 3339 in UTC sorts as text.
-  return !toldAt || theirs.some(({ time = "" }) => time > toldAt);
-}
-
-function inOrder(candidates: readonly Candidate[]): Candidate[] {
-  const shuffled = candidates.map((candidate) => ({
-    candidate,
-    at: Math.random() - Number(candidate.urgent),
-  }));
-  return shuffled.sort((a, b) => a.at - b.at).map(({ candidate }) => candidate);
+function shuffled(objects: readonly Looked[]): Looked[] {
+  const placed = objects.map((object) => ({ object, at: Math.random() }));
+  return placed.sort((a, b) => a.at - b.at).map(({ object }) => object);
 }
 
 /** As {@link liveObjects}, once the runs that will not begin are deleted. */
-async function withoutStranded(options: ResyncOptions): Promise<Set<string>> {
-  // They are given up sooner or later without us.
-  const tell = (error: Error) => options.onError?.("stranded runs", error);
-  const isStranded = await strandedRuns(options).catch(tell);
+async function withoutStranded(
+  options: ResyncOptions,
+  template: KubernetesObject | undefined,
+): Promise<Set<string>> {
+  const isStranded = template && strandedRuns(template, options.untouchedMs);
   const objects = new Set<string>();
   const stranded: KubernetesObject[] = [];
   await eachLiveRun(options, (run) => {
@@ -168,7 +139,7 @@ async function withoutStranded(options: ResyncOptions): Promise<Set<string>> {
   try {
     await deleteRuns(options.client, stranded);
   } catch (error) {
-    tell(error as Error);
+    options.onError?.("stranded runs", error as Error);
     return liveObjects(options);
   }
   return objects;
@@ -191,7 +162,7 @@ function objectOf(run: KubernetesObject): string {
   return keyOf({ namespace, name });
 }
 
-function runOf(object: Candidate, { operator, namespace, instanceId }: ResyncOptions): Manifest {
+function runOf(object: Looked, { operator, namespace, instanceId }: ResyncOptions): Manifest {
   return {
     apiVersion: WORKFLOWS.apiVersion,
     kind: WORKFLOWS.kind,

@@ -8,13 +8,21 @@ import { HandlerPool } from "../handler/handlerPool";
 import type { HandlerTransport } from "../handler/handlerTransport";
 import { writeJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
-import { discover, findResource } from "../kubernetes/discovery";
+import { discover, findResource, UnknownKindError } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
-import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import {
+  formatName,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+  type ObjectName,
+} from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { MANAGER_PREFIX } from "../names";
 import type { ReconcileReport } from "../reconcile/report";
 import { tryHandler } from "../reconcile/trial";
+import { programOfRun } from "./footprint";
 import { deleteNeedlessRuns } from "./needlessRuns";
-import { OneObject } from "./oneObject";
+import { OneObject, type OneObjectOptions } from "./oneObject";
 import { runSeconds } from "./runSeconds";
 
 /** What a run in a pod of its own works with. */
@@ -53,7 +61,7 @@ export interface RunOutcome {
 }
 
 const PATIENCE_MS = 30_000;
-/** How often a run looks whether the children have become ready, or the object has changed. */
+/** How long a run rests before it asks an API server again that was away or busy. */
 const LOOK_MS = 1_000;
 /** What is due at once must not become a busy loop. What is due again and again waits twice as long each time. */
 const SOON_MS = 100;
@@ -62,8 +70,8 @@ const SOON_MS = 100;
  * Does what the pod's Workflow asks for: reconciles the one object that it names with the same code as a resident
  * runner, or tries the handler on an example.
  *
- * `requeueAfterSeconds` is honoured where that time falls within the run's patience; what is to come later is left to the
- * next resync, which makes a run for every object.
+ * `requeueAfterSeconds` is honoured if that time falls within the run's patience. What is to come later is remembered, and
+ * left to the next resync.
  */
 export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
   const { operator, client, transport, handlerReady, namespace, workflow: name } = options;
@@ -71,7 +79,7 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
   try {
     const [workflow, childResources] = await Promise.all([
       client.get(WORKFLOWS, { namespace, name }),
-      Promise.all(operator.children.map((child) => findResource(client, child.apiVersion, child.kind))),
+      servedKinds(operator, client),
       // It begins while the object is read.
       handlerReady?.().then(() => pool.warm()),
     ]);
@@ -81,20 +89,19 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
       const { answer } = await tryHandler({ operator, childResources, pool }, target.object);
       return { exitCode: 0, message: "tried, nothing applied", answer: writeJson(answer) };
     }
-    const object = new OneObject({
-      operator,
+    const run = new Run(target.name, target.uid, options, {
       resource: resourceOf(operator.customResource),
       childResources,
-      client,
       pool,
-      name: target.name,
-      instance: options.instance,
       // As in a resident runner, the status names a run that did something; every other leaves it as it is.
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
+      program: programOfRun(workflow),
     });
-    const outcome = await new Run(object, target.name, target.uid, options).finish();
+    const outcome = await run.finish();
     // It would only save pods: the run does not hang on it.
-    const needless = await deleteNeedlessRuns(target, options).catch(() => 0);
+    const needless = run.mayHaveFollowers(workflow)
+      ? await deleteNeedlessRuns(target, options).catch(() => 0)
+      : 0;
     if (needless === 0) return outcome;
     return { ...outcome, message: `${outcome.message}; ${needless} further runs were not needed any more` };
   } catch (error) {
@@ -104,6 +111,19 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
   }
 }
 
+/** The kinds of the children that the cluster serves: a handler that answers one of another kind is told so. */
+async function servedKinds(operator: Operator, client: KubernetesClient): Promise<Resource[]> {
+  const found = await Promise.all(
+    operator.children.map(({ apiVersion, kind }) =>
+      findResource(client, apiVersion, kind).catch((error: Error) => {
+        if (error instanceof UnknownKindError) return undefined;
+        throw error;
+      }),
+    ),
+  );
+  return found.filter((resource) => resource !== undefined);
+}
+
 /** One object's way through a run. */
 class Run {
   private readonly until: number;
@@ -111,25 +131,52 @@ class Run {
   private attempt = 1;
   private paceMs = SOON_MS;
 
+  private readonly object: OneObject;
+  /** The object as it was last known. */
+  private last: KubernetesObject | undefined;
+
   constructor(
-    private readonly object: OneObject,
     private readonly name: ObjectName,
     private readonly uid: string | undefined,
     private readonly options: RunOnceOptions,
+    parts: Pick<OneObjectOptions, "resource" | "childResources" | "pool" | "runName" | "program">,
   ) {
     const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;
     this.until = performance.now() + patienceMs;
     this.changesUntil = performance.now() + changesPatienceMs;
+    const { operator, client, instance } = options;
+    const isBeyondRun = (afterMs: number) => performance.now() + afterMs > this.until;
+    this.object = new OneObject({ ...parts, operator, client, instance, name, isBeyondRun });
+  }
+
+  /**
+   * Whether others may have written to the object since the run's Workflow was made, so that further Workflows may wait.
+   * Its fields' times are whole seconds. What only takes something away leaves none: then a needless run is made.
+   */
+  mayHaveFollowers(workflow: KubernetesObject): boolean {
+    const { creationTimestamp: since = "" } = workflow.metadata;
+    const { managedFields = [] } = this.last?.metadata ?? {};
+    const isOurs = ({ manager = "" }: ManagedFieldsEntry) => manager.startsWith(MANAGER_PREFIX);
+    // RFC 3339 in UTC sorts as text.
+    return managedFields.some((entry) => !entry.subresource && !isOurs(entry) && (entry.time ?? "") > since);
   }
 
   /** Reconciles until nothing is to be expected soon, and the object is as it was when it was last reconciled. */
   async finish(): Promise<RunOutcome> {
+    try {
+      return await this.reconcile();
+    } finally {
+      await this.object.close();
+    }
+  }
+
+  private async reconcile(): Promise<RunOutcome> {
     for (;;) {
       const found = await this.retried(() => this.object.read());
       const what = `${this.options.operator.customResource.kind} ${formatName(this.name)}`;
       if (!found) {
         const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
-        // It throws where the kind itself is gone.
+        // It throws if the kind itself is gone.
         await this.retried(() => discover(this.options.client, apiVersion, kind));
         return done(`nothing to do: ${what} is gone`);
       }
@@ -138,43 +185,44 @@ class Run {
       }
       const report = await this.retried(() => this.object.reconcile(found, this.attempt));
       this.options.onReport?.(report);
-      const outcome = outcomeOf(report);
-      if (await this.comesAgain(report, found)) {
+      this.last = this.object.known ?? found;
+      if (await this.comesAgain(report)) {
         if (report.failure) this.attempt++;
       } else if (await this.hasChanged(report)) this.attempt = 1;
-      else return outcome;
+      else return outcomeOf(report);
     }
   }
 
-  /** Waits for what is about to come. False where nothing is, or it is too late. */
-  private async comesAgain(report: ReconcileReport, found: KubernetesObject): Promise<boolean> {
+  /** Waits for what is about to come. False if nothing is, or it is too late. */
+  private async comesAgain(report: ReconcileReport): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
     if (skipped === "changed meanwhile") return this.waitForChanges();
-    if (skipped === "API server away") return this.wait(LOOK_MS);
-    if (failure) return false;
-    if (skipped !== undefined) return false;
-    const dueAt = performance.now() + (againAfterMs ?? Number.POSITIVE_INFINITY);
-    if (ready !== false && dueAt > this.until) return false;
-    while (await this.wait(Math.min(LOOK_MS, Math.max(SOON_MS, dueAt - performance.now())))) {
-      if (performance.now() >= dueAt) return true;
-      const now = await this.retried(() => this.object.read());
-      if (triggerOf(now) !== triggerOf(found)) return true;
-      const { uid } = found.metadata;
-      if (ready === false && (await this.retried(() => this.object.childrenHaveSettled(uid)))) return true;
+    if (skipped === "API server away") {
+      if (!(await this.wait(LOOK_MS))) return false;
+      this.object.forget();
+      return true;
     }
-    return false;
+    if (failure || skipped !== undefined) return false;
+    const dueAt = performance.now() + Math.max(SOON_MS, againAfterMs ?? Number.POSITIVE_INFINITY);
+    if (ready !== false && dueAt > this.until) return false;
+    const { signal } = this.options;
+    const ms = Math.min(dueAt, this.until) - performance.now();
+    if (await this.object.awaitNews(ms, ready !== false, signal)) return true;
+    if (dueAt > this.until || signal?.aborted) return false;
+    // Whoever asks to be asked again wants to see what there is by then.
+    this.object.forget();
+    return true;
   }
 
   /**
-   * Looks once more before the end: of a change that came after our last word a run would begin anew. False as well where
-   * this one has been at it for so long that it leaves the object to the next.
+   * Whether a write of our own has found the object changed: this run goes on then. A change that came after our last
+   * write has a Workflow of its own, which waits for the end of this one. False as well if this run has been at it for
+   * so long that it leaves the object to the next.
    */
   private async hasChanged({ uid, generation }: ReconcileReport): Promise<boolean> {
-    if (uid === undefined || performance.now() > this.changesUntil) return false;
-    // It would only save a run: this one does not hang on it.
-    const now = await this.object.read().catch(() => undefined);
-    if (now?.metadata.uid !== uid || now.metadata.generation === generation) return false;
-    return this.waitForChanges();
+    const now = this.object.known?.metadata;
+    if (uid === undefined || now?.uid !== uid || now.generation === generation) return false;
+    return performance.now() <= this.changesUntil && this.waitForChanges();
   }
 
   private waitForChanges(): Promise<boolean> {
@@ -216,13 +264,6 @@ function outcomeOf(report: ReconcileReport): RunOutcome {
     againAfterMs === undefined ? "" : `to be asked again after ${againAfterMs / 1000} s: by the next resync`,
   ];
   return done([messageOf(report), ...rest].filter((part) => part !== "").join("; "));
-}
-
-/** What must differ for a further reconcile. */
-function triggerOf(object: KubernetesObject | undefined): string {
-  if (!object) return "";
-  const { uid, generation, deletionTimestamp } = object.metadata;
-  return JSON.stringify([uid, generation, deletionTimestamp]);
 }
 
 function done(message: string): RunOutcome {

@@ -33,19 +33,19 @@ const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
  * Tells objects that their last run failed before it could say so: its pod did not start, was lost or killed, or it took
  * longer than it may. Who waits for it would else never learn that there was one.
  *
- * @returns how many there were
+ * @returns the uids of these objects
  * @throws ApiError, ApiUnreachableError
  */
 export async function tellOfSilentRuns(
   objects: readonly Unaware[],
   options: SilentRunsOptions,
-): Promise<number> {
+): Promise<ReadonlySet<string>> {
   const { operator, resource, client, namespace, instance } = options;
   const last = await lastRuns(options);
   const controller = fieldManagerOf(operator);
   const status = new StatusWriter({ resource, fieldManager: controller });
   const events = new EventWriter({ controller, instance, onDrop: () => {} });
-  let told = 0;
+  const told = new Set<string>();
   for (const unaware of objects) {
     const latest = last.get(unaware.uid);
     if (!latest || !isSilent(latest, unaware)) continue;
@@ -60,7 +60,7 @@ export async function tellOfSilentRuns(
     });
     const event = { type: "Warning", reason: failure.reason, note: failure.message, run } as const;
     await events.write(client, object, event);
-    told++;
+    told.add(unaware.uid);
   }
   return told;
 }

@@ -1,14 +1,7 @@
-import { hasBegun, statusOf, WORKFLOW_TEMPLATES, workflowTemplateOf } from "../argo/workflows";
-import { isRecord } from "../definition/shape";
+import { hasBegun, statusOf } from "../argo/workflows";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../names";
-import type { LiveRunsOptions } from "./liveRuns";
-
-/** Which runs are stranded. */
-export interface StrandedRunsOptions extends Omit<LiveRunsOptions, "instanceId"> {
-  /** A run that the Workflow controller has not touched for so long is one that it passed over, in milliseconds. @default 120000 */
-  readonly untouchedMs?: number | undefined;
-}
+import { configMapsOf } from "./footprint";
 
 const UNTOUCHED_MS = 120_000;
 
@@ -24,17 +17,13 @@ const UNTOUCHED_MS = 120_000;
  * Only those that carry an object's uid as a label, which the Sensor and the resync give them: what somebody submits is
  * run.
  *
- * @throws ApiError, ApiUnreachableError where the template cannot be read
+ * @param template the WorkflowTemplate of the runs
+ * @param untouchedMs a run that the Workflow controller has not touched for so long is one that it passed over
  */
-export async function strandedRuns(
-  options: StrandedRunsOptions,
-): Promise<(run: KubernetesObject) => boolean> {
-  const { operator, client, namespace, untouchedMs = UNTOUCHED_MS } = options;
-  const template = await client.get(WORKFLOW_TEMPLATES, {
-    namespace,
-    name: workflowTemplateOf(operator.name),
-  });
-  if (!template) return () => false;
+export function strandedRuns(
+  template: KubernetesObject,
+  untouchedMs = UNTOUCHED_MS,
+): (run: KubernetesObject) => boolean {
   const current = configMapsOf(template["spec"]);
   const untouchedSince = Date.now() - untouchedMs;
   return (run) =>
@@ -50,16 +39,4 @@ function isOutdated(run: KubernetesObject, current: ReadonlySet<string>): boolea
 function isPassedOver(run: KubernetesObject, untouchedSince: number): boolean {
   const { phase = "" } = statusOf(run);
   return phase === "" && Date.parse(run.metadata.creationTimestamp ?? "") < untouchedSince;
-}
-
-/** The ConfigMaps that the volumes of a Workflow's templates name. */
-function configMapsOf(spec: unknown): Set<string> {
-  const names = new Set<string>();
-  const each = (value: unknown) => (Array.isArray(value) ? value.filter(isRecord) : []);
-  for (const { volumes } of each(isRecord(spec) ? spec["templates"] : undefined)) {
-    for (const { configMap } of each(volumes)) {
-      if (isRecord(configMap) && typeof configMap["name"] === "string") names.add(configMap["name"]);
-    }
-  }
-  return names;
 }

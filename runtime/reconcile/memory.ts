@@ -2,6 +2,21 @@ import { isRecord } from "../definition/shape";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 
 /**
+ * How a run left an object behind. Whoever looks later whether the object needs another run compares it with what is
+ * there. Only runs in pods of their own leave it: a resident runner has watches.
+ */
+export interface Footprint {
+  /** A fingerprint of what the handler saw of the object: all but its status and what the API server counts. */
+  readonly content?: string | undefined;
+  /** A fingerprint of the children and of what we own of them. */
+  readonly children?: string | undefined;
+  /** A fingerprint of the program that ran: of the engine and the handler. */
+  readonly program?: string | undefined;
+  /** When the handler wants to be asked again, as RFC 3339. */
+  readonly dueAt?: string | undefined;
+}
+
+/**
  * What the engine remembers of one custom resource, in its `status.argosy`.
  *
  * Guarantee (tests/integration/hostile/retiredKinds.test.ts): a kind is remembered from the first run that applied a child
@@ -10,7 +25,7 @@ import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
  * Assumption: nobody but the engine writes it. Whoever may write the status may forge it: the engine then looks for
  * children of a kind that it never applied, finds none that it can prove to be its own, and touches nothing.
  */
-export interface Memory {
+export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
   readonly kinds: readonly string[];
   /** Children of kinds with `update: "never"` that were created, as "batch/v1/Job/namespace/name", sorted. */
@@ -24,14 +39,25 @@ export const NOTHING: Memory = { kinds: [], created: [] };
 export function memoryOf(object: KubernetesObject): Memory {
   const status = isRecord(object["status"]) ? object["status"] : {};
   const memory = isRecord(status["argosy"]) ? status["argosy"] : {};
-  return { kinds: textsIn(memory["kinds"]), created: textsIn(memory["created"]) };
+  return {
+    kinds: textsIn(memory["kinds"]),
+    created: textsIn(memory["created"]),
+    content: textIn(memory["content"]),
+    children: textIn(memory["children"]),
+    program: textIn(memory["program"]),
+    dueAt: textIn(memory["dueAt"]),
+  };
 }
 
 /** What to write as `status.argosy`. */
-export function remembered({ kinds, created }: Memory): JsonObject {
+export function remembered({ kinds, created, content, children, program, dueAt }: Memory): JsonObject {
   return {
     kinds: [...new Set(kinds)].sort(),
     ...(created.length > 0 && { created: [...new Set(created)].sort() }),
+    ...(content !== undefined && { content }),
+    ...(children !== undefined && { children }),
+    ...(program !== undefined && { program }),
+    ...(dueAt !== undefined && { dueAt }),
   };
 }
 
@@ -42,4 +68,8 @@ export function isSameMemory(one: Memory, other: Memory): boolean {
 
 function textsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

@@ -26,7 +26,7 @@ import type { KnownObjects } from "../watch/customResources";
 import { consequenceOf, ObjectGoneError, type StillListingError } from "./errors";
 import { Finalizers } from "./finalizers";
 import { releaseFormer } from "./former";
-import { isSameMemory, type Memory, memoryOf, remembered } from "./memory";
+import { type Footprint, isSameMemory, type Memory, memoryOf, remembered } from "./memory";
 import type { ObjectEvent, Outcome } from "./outcome";
 import type { ReconcileReport } from "./report";
 import { kindKey, Sweep } from "./sweep";
@@ -45,6 +45,10 @@ export interface ReconcileOptions {
   readonly status: StatusWriter;
   /** Whether a run will be recorded, so that its verdict waits for the record's name. @default never */
   readonly isRecorded?: (report: ReconcileReport) => boolean;
+  /** The name of the record of a run, if it is there already: the verdict names it at once. @default none is */
+  readonly recordOf?: (report: ReconcileReport) => string | undefined;
+  /** What is remembered of an object beside its kinds, after its children were written. @default nothing */
+  readonly footprintOf?: (uid: string, report: ReconcileReport) => Footprint;
   /**
    * Why an object cannot be reconciled now: children of it may be there that are not known. Gets the kinds of which the
    * object is remembered to have children, and whether it has any in other namespaces. @default it can
@@ -184,8 +188,8 @@ export class Reconcile {
     const verdict = await this.judge(current);
     run.report.ready = verdict.kind === "ready";
     outcome.verdict = verdict;
-    await this.remember(current, answer, desired, run, outcome);
     if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
+    await this.remember(current, answer, desired, run, outcome);
   }
 
   private async ensureFinalizers(object: KubernetesObject, run: Run, elsewhere: boolean) {
@@ -271,7 +275,7 @@ export class Reconcile {
 
   /**
    * Writes the handler's fields and the engine's memory. If the status is written anyway, and no record of the run is to
-   * be named, the verdict goes along.
+   * be waited for, the verdict goes along.
    */
   private async remember(
     object: KubernetesObject,
@@ -284,6 +288,7 @@ export class Reconcile {
     const memory: Memory = {
       kinds: [...desired, ...store.of(object.metadata.uid)].map(({ resource }) => kindKey(resource)),
       created: desired.filter(({ update }) => update === "never").map(childName),
+      ...this.options.footprintOf?.(object.metadata.uid, run.report),
     };
     const change = { fields: answer.status ?? {}, memory: remembered(memory) };
     const current = await this.written(object, change, run, outcome);
@@ -296,10 +301,11 @@ export class Reconcile {
     if (!status.wouldChange(object, change)) return object;
     const { verdict } = outcome;
     const generation = run.report.generation ?? 1;
-    const isAlone = !this.options.isRecorded?.(run.report);
+    const record = this.options.recordOf?.(run.report);
+    const isAlone = record !== undefined || !this.options.isRecorded?.(run.report);
     const written = await status.write(run.client, object, {
       ...change,
-      ...(isAlone && verdict && { verdict: { verdict, generation } }),
+      ...(isAlone && verdict && { verdict: { verdict, generation, run: record } }),
     });
     if (written) this.options.objects.learn(written);
     return written ?? object;

@@ -31,6 +31,8 @@ export interface ReflectorOptions extends Selection {
   readonly client: KubernetesClient;
   readonly resource: Resource;
   readonly sink: ReflectorSink;
+  /** The version from which it watches: everything is known up to there. @default it lists first */
+  readonly from?: string;
   /** Told of each interruption, before the reflector tries again by itself, and of each object that the sink did not take. */
   readonly onInterruption?: (error: Error) => void;
   /** Called when a list is complete after none was, or after the API server refused one. */
@@ -71,7 +73,9 @@ export class Reflector {
   private interruption = new AbortController();
   private onListed: (() => void)[] = [];
 
-  constructor(private readonly options: ReflectorOptions) {}
+  constructor(private readonly options: ReflectorOptions) {
+    this.resourceVersion = this.latest = options.from;
+  }
 
   /** Begins to list and watch. Waits for nothing: see {@link isSynced}. */
   start(): void {

@@ -4,6 +4,7 @@ import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { identityOf } from "../../runtime/names";
+import { FULL_LOOK_RESYNCS, lookAtObjects, type NeedsOptions } from "../../runtime/pod/needs";
 import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
 import type { Api, Reference } from "./support/api";
 import { INSTANCE_ID, submit } from "./support/argo";
@@ -67,7 +68,7 @@ describe("a resync of the form pod", () => {
     await bench.run(`${namespace}-${name}`);
   }
 
-  it("submits a run for every object, which that run then reconciles", async () => {
+  it("submits a run for every object that is new, which that run then reconciles", async () => {
     for (const name of ["a", "b"]) await api.apply(object(name, answering(configMap(`of-${name}`))));
     assert.deepStrictEqual(await resync(), { submitted: 2, running: 0, left: 0, failed: 0 });
     assert.deepStrictEqual(await runs(), ["resynced-a", "resynced-b"]);
@@ -108,8 +109,9 @@ describe("a resync of the form pod", () => {
       await api.apply(object(name));
       await run(name);
     }
-    await aSecond();
     await api.apply(object("c", answering(configMap("new"))));
+    for (const name of ["a", "b", "d"])
+      await api.patch(object(name), { metadata: { labels: { team: "a" } } });
     await deleteWorkflows();
     const narrow = { ...operator.operator, namespaces: [namespace], concurrency: 1 };
     assert.deepStrictEqual(await resync({ operator: narrow }), {
@@ -119,6 +121,141 @@ describe("a resync of the form pod", () => {
       failed: 0,
     });
     assert.deepStrictEqual(await runs(), ["resynced-c"]);
+  });
+
+  it("spreads what is not urgent over its time, and leaves half of the room to others", async () => {
+    for (const name of ["a", "b", "c"]) {
+      await api.apply(object(name));
+      await run(name);
+      await api.patch(object(name), { metadata: { labels: { team: "a" } } });
+    }
+    await deleteWorkflows();
+    const wide = { ...operator.operator, namespaces: [namespace], concurrency: 100 };
+    const first = await resync({ operator: wide, withinMs: 30_000, lookMs: 100_000 });
+    assert.deepStrictEqual([first.submitted, first.left], [1, 2]);
+    await deleteWorkflows();
+    const narrow = { ...operator.operator, namespaces: [namespace], concurrency: 4 };
+    assert.deepStrictEqual(await resync({ operator: narrow }), {
+      submitted: 2,
+      running: 0,
+      left: 1,
+      failed: 0,
+    });
+  });
+
+  describe("that looks which objects need a run", () => {
+    const later = new Date(Date.now() + 24 * 3_600_000);
+
+    /** What each object in the test's namespace needs. */
+    const needs = async (more: Partial<NeedsOptions> = {}): Promise<Record<string, string | undefined>> => {
+      // In a resync in which nobody has a turn.
+      const looked = await lookAtObjects({
+        operator: { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN },
+        client: bench.client,
+        program: undefined,
+        onError: (what, error) => assert.fail(`${what}: ${error.message}`),
+        ...more,
+      });
+      return Object.fromEntries(looked.map(({ name, need }) => [name, need]));
+    };
+
+    it("gives none to one that is as its last run left it", async () => {
+      await api.apply(object("calm", answering(configMap("settings", { a: "1" }))));
+      assert.deepStrictEqual(await needs(), { calm: "urgent" });
+      await run("calm");
+      assert.deepStrictEqual(await needs(), { calm: undefined });
+      await deleteWorkflows();
+      assert.deepStrictEqual(
+        await resync({
+          operator: { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN },
+        }),
+        {
+          submitted: 0,
+          running: 0,
+          left: 0,
+          failed: 0,
+        },
+      );
+    });
+
+    it("gives one to those that were changed, touched, have failed, or are being deleted", async () => {
+      for (const name of ["changed", "labelled", "deleted"]) {
+        await api.apply(object(name));
+        await run(name);
+      }
+      await api.apply(object("failed", { exitCode: 3 }));
+      await run("failed");
+      await api.apply(object("changed", answering(configMap("settings"))));
+      await api.patch(object("labelled"), { metadata: { labels: { team: "a" } } });
+      await api.delete(object("deleted"));
+      assert.deepStrictEqual(await needs(), {
+        changed: "urgent",
+        deleted: "urgent",
+        failed: "routine",
+        labelled: "routine",
+      });
+    });
+
+    it("gives one to those whose handler wants to be asked again by then", async () => {
+      await api.apply(object("due", { answer: { children: [], requeueAfterSeconds: 3_600 } }));
+      await run("due");
+      assert.deepStrictEqual(await needs(), { due: undefined });
+      assert.deepStrictEqual(await needs({ now: later }), { due: "routine" });
+    });
+
+    it("gives one to those of which somebody changed a child, deleted it, or took its labels", async () => {
+      const child = (name: string) =>
+        inNamespace(configMap(name, { a: "1" }), namespace) as Reference & Manifest;
+      const names = ["calm", "gone", "healed", "patched", "unlabelled"];
+      for (const name of names) {
+        await api.apply(object(name, answering(configMap(name, { a: "1" }))));
+        await run(name);
+      }
+      await api.delete(child("gone"));
+      await api.patch(child("patched"), { data: { a: "2" } });
+      await api.patch(child("healed"), { data: { a: "2" } });
+      await api.patch(child("unlabelled"), { metadata: { labels: null } });
+      await api.patch(child("calm"), { data: { b: "of somebody else" } });
+      await deleteWorkflows();
+      await run("healed");
+      assert.deepStrictEqual(await needs(), {
+        calm: undefined,
+        gone: "routine",
+        healed: undefined,
+        patched: "routine",
+        unlabelled: "routine",
+      });
+      for (const name of ["gone", "patched", "unlabelled"]) await run(name);
+      const none = Object.fromEntries(names.map((name) => [name, undefined]));
+      assert.deepStrictEqual(await needs(), none);
+    });
+
+    it("gives one to those that another program ran for, or whose kinds are declared no longer", async () => {
+      await api.apply(object("demo", answering(configMap("settings"))));
+      await run("demo");
+      const other = {
+        ...operator.operator,
+        namespaces: [namespace],
+        resyncSeconds: Number.NaN,
+        children: [],
+      };
+      assert.deepStrictEqual(await needs({ program: "another" }), { demo: "routine" });
+      assert.deepStrictEqual(await needs({ operator: other }), { demo: "routine" });
+    });
+
+    it("gives each of them one in one of ten resyncs", async () => {
+      await api.apply(object("demo"));
+      await run("demo");
+      const turns = [];
+      for (let resync = 0; resync < 2 * FULL_LOOK_RESYNCS; resync++) {
+        const narrow = { ...operator.operator, namespaces: [namespace] };
+        const now = new Date(resync * 1000 * narrow.resyncSeconds);
+        const { demo } = await needs({ operator: narrow, now });
+        if (demo === "routine") turns.push(resync);
+      }
+      assert.equal(turns.length, 2);
+      assert.equal((turns[1] ?? 0) - (turns[0] ?? 0), FULL_LOOK_RESYNCS);
+    });
   });
 
   it("tells objects whose last run failed without a word, once, and no others", async () => {

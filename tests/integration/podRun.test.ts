@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { HttpTransport } from "../../runtime/kubernetes/transport";
 import type { RunOnceOptions, RunOutcome } from "../../runtime/pod/runOnce";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { Api, Reference } from "./support/api";
 import { submit } from "./support/argo";
-import { aSecond } from "./support/eventually";
+import { aSecond, eventually } from "./support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { Meddler, type Meddling, once } from "./support/meddler";
 import { type PodBench, usePods } from "./support/podRun";
@@ -34,6 +35,7 @@ describe("the engine in a pod of its own", () => {
   let reports: ReconcileReport[];
   let meddler: Meddler | undefined;
   let runs = 0;
+  const clients: KubernetesClient[] = [];
 
   usePods(
     OPTIONS,
@@ -45,7 +47,10 @@ describe("the engine in a pod of its own", () => {
     },
   );
 
-  after(() => meddler?.close());
+  after(() => {
+    meddler?.close();
+    for (const client of clients) client.close();
+  });
 
   const object = (name: string, plan?: ObjectPlan) => bench.object(name, plan);
   const inTest = (manifest: Manifest) => inNamespace(manifest, namespace) as Reference & Manifest;
@@ -56,6 +61,30 @@ describe("the engine in a pod of its own", () => {
     meddler?.close();
     meddler = new Meddler(operator.connection, meddling);
     return { client: meddler, patienceMs: 0 };
+  };
+  /** A client, and what was asked of the API server with it. */
+  const counting = () => {
+    const calls: string[] = [];
+    const client = new KubernetesClient(operator.connection);
+    const { transport } = client as unknown as { transport: HttpTransport };
+    const told = (method: string, path: string) => {
+      const [, resource = "", subresource] =
+        /\/(?:apis\/[^/]+\/|api\/)v[^/]+(?:\/namespaces\/[^/]+)?\/([a-z]+)(?:\/[^/?]+(\/[a-z]+)?)?/.exec(
+          path,
+        ) ?? [];
+      calls.push(`${method} ${resource}${subresource ?? ""}`);
+    };
+    const { send, open } = transport;
+    transport.send = (request) => {
+      told(request.method, request.path);
+      return send.call(transport, request) as never;
+    };
+    transport.open = (request) => {
+      told("WATCH", request.path);
+      return open.call(transport, request);
+    };
+    clients.push(client);
+    return { calls: () => calls, client };
   };
   const assertNewest = async (manifest: Reference) => {
     const { metadata, status } = await api.get(manifest);
@@ -86,15 +115,32 @@ describe("the engine in a pod of its own", () => {
     assert.equal(ready.message, `every child is applied and ready (run ${workflow})`);
   });
 
-  it("asks the API server for nothing twice", async () => {
-    await api.apply(object("demo", answering(configMap("settings"))));
-    const calls: string[] = [];
-    const counting = new KubernetesClient(operator.connection, ({ method }) => calls.push(method));
-    const { exitCode } = await run({ namespace, name: "demo" }, { client: counting });
+  it("makes at most eight calls for an object that is new, and asks the API server for nothing twice", async () => {
+    await api.apply(object("demo", answering(deployment("web"), configMap("settings"))));
+    const { calls, client } = counting();
+    const { exitCode } = await run({ namespace, name: "demo" }, { client });
     assert.equal(exitCode, 0);
-    // The Workflow, the object, its children of two kinds, and the object once more at the end.
-    assert.deepStrictEqual(calls.sort(), [...Array(5).fill("GET"), "PATCH", "PATCH", "PATCH", "POST"]);
-    counting.close();
+    assert.equal((await readyOf(object("demo"))).status, "True");
+    assert.deepStrictEqual(calls(), [
+      "GET workflows",
+      "GET inpodss",
+      // This operator finalizes.
+      "PATCH inpodss",
+      "PATCH configmaps",
+      "PATCH deployments",
+      "PATCH inpodss/status",
+      "WATCH deployments",
+      "PATCH inpodss/status",
+    ]);
+  });
+
+  it("lists the children of an object that has not changed, and writes nothing", async () => {
+    await api.apply(object("demo", answering(configMap("settings", { a: "1" }))));
+    await run({ namespace, name: "demo" });
+    const { calls, client } = counting();
+    const { message } = await run({ namespace, name: "demo" }, { client });
+    assert.equal(message, "nothing to change");
+    assert.deepStrictEqual(calls(), ["GET workflows", "GET inpodss", "GET configmaps", "GET deployments"]);
   });
 
   it("begins nothing until its handler's container is there, and fails where that does not come", async () => {
@@ -107,22 +153,24 @@ describe("the engine in a pod of its own", () => {
   });
 
   it("tells where the cluster does not serve a kind of Kubernetes' own in that version", async () => {
-    await api.apply(object("demo", answering()));
-    const child = { apiVersion: "apps/v1beta1", kind: "Deployment", plural: "deployments" };
+    const apiVersion = "apps/v1beta1";
+    const manifest = object("demo", answering({ ...deployment("web"), apiVersion }));
+    await api.apply(manifest);
+    const child = { apiVersion, kind: "Deployment", plural: "deployments" };
     const children = [{ ...child, update: "apply" as const }];
     const { exitCode, message } = await run(
       { namespace, name: "demo" },
       { operator: { ...operator.operator, children } },
     );
     assert.equal(exitCode, 1);
-    assert.match(message, /serves no kind Deployment in apps\/v1beta1/);
+    assert.match(message, /^KindMissing: the cluster serves no kind Deployment \(apps\/v1beta1\)/);
+    assert.equal((await readyOf(manifest)).reason, "KindMissing");
   });
 
-  it("prunes what an earlier run made, also where its labels are gone, and leaves a calm object's status", async () => {
+  it("prunes what an earlier run made, and leaves a calm object's status", async () => {
     const manifest = object("demo", answering(configMap("old"), configMap("kept")));
     await api.apply(manifest);
     await run({ namespace, name: "demo" });
-    await api.patch(inTest(configMap("old")), { metadata: { labels: null } });
     await api.apply(object("demo", answering(configMap("kept"))));
     const pruned = await run({ namespace, name: "demo" });
     assert.equal(pruned.message, "deleted ConfigMap old");
@@ -130,6 +178,30 @@ describe("the engine in a pod of its own", () => {
     const before = await api.get(manifest);
     assert.equal((await run({ namespace, name: "demo" })).message, "nothing to change");
     assert.equal((await api.get(manifest)).metadata.resourceVersion, before.metadata.resourceVersion);
+  });
+
+  it("finds a child without its labels by its name, and labels it again", async () => {
+    await api.apply(object("demo", answering(configMap("settings"))));
+    await run({ namespace, name: "demo" });
+    const before = await api.get(inTest(configMap("settings")));
+    await api.patch(inTest(configMap("settings")), { metadata: { labels: null } });
+    assert.equal((await run({ namespace, name: "demo" })).message, "patched ConfigMap settings");
+    const { metadata } = await api.get(inTest(configMap("settings")));
+    assert.deepStrictEqual([metadata.uid, metadata.labels], [before.metadata.uid, before.metadata.labels]);
+  });
+
+  it("prunes a child of a run that ended before it could tell of it", async () => {
+    const manifest = object("demo", answering(configMap("old")));
+    await api.apply(manifest);
+    const { client } = counting();
+    const { apply } = client;
+    client.apply = (...args) =>
+      args[2].subresource === "status" ? Promise.reject(new Error("killed")) : apply.apply(client, args);
+    await run({ namespace, name: "demo" }, { client });
+    assert.equal((await api.get(manifest))["status"], undefined);
+    await api.apply(object("demo", answering()));
+    await run({ namespace, name: "demo" });
+    await api.assertGone(inTest(configMap("old")));
   });
 
   it("heals a child that somebody changed, and prunes one in another namespace", async () => {
@@ -201,29 +273,39 @@ describe("the engine in a pod of its own", () => {
     await api.apply(manifest);
     const change = () => api.apply(object("demo", answering(configMap("new"))));
     const { exitCode } = await run({ namespace, name: "demo" }, impatient({ before: once(change) }));
-    assert.deepStrictEqual(
-      [exitCode, reports.map(({ skipped }) => skipped)],
-      [0, ["changed meanwhile", undefined]],
-    );
+    assert.deepStrictEqual([exitCode, reports.map(({ skipped }) => skipped)], [0, [undefined, undefined]]);
     await assertNewest(manifest);
     await api.get(inTest(configMap("new")));
   });
 
-  it("looks once more before it ends, and follows what has changed since its last word", async () => {
+  it("leaves a change after its last word to the run of that change", async () => {
     const manifest = object("demo", { exitCode: 3 });
     await api.apply(manifest);
     const change = () => api.apply(object("demo", answering(configMap("new"))));
     const { exitCode } = await run({ namespace, name: "demo" }, impatient({ after: once(change) }));
-    assert.deepStrictEqual([exitCode, reports.map(({ attempt }) => attempt)], [0, [1, 1]]);
+    assert.deepStrictEqual([exitCode, reports.map(({ attempt }) => attempt)], [1, [1]]);
+    await run({ namespace, name: "demo" });
     await assertNewest(manifest);
     await api.get(inTest(configMap("new")));
+  });
+
+  it("follows an object that changes while it waits for the children", async () => {
+    const manifest = object("demo", answering(deployment("web", { paused: true })));
+    await api.apply(manifest);
+    const running = run({ namespace, name: "demo" });
+    await eventually(async () => assert.equal((await readyOf(manifest)).status, "False"));
+    await api.apply(object("demo", answering(configMap("new"))));
+    assert.equal((await running).exitCode, 0);
+    await assertNewest(manifest);
+    await api.assertGone(inTest(deployment("web")));
   });
 
   it("leaves an object that never rests to the next run when its time is over", async () => {
     await api.apply(object("demo", answering(configMap("settings"))));
     let change = 0;
-    const after = () => api.apply(object("demo", { ...answering(configMap("settings")), delayMs: ++change }));
-    const more = { ...impatient({ after }), changesPatienceMs: 2_000 };
+    const before = () =>
+      api.apply(object("demo", { ...answering(configMap("settings")), delayMs: ++change }));
+    const more = { ...impatient({ before }), changesPatienceMs: 2_000 };
     const { exitCode } = await run({ namespace, name: "demo" }, more);
     assert.equal(exitCode, 0);
     assert.ok(reports.length > 1, `${reports.length} reconciles`);
@@ -247,10 +329,14 @@ describe("the engine in a pod of its own", () => {
     await api.patch(workflow("running"), { status: { phase: "Running" } });
     const completed = { "workflows.argoproj.io/completed": "true" };
     await api.patch(workflow("ended"), { metadata: { labels: completed }, status: { phase: "Succeeded" } });
-    const { exitCode, message } = await run(hot);
+    const change = async () => {
+      await aSecond();
+      await api.apply(object("hot", answering(configMap("settings"), configMap("more"))));
+    };
+    const { exitCode, message } = await run(hot, impatient({ before: once(change) }));
     assert.deepStrictEqual(
       [exitCode, message],
-      [0, "created ConfigMap settings; 2 further runs were not needed any more"],
+      [0, "created ConfigMap more; 2 further runs were not needed any more"],
     );
     const left = ["old", "pending", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"];
     const there = await Promise.all(left.map((name) => api.find(workflow(name))));

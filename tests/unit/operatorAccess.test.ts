@@ -109,14 +109,17 @@ describe("buildAccess", () => {
     const looks = (namespaces: Operator["namespaces"]) =>
       rights(build({ execution: "pod", namespaces }), "shop-resync");
     const objects = ["all: shop.example.com/widgets get,list", "all: shop.example.com/widgets/status patch"];
-    const events = (where: string) => `${where}: events.k8s.io/events create,patch`;
+    const others = (where: string) => [
+      `${where}: /configmaps list`,
+      `${where}: events.k8s.io/events create,patch`,
+    ];
     const workflows = [
       "argosy: argoproj.io/workflows get,list,create,delete",
       "argosy: argoproj.io/workflowtemplates get [shop]",
       "argosy: argoproj.io/workflowtaskresults create,patch",
     ];
-    assert.deepStrictEqual(looks("all"), [...objects, events("all"), ...workflows]);
-    assert.deepStrictEqual(looks(["a", "b"]), [...objects, events("a"), events("b"), ...workflows]);
+    assert.deepStrictEqual(looks("all"), [...objects, ...others("all"), ...workflows]);
+    assert.deepStrictEqual(looks(["a", "b"]), [...objects, ...others("a"), ...others("b"), ...workflows]);
   });
 
   for (const execution of ["resident", "pod"] as const) {

@@ -49,7 +49,9 @@ describe("Reflector", () => {
     await api.stop();
   });
 
-  async function start(options: { metadataOnly?: boolean; namespace?: string } = {}): Promise<void> {
+  async function start(
+    options: { metadataOnly?: boolean; namespace?: string; from?: string } = {},
+  ): Promise<void> {
     const name = ({ metadata }: KubernetesObject) => `${metadata.name}@${metadata.resourceVersion}`;
     reflector = new Reflector({
       client,
@@ -100,6 +102,15 @@ describe("Reflector", () => {
     sendEvent(response, "DELETED", item("b", "9"));
     await eventually("every event has come", () => told.length === 7);
     assert.deepStrictEqual(told.slice(4), ["set c@6", "set a@7", "remove b@9"]);
+  });
+
+  it("watches from a version that it is given, without a list", async () => {
+    await start({ from: "7" });
+    const { call, response } = await watch();
+    assert.equal(call.query.get("resourceVersion"), "7");
+    sendEvent(response, "ADDED", item("c", "8"));
+    await eventually("the event has come", () => told.length === 1);
+    assert.deepStrictEqual([told, lists().length], [["set c@8"], 0]);
   });
 
   it("gives the items of a list the kind that they do not carry themselves", async () => {

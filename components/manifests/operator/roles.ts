@@ -6,10 +6,10 @@ import type { OperatorOptions } from "./options";
 import {
   childRules,
   customResourceRules,
-  EVENT_RULE,
   leaseRules,
   RESIDENT_WORKFLOW_RULES,
   RUN_WORKFLOW_RULES,
+  resyncChildRules,
   resyncRules,
   resyncWorkflowRules,
   tokenRules,
@@ -98,7 +98,7 @@ function resyncSet(operator: Operator, namespace: string): ManifestSet {
   const rules = resyncWorkflowRules(operator);
   return {
     ...buildOperatorAccount(operator, resync),
-    ...objectGrants(operator, resync, resyncRules(operator), [EVENT_RULE]),
+    ...objectGrants(operator, resync, resyncRules(operator), resyncChildRules(operator)),
     ...buildGrant(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
   };
 }

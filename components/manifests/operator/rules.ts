@@ -45,7 +45,7 @@ function kindRules(kinds: Operator["children"], verbs: readonly string[]): Polic
   return [...resources].map(([group, plurals]) => ({ apiGroups: [group], resources: plurals, verbs }));
 }
 
-export const EVENT_RULE: PolicyRule = {
+const EVENT_RULE: PolicyRule = {
   apiGroups: ["events.k8s.io"],
   resources: ["events"],
   verbs: ["create", "patch"],
@@ -62,13 +62,24 @@ export function leaseRules(operator: OperatorIdentity): PolicyRule[] {
 }
 
 /**
- * To look for objects that need a run, and to tell those whose last one failed without a word. They hold in the whole
- * cluster, for the reason of {@link customResourceRules}.
+ * What a resync needs of the objects: to look which of them need a run, and to tell those whose last one failed without
+ * a word. It holds in the whole cluster, for the reason of {@link customResourceRules}.
  */
 export function resyncRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
   return [
     { apiGroups: [group], resources: [plural], verbs: ["get", "list"] },
     { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
+  ];
+}
+
+/** What a resync needs of the children, to see which of them somebody changed, and to tell of runs that failed. */
+export function resyncChildRules({ children }: Operator): PolicyRule[] {
+  return [
+    ...kindRules(
+      children.filter(({ update }) => update !== "never"),
+      ["list"],
+    ),
+    EVENT_RULE,
   ];
 }
 

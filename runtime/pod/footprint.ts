@@ -1,0 +1,83 @@
+import { statusOf } from "../argo/workflows";
+import type { Child } from "../children/childStore";
+import type { Operator } from "../definition/definition";
+import { isRecord } from "../definition/shape";
+import { fingerprint } from "../fingerprint";
+import type { KubernetesObject } from "../kubernetes/objects";
+import { storeKey } from "../watch/store";
+
+/**
+ * A fingerprint of an object's children and of what we own of them: it differs if a child has gone, has lost
+ * its labels, or has a field of ours that somebody took or changed. Children that are created
+ * once are left out: whoever deletes or changes one may do so.
+ * @param children sorted, as a `ChildStore` gives them
+ */
+export function childrenFingerprint(children: readonly Child[], { children: kinds }: Operator): string {
+  const isFollowed = ({ resource: { apiVersion, kind } }: Child) =>
+    kinds.find((each) => each.apiVersion === apiVersion && each.kind === kind)?.update !== "never";
+  return fingerprint(
+    children
+      .filter(isFollowed)
+      .map((child) => [storeKey(child.resource, child), child.uid, child.facts.owned]),
+  );
+}
+
+/**
+ * A fingerprint of what a handler sees of an object. It differs also if the object's generation does not: if a label has
+ * changed, or a default was added to the CustomResourceDefinition.
+ */
+export function contentFingerprint({
+  apiVersion: _a,
+  kind: _k,
+  status: _s,
+  metadata,
+  ...content
+}: KubernetesObject): string {
+  const { labels, annotations } = metadata;
+  return fingerprint([content, labels, annotations]);
+}
+
+/** A fingerprint of the program that a run works with. Undefined if Argo has not said yet from what the run is made. */
+export function programOfRun(workflow: KubernetesObject): string | undefined {
+  return programFingerprint(statusOf(workflow).storedWorkflowTemplateSpec);
+}
+
+/**
+ * A fingerprint of the engine and the handler that the `spec` of a WorkflowTemplate runs: its ConfigMaps, whose names
+ * tell their content, and the image, command and environment of each container. Undefined if there is none.
+ */
+export function programFingerprint(spec: unknown): string | undefined {
+  if (!isRecord(spec)) return undefined;
+  const containers = recordsIn(spec["templates"]).flatMap(({ containerSet }) =>
+    recordsIn(isRecord(containerSet) ? containerSet["containers"] : undefined),
+  );
+  const programs = containers.map(({ image, command, env }) => [
+    image,
+    command,
+    recordsIn(env).map(({ name, value, valueFrom }) => [name, value, inOrder(valueFrom)]),
+  ]);
+  return fingerprint([[...configMapsOf(spec)].sort(), programs]);
+}
+
+/** The ConfigMaps that the volumes of a Workflow's templates name. */
+export function configMapsOf(spec: unknown): Set<string> {
+  const names = new Set<string>();
+  for (const { volumes } of recordsIn(isRecord(spec) ? spec["templates"] : undefined)) {
+    for (const { configMap } of recordsIn(volumes)) {
+      if (isRecord(configMap) && typeof configMap["name"] === "string") names.add(configMap["name"]);
+    }
+  }
+  return names;
+}
+
+function recordsIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+/** The same value with its keys in order: Argo writes them in an order of its own. */
+function inOrder(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  return Object.keys(value)
+    .sort()
+    .map((key) => [key, inOrder(value[key])]);
+}

@@ -1,0 +1,176 @@
+import { createHash } from "node:crypto";
+import { resourceOf } from "../argo/runTarget";
+import { ChildStore } from "../children/childStore";
+import { markManagerOf } from "../children/childWriter";
+import type { Operator } from "../definition/definition";
+import { isRecord } from "../definition/shape";
+import type { KubernetesClient } from "../kubernetes/client";
+import { findResource } from "../kubernetes/discovery";
+import { conditionsIn, type KubernetesObject } from "../kubernetes/objects";
+import {
+  annotated,
+  CHILD_OF_LABEL,
+  fieldManagerOf,
+  formerManagersOf,
+  identityOf,
+  PAUSED_ANNOTATION,
+} from "../names";
+import { Finalizers } from "../reconcile/finalizers";
+import { memoryOf } from "../reconcile/memory";
+import { kindKey } from "../reconcile/sweep";
+import { childrenFingerprint, contentFingerprint } from "./footprint";
+import type { Unaware } from "./silentRuns";
+
+/**
+ * Why an object needs a run. "urgent": it was never reconciled in this generation, or it is being deleted. "routine":
+ * another run may find something to do.
+ */
+export type Need = "urgent" | "routine";
+
+/** An object that a run could do something about, and whether it needs one. */
+export interface Looked extends Unaware {
+  readonly need: Need | undefined;
+}
+
+/** What is looked at. */
+export interface NeedsOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** A fingerprint of the program that runs now. Undefined if that is not known: see `programFingerprint`. */
+  readonly program: string | undefined;
+  /** Told of each kind of children that could not be listed: objects that have children of that kind get a run. */
+  readonly onError: (what: string, error: Error) => void;
+  /** @default the machine's clock */
+  readonly now?: Date;
+}
+
+/** Among so many resyncs each object gets one run that it does not seem to need. */
+export const FULL_LOOK_RESYNCS = 10;
+
+/**
+ * Looks at every object of the operator, and at all their children, and tells which objects need a run:
+ *
+ * - those whose generation was not observed, and those that are being deleted and have a finalizer of ours;
+ * - those that are not ready;
+ * - those whose handler wants to be asked again by now;
+ * - those that look otherwise than the handler saw them, or that another version of engine or handler ran for;
+ * - those of which a child has gone, lost its labels, or was changed by somebody else;
+ * - in each resync another tenth of all: nobody need rely on the rest of this list alone.
+ *
+ * Assumption: what is unsure gets a run. A run for an object that needs none writes nothing.
+ *
+ * @throws ApiError, ApiUnreachableError if the objects cannot be listed
+ */
+export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
+  const { operator, client } = options;
+  // Before the objects: a run that ends meanwhile leaves a footprint that no older list of children has.
+  const needs = new Needs(options, await listChildren(options));
+  const looked: Looked[] = [];
+  const resource = resourceOf(operator.customResource);
+  for (const namespace of scopesOf(operator, resource.namespaced)) {
+    await client.list(resource, namespace === undefined ? {} : { namespace }, (items) => {
+      for (const object of items) {
+        if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) continue;
+        const { namespace, name, uid } = object.metadata;
+        looked.push({ namespace, name, uid, toldAt: toldAt(object, operator), need: needs.of(object) });
+      }
+    });
+  }
+  return looked;
+}
+
+class Needs {
+  private readonly finalizers: Finalizers;
+  private readonly declared: ReadonlySet<string>;
+  private readonly now: Date;
+
+  constructor(
+    private readonly options: NeedsOptions,
+    private readonly children: ChildStore,
+  ) {
+    const { operator, now = new Date() } = options;
+    this.finalizers = new Finalizers(resourceOf(operator.customResource), operator);
+    this.declared = new Set(operator.children.map(kindKey));
+    this.now = now;
+  }
+
+  /** Whether it is being deleted, and waits for others alone. */
+  isNotOurs(object: KubernetesObject): boolean {
+    const { finalizers } = this;
+    const isHeld = finalizers.forHandler(object) || finalizers.forElsewhere(object);
+    return object.metadata.deletionTimestamp !== undefined && !isHeld;
+  }
+
+  of(object: KubernetesObject): Need | undefined {
+    const { deletionTimestamp, generation } = object.metadata;
+    const status = isRecord(object["status"]) ? object["status"] : {};
+    const ready = conditionsIn(status).find(({ type }) => type === "Ready");
+    const isObserved = status["observedGeneration"] === generation;
+    const isTold = ready !== undefined && toldAt(object, this.options.operator) !== undefined;
+    if (deletionTimestamp !== undefined || !isObserved || !isTold) return "urgent";
+    const isCalm = ready.status === "True" && this.isAsLeft(object) && !this.isInTurn(object);
+    return isCalm ? undefined : "routine";
+  }
+
+  /** Whether all is as the last run left it, and nothing is due. */
+  private isAsLeft(object: KubernetesObject): boolean {
+    const { operator, program } = this.options;
+    const memory = memoryOf(object);
+    if (memory.dueAt !== undefined && !(Date.parse(memory.dueAt) > this.now.getTime())) return false;
+    return (
+      (program === undefined || memory.program === program) &&
+      memory.content === contentFingerprint(object) &&
+      memory.kinds.every((kind) => this.declared.has(kind)) &&
+      memory.children === childrenFingerprint(this.children.of(object.metadata.uid), operator)
+    );
+  }
+
+  /** Whether this is the resync in which the object gets a run in any case. Its uid says which. */
+  private isInTurn({ metadata: { uid } }: KubernetesObject): boolean {
+    const resync = Math.floor(this.now.getTime() / 1000 / this.options.operator.resyncSeconds);
+    const turn = createHash("sha256").update(uid).digest().readUInt32BE(0);
+    return turn % FULL_LOOK_RESYNCS === resync % FULL_LOOK_RESYNCS;
+  }
+}
+
+/** The children of all objects, by the lists that a resident runner begins with. */
+async function listChildren({ operator, client, onError }: NeedsOptions): Promise<ChildStore> {
+  const fieldManager = fieldManagerOf(operator);
+  const children = new ChildStore({
+    client,
+    ownerKind: resourceOf(operator.customResource),
+    fieldManager,
+    managers: [fieldManager, markManagerOf(fieldManager), ...formerManagersOf(operator)],
+    onChange: () => {},
+    // What is known of them is enough.
+    mostKept: 0,
+  });
+  const labelSelector = `${CHILD_OF_LABEL}=${identityOf(operator)}`;
+  for (const { apiVersion, kind, update } of operator.children) {
+    if (update === "never") continue;
+    try {
+      const resource = await findResource(client, apiVersion, kind);
+      for (const namespace of scopesOf(operator, resource.namespaced)) {
+        const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
+        await client.list(resource, selection, (items) => children.learn(resource, items));
+      }
+    } catch (error) {
+      onError(`children of kind ${kind}`, error as Error);
+    }
+  }
+  return children;
+}
+
+/** The namespaces to list a kind in. Undefined: all of them, or none. */
+function scopesOf({ namespaces }: Operator, isNamespaced: boolean): readonly (string | undefined)[] {
+  return namespaces === "all" || !isNamespaced ? [undefined] : namespaces;
+}
+
+/** When we wrote the object's status last, as far as `managedFields` tells. */
+function toldAt(
+  { metadata: { managedFields = [] } }: KubernetesObject,
+  operator: Operator,
+): string | undefined {
+  const manager = fieldManagerOf(operator);
+  return managedFields.find((entry) => entry.manager === manager && entry.subresource === "status")?.time;
+}

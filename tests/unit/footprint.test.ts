@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { contentFingerprint, programFingerprint } from "../../runtime/pod/footprint";
+
+const OBJECT = {
+  apiVersion: "shop.example.com/v1",
+  kind: "Shop",
+  metadata: { name: "demo", uid: "1", resourceVersion: "1", generation: 1, labels: { team: "a" } },
+  spec: { size: 1 },
+};
+
+/** The `spec` of a WorkflowTemplate with one container. */
+function template(container: object, configMap = "engine-1") {
+  const volumes = [
+    { name: "engine", configMap: { name: configMap } },
+    { name: "kit", emptyDir: {} },
+  ];
+  return { templates: [{ name: "reconcile", volumes, containerSet: { containers: [container] } }] };
+}
+
+describe("the footprint of a run", () => {
+  it("differs with what a handler sees of its object, and with nothing else", () => {
+    const before = contentFingerprint(OBJECT);
+    const { metadata } = OBJECT;
+    const counted = { ...metadata, resourceVersion: "2", generation: 2, finalizers: ["example.com/hold"] };
+    assert.equal(contentFingerprint({ ...OBJECT, metadata: counted, status: { phase: "Ready" } }), before);
+    // A default that was added to the CustomResourceDefinition counts no generation.
+    assert.notEqual(contentFingerprint({ ...OBJECT, spec: { size: 1, port: 80 } }), before);
+    assert.notEqual(contentFingerprint({ ...OBJECT, metadata: { ...metadata, labels: {} } }), before);
+    assert.notEqual(
+      contentFingerprint({ ...OBJECT, metadata: { ...metadata, annotations: { a: "b" } } }),
+      before,
+    );
+  });
+
+  it("differs with the program, however Argo writes it down", () => {
+    const secret = { key: "token", name: "shop" };
+    const container = { name: "main", image: "node:1", command: ["node"], env: [{ name: "A", value: "1" }] };
+    const before = programFingerprint(template(container));
+    const asArgo = { resources: {}, ...container };
+    assert.equal(programFingerprint(template(asArgo)), before);
+    for (const other of [{ image: "node:2" }, { command: ["deno"] }, { env: [{ name: "A", value: "2" }] }]) {
+      assert.notEqual(programFingerprint(template({ ...container, ...other })), before);
+    }
+    assert.notEqual(programFingerprint(template(container, "engine-2")), before);
+    const env = (secretKeyRef: object) => [{ name: "A", valueFrom: { secretKeyRef } }];
+    assert.equal(
+      programFingerprint(template({ ...container, env: env(secret) })),
+      programFingerprint(template({ ...container, env: env({ name: "shop", key: "token" }) })),
+    );
+  });
+
+  it("says nothing of a program that nobody tells of", () => {
+    assert.equal(programFingerprint(undefined), undefined);
+  });
+});
