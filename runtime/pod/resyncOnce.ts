@@ -9,13 +9,14 @@ import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/
 import {
   annotated,
   fieldManagerOf,
-  finalizerOf,
+  finalizerManagerOf,
   identityOf,
   OBJECT_UID_LABEL,
   OPERATOR_LABEL,
   PAUSED_ANNOTATION,
 } from "../names";
 import { keyOf } from "../objectKey";
+import { Finalizers } from "../reconcile/finalizers";
 import { RUN_PARAMETERS } from "./layout";
 import { deleteRuns, eachLiveRun, type LiveRunsOptions } from "./liveRuns";
 import { tellOfSilentRuns, type Unaware } from "./silentRuns";
@@ -104,21 +105,28 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
 /** Every object that a run could do something about. Metadata says enough, and an object may be large. */
 async function listCandidates(client: KubernetesClient, operator: Operator): Promise<Candidate[]> {
   const candidates: Candidate[] = [];
+  const finalizers = new Finalizers(resourceOf(operator.customResource), operator);
   const scopes =
     operator.namespaces === "all" || !operator.customResource.namespaced ? [undefined] : operator.namespaces;
   for (const namespace of scopes) {
     const selection = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
     await client.list(resourceOf(operator.customResource), selection, (items) => {
-      candidates.push(...items.flatMap((object) => candidateOf(object, operator) ?? []));
+      candidates.push(...items.flatMap((object) => candidateOf(object, operator, finalizers) ?? []));
     });
   }
   return candidates;
 }
 
-function candidateOf({ metadata }: KubernetesObject, operator: Operator): Candidate | undefined {
-  const { namespace, name, uid, deletionTimestamp, finalizers = [] } = metadata;
+function candidateOf(
+  object: KubernetesObject,
+  operator: Operator,
+  finalizers: Finalizers,
+): Candidate | undefined {
+  const { metadata } = object;
+  const { namespace, name, uid, deletionTimestamp } = metadata;
   if (annotated(metadata, PAUSED_ANNOTATION)) return undefined;
-  if (deletionTimestamp && !finalizers.includes(finalizerOf(operator))) return undefined;
+  if (deletionTimestamp && !finalizers.forHandler(object) && !finalizers.forElsewhere(object))
+    return undefined;
   const toldAt = toldAtOf(metadata, operator);
   const urgent = deletionTimestamp !== undefined || isUnseen(metadata, operator, toldAt);
   return { namespace, name, uid, toldAt, urgent };
@@ -139,8 +147,9 @@ function isUnseen(
   operator: Operator,
   toldAt: string | undefined,
 ): boolean {
+  const ours = [fieldManagerOf(operator), finalizerManagerOf(operator)];
   const theirs = managedFields.filter(
-    (entry) => entry.manager !== fieldManagerOf(operator) && !entry.subresource,
+    ({ manager = "", subresource }) => !ours.includes(manager) && !subresource,
   );
   // RFC 3339 in UTC sorts as text.
   return !toldAt || theirs.some(({ time = "" }) => time > toldAt);
