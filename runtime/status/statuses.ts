@@ -4,7 +4,7 @@ import type { StatusChange, StatusWriter } from "./statusWriter";
 
 /** What {@link Statuses} work with. */
 export interface StatusesOptions {
-  readonly writer: StatusWriter;
+  readonly writer: Pick<StatusWriter, "wouldChange" | "write">;
   /** Reads an object as it is now. */
   readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
   /** Takes in what the API server answered to a write. */

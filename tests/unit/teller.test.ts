@@ -27,7 +27,7 @@ function message(more: Partial<Message> = {}): Message {
 
 describe("Teller", () => {
   let clock: FakeClock;
-  /** What was written, in order: "record run-1", "status run-1", "Warning HandlerError run-1", "learn". */
+  /** What was written, in order: "record run-1", "status run-1", "Warning HandlerError run-1". */
   let written: string[];
   let object: KubernetesObject | undefined;
   /** Steps that fail, by how they are told in `written`, and with what. */
@@ -51,12 +51,10 @@ describe("Teller", () => {
 
   function teller(more: Partial<TellerOptions> = {}): Teller {
     return new Teller({
-      read: async () => object,
-      learn: () => step("learn"),
-      status: {
-        write: async (_, to, { verdict }) => {
-          step(`status ${verdict?.run ?? "-"}`);
-          return to;
+      statuses: {
+        write: async (_, { uid }, { verdict }) => {
+          if (object?.metadata.uid === uid) step(`status ${verdict?.run ?? "-"}`);
+          return object;
         },
       },
       events: { write: async (_, __, { type, reason, run = "-" }) => step(`${type} ${reason} ${run}`) },
@@ -72,13 +70,13 @@ describe("Teller", () => {
 
   it("writes the record first, then the status, which names it, then the Events", async () => {
     assert.equal(await tell(message({ records: [SUCCESS], events: [WARNING] })), undefined);
-    assert.deepEqual(written, ["record run-1", "status run-1", "learn", "Warning HandlerError run-1"]);
+    assert.deepEqual(written, ["record run-1", "status run-1", "Warning HandlerError run-1"]);
   });
 
   it("writes no Event of what a record says, and one where there is no record", async () => {
     await tell(message({ records: [SUCCESS], events: [NORMAL] }));
     await tell(message({ events: [NORMAL] }));
-    assert.deepEqual(written.slice(-3), ["status -", "learn", "Normal Reconciled -"]);
+    assert.deepEqual(written.slice(-3), ["status -", "Normal Reconciled -"]);
     assert.ok(!written.includes("Normal Reconciled run-1"));
   });
 
@@ -92,7 +90,7 @@ describe("Teller", () => {
       left: { regarding: widget(), verdict: undefined, records: [SUCCESS], events: [] },
       error: undefined,
     });
-    assert.deepEqual(written, ["status -", "learn", "Normal Reconciled -"]);
+    assert.deepEqual(written, ["status -", "Normal Reconciled -"]);
     assert.equal(clock.pending, 0);
   });
 
@@ -103,7 +101,7 @@ describe("Teller", () => {
       await tell(message({ records: [SUCCESS] }), teller({ record: async () => false })),
       undefined,
     );
-    assert.deepEqual(written, ["status -", "learn", "status -", "learn"]);
+    assert.deepEqual(written, ["status -", "status -"]);
   });
 
   it("leaves what follows a status that cannot be written, and tells nothing twice when it is tried again", async () => {
@@ -113,7 +111,7 @@ describe("Teller", () => {
     failing.clear();
     assert.ok(untold);
     assert.equal(await tell(untold.left), undefined);
-    assert.deepEqual(written, ["record run-1", "status run-1", "learn", "Warning HandlerError run-1"]);
+    assert.deepEqual(written, ["record run-1", "status run-1", "Warning HandlerError run-1"]);
   });
 
   it("leaves the Events that follow one that cannot be written", async () => {
@@ -138,7 +136,7 @@ describe("Teller", () => {
   });
 
   it("leaves everything if the object cannot be read", async () => {
-    const unread = teller({ read: () => Promise.reject(UNREACHABLE) });
+    const unread = teller({ statuses: { write: () => Promise.reject(UNREACHABLE) } });
     assert.deepEqual(await tell(message({ events: [WARNING] }), unread), {
       left: message({ events: [WARNING] }),
       error: UNREACHABLE,
