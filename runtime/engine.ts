@@ -27,6 +27,7 @@ import { Reconcile } from "./reconcile/reconcile";
 import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
 import { type TrialResult, tryHandler } from "./reconcile/trial";
+import { Statuses } from "./status/statuses";
 import { StatusWriter } from "./status/statusWriter";
 import { NotLeadingError, type Term } from "./term";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
@@ -281,7 +282,11 @@ export class Engine {
       formerManagers,
       isNamespaced: operator.namespaces !== "all",
     });
-    const status = new StatusWriter({ resource, fieldManager });
+    const statuses = new Statuses({
+      writer: new StatusWriter({ resource, fieldManager }),
+      read: (name) => objects.read(name),
+      learn: (object) => objects.learn(object),
+    });
     const reconcile = new Reconcile({
       operator,
       resource,
@@ -290,7 +295,7 @@ export class Engine {
       objects,
       children,
       writer,
-      status,
+      statuses,
       isRecorded: (report) => recorder?.isRecorded(report) ?? false,
       whyNot: (object, kinds, isElsewhere) => watches.whyNot(object, kinds, isElsewhere),
     });

@@ -1,7 +1,8 @@
 import type { KubernetesClient } from "../kubernetes/client";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
-import type { StatusVerdict, StatusWriter } from "../status/statusWriter";
+import type { Statuses } from "../status/statuses";
+import type { StatusVerdict } from "../status/statusWriter";
 import type { EventWriter, Regarded } from "./eventWriter";
 import type { RunRecord } from "./recorder";
 
@@ -23,11 +24,7 @@ export interface Untold {
 
 /** What a {@link Teller} works with. */
 export interface TellerOptions {
-  /** Reads an object as it is now. */
-  readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
-  /** Takes in what the API server answered to a write. */
-  readonly learn: (object: KubernetesObject) => void;
-  readonly status: Pick<StatusWriter, "write">;
+  readonly statuses: Pick<Statuses, "write">;
   readonly events: Pick<EventWriter, "write">;
   /** Writes a record. @returns whether it is there now; false if it never will be. @default there are no records */
   readonly record?: (record: RunRecord) => Promise<boolean>;
@@ -92,11 +89,8 @@ export class Teller {
     { regarding }: Message,
     verdict: StatusVerdict,
   ): Promise<ObjectEvent | undefined> {
-    const object = await this.options.read(name);
-    if (object?.metadata.uid !== regarding.metadata.uid) return undefined;
     try {
-      const written = await this.options.status.write(client, object, { verdict });
-      if (written) this.options.learn(written);
+      await this.options.statuses.write(client, { ...name, uid: regarding.metadata.uid }, { verdict });
       return undefined;
     } catch (error) {
       if ((error as Error).name !== "ReconcileFailure") throw error;

@@ -23,6 +23,7 @@ import type { Outcome } from "../reconcile/outcome";
 import { Reconcile } from "../reconcile/reconcile";
 import type { ReconcileReport } from "../reconcile/report";
 import { kindKey } from "../reconcile/sweep";
+import { Statuses } from "../status/statuses";
 import { StatusWriter } from "../status/statusWriter";
 import { Following } from "./following";
 import { childrenFingerprint, contentFingerprint } from "./footprint";
@@ -89,10 +90,11 @@ export class OneObject {
       managers,
       onChange: this.following.wake,
     });
-    const status = new StatusWriter({ resource, fieldManager });
+    const read = async () => this.object;
     const learn = (object: KubernetesObject) => {
       this.object = object;
     };
+    const statuses = new Statuses({ writer: new StatusWriter({ resource, fieldManager }), read, learn });
     this.children = children;
     this.finalizers = new Finalizers(resource, operator);
     this.reconciling = new Reconcile({
@@ -101,10 +103,10 @@ export class OneObject {
       childResources,
       pool,
       children,
-      status,
+      statuses,
       writer: new ChildWriter({ store: children, ownerKind: resource, fieldManager, formerManagers }),
       objects: {
-        read: async () => this.object,
+        read,
         learn,
         invalidate: () => this.forget(),
         isGoing: () => false,
@@ -113,9 +115,7 @@ export class OneObject {
       footprintOf: (uid, report) => this.footprintOf(uid, report),
     });
     this.teller = new Teller({
-      read: async () => this.object,
-      learn,
-      status,
+      statuses,
       events: new EventWriter({ controller: fieldManager, instance, onDrop: nobody }),
       // The Workflow of this pod is there already.
       record: async () => true,

@@ -21,7 +21,7 @@ import { formatName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import type { Verdict } from "../status/conditions";
-import type { StatusChange, StatusWriter } from "../status/statusWriter";
+import type { Statuses } from "../status/statuses";
 import type { KnownObjects } from "../watch/customResources";
 import { consequenceOf, ObjectGoneError, type StillListingError } from "./errors";
 import { Finalizers } from "./finalizers";
@@ -42,7 +42,7 @@ export interface ReconcileOptions {
   readonly objects: KnownObjects;
   readonly children: ChildStore;
   readonly writer: ChildWriter;
-  readonly status: StatusWriter;
+  readonly statuses: Pick<Statuses, "write">;
   /** Whether a run will be recorded, so that its verdict waits for the record's name. @default never */
   readonly isRecorded?: (report: ReconcileReport) => boolean;
   /** The name of the record of a run, if it is there already: the verdict names it at once. @default none is */
@@ -291,24 +291,15 @@ export class Reconcile {
       ...this.options.footprintOf?.(object.metadata.uid, run.report),
     };
     const change = { fields: answer.status ?? {}, memory: remembered(memory) };
-    const current = await this.written(object, change, run, outcome);
-    const released = await releaseFormer(run.client, this.options.resource, current, this.formerManagers);
-    if (released !== current) this.options.objects.learn(released);
-  }
-
-  private async written(object: KubernetesObject, change: StatusChange, run: Run, outcome: Outcome) {
-    const { status } = this.options;
-    if (!status.wouldChange(object, change)) return object;
     const { verdict } = outcome;
     const generation = run.report.generation ?? 1;
     const record = this.options.recordOf?.(run.report);
     const isAlone = record !== undefined || !this.options.isRecorded?.(run.report);
-    const written = await status.write(run.client, object, {
-      ...change,
-      ...(isAlone && verdict && { verdict: { verdict, generation, run: record } }),
-    });
-    if (written) this.options.objects.learn(written);
-    return written ?? object;
+    const along = isAlone && verdict ? { verdict: { verdict, generation, run: record } } : {};
+    const written = await this.options.statuses.write(run.client, nameOf(object), change, along);
+    const current = written ?? object;
+    const released = await releaseFormer(run.client, this.options.resource, current, this.formerManagers);
+    if (released !== current) this.options.objects.learn(released);
   }
 
   /** Remembers what was applied of an answer that was not applied as a whole. */
@@ -317,7 +308,7 @@ export class Reconcile {
     desired: readonly DesiredChild[],
     run: Run,
   ): Promise<void> {
-    const { children: store, status, objects } = this.options;
+    const { children: store, statuses } = this.options;
     const before = memoryOf(object);
     const isThere = ({ resource, manifest, ownerUid }: DesiredChild) =>
       store.find(resource, manifest.metadata)?.facts.owner.uid === ownerUid;
@@ -328,14 +319,11 @@ export class Reconcile {
     };
     if (isSameMemory(memory, before)) return;
     // The error that is thrown next says more than one of this write.
-    const written = await status
-      .write(run.client, object, { memory: remembered(memory) })
-      .catch(() => undefined);
-    if (written) objects.learn(written);
+    await statuses.write(run.client, nameOf(object), { memory: remembered(memory) }).catch(() => {});
   }
 
   private async finalize(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
-    const { operator, objects, status } = this.options;
+    const { operator, statuses } = this.options;
     const { report } = run;
     report.event = "finalize";
     const { finalizers } = this;
@@ -348,11 +336,7 @@ export class Reconcile {
       const answer = await this.ask("finalize", object, run);
       if ("finalized" in answer && !answer.finalized) {
         outcome.verdict = { kind: "finalizing" };
-        const change = { ...(answer.status && { fields: answer.status }) };
-        if (status.wouldChange(object, change)) {
-          const written = await status.write(run.client, object, change);
-          if (written) objects.learn(written);
-        }
+        if (answer.status) await statuses.write(run.client, nameOf(object), { fields: answer.status });
         againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000, run, outcome);
         return;
       }
@@ -411,6 +395,10 @@ function endOf(mandate: Mandate): unknown {
 function againAfter(ms: number, run: Run, outcome: Outcome): void {
   run.report.againAfterMs = ms;
   outcome.again = { kind: "done", againAfterMs: Math.max(SHORTEST_WAIT_MS, ms) };
+}
+
+function nameOf({ metadata: { name, namespace, uid } }: KubernetesObject) {
+  return { name, namespace, uid };
 }
 
 function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {

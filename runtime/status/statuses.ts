@@ -26,6 +26,7 @@ export class Statuses {
   /**
    * Writes a change into the status of an object, if that changes anything.
    * @param object by its name and uid. If it is gone, nothing is written
+   * @param along what is written too if the change is: it is worth no call of its own
    * @returns the object as it is then. Undefined if it is gone
    * @throws ReconcileFailure, ApiError, ApiUnreachableError: see `StatusWriter.write`
    */
@@ -33,6 +34,7 @@ export class Statuses {
     client: KubernetesClient,
     object: ObjectName & { readonly uid: string },
     change: StatusChange,
+    along: StatusChange = {},
   ): Promise<KubernetesObject | undefined> {
     const { name, namespace, uid } = object;
     const before = this.turns.get(uid) ?? Promise.resolve();
@@ -40,7 +42,8 @@ export class Statuses {
       const { read, learn, writer } = this.options;
       const newest = await read({ name, namespace });
       if (newest?.metadata.uid !== uid) return undefined;
-      const written = await writer.write(client, newest, change);
+      if (!writer.wouldChange(newest, change)) return newest;
+      const written = await writer.write(client, newest, { ...along, ...change });
       if (written) learn(written);
       return written ?? newest;
     });
