@@ -12,7 +12,7 @@ import { parseAnswer } from "./parseAnswer";
  *   cannot be asked
  */
 export async function askHandler<Answer extends HandlerAnswer>(
-  pool: HandlerPool,
+  pool: Pick<HandlerPool, "ask">,
   question: HandlerQuestion,
   checkStatus: (status: unknown) => string | undefined,
 ): Promise<{ answer: Exclude<Answer, { error: unknown }>; log: string }> {

@@ -38,7 +38,7 @@ export interface ReconcileOptions {
   readonly resource: Resource;
   /** The declared children's kinds as the API serves them, in the order of `operator.children`. */
   readonly childResources: readonly Resource[];
-  readonly pool: HandlerPool;
+  readonly pool: Pick<HandlerPool, "ask">;
   readonly objects: KnownObjects;
   readonly children: ChildStore;
   readonly writer: ChildWriter;

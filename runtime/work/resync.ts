@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout } from "node:timers/promises";
 
 /** What a {@link Resync} does. */
 export interface ResyncOptions {
@@ -8,11 +8,19 @@ export interface ResyncOptions {
   readonly relist: () => Promise<void>;
   readonly keys: () => readonly string[];
   readonly add: (key: string, afterMs: number) => void;
+  /** Waits so many milliseconds. Rejects when the signal ends it. @default a timer that keeps no process alive */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
+  return setTimeout(ms, undefined, { signal, ref: false });
 }
 
 /**
  * Looks at every object once in a period: drift that no watch reported shows only to who looks. The objects are spread
  * over the period by their names, so that they do not come all at once, and none is missed while others come and go.
+ *
+ * Guarantee (tests/unit/resync.test.ts): every object that is there is added once in each period, after the first half.
  */
 export class Resync {
   private stopping = new AbortController();
@@ -32,14 +40,14 @@ export class Resync {
   }
 
   private async run(signal: AbortSignal): Promise<void> {
-    const { periodMs, relist, keys, add } = this.options;
+    const { periodMs, relist, keys, add, pause = pauseByTimer } = this.options;
     for (;;) {
       // The first half period brings what was missed since the start, every later round goes over the whole period.
-      await pause(periodMs / 2, undefined, { signal, ref: false });
+      await pause(periodMs / 2, signal);
       await relist();
       signal.throwIfAborted();
       for (const key of keys()) add(key, spread(key) * periodMs * SPREAD_OVER);
-      await pause(periodMs / 2, undefined, { signal, ref: false });
+      await pause(periodMs / 2, signal);
     }
   }
 }

@@ -14,7 +14,7 @@ function refusal(code: number, status: ApiStatus = {}): ApiError {
 }
 
 function internal(message: string): ApiError {
-  return refusal(500, { reason: "InternalError", message });
+  return refusal(500, { kind: "Status", reason: "InternalError", message });
 }
 
 describe("an API server", () => {
@@ -24,6 +24,7 @@ describe("an API server", () => {
     refusal(503, { reason: "ServiceUnavailable", message: "apiserver is shutting down" }),
     refusal(504, { reason: "Timeout" }),
     refusal(500, { reason: "ServerTimeout", details: { retryAfterSeconds: 2 } }),
+    refusal(500, { message: "panic in a filter: see the log" }),
     internal("etcdserver: leader changed"),
     internal("etcdserver: request timed out, possibly due to previous leader failure"),
     internal("etcdserver: mvcc: database space exceeded"),

@@ -15,7 +15,7 @@ const LAYERS: readonly (readonly [name: string, ...places: string[]])[] = [
   ["in a pod", "pod/"],
   ["beside Argo", "argo/", "eventPath/"],
   ["engine", "engine", "watches", "metrics"],
-  ["reconcile", "outbox/", "reconcile/", "term", "leaderElection"],
+  ["reconcile", "outbox/", "reconcile/", "term", "leadership/"],
   ["children and status", "children/", "status/"],
   ["watch and work", "watch/", "work/"],
   ["handler", "handler/"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/failure";
 import { ApiError, type ApiStatus, ApiUnreachableError } from "../../runtime/kubernetes/errors";
-import { consequenceOf, ObjectGoneError } from "../../runtime/reconcile/errors";
+import { consequenceOf, ObjectGoneError, StillListingError } from "../../runtime/reconcile/errors";
 import { NotLeadingError } from "../../runtime/term";
 
 function refused(code: number, status: ApiStatus = {}): ApiError {
@@ -66,27 +66,33 @@ const TABLE: Readonly<Record<string, Row>> = {
     isTold: false,
     again: "again",
   },
+  "children that are being listed": {
+    error: new StillListingError("ConfigMap"),
+    result: "skipped not listed yet",
+    isTold: false,
+    again: "again soon",
+  },
   "an API server that is busy and says until when": {
     error: refused(429, details({ retryAfterSeconds: 9 })),
-    result: "failed ApiError",
+    result: "skipped API server away",
     isTold: false,
     again: "again after 9000",
   },
   "an API server without its etcd": {
     error: refused(500, { message: "etcdserver: leader changed" }),
-    result: "failed ApiError",
+    result: "skipped API server away",
     isTold: false,
     again: "again soon",
   },
   "a load balancer without its API server": {
     error: refused(503),
-    result: "failed ApiError",
+    result: "skipped API server away",
     isTold: false,
     again: "again soon",
   },
   "an API server out of reach": {
     error: new ApiUnreachableError("GET /", new Error("connect ECONNREFUSED")),
-    result: "failed ApiError",
+    result: "skipped API server away",
     isTold: false,
     again: "again soon",
   },
@@ -113,7 +119,6 @@ describe("consequenceOf", () => {
       assert.equal([is, skipped ?? failure?.reason].join(" "), result);
       assert.equal(consequence.isTold, isTold);
       assert.equal(described(consequence.again), again);
-      assert.equal(failure !== undefined, isTold);
     });
   }
 
@@ -122,6 +127,11 @@ describe("consequenceOf", () => {
     const { failure } = consequenceOf(error).report;
     assert.equal(failure?.message, "not allowed");
     assert.equal(failure?.cause, error);
+  });
+
+  it("keeps the words of an API server that is away, which no failure has", () => {
+    const { failure, problem } = consequenceOf(refused(503, { message: "overloaded" })).report;
+    assert.deepEqual([failure, problem], [undefined, "overloaded"]);
   });
 });
 

@@ -22,6 +22,7 @@ describe("Reflector", () => {
   /** What the sink was told, in order: "listing", "set a@1", "listed", "remove a@1". */
   let told: string[];
   let interruptions: Error[];
+  let synced: number;
   /** The pages of the next lists; an empty one where none is left. */
   let pages: { items: KubernetesObject[]; resourceVersion: string; more?: string }[];
   /** The watches that were opened, and are answered by the test. */
@@ -31,6 +32,7 @@ describe("Reflector", () => {
 
   beforeEach(async () => {
     [told, interruptions, pages, watches] = [[], [], [], []];
+    synced = 0;
     onWatch = () => {};
     api = await TestApiServer.start((call, response) => {
       if (call.query.get("watch") === "true") {
@@ -49,6 +51,7 @@ describe("Reflector", () => {
     await api.stop();
   });
 
+  /** Starts it, and waits for its first list. */
   async function start(
     options: { metadataOnly?: boolean; namespace?: string; from?: string } = {},
   ): Promise<void> {
@@ -57,15 +60,17 @@ describe("Reflector", () => {
       client,
       resource: CONFIG_MAPS,
       sink: {
-        listing: () => void told.push("listing"),
+        listing: (isReset) => void told.push(isReset ? "listing again from the start" : "listing"),
         set: (object) => void told.push(`set ${name(object)}`),
         listed: () => void told.push("listed"),
         remove: (object) => void told.push(`remove ${name(object)}`),
       },
       onInterruption: (error) => interruptions.push(error),
+      onSynced: () => void synced++,
       ...options,
     });
-    await reflector.start();
+    reflector.start();
+    await reflector.whenListed();
   }
 
   /** The watch that was opened as the `count`th. */
@@ -124,7 +129,8 @@ describe("Reflector", () => {
       set: (object: KubernetesObject) => seen.push(object),
     };
     reflector = new Reflector({ client, resource: CONFIG_MAPS, sink });
-    await reflector.start();
+    reflector.start();
+    await reflector.whenListed();
     assert.deepStrictEqual([seen[0]?.apiVersion, seen[0]?.kind], ["v1", "ConfigMap"]);
   });
 
@@ -134,7 +140,8 @@ describe("Reflector", () => {
     const take = (object: KubernetesObject) => void seen.push(object);
     const sink = { listing() {}, listed() {}, set: take, remove: take };
     reflector = new Reflector({ client, resource: CONFIG_MAPS, sink, metadataOnly: true });
-    await reflector.start();
+    reflector.start();
+    await reflector.whenListed();
     const { response } = await watch();
     sendEvent(response, "MODIFIED", item("a", "2", "data"));
     sendEvent(response, "DELETED", item("a", "3", "data"));
@@ -271,12 +278,12 @@ describe("Reflector", () => {
     assert.match(interruptions[0]?.message ?? "", /ended as soon as it began/);
   });
 
-  it("tries until there is a list, and is not started before", async () => {
+  it("tries until there is a list", async () => {
     const { answer } = api;
     api.answer = (call, response) =>
       api.calls.length === 1 ? refuse(response, 500, { message: "not yet" }) : answer(call, response);
     await start();
-    assert.deepStrictEqual(told, ["listing", "listing", "listed"]);
+    assert.deepStrictEqual(told, ["listing", "listed"]);
     assert.equal(interruptions[0]?.message, "not yet");
   });
 
@@ -301,12 +308,73 @@ describe("Reflector", () => {
     assert.deepStrictEqual(interruptions, []);
   });
 
-  it("does not start where it is stopped before the first list", async () => {
+  it("ends the wait for a list when it is stopped", async () => {
     api.answer = () => {};
-    const starting = assert.rejects(start(), /stopped before the first list was complete/);
+    const starting = start();
     await eventually("the list is asked for", () => api.calls.length === 1);
     await reflector?.stop();
     await starting;
+    assert.equal(reflector?.isSynced, false);
+    await reflector?.relist();
+    assert.deepStrictEqual(told, []);
+  });
+
+  it("lists again when it is asked to, and goes on watching from there", async () => {
+    pages = [
+      { items: [item("a", "1")], resourceVersion: "5" },
+      { items: [item("a", "7")], resourceVersion: "8" },
+    ];
+    await start();
+    await watch();
+    await reflector?.relist();
+    assert.deepStrictEqual([told.slice(3), synced], [["listing", "set a@7", "listed"], 1]);
+    assert.equal((await watch(2)).call.query.get("resourceVersion"), "8");
+    assert.deepStrictEqual(interruptions, []);
+  });
+
+  it("says that a list may not be made, tries again, and says when it may", async () => {
+    const { answer } = api;
+    api.answer = (_, response) => refuse(response, 403, { message: "not allowed" });
+    const listed = start();
+    await eventually("it is refused", () => reflector?.problem !== undefined);
+    assert.equal(reflector?.isSynced, false);
+    assert.equal(reflector?.problem?.message, "not allowed");
+    api.answer = answer;
+    await listed;
+    assert.deepStrictEqual([told, synced], [["listing", "listed"], 1]);
+    assert.deepStrictEqual([reflector?.isSynced, reflector?.problem], [true, undefined]);
+  });
+
+  it("lists from the start if an event comes of an older version than was seen: etcd was restored", async () => {
+    pages = [
+      { items: [item("a", "50")], resourceVersion: "50" },
+      { items: [item("a", "10")], resourceVersion: "20" },
+    ];
+    await start();
+    const { response } = await watch();
+    sendEvent(response, "BOOKMARK", item("", "15"));
+    await eventually("it has listed", () => told.includes("listing again from the start"));
+    assert.equal((await watch(2)).call.query.get("resourceVersion"), "20");
+    assert.equal(told.at(-1), "listed");
+  });
+
+  it("leaves out an object that its sink cannot take, says so, and takes in the others", async () => {
+    const sink = {
+      listing() {},
+      listed: () => void told.push("listed"),
+      remove() {},
+      set: ({ metadata }: KubernetesObject) => {
+        if (metadata.name === "bad") throw new Error("too deep");
+        told.push(metadata.name);
+      },
+    };
+    pages = [{ items: [item("bad", "1"), item("good", "2")], resourceVersion: "5" }];
+    const onInterruption = (error: Error) => void interruptions.push(error);
+    reflector = new Reflector({ client, resource: CONFIG_MAPS, sink, onInterruption });
+    reflector.start();
+    await reflector.whenListed();
+    assert.deepStrictEqual(told, ["good", "listed"]);
+    assert.equal(interruptions[0]?.message, "shop/bad was left out: too deep");
   });
 });
 

@@ -1,0 +1,346 @@
+import assert from "node:assert/strict";
+import { ChildStore } from "../../runtime/children/childStore";
+import { ChildWriter } from "../../runtime/children/childWriter";
+import { ReconcileFailure } from "../../runtime/failure";
+import type { HandlerQuestion } from "../../runtime/handler/contract";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../../runtime/kubernetes/objects";
+import { elsewhereFinalizerOf, finalizerOf } from "../../runtime/names";
+import type { Outcome } from "../../runtime/reconcile/outcome";
+import { Reconcile, type ReconcileOptions } from "../../runtime/reconcile/reconcile";
+import { StatusWriter } from "../../runtime/status/statusWriter";
+import { NotLeadingError } from "../../runtime/term";
+import { FakeCluster } from "./support/fakeCluster";
+import {
+  CLUSTER_ROLES,
+  CONFIG_MAPS,
+  configMap,
+  IDENTITY,
+  MANAGER,
+  operator,
+  WIDGETS,
+  widget,
+} from "./support/objects";
+
+const NAME = { namespace: "shop", name: "widget" };
+const FINALIZER = finalizerOf(IDENTITY);
+const ELSEWHERE = elsewhereFinalizerOf(IDENTITY);
+const DELETED = "2026-01-01T00:00:00Z";
+
+describe("Reconcile", () => {
+  let cluster: FakeCluster;
+  let children: ChildStore;
+  /** What the handler answers. */
+  let answer: Record<string, unknown>;
+  /** What happens while the handler is asked. */
+  let meanwhile: () => void;
+  let questions: HandlerQuestion[];
+  /** Whether the watch says that the object is gone. */
+  let isGoing: boolean;
+  let isLeading: boolean;
+  let learned: KubernetesObject[];
+  let invalidated: number;
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    [answer, questions, learned] = [{ children: [configMap()] }, [], []];
+    [isGoing, isLeading, invalidated] = [false, true, 0];
+    meanwhile = () => {};
+    children = new ChildStore({
+      client: cluster.client(),
+      ownerKind: WIDGETS,
+      fieldManager: MANAGER,
+      managers: [MANAGER],
+      onChange: () => {},
+    });
+  });
+
+  /** Puts the custom resource there. */
+  function given(metadata: Partial<ObjectMeta> = {}, content: object = {}): void {
+    cluster.put(widget(metadata, content));
+  }
+
+  async function reconcile(more: Partial<ReconcileOptions> = {}): Promise<Outcome> {
+    const fence = () => {
+      if (!isLeading) throw new NotLeadingError();
+    };
+    const reconciling = new Reconcile({
+      operator: operator(),
+      resource: WIDGETS,
+      childResources: [CONFIG_MAPS, CLUSTER_ROLES],
+      pool: {
+        ask: async (question) => {
+          cluster.steps.push(`ask ${question.event}`);
+          questions.push(question);
+          meanwhile();
+          return { answer, log: "the handler's log" };
+        },
+      },
+      objects: {
+        read: async (name) => cluster.find("Widget", name),
+        learn: (object) => void learned.push(object),
+        invalidate: () => void invalidated++,
+        isGoing: () => isGoing,
+      },
+      children,
+      writer: new ChildWriter({
+        store: children,
+        ownerKind: WIDGETS,
+        fieldManager: MANAGER,
+        formerManagers: [],
+      }),
+      status: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
+      ...more,
+    });
+    return reconciling.reconcile(NAME, 1, { client: cluster.client(), assert: fence });
+  }
+
+  const object = () => cluster.find("Widget", NAME);
+  const status = () => (object()?.["status"] ?? {}) as Record<string, unknown>;
+  const finalizing = { operator: operator({ finalize: true }) };
+
+  it("asks the handler, then writes the children, then the status with the verdict", async () => {
+    given();
+    answer = { children: [configMap()], status: { url: "x" } };
+    const { report, verdict, again } = await reconcile();
+    assert.deepEqual(cluster.steps, ["ask reconcile", "apply ConfigMap settings", "status"]);
+    assert.equal(report.result, "succeeded");
+    assert.deepEqual(report.changes, [
+      { verb: "created", kind: "ConfigMap", namespace: "shop", name: "settings" },
+    ]);
+    assert.equal(report.log, "the handler's log");
+    assert.deepEqual([verdict, again], [{ kind: "ready" }, { kind: "done" }]);
+    assert.deepEqual([status()["url"], status()["argosy"]], ["x", { kinds: ["v1/ConfigMap"] }]);
+    assert.equal(conditionsIn(status())[0]?.status, "True");
+    assert.equal(learned.length, 1);
+  });
+
+  it("leaves the verdict to whoever tells if the run is recorded: the condition is to name the record", async () => {
+    given();
+    const { verdict } = await reconcile({ isRecorded: () => true });
+    assert.deepEqual(verdict, { kind: "ready" });
+    assert.deepEqual(conditionsIn(status()), []);
+    assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"] });
+  });
+
+  it("writes nothing if nothing has changed, and gives the handler the children as they are", async () => {
+    given();
+    await reconcile();
+    cluster.steps.length = 0;
+    const { report } = await reconcile();
+    assert.deepEqual(cluster.steps, ["ask reconcile"]);
+    assert.deepEqual(report.changes, []);
+    assert.deepEqual(
+      questions.map((question) => question.children.map(({ metadata }) => metadata.name)),
+      [[], ["settings"]],
+    );
+    assert.equal(questions[1]?.children[0]?.metadata.managedFields, undefined);
+  });
+
+  it("deletes children that are answered no longer, after the others are written", async () => {
+    given();
+    answer = { children: [configMap(), configMap({ name: "old" })] };
+    await reconcile();
+    cluster.steps.length = 0;
+    answer = { children: [configMap({ name: "new" })] };
+    const { report } = await reconcile();
+    assert.deepEqual(cluster.steps.slice(0, 2), ["ask reconcile", "apply ConfigMap new"]);
+    assert.deepEqual(cluster.steps.slice(2).sort(), ["delete ConfigMap old", "delete ConfigMap settings"]);
+    assert.deepEqual(
+      report.changes.map(({ verb }) => verb),
+      ["created", "deleted", "deleted"],
+    );
+  });
+
+  describe("the finalizer", () => {
+    it("is on the object before the handler is asked, if `finalize` is declared", async () => {
+      given();
+      await reconcile(finalizing);
+      assert.deepEqual(cluster.steps.slice(0, 2), [`apply finalizers ${FINALIZER}`, "ask reconcile"]);
+      assert.deepEqual(questions[0]?.object.metadata.finalizers, [FINALIZER]);
+    });
+
+    it("is there once: it is not written again", async () => {
+      given({ finalizers: [FINALIZER] });
+      await reconcile(finalizing);
+      assert.equal(cluster.steps[0], "ask reconcile");
+    });
+
+    it("is on the object before the first child where no owner reference reaches", async () => {
+      given();
+      answer = { children: [configMap({ namespace: "elsewhere" })] };
+      await reconcile();
+      assert.deepEqual(cluster.steps, [
+        "ask reconcile",
+        `apply finalizers ${ELSEWHERE}`,
+        "apply ConfigMap settings",
+        "status",
+      ]);
+    });
+
+    it("that cannot be put there since the object is gone ends the run: the handler is not asked", async () => {
+      given();
+      cluster.refusals.set(`apply finalizers ${FINALIZER}`, new ApiError(422, {}, "PATCH"));
+      const { report, verdict } = await reconcile(finalizing);
+      assert.deepEqual(questions, []);
+      assert.deepEqual([report.skipped, verdict], ["gone", undefined]);
+    });
+  });
+
+  describe("applies nothing of an answer", () => {
+    const answers: Readonly<Record<string, Record<string, unknown>>> = {
+      "with an unknown key": { children: [configMap()], chidren: [] },
+      "with a child of an undeclared kind": { children: [configMap(), { ...configMap(), kind: "Secret" }] },
+      "with one child twice": { children: [configMap(), configMap()] },
+      "that names another owner": {
+        children: [configMap({ ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "y" }] })],
+      },
+      "that is a failure": { error: { message: "no plan" } },
+    };
+    for (const [what, given_] of Object.entries(answers)) {
+      it(what, async () => {
+        given();
+        answer = given_;
+        const { report, verdict, again } = await reconcile();
+        assert.deepEqual(cluster.steps, ["ask reconcile"]);
+        assert.equal(report.failure?.reason, "error" in given_ ? "HandlerError" : "InvalidAnswer");
+        assert.deepEqual([verdict?.kind, again.kind], ["failed", "failed"]);
+        assert.equal(report.log, "the handler's log");
+      });
+    }
+  });
+
+  it("remembers what was applied of an answer whose other part the API server refuses, and reports it", async () => {
+    given();
+    answer = { children: [configMap({ name: "good" }), configMap({ name: "bad" })] };
+    cluster.refusals.set("apply ConfigMap bad", new ApiError(422, { message: "data is bad" }, "PATCH"));
+    const { report, verdict } = await reconcile();
+    assert.deepEqual([report.failure?.reason, verdict?.kind], ["ChildRefused", "failed"]);
+    assert.deepEqual(
+      report.changes.map(({ name }) => name),
+      ["good"],
+    );
+    assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"] });
+    assert.equal(cluster.steps.at(-1), "status");
+  });
+
+  it("deletes nothing if a child could not be written", async () => {
+    given();
+    await reconcile();
+    answer = { children: [configMap({ name: "bad" })] };
+    cluster.refusals.set("apply ConfigMap bad", new ApiError(422, {}, "PATCH"));
+    await reconcile();
+    assert.ok(cluster.find("ConfigMap", { namespace: "shop", name: "settings" }));
+  });
+
+  it("writes nothing for an object that goes while the handler is asked", async () => {
+    given();
+    meanwhile = () => {
+      isGoing = true;
+    };
+    const { report, verdict, again } = await reconcile();
+    assert.deepEqual(cluster.steps, ["ask reconcile"]);
+    assert.deepEqual([report.skipped, verdict, again], ["gone", undefined, { kind: "done" }]);
+    assert.equal(invalidated, 1);
+  });
+
+  it("writes nothing after the end of the term", async () => {
+    given();
+    meanwhile = () => {
+      isLeading = false;
+    };
+    const { report, verdict } = await reconcile();
+    assert.deepEqual(cluster.steps, ["ask reconcile"]);
+    assert.deepEqual([report.skipped, verdict], ["not the leader", undefined]);
+  });
+
+  it("says nothing of an API server that is away, and tries again", async () => {
+    given();
+    cluster.refusals.set("apply ConfigMap settings", new ApiUnreachableError("PATCH", new Error("refused")));
+    const { verdict, again } = await reconcile();
+    assert.deepEqual([verdict, again.kind, invalidated], [undefined, "again", 1]);
+  });
+
+  it("does nothing for an object that is gone or paused", async () => {
+    assert.equal((await reconcile()).report.skipped, "gone");
+    given({ annotations: { "argosy.dev/paused": "true" } });
+    assert.equal((await reconcile()).report.skipped, "paused");
+    assert.deepEqual(cluster.steps, []);
+  });
+
+  it("does nothing for an object whose children are not known, and says why", async () => {
+    given();
+    const failure = new ReconcileFailure("KindMissing", "there is no such kind");
+    const { verdict } = await reconcile({ whyNot: () => failure });
+    assert.deepEqual(cluster.steps, []);
+    assert.deepEqual(verdict, { kind: "failed", failure });
+  });
+
+  it("is due again when the handler asks for that, but not at once", async () => {
+    given();
+    answer = { children: [], requeueAfterSeconds: 30 };
+    assert.deepEqual((await reconcile()).again, { kind: "done", againAfterMs: 30_000 });
+    answer = { children: [], requeueAfterSeconds: 0 };
+    assert.deepEqual((await reconcile()).again, { kind: "done", againAfterMs: 1_000 });
+  });
+
+  it("says that an object has a finalizer of another operator of ours: it may be a former name of this one", async () => {
+    given({ finalizers: ["argosy.dev/argosy.former", "theirs.example.com/x"] });
+    const { events } = await reconcile();
+    assert.deepEqual(
+      events.map(({ reason }) => reason),
+      ["ForeignFinalizer"],
+    );
+  });
+
+  describe("an object that is being deleted", () => {
+    it("is nothing to do for us without a finalizer of ours", async () => {
+      given({ deletionTimestamp: DELETED, finalizers: ["theirs.example.com/x"] });
+      assert.equal((await reconcile(finalizing)).report.skipped, "gone");
+      assert.deepEqual(cluster.steps, []);
+    });
+
+    it("keeps its finalizer until the handler has finished, which is asked again", async () => {
+      given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      answer = { finalized: false, requeueAfterSeconds: 10, status: { left: 2 } };
+      const { verdict, again } = await reconcile(finalizing);
+      assert.deepEqual(cluster.steps, ["ask finalize", "status"]);
+      assert.deepEqual([verdict, again], [{ kind: "finalizing" }, { kind: "done", againAfterMs: 10_000 }]);
+      assert.equal(status()["left"], 2);
+      cluster.steps.length = 0;
+      answer = { finalized: true };
+      await reconcile(finalizing);
+      assert.deepEqual(cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
+    });
+
+    it("keeps it also if the handler fails", async () => {
+      given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      answer = { error: { message: "not now" } };
+      assert.equal((await reconcile(finalizing)).verdict?.kind, "failed");
+      assert.deepEqual(object()?.metadata.finalizers, [FINALIZER]);
+    });
+
+    it("goes without the handler if that is asked for, and says so", async () => {
+      const annotations = { "argosy.dev/skip-finalize": "true" };
+      given({ deletionTimestamp: DELETED, finalizers: [FINALIZER], annotations });
+      const { events } = await reconcile(finalizing);
+      assert.deepEqual(cluster.steps, [`remove ${FINALIZER}`]);
+      assert.deepEqual(
+        events.map(({ reason }) => reason),
+        ["FinalizeSkipped"],
+      );
+    });
+
+    it("goes after its children where no owner reference reaches, which are looked up", async () => {
+      given();
+      answer = { children: [configMap({ namespace: "elsewhere" }), configMap({ name: "near" })] };
+      await reconcile();
+      const there = object();
+      assert.ok(there);
+      cluster.put({ ...there, metadata: { ...there.metadata, deletionTimestamp: DELETED } });
+      cluster.steps.length = 0;
+      await reconcile();
+      assert.deepEqual(cluster.steps, ["delete ConfigMap settings", `remove ${ELSEWHERE}`]);
+    });
+  });
+});
