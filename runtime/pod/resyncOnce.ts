@@ -25,7 +25,7 @@ export interface ResyncOptions extends LiveRunsOptions {
   readonly instance: string;
   /** Told of each run that could not be submitted, and of what could not be looked at. The others are all the same. */
   readonly onError?: (what: string, error: Error) => void;
-  /** For how long runs are submitted, in milliseconds. @default 240000 */
+  /** For how long runs are submitted, in milliseconds. @default 240000, or three quarters of `resyncSeconds` if that is less */
   readonly withinMs?: number;
   /** How often it looks whether runs have ended, in milliseconds. @default 2000 */
   readonly lookMs?: number;
@@ -48,6 +48,8 @@ export interface ResyncResult {
 
 /** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/resync.ts. */
 const WITHIN_MS = 240_000;
+/** Before the next resync is due: the Workflow controller leaves out one whose predecessor has not ended. */
+const SHARE_OF_PERIOD = 0.75;
 const LOOK_MS = 2_000;
 /** Runs that are not urgent begin at most so far apart, in milliseconds; closer where they are many. */
 const LONGEST_GAP_MS = 5_000;
@@ -66,7 +68,8 @@ const LONGEST_GAP_MS = 5_000;
  * @throws ApiError, ApiUnreachableError if objects or runs cannot be listed
  */
 export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> {
-  const { operator, client, withinMs = WITHIN_MS, lookMs = LOOK_MS, signal } = options;
+  const { operator, client, lookMs = LOOK_MS, signal } = options;
+  const { withinMs = Math.min(WITHIN_MS, SHARE_OF_PERIOD * operator.resyncSeconds * 1000) } = options;
   const begin = performance.now();
   const tell = (what: string, error: Error) => options.onError?.(what, error);
   // They are given up sooner or later without us, and without the template every object gets a run.

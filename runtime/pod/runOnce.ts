@@ -207,7 +207,8 @@ class Run {
     if (ready !== false && dueAt > this.until) return false;
     const { signal } = this.options;
     const ms = Math.min(dueAt, this.until) - performance.now();
-    if (await this.object.awaitNews(ms, ready !== false, signal)) return true;
+    // Somebody may delete a child again and again.
+    if (await this.object.awaitNews(ms, ready !== false, signal)) return this.waitForChanges();
     if (dueAt > this.until || signal?.aborted) return false;
     // Whoever asks to be asked again wants to see what there is by then.
     this.object.forget();
