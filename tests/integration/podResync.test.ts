@@ -93,6 +93,15 @@ describe("a resync of the form pod", () => {
     await api.patch(foreign, { metadata: { finalizers: null } });
   });
 
+  it("submits one for an object that is being deleted and has children where no owner reference reaches", async () => {
+    const left = object("left");
+    const finalizers = [operator.elsewhereFinalizer];
+    await api.apply({ ...left, metadata: { ...left.metadata, finalizers } });
+    await api.delete(left);
+    assert.deepStrictEqual(await resync(), { submitted: 1, running: 0, left: 0, failed: 0 });
+    await api.patch(left, { metadata: { finalizers: null } });
+  });
+
   it("submits one again where the former has ended", async () => {
     await api.apply(object("demo"));
     await resync();
