@@ -3,10 +3,13 @@ import { workflowTemplateOf } from "../../runtime/argo/workflows";
 import { assertChild, createReady, FORMS, readyIs, runIn } from "./support/forms";
 import { session } from "./support/hooks";
 import { needKubectl } from "./support/kubectl";
-import { waitFor } from "./support/progress";
+import { tell, waitFor } from "./support/progress";
 import { NAMESPACE } from "./support/session";
-import { createSlow, leaderOf, letGo } from "./support/slow";
+import { createSlow, inHandler, leaderOf, letGo } from "./support/slow";
 import { succeeds } from "./support/workflows";
+
+/** For how long a roll-out may hold up objects that no handler is at work for. */
+const MOST_HELD_UP_MS = 5_000;
 
 describe("a handler that is edited while it is at work", () => {
   const slowIn = new Map<string, string>();
@@ -36,6 +39,24 @@ describe("a handler that is edited while it is at work", () => {
     await update;
     await letGo(await leaderOf(FORMS.resident.operator));
     for (const form of Object.values(FORMS)) await session().api.delete(form.object("slow", 0));
+    await session().api.delete(FORMS.resident.object("beside", 0));
+  });
+
+  it('holds up no other object in the form "resident", and has no second run of the one at work', async () => {
+    const form = FORMS.resident;
+    const pod = slowIn.get(form.execution) ?? "";
+    await waitFor("the new code to be rolled out", async () => assert.ok(await isLeaving(pod)));
+    await session().api.create(form.object("beside", 1));
+    const startedAt = performance.now();
+    const child = await waitFor("its child", () => assertChild(form, "beside", 1));
+    const heldUpMs = Math.round(performance.now() - startedAt);
+    tell(`handled after ${heldUpMs} ms`);
+    assert.ok(heldUpMs <= MOST_HELD_UP_MS, `${heldUpMs} ms`);
+    assert.equal(form.editionOf(child), "second");
+    const leader = await leaderOf(form.operator);
+    assert.notEqual(leader, pod);
+    assert.ok(await isLeaving(pod), "the old one has not waited for its handler");
+    await assert.rejects(inHandler(leader, "test", "-e", "/tmp/began"), /exit code 1/, "it has begun it too");
   });
 
   for (const form of Object.values(FORMS)) {

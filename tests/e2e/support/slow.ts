@@ -51,7 +51,10 @@ async function podOfRun(uid: string): Promise<string> {
   return pod.metadata.name;
 }
 
-/** Runs an applet of busybox in the handler's container. */
-function inHandler(pod: string, ...command: string[]): Promise<string> {
+/**
+ * Runs an applet of busybox in the handler's container.
+ * @throws Error where it does not end with 0
+ */
+export function inHandler(pod: string, ...command: string[]): Promise<string> {
   return kubectl("exec", "--namespace", NAMESPACE, pod, "--container", "handler", "--", BUSYBOX, ...command);
 }
