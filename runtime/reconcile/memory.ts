@@ -35,17 +35,17 @@ export interface Memory extends Footprint {
 /** What is remembered of an object that was never reconciled. */
 export const NOTHING: Memory = { kinds: [], created: [] };
 
+const FOOTPRINT = ["content", "children", "program", "dueAt"] as const;
+
 /** What is remembered of an object. What is no text there is left out. */
 export function memoryOf(object: KubernetesObject): Memory {
   const status = isRecord(object["status"]) ? object["status"] : {};
   const memory = isRecord(status["argosy"]) ? status["argosy"] : {};
+  const footprint = FOOTPRINT.flatMap((key) => (typeof memory[key] === "string" ? [[key, memory[key]]] : []));
   return {
     kinds: textsIn(memory["kinds"]),
     created: textsIn(memory["created"]),
-    content: textIn(memory["content"]),
-    children: textIn(memory["children"]),
-    program: textIn(memory["program"]),
-    dueAt: textIn(memory["dueAt"]),
+    ...(Object.fromEntries(footprint) as Footprint),
   };
 }
 
@@ -68,8 +68,4 @@ export function isSameMemory(one: Memory, other: Memory): boolean {
 
 function textsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
-}
-
-function textIn(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

@@ -26,7 +26,7 @@ import type { KnownObjects } from "../watch/customResources";
 import { consequenceOf, ObjectGoneError, type StillListingError } from "./errors";
 import { Finalizers } from "./finalizers";
 import { releaseFormer } from "./former";
-import { type Footprint, isSameMemory, type Memory, memoryOf, remembered } from "./memory";
+import { type Footprint, isSameMemory, type Memory, memoryOf, NOTHING, remembered } from "./memory";
 import type { ObjectEvent, Outcome } from "./outcome";
 import type { ReconcileReport } from "./report";
 import { kindKey, Sweep } from "./sweep";
@@ -290,7 +290,8 @@ export class Reconcile {
       created: desired.filter(({ update }) => update === "never").map(childName),
       ...this.options.footprintOf?.(object.metadata.uid, run.report),
     };
-    const change = { fields: answer.status ?? {}, memory: remembered(memory) };
+    const isEmpty = isSameMemory(memory, NOTHING) && isSameMemory(memoryOf(object), NOTHING);
+    const change = { fields: answer.status ?? {}, ...(!isEmpty && { memory: remembered(memory) }) };
     const { verdict } = outcome;
     const generation = run.report.generation ?? 1;
     const record = this.options.recordOf?.(run.report);

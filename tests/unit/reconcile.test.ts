@@ -8,6 +8,7 @@ import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../../runt
 import { elsewhereFinalizerOf, finalizerOf } from "../../runtime/names";
 import type { Outcome } from "../../runtime/reconcile/outcome";
 import { Reconcile, type ReconcileOptions } from "../../runtime/reconcile/reconcile";
+import { Statuses } from "../../runtime/status/statuses";
 import { StatusWriter } from "../../runtime/status/statusWriter";
 import { NotLeadingError } from "../../runtime/term";
 import { FakeCluster } from "./support/fakeCluster";
@@ -89,7 +90,11 @@ describe("Reconcile", () => {
         fieldManager: MANAGER,
         formerManagers: [],
       }),
-      status: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
+      statuses: new Statuses({
+        writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
+        read: async (name) => cluster.find("Widget", name),
+        learn: (object) => void learned.push(object),
+      }),
       ...more,
     });
     return reconciling.reconcile(NAME, 1, { client: cluster.client(), assert: fence });
