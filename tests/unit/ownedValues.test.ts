@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { ownedValues } from "../../runtime/children/ownedValues";
+import type { KubernetesObject, ManagedFieldsEntry } from "../../runtime/kubernetes/objects";
+import { configMap, entryOf, MANAGER, observed } from "./support/objects";
+
+describe("ownedValues", () => {
+  const ours = (fieldsV1: ManagedFieldsEntry["fieldsV1"]): ManagedFieldsEntry => ({
+    manager: MANAGER,
+    operation: "Apply",
+    ...(fieldsV1 && { fieldsV1 }),
+  });
+  const theirs = (fieldsV1: ManagedFieldsEntry["fieldsV1"]): ManagedFieldsEntry => ({
+    manager: "kubectl",
+    operation: "Update",
+    ...(fieldsV1 && { fieldsV1 }),
+  });
+
+  function of(content: object, entry: ManagedFieldsEntry, ...others: ManagedFieldsEntry[]): string {
+    const object: KubernetesObject = observed("Thing", content, { managedFields: [entry, ...others] });
+    return JSON.stringify(ownedValues(object, entry));
+  }
+
+  const fields = ours({
+    "f:spec": { "f:a": {}, "f:list": { 'k:{"name":"x"}': { "f:v": {} } }, "f:set": { 'v:"s"': {} } },
+  });
+  const spec = { a: 1, list: [{ name: "x", v: 1 }], set: ["s"] };
+
+  it("stay what they are if others write fields of their own", () => {
+    const more = {
+      ...spec,
+      b: 2,
+      list: [
+        { name: "y", v: 9 },
+        { name: "x", v: 1, w: 2 },
+      ],
+      set: ["t", "s"],
+    };
+    assert.equal(of({ spec: more }, fields, theirs({ "f:spec": { "f:b": {} } })), of({ spec }, fields));
+  });
+
+  for (const [what, changed] of Object.entries({
+    "a value": { ...spec, a: 2 },
+    "a value in an entry": { ...spec, list: [{ name: "x", v: 2 }] },
+    "an entry that is gone": { ...spec, list: [] },
+    "a member of a set that is gone": { ...spec, set: [] },
+    "a field that is gone": { list: spec.list, set: spec.set },
+  })) {
+    it(`differ by ${what}`, () => assert.notEqual(of({ spec: changed }, fields), of({ spec }, fields)));
+  }
+
+  it("do not count what others put into an empty map of ours", () => {
+    const empty = ours({ "f:data": {} });
+    const put = theirs({ "f:data": { ".": {}, "f:b": {} } });
+    assert.equal(of({ data: { b: "1" } }, empty, put), of({ data: { b: "2" } }, empty, put));
+    assert.notEqual(of({ data: { b: "1" } }, empty), of({ data: { b: "2" } }, empty));
+  });
+
+  it("are nothing without an entry", () => {
+    assert.equal(ownedValues(observed("Thing"), undefined), undefined);
+  });
+
+  it("differ for any two manifests that differ, and are the same for the same", () => {
+    const data = fc.dictionary(fc.constantFrom("a", "b"), fc.constantFrom("1", "2"), { minKeys: 1 });
+    const valuesOf = (content: object) => {
+      const manifest = configMap({}, { data: content });
+      const entry = entryOf(manifest, MANAGER);
+      return JSON.stringify([entry.fieldsV1, ownedValues(observed("ConfigMap", { data: content }), entry)]);
+    };
+    fc.assert(
+      fc.property(data, data, (one, other) => {
+        const isSame = Object.keys({ ...one, ...other }).every((key) => one[key] === other[key]);
+        const sorted = (map: Record<string, string>) => Object.fromEntries(Object.entries(map).sort());
+        assert.equal(valuesOf(sorted(one)) === valuesOf(sorted(other)), isSame);
+      }),
+    );
+  });
+});
