@@ -68,7 +68,7 @@ export class Metrics {
   readonly registry = new Registry();
   private readonly reconciles = this.counter(
     "reconciles_total",
-    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused, or changed meanwhile)",
+    "Reconciles by result: succeeded, failed, skipped (the object was gone, paused or changed meanwhile, or the API server was away)",
     { result: RECONCILE_RESULTS },
   );
   private readonly failures = this.counter(
@@ -86,7 +86,7 @@ export class Metrics {
   );
   private readonly handlerStarts = this.counter(
     "handler_process_starts_total",
-    "Handler processes started: on demand, and anew after one has ended, failed or been idle",
+    "Handler processes started: on demand, and again after one has ended, failed or been idle",
   );
   private readonly handlerFailures = this.counter(
     "handler_process_failures_total",
@@ -95,7 +95,7 @@ export class Metrics {
   );
   private readonly lateAnswers = this.counter(
     "handler_late_answers_total",
-    "Lines of handler processes that answered a request which had been answered already, and were discarded",
+    "Lines of handler processes that answered a request a second time, and were discarded",
   );
   private readonly requests = this.counter(
     "api_requests_total",
@@ -109,14 +109,14 @@ export class Metrics {
   );
   private readonly hints = this.counter(
     "hints_total",
-    "Events received from the Sensor, by result: known (the watch had told of it), queued, forwarded (to the leader), " +
+    "Events received from the Sensor, by result: known (the watch had reported it), queued, forwarded (to the leader), " +
       "full (too many objects wait), leaderless (nobody leads, or the leader did not take it), invalid (not one for " +
       "this operator)",
     { result: HINT_RESULTS },
   );
   private readonly unannounced = this.counter(
     "unannounced_changes_total",
-    "Changes of custom resources that the watch saw and no event told of, though later ones were told of or none came for 30 seconds: where it grows, events are lost",
+    "Changes of custom resources that the watch saw and no event reported, although later changes were reported or 30 seconds passed: if it grows, events are lost",
   );
   private readonly droppedEvents = this.counter(
     "events_dropped_total",
@@ -124,7 +124,7 @@ export class Metrics {
   );
   private readonly duration = new Histogram({
     name: "argosy_reconcile_duration_seconds",
-    help: "Duration of a reconcile, from reading the object to writing its status",
+    help: "Duration of a reconcile, from reading the object to its last write; conditions are written afterwards",
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [this.registry],
   });
@@ -134,7 +134,7 @@ export class Metrics {
     this.gauge("queue_depth", "Objects that wait for their reconcile; 0 on a standby", sources.queueDepth);
     this.gauge(
       "queue_oldest_seconds",
-      "How long the object that waits longest has been waiting for its reconcile; 0 where none waits, and on a standby",
+      "How long the object that waits longest has been waiting for its reconcile; 0 if none waits, and on a standby",
       sources.queueOldestSeconds,
     );
     this.gauge(
@@ -144,13 +144,13 @@ export class Metrics {
     );
     this.gauge(
       "objects_contested",
-      "Objects with a child that somebody else changes back each time that it is applied, and which is mended less often for that",
+      "Objects with a child that somebody else changes back each time that it is applied, and that is therefore restored less often",
       sources.contested,
     );
     this.gauge("reconciles_active", "Reconciles that run now", sources.active);
     this.gauge("handler_processes", "Handler processes alive", sources.handlerProcesses);
-    this.gauge("children", "Children of custom resources that are known to be there", sources.children);
-    this.gauge("leader", "1 where this runner leads and reconciles, 0 where it stands by", () =>
+    this.gauge("children", "Children of custom resources that are known to exist", sources.children);
+    this.gauge("leader", "1 if this runner leads and reconciles, 0 if it stands by", () =>
       Number(sources.isLeader()),
     );
   }
@@ -201,7 +201,7 @@ export class Metrics {
     this.count("runs_recorded_total", "Runs recorded as Workflows", () => recording.recorded);
     this.count(
       "runs_coalesced_total",
-      "Runs without a Workflow of their own, since that of another run of the object tells of them too",
+      "Runs without a Workflow of their own, because the Workflow of another run of the object includes them",
       () => recording.coalesced,
     );
     this.count(
@@ -212,7 +212,7 @@ export class Metrics {
     this.gauge("runs_waiting", "Runs that wait to be recorded", () => waiting.recordsWaiting);
     this.gauge(
       "recording_lag_seconds",
-      "How long the oldest of what is to be told of objects has been waiting; 0 if nothing waits",
+      "How long the oldest report about an object has been waiting to be written; 0 if none waits",
       () => waiting.lagSeconds,
     );
   }
