@@ -18,7 +18,7 @@ export interface Violation {
 /** What must be there once all is quiet: the changes that the API server has accepted, and nothing else. */
 export class Model {
   private readonly all = new Map<string, Expected>();
-  private readonly others: KubernetesObject[] = [];
+  private others: readonly KubernetesObject[] = [];
   private readonly broken: Violation[] = [];
   /** The version of the handler's files. */
   version = 1;
@@ -65,7 +65,17 @@ export class Model {
   }
 
   foreign(made: KubernetesObject): void {
-    this.others.push(made);
+    this.others = [...this.others, made];
+  }
+
+  /** An object was deleted so that what is controlled by it stays, and nobody controls that any more. */
+  released(ownerUid: string): void {
+    this.others = this.others.filter((other) => !isControlledBy(other, ownerUid));
+  }
+
+  /** What other controllers have made as controlled by the object with that uid. */
+  foreignersOf(ownerUid: string): KubernetesObject[] {
+    return this.others.filter((other) => isControlledBy(other, ownerUid));
   }
 
   violated(violation: Violation): void {
@@ -85,4 +95,8 @@ export class Model {
       metadata: { namespace: this.namespace, ...child.metadata },
     }));
   }
+}
+
+function isControlledBy({ metadata }: KubernetesObject, ownerUid: string): boolean {
+  return metadata.ownerReferences?.some(({ uid }) => uid === ownerUid) ?? false;
 }

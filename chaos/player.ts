@@ -179,7 +179,8 @@ export class Player {
     const spec = model.get(object)?.spec;
     if (!spec) return;
     const { uid } = await this.persist(() => this.findAtRest(object));
-    const kept = await this.persist(() => this.findNear(object, uid));
+    const near = await this.persist(() => this.findNear(object, uid));
+    const kept = [...near, ...model.foreignersOf(uid)];
     await this.persist(() => this.apply(object, { ...spec, value }));
     const options = { uid, propagation: "Orphan" } as const;
     await this.persist(() => client.delete(resource, { name: object, namespace }, options));
@@ -197,6 +198,7 @@ export class Player {
       if (!stays) model.violated({ object, what: `${child.kind} ${name} was to stay, and is gone` });
       await this.persist(() => client.delete(of, { name, namespace }, { uid: child.metadata.uid }));
     }
+    model.released(uid);
   }
 
   /** The metadata of an object whose every change has been handled. */

@@ -104,6 +104,9 @@ describe("the oracle of a chaos run", () => {
       -1,
     );
     assert.equal(left, "o-1: ConfigMap here/of-others-o-1 is left of one that is gone");
+    assert.deepEqual(model.foreignersOf("u1"), [theirs]);
+    model.released("u1");
+    assert.deepEqual(told(model, { ...snapshot, objects: [], children: [], foreigners: [theirs] }), []);
   });
 
   it("tells what was seen on the way", () => {
