@@ -3,8 +3,8 @@ import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { isApiError } from "../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
-import { Reflector, type ReflectorSink } from "../runtime/watch/reflector";
 import { HttpTransport } from "../runtime/kubernetes/transport";
+import { Reflector, type ReflectorSink } from "../runtime/watch/reflector";
 
 /** The namespace of every object that the benchmark makes. */
 export const NAMESPACE = "benchmark";

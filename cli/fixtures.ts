@@ -7,6 +7,7 @@ import type { Operator } from "../runtime/definition/definition";
 import { Problems } from "../runtime/definition/operatorError";
 import { readYaml } from "../runtime/definition/readYaml";
 import { anyObject, fields, listOf, oneOf, optional } from "../runtime/definition/shape";
+import { statusChecker } from "../runtime/definition/statusSchema";
 import { ReconcileFailure } from "../runtime/failure";
 import {
   type HandlerAnswer,
@@ -19,7 +20,6 @@ import { HandlerPool } from "../runtime/handler/handlerPool";
 import { parseAnswer } from "../runtime/handler/parseAnswer";
 import { isNamespaced } from "../runtime/kubernetes/kinds";
 import type { Json, JsonObject, Manifest } from "../runtime/kubernetes/objects";
-import { statusChecker } from "../runtime/definition/statusSchema";
 import { localHandler } from "./localHandler";
 
 /** An example of what a handler is asked and what it must answer. */

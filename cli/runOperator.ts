@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { Engine } from "../runtime/engine";
 import { checkCommand } from "../runtime/definition/commandOnPath";
 import type { Operator } from "../runtime/definition/definition";
+import { Engine } from "../runtime/engine";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import type { ReconcileReport } from "../runtime/reconcile/report";
