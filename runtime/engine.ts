@@ -453,7 +453,7 @@ export class Engine {
       this.add(key, "child", Math.max(REPORT_COALESCING_MS, this.reportPace.take(key)), false);
       return;
     }
-    if (this.contests.undone(key)) this.tellContest(owner, drifted);
+    if (this.contests.drifted(key)) this.tellContest(owner, drifted);
     this.add(key, "child", Math.max(DRIFT_COALESCING_MS, this.contests.delayMs(key)), true);
   }
 

@@ -1,22 +1,22 @@
 /** How a {@link Contests} judges. */
 export interface ContestsOptions {
-  /** So many times in a row what was undone is mended at once. @default 5 */
+  /** So many times in a row a drifted child is corrected at once. @default 5 */
   readonly patience?: number;
-  /** How long the first time after that is put off, in milliseconds; it doubles with each further one. @default 250 */
+  /** The delay of the next correction, in milliseconds. It doubles with each further one. @default 250 */
   readonly firstDelayMs?: number;
   /** @default 10000 */
   readonly longestDelayMs?: number;
-  /** What is undone later than this after it was applied is no part of a contest, in milliseconds. @default 60000 */
+  /** Drift that comes later than this after our last change is no part of a contest, in milliseconds. @default 60000 */
   readonly quietMs?: number;
 }
 
-/** What is remembered of an object whose children we have changed of late. */
+/** What is remembered of an object whose children we have changed recently. */
 interface Contest {
   /** When we changed them last, on the monotonic clock. */
   changedAt: number;
-  /** Whether that has been undone. */
-  undone: boolean;
-  /** How many times in a row it was, soon after. */
+  /** Whether a child has drifted since. */
+  drifted: boolean;
+  /** How many times in a row a child drifted soon after we changed it. */
   rounds: number;
 }
 
@@ -28,9 +28,9 @@ const DEFAULTS: Required<ContestsOptions> = {
 };
 
 /**
- * Objects whose children somebody changes back each time that we have applied them: another controller of the same
- * fields. Neither can win, so what it undid is mended less and less often, until it lets go. Where it has, what is undone
- * later is mended at once again.
+ * Objects whose children somebody changes back each time that we apply them: another controller of the same fields. Neither
+ * side can win, so we correct the child less and less often until the other side stops. Later drift is corrected at once
+ * again.
  */
 export class Contests {
   private readonly options: Required<ContestsOptions>;
@@ -48,20 +48,20 @@ export class Contests {
   changed(key: string): void {
     const rounds = this.contests.get(key)?.rounds ?? 0;
     this.contests.delete(key);
-    this.contests.set(key, { changedAt: this.now(), undone: false, rounds });
+    this.contests.set(key, { changedAt: this.now(), drifted: false, rounds });
     this.forgetOld();
   }
 
   /**
-   * Somebody undid what we had applied.
+   * A child of the object has drifted: somebody changed or deleted what we applied.
    * @returns whether the object has become contested by that
    */
-  undone(key: string): boolean {
+  drifted(key: string): boolean {
     const contest = this.contests.get(key);
-    // Of several children that are undone together, one counts.
-    if (!contest || contest.undone) return false;
+    // Of several children that drift together, one counts.
+    if (!contest || contest.drifted) return false;
     contest.rounds = this.isOld(contest) ? 0 : contest.rounds + 1;
-    contest.undone = true;
+    contest.drifted = true;
     return contest.rounds === this.options.patience + 1;
   }
 
@@ -87,9 +87,9 @@ export class Contests {
     }
   }
 
-  /** Whether whatever is undone from now on begins anew. What waits to be mended is not over yet. */
-  private isOld({ changedAt, undone }: Contest): boolean {
+  /** Whether drift from now on begins a new contest. A child that waits for its correction is part of the present one. */
+  private isOld({ changedAt, drifted }: Contest): boolean {
     const { quietMs, longestDelayMs } = this.options;
-    return this.now() - changedAt > quietMs + (undone ? longestDelayMs + quietMs : 0);
+    return this.now() - changedAt > quietMs + (drifted ? longestDelayMs + quietMs : 0);
   }
 }

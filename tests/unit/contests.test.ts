@@ -17,7 +17,7 @@ describe("Contests", () => {
     return Array.from({ length: rounds }, () => {
       contests.changed(key);
       now += undoneAfterMs;
-      contests.undone(key);
+      contests.drifted(key);
       const delayMs = contests.delayMs(key);
       now += delayMs;
       return delayMs;
@@ -28,7 +28,7 @@ describe("Contests", () => {
     contests.changed("a");
     assert.equal(contests.delayMs("a"), 0);
     assert.deepEqual(fight(20, "b", 2_001), new Array(20).fill(0));
-    assert.equal(contests.undone("c"), false);
+    assert.equal(contests.drifted("c"), false);
     assert.equal(contests.delayMs("c"), 0);
   });
 
@@ -39,7 +39,7 @@ describe("Contests", () => {
   it("tells once that an object is contested, and how many are", () => {
     const told = Array.from({ length: 10 }, () => {
       contests.changed("a");
-      return contests.undone("a");
+      return contests.drifted("a");
     });
     assert.deepEqual(
       told.map((isContested, round) => (isContested ? round : -1)).filter((round) => round >= 0),
@@ -52,14 +52,14 @@ describe("Contests", () => {
 
   it("counts many children that are undone at once as one time", () => {
     contests.changed("a");
-    for (let child = 0; child < 200; child++) assert.equal(contests.undone("a"), false);
+    for (let child = 0; child < 200; child++) assert.equal(contests.drifted("a"), false);
     assert.equal(contests.delayMs("a"), 0);
   });
 
   it("has no patience with one object at the cost of another", () => {
     fight(9, "a");
     contests.changed("b");
-    contests.undone("b");
+    contests.drifted("b");
     assert.equal(contests.delayMs("b"), 0);
   });
 
@@ -68,7 +68,7 @@ describe("Contests", () => {
     contests.changed("a");
     now += 2_001;
     assert.equal(contests.size, 0);
-    contests.undone("a");
+    contests.drifted("a");
     assert.equal(contests.delayMs("a"), 0);
     assert.deepEqual(fight(4), [0, 0, 0, 100]);
   });
@@ -76,11 +76,11 @@ describe("Contests", () => {
   it("is not over while what was undone waits to be mended", () => {
     fight(9);
     contests.changed("a");
-    contests.undone("a");
+    contests.drifted("a");
     now += 1_000 + 2_000;
     assert.equal(contests.size, 1);
     contests.changed("a");
-    contests.undone("a");
+    contests.drifted("a");
     assert.equal(contests.delayMs("a"), 1_000);
   });
 
