@@ -1,22 +1,22 @@
-/** How a {@link Contests} judges. */
+/** When a {@link Contests} takes an object for contested. */
 export interface ContestsOptions {
-  /** So many times in a row what was undone is mended at once. @default 5 */
+  /** How many times in a row drift is corrected at once. @default 5 */
   readonly patience?: number;
-  /** How long the first time after that is put off, in milliseconds; it doubles with each further one. @default 250 */
+  /** How long the next correction is delayed, in milliseconds. The delay doubles with each further one. @default 250 */
   readonly firstDelayMs?: number;
   /** @default 10000 */
   readonly longestDelayMs?: number;
-  /** What is undone later than this after it was applied is no part of a contest, in milliseconds. @default 60000 */
+  /** Drift that comes later than this after our write is no part of a contest, in milliseconds. @default 60000 */
   readonly quietMs?: number;
 }
 
-/** What is remembered of an object whose children we have changed of late. */
+/** What is remembered of an object whose children we have changed recently. */
 interface Contest {
   /** When we changed them last, on the monotonic clock. */
   changedAt: number;
-  /** Whether that has been undone. */
+  /** Whether somebody has changed them back. */
   undone: boolean;
-  /** How many times in a row it was, soon after. */
+  /** How many times in a row somebody changed them back soon after. */
   rounds: number;
 }
 
@@ -28,9 +28,9 @@ const DEFAULTS: Required<ContestsOptions> = {
 };
 
 /**
- * Objects whose children somebody changes back each time that we have applied them: another controller of the same
- * fields. Neither can win, so what it undid is mended less and less often, until it lets go. Where it has, what is undone
- * later is mended at once again.
+ * Objects whose children somebody changes back each time that we apply them: another controller writes the same fields.
+ * Neither side can win, so we restore the children less and less often until the other side stops. After that, drift is
+ * corrected at once again.
  */
 export class Contests {
   private readonly options: Required<ContestsOptions>;
@@ -53,19 +53,19 @@ export class Contests {
   }
 
   /**
-   * Somebody undid what we had applied.
-   * @returns whether the object has become contested by that
+   * Somebody changed back what we had applied.
+   * @returns whether the object has become contested now
    */
   undone(key: string): boolean {
     const contest = this.contests.get(key);
-    // Of several children that are undone together, one counts.
+    // Several children that are changed back together count once.
     if (!contest || contest.undone) return false;
     contest.rounds = this.isOld(contest) ? 0 : contest.rounds + 1;
     contest.undone = true;
     return contest.rounds === this.options.patience + 1;
   }
 
-  /** How long to wait before the object's children are looked at again, in milliseconds; 0 where nobody contests them. */
+  /** How long to wait before the object is reconciled, in milliseconds. 0 if nobody contests its children. */
   delayMs(key: string): number {
     const { patience, firstDelayMs, longestDelayMs } = this.options;
     const doublings = (this.contests.get(key)?.rounds ?? 0) - patience - 1;
@@ -87,7 +87,7 @@ export class Contests {
     }
   }
 
-  /** Whether whatever is undone from now on begins anew. What waits to be mended is not over yet. */
+  /** Whether drift from now on begins a new contest. While a correction waits, the contest is not over. */
   private isOld({ changedAt, undone }: Contest): boolean {
     const { quietMs, longestDelayMs } = this.options;
     return this.now() - changedAt > quietMs + (undone ? longestDelayMs + quietMs : 0);
