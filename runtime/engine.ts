@@ -38,7 +38,7 @@ import { Resync } from "./work/resync";
 import { Runner } from "./work/runner";
 import { type Priority, Schedule, type WorkResult } from "./work/schedule";
 
-/** What an {@link Engine} runs, where, and whom it tells. */
+/** What an {@link Engine} runs, where, and who is called. */
 export interface EngineOptions {
   readonly operator: Operator;
   readonly connection: ClusterConnection;
@@ -47,22 +47,22 @@ export interface EngineOptions {
   readonly namespace: string;
   /** Who this process is: unique among the operator's replicas. */
   readonly identity: string;
-  /** What Kubernetes Events say of who reports, at most 128 characters: the pod's name. @default `identity` */
+  /** The reporting instance in Kubernetes Events, at most 128 characters: the pod's name. @default `identity` */
   readonly instance?: string;
   /** How long a lease holds without renewal, in seconds. @default 15 */
   readonly leaseSeconds?: number;
   /** Wait for kinds that the cluster does not serve yet, instead of failing at once. @default false */
   readonly awaitKinds?: boolean;
-  /** Whether a change that the watch tells of begins a run; otherwise a hint has to. @default true */
+  /** Whether a change that the watch sees begins a run. If not, only a hint does. @default true */
   readonly heedsOwnWatch?: boolean;
-  /** Called when the watch tells of a change that the event path announces too, and when it tells that an object is gone. */
+  /** Called when the watch sees a change that the event path announces too, and when it sees that an object is gone. */
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;
   /** Records runs as Workflows. @default none is recorded */
   readonly recorder?: Recorder;
   /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
   readonly onReport?: (report: ReconcileReport, run?: string) => void;
-  /** Called with what an operator of the operator should know and no object tells: a lost watch, a lost lease. */
+  /** Called with what whoever runs the operator should know and no object says: a lost watch, a lost lease. */
   readonly onNotice?: (notice: string) => void;
 }
 
@@ -75,28 +75,28 @@ interface Parts {
   readonly orphans: Orphans;
 }
 
-/** What is still to be written when the engine stops may take so long: an API server that is away must not hold it up. */
+/** The last writes may take this long when the engine stops. An API server that is away must not hold up the stop. */
 const LAST_WRITES_GRACE_MS = 3_000;
-/** Work that takes longer than this when the engine stops goes on while another process leads already. */
+/** If work in progress takes longer than this when the engine stops, another process leads while it goes on. */
 const HAND_OVER_AFTER_MS = 2_000;
 /**
- * So many objects may wait before a hint of a further one is refused: names cost memory, and whoever can send hints can
- * make them up.
+ * If this many objects wait, a hint for another one is refused. Names cost memory, and whoever can send hints can invent
+ * names.
  */
 const MOST_WAITING = 10_000;
-/** What drifted is corrected at once, or nearly: a deletion of several children makes one reconcile. */
+/** Drift is corrected after this short delay, so that the deletion of several children makes one reconcile. */
 const DRIFT_COALESCING_MS = 20;
-/** An object follows its children's reports once a second: a Deployment that comes up writes its status many times. */
+/** Children's reports make one reconcile a second: a Deployment that comes up writes its status many times. */
 const REPORT_PACE = { burst: 1, refillMs: 1_000 };
 const REPORT_COALESCING_MS = 100;
-/** A new leader waits so long for a fresh list of the custom resources. */
+/** A new leader waits this long for a fresh list of the custom resources. */
 const REFRESH_PATIENCE_MS = 10_000;
 
 /**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads. It watches
  * from the start, so that a standby is warm.
  *
- * Here the parts are put together. What each guarantees is said in its own module.
+ * This file puts the parts together. Each part's guarantees are in its own module.
  */
 export class Engine {
   readonly metrics: Metrics;
@@ -143,7 +143,7 @@ export class Engine {
   }
 
   /**
-   * Finds the kinds, begins to watch and stands for election. Resolves when everything was listed that can be listed.
+   * Finds the kinds, begins to watch and stands for election. Resolves when everything that can be listed was listed.
    * @throws UnknownKindError if the cluster does not serve a declared kind, unless it is to wait for it; Error if it was
    *   stopped meanwhile
    */
@@ -178,9 +178,9 @@ export class Engine {
   }
 
   /**
-   * An event from elsewhere says that an object may have changed, and the watch has not told of it: the object is read
-   * from the API server and reconciled soon. An object that is gone, or has never been, is no failure.
-   * @returns whether it was taken. False if too many objects wait already
+   * An event from elsewhere says that an object may have changed, and the watch has not reported that. The object is read
+   * from the API server and reconciled soon. It is no failure if the object is gone or never existed.
+   * @returns whether the hint was accepted. False if too many objects wait already
    */
   hint(name: ObjectName): boolean {
     const key = keyOf(name);
@@ -190,7 +190,7 @@ export class Engine {
     return true;
   }
 
-  /** Whether our own watch has told of that version of the object, and so has begun whatever run it needs. */
+  /** Whether our own watch has reported that version of the object, and so has begun the run that it needs. */
   knows(name: ObjectName, resourceVersion: string | undefined): boolean {
     if (resourceVersion === undefined || this.options.heedsOwnWatch === false) return false;
     return this.parts?.watches.objects.hasTold(name, resourceVersion) ?? false;
@@ -228,10 +228,10 @@ export class Engine {
   }
 
   /**
-   * Ends gracefully: no new work, work in progress to its end, what it leaves to be told is told. If that work takes long,
-   * another process leads meanwhile and leaves alone just the objects that are still worked on here.
-   * @param graceMs how long work in progress may take, in milliseconds. What has not ended then writes nothing more:
-   *   whoever leads next does it again. @default for ever
+   * Ends gracefully: begins no new work, ends the work in progress, and writes what is still to be reported. If that work
+   * takes long, another process leads meanwhile. It leaves alone only the objects that are still worked on here.
+   * @param graceMs how long work in progress may take, in milliseconds. What has not ended by then writes nothing more,
+   *   and whoever leads next does it again. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
@@ -333,7 +333,7 @@ export class Engine {
 
   private newMetrics(): Metrics {
     return new Metrics(this.options.operator.name, {
-      // A standby collects what changes too, for the term that it may get.
+      // A standby collects changes too, for the term that it may get.
       queueDepth: () => (this.isLeading ? this.schedule.depth : 0),
       queueOldestSeconds: () => {
         const since = this.isLeading ? this.schedule.oldestSince : undefined;
@@ -353,14 +353,14 @@ export class Engine {
     const { parts } = this;
     if (!parts || this.stopping.signal.aborted) return;
     this.notice("leading");
-    // A handler's status fields are its memory: none may be asked with one from before the last term.
+    // A handler's status fields are its memory. No handler may be asked with fields from before the last term.
     await within(REFRESH_PATIENCE_MS, parts.watches.refreshObjects());
     if (this.term !== term || this.stopping.signal.aborted) return;
     parts.outbox.open((name) => this.client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
     parts.orphans.open(this.client.with({ class: "tell", fence: () => term.assert() }));
     this.block();
     this.schedule.restartWaiting();
-    // Whatever happened before our term is found by looking at every object once.
+    // A look at every object finds whatever happened before our term.
     this.addAll();
     this.resync.start();
     this.runner.start();
@@ -371,14 +371,14 @@ export class Engine {
     this.notice("not leading any more");
     this.resync.stop();
     this.runner.pause();
-    // The next term begins with a look at every object: nothing of this one needs to wait for its backoff.
+    // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
     this.schedule.clear();
     this.parts?.outbox.discard();
     this.parts?.orphans.discard();
     this.requests.refuse(new NotLeadingError());
   }
 
-  /** Another process still works on some objects. They are read from the API server when it has ended. */
+  /** Another process still works on some objects. They are read from the API server when its work has ended. */
   private block(): void {
     const blocked = this.leadership.blockedKeys;
     for (const key of this.blocked) if (!blocked.has(key)) this.unblock(key);
@@ -406,7 +406,7 @@ export class Engine {
     try {
       this.options.onReport?.(report, run);
     } catch (error) {
-      // A fault of whoever listens must not end the work.
+      // A fault of the listener must not end the work.
       this.notice(`report of ${key}: ${(error as Error).message}`);
     }
     return outcome.again;
@@ -442,7 +442,7 @@ export class Engine {
     if (isDeleted) this.parts?.orphans.add(uid);
     this.parts?.outbox.forget(uid);
     this.schedule.forget(keyOf(name));
-    // Whoever waits for a run of it learns that it is gone.
+    // A run tells whoever waits for one that the object is gone.
     if (this.requests.has(keyOf(name))) this.add(keyOf(name), "change");
     this.options.onGone?.(name);
   }
@@ -457,7 +457,7 @@ export class Engine {
     this.add(key, "child", Math.max(DRIFT_COALESCING_MS, this.contests.delayMs(key)), true);
   }
 
-  /** Says on the object that somebody else wants its child otherwise, and who. */
+  /** Reports on the object that somebody else changes its child back, and who. */
   private tellContest(owner: Owner, child: DriftedChild): void {
     const { parts } = this;
     if (!parts) return;
@@ -484,7 +484,7 @@ export class Engine {
   }
 }
 
-/** Waits for something, but no longer than so many milliseconds. @returns whether it has ended */
+/** Waits for something, at most for this many milliseconds. @returns whether it has ended */
 async function within(ms: number | undefined, ending: Promise<unknown> | undefined): Promise<boolean> {
   const ended = Promise.resolve(ending).then(() => true);
   return ms === undefined ? ended : Promise.race([ended, pause(ms, false, { ref: false })]);

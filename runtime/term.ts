@@ -1,4 +1,4 @@
-/** A write was about to be made by a process that may not make it. */
+/** A process was about to write something that it may not write. */
 export class NotLeadingError extends Error {
   constructor() {
     super("not the leader any more");
@@ -7,8 +7,8 @@ export class NotLeadingError extends Error {
 }
 
 /**
- * One term of leadership. Every write of it asks {@link assert} when it leaves. A term that has ended never begins again: a
- * process that leads again has a new one.
+ * One term of leadership. Every write asks {@link assert} when it leaves. A term that has ended never begins again. A process
+ * that leads again has a new term.
  */
 export class Term {
   private ended = false;
@@ -28,37 +28,37 @@ export class Term {
 
   /**
    * Asks whether the process may write now.
-   * @param key of the custom resource that is written, or whose children are. After a handover only those may be whose runs had
-   *   not ended
-   * @throws NotLeadingError where it may not, and ever after where the term has ended
+   * @param key the key of the custom resource that is written, or whose children are written. After a handover only keys are
+   *   allowed whose runs had not ended
+   * @throws NotLeadingError if it may not, and always after the term has ended
    */
   assert(key?: string): void {
     if (this.hasEnded || !this.allows(key)) throw new NotLeadingError();
   }
 
-  /** Whether nothing of this term may be written any more. */
+  /** Whether the term has ended, so that nothing more may be written in it. */
   get hasEnded(): boolean {
     if (this.now() >= this.until) this.ended = true;
     return this.ended;
   }
 
-  /** How long it goes on if it is not extended, in milliseconds. */
+  /** The time until the term ends if it is not extended, in milliseconds. */
   get remainingMs(): number {
     return this.hasEnded ? 0 : this.until - this.now();
   }
 
-  /** Lets it go on until then, unless it has ended. */
+  /** Extends the term until then, unless it has ended. */
   extend(until: number): void {
     if (!this.hasEnded) this.until = Math.max(this.until, until);
   }
 
-  /** Allows nothing from now on but these keys, of those that it has allowed. */
+  /** From now on allows only these keys, if it allowed them before. */
   narrow(keys: readonly string[]): void {
     const { keys: before } = this;
     this.keys = new Set(before ? keys.filter((key) => before.has(key)) : keys);
   }
 
-  /** Ends it for ever. */
+  /** Ends the term. It cannot be extended any more. */
   end(): void {
     this.ended = true;
   }

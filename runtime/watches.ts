@@ -14,7 +14,7 @@ import { kindKey } from "./reconcile/sweep";
 import { CustomResources, type CustomResourcesOptions } from "./watch/customResources";
 import { type NotSynced, Scopes } from "./watch/scopes";
 
-/** What {@link Watches} watch, and whom they tell. */
+/** What {@link Watches} watch, and who is called. */
 export interface WatchesOptions
   extends Pick<CustomResourcesOptions, "onChange" | "onGone">,
     Pick<ChildStoreOptions, "fieldManager" | "managers"> {
@@ -23,17 +23,17 @@ export interface WatchesOptions
   /** The custom resource's kind. */
   readonly resource: Resource;
   readonly onChild: ChildStoreOptions["onChange"];
-  /** Called when a kind is known in a namespace that was not: objects that wait for it can be reconciled. */
+  /** Called when a kind was listed in a namespace for the first time: objects that wait for it can be reconciled. */
   readonly onSynced: () => void;
   readonly onInterruption: (kind: string, error: Error) => void;
 }
 
-/** How long the first lists are waited for, in milliseconds. What is not there by then is waited for beside the work. */
+/** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
 const LISTING_PATIENCE_MS = 5_000;
 
 /**
  * What one operator knows of its cluster: its custom resources and their children, kept up to date by watches. Children
- * are selected by the label that all of them bear, so that nothing of anybody else is even read.
+ * are selected by the label that all of them bear, so that other objects are not even read.
  *
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the
  * objects that need it, and {@link whyNot} says which.
@@ -41,7 +41,7 @@ const LISTING_PATIENCE_MS = 5_000;
 export class Watches {
   readonly objects: CustomResources;
   readonly children: ChildStore;
-  /** The kinds of the children that the cluster serves, as far as they were found. */
+  /** The kinds of the children that were found in the cluster so far. */
   readonly childResources: Resource[] = [];
   private readonly objectScopes: Scopes;
   private readonly childScopes: Scopes;
@@ -74,8 +74,8 @@ export class Watches {
 
   /**
    * Begins to watch. Resolves when everything was listed, or the first lists took too long.
-   * @param awaitKinds whether kinds of children that the cluster does not serve yet are waited for, beside the work
-   * @throws UnknownKindError if they are not
+   * @param awaitKinds whether to wait, beside the work, for kinds of children that the cluster does not serve yet
+   * @throws UnknownKindError if the cluster does not serve a kind and `awaitKinds` is false
    */
   async start(awaitKinds: boolean): Promise<void> {
     const { client, operator, resource, onInterruption } = this.options;
@@ -95,7 +95,7 @@ export class Watches {
     const listed = found.then(() =>
       Promise.all([this.objectScopes.whenListed(), this.childScopes.whenListed()]),
     );
-    // The signal alone ends the wait for a kind.
+    // Only the signal ends the wait for a kind.
     await Promise.race([listed.catch(() => {}), pause(LISTING_PATIENCE_MS, undefined, { ref: false })]);
     signal.throwIfAborted();
   }
@@ -110,15 +110,15 @@ export class Watches {
     await this.objectScopes.relist();
   }
 
-  /** Lists everything again: what no watch said is found by that, such as a default that was added to a CRD. */
+  /** Lists everything again. That finds what no watch reports, such as a default that was added to a CRD. */
   async relist(): Promise<void> {
     await this.objectScopes.relist();
     await this.childScopes.relist();
   }
 
   /**
-   * Why an object cannot be reconciled now: children of it may be there that are not known. Undefined if it can.
-   * @param kinds of which the object is remembered to have children, as `kindKey` gives them
+   * Why an object cannot be reconciled now: it may have children that are not known. Undefined if it can be reconciled.
+   * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
    * @param isElsewhere whether it has children in other namespaces
    */
   whyNot(

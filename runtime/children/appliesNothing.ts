@@ -3,9 +3,9 @@ import type { JsonObject, Manifest } from "../kubernetes/objects";
 
 /**
  * Whether a server-side apply of a manifest would change nothing: the object has every value of the manifest, and our
- * entry in its `managedFields` owns just the fields of the manifest. So nothing that was applied earlier is left over.
+ * entry in its `managedFields` owns exactly the fields of the manifest. So nothing is left of an earlier apply.
  *
- * It may say no where the API server would change nothing, since it knows no schema: then the apply is made.
+ * It knows no schema, so it may say no although the API server would change nothing. Then the apply is made.
  *
  * @param fields `fieldsV1` of our entry
  * @see https://github.com/kubernetes-sigs/structured-merge-diff for the form of `fieldsV1`
@@ -20,7 +20,7 @@ export function appliesNothing(manifest: Manifest, observed: object, fields: Jso
 function isSame(wanted: unknown, there: unknown, fields: unknown): boolean {
   if (!isObject(fields)) return false;
   const keys = Object.keys(fields).filter((key) => key !== ".");
-  // A leaf, or a map or list that is owned as a whole. What is empty is not stored everywhere.
+  // A leaf, or a map or list that is owned as a whole. Empty ones are not always stored.
   if (keys.length === 0) return isDeepStrictEqual(wanted, there) || (there === undefined && isEmpty(wanted));
   if (Array.isArray(wanted)) return Array.isArray(there) && isSameList(wanted, there, fields, keys);
   if (!isObject(wanted) || !isObject(there)) return false;
@@ -33,7 +33,7 @@ function isSame(wanted: unknown, there: unknown, fields: unknown): boolean {
   );
 }
 
-/** A list whose entries are owned each: `k:` names one by its keys, `v:` by its value. */
+/** A list whose entries are owned one by one: `k:` names an entry by its keys, `v:` by its value. */
 function isSameList(wanted: unknown[], there: unknown[], fields: JsonObject, keys: string[]): boolean {
   if (keys.length !== wanted.length) return false;
   const left = new Set(wanted);
@@ -54,7 +54,7 @@ function hasKeys(entry: unknown, keys: JsonObject): boolean {
 }
 
 /**
- * Whether an entry of a manifest is the one with these keys. It may leave out a key that has a default: then the API server
+ * Whether an entry of a manifest is the one with these keys. It may leave out a key that has a default. The API server then
  * fills the key in, and we do not own it.
  */
 function isWritten(entry: unknown, keys: JsonObject, fields: unknown): boolean {

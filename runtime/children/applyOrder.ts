@@ -1,6 +1,6 @@
 import type { Resource } from "../kubernetes/resource";
 
-/** Kinds that others need to be there first, in the order in which they are applied; all the rest comes after. */
+/** Kinds that others need, in the order in which they are applied. All other kinds come after them. */
 const EARLY_KINDS: readonly (readonly string[])[] = [
   ["Namespace", "CustomResourceDefinition", "PriorityClass", "StorageClass"],
   [
@@ -17,7 +17,7 @@ const EARLY_KINDS: readonly (readonly string[])[] = [
   ["RoleBinding", "ClusterRoleBinding", "NetworkPolicy"],
 ];
 
-/** Groups of children to apply one after another; within a group they need not wait for each other. */
+/** Groups of children to apply one after another. Within a group no child waits for another. */
 export function inApplyOrder<Child extends { resource: Pick<Resource, "kind"> }>(
   children: readonly Child[],
 ): Child[][] {

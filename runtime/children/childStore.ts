@@ -18,42 +18,42 @@ import { applyEntry, type Owner, provenOwner } from "./ownership";
 /** What is known of every child. */
 export interface ChildFacts {
   readonly owner: Owner;
-  /** Fingerprint of the fields that we own, with their values: it moves when somebody takes or changes one of them. */
+  /** Fingerprint of the fields that we own, with their values: it changes when somebody takes or changes one of them. */
   readonly owned: string;
 }
 
-/** A child as it is known. */
+/** What is known of a child. */
 export type Child = StoredObject<ChildFacts>;
 
-/** A child from which somebody else took what we applied. */
+/** A child in which somebody else removed or changed what we applied. */
 export interface DriftedChild extends ObjectName {
   readonly kind: string;
-  /** The field manager that wrote to the child last, beside us. Undefined if the child is gone, or if nobody did. */
+  /** The last field manager other than ours that wrote to the child. Undefined if there is none, or the child is gone. */
   readonly by?: string | undefined;
 }
 
-/** What a {@link ChildStore} holds, and whom it tells. */
+/** What a {@link ChildStore} holds, and who is called. */
 export interface ChildStoreOptions {
   readonly client: Pick<KubernetesClient, "get">;
   /** The kind of the custom resources that own the children. */
   readonly ownerKind: Resource;
   /** The field manager that applies children. */
   readonly fieldManager: string;
-  /** All field managers that are ours, former ones too. */
+  /** All our field managers, including those of former names. */
   readonly managers: readonly string[];
   /**
    * A child of `owner` was changed or deleted by somebody else.
-   * @param drifted set if that took something away that we applied, rather than only report a status
+   * @param drifted set if something that we applied was removed or changed, and undefined if the child only reports
    */
   readonly onChange: (owner: Owner, drifted?: DriftedChild) => void;
   /** @see StoreOptions.mostKept */
   readonly mostKept?: number;
 }
 
-/** Beyond so many a child that is created once and lost its marks is not marked again. */
+/** If this many children are unsure, a child that is created once and loses its marks is not marked again. */
 const MOST_UNSURE = 10_000;
 
-/** What we applied last to a child, and the fields that we owned right afterwards. */
+/** What we applied last to a child, and a fingerprint of what we owned right afterwards. */
 interface Applied {
   readonly manifest: string;
   readonly owned: string;
@@ -64,8 +64,8 @@ interface Applied {
  *
  * Guarantees, each with a test in tests/unit/childStore.test.ts:
  * - Only what we applied counts as a child: see `provenOwner`.
- * - Our own writes wake nobody; every other change wakes the owner, also one that comes while we write.
- * - What is as we applied it is neither read nor applied again, also after a restart.
+ * - Our own writes cause no reconcile of the owner. Every other change does, even one that comes while we write.
+ * - A child that is as we applied it is neither read nor applied again, even after a restart.
  */
 export class ChildStore {
   private readonly store: Store<ChildFacts>;
@@ -75,9 +75,9 @@ export class ChildStore {
   private readonly uidsByName = new Map<string, readonly string[]>();
   /** By the uid of the child. */
   private readonly applied = new Map<string, Applied>();
-  /** Children that were lost from sight: deleted, or no longer marked as ours. Bounded by {@link MOST_UNSURE}. */
+  /** Children that no watch shows any more: deleted, or no longer marked as ours. Bounded by {@link MOST_UNSURE}. */
   private readonly unsure = new Set<string>();
-  /** Children that we write now, with what a watch said of them meanwhile: it may be the echo of that write. */
+  /** Children that we are writing, with what a watch reported about them meanwhile: it may be the echo of that write. */
   private readonly writing = new Map<string, (() => void)[]>();
 
   constructor(private readonly options: ChildStoreOptions) {
@@ -111,7 +111,7 @@ export class ChildStore {
     return uids.filter((uid) => uid !== owner.uid).flatMap((uid) => this.of(uid));
   }
 
-  /** The child of that name, whoever owns it. */
+  /** The child of that name, of any owner. */
   find(resource: Resource, name: ObjectName): Child | undefined {
     return this.store.find(resource, name);
   }
@@ -124,12 +124,12 @@ export class ChildStore {
     return { ...object, metadata };
   }
 
-  /** Whether the child of that name was lost from sight since we last looked: it may be there without its marks. */
+  /** Whether a watch stopped showing the child of that name since we last looked: it may be there without its marks. */
   isUnsure(resource: Resource, name: ObjectName): boolean {
     return this.unsure.has(storeKey(resource, name));
   }
 
-  /** What is known of the child proved to be outdated. */
+  /** What is known of the child is outdated. */
   invalidate(child: Child): void {
     this.store.invalidate(child);
     this.applied.delete(child.uid);
@@ -141,7 +141,7 @@ export class ChildStore {
     if (known) {
       return known.manifest === fingerprint(manifest) && known.owned === child.facts.owned;
     }
-    // After a restart nobody knows what was applied: the object itself says so.
+    // After a restart nothing is remembered. The object itself says what was applied.
     const observed = child.json === undefined ? undefined : (readJson(child.json) as KubernetesObject);
     const fields = observed && applyEntry(observed, this.options.fieldManager)?.fieldsV1;
     if (!observed || !fields || !appliesNothing(manifest, observed, fields as JsonObject)) return false;
@@ -149,21 +149,22 @@ export class ChildStore {
     return true;
   }
 
-  /** Takes in children that were listed beside the watches. They wake nobody. */
+  /** Takes in children that were listed beside the watches. That causes no reconcile. */
   learn(resource: Resource, objects: readonly KubernetesObject[]): void {
     for (const object of objects) this.store.set(resource, object, "answer");
   }
 
-  /** Forgets every child but those with these uids: lists beside the watches did not have them. */
+  /** Forgets every child except those with these uids: the lists beside the watches did not have the others. */
   retain(uids: ReadonlySet<string>): void {
     for (const child of [...this.store.values()])
       if (!uids.has(child.uid)) this.store.remove(child, "answer");
   }
 
   /**
-   * Runs a write to a child and takes in its result before the watch brings it, so that our own write wakes nobody.
+   * Runs a write to a child and takes in its result before the watch brings it, so that our own write
+   * causes no reconcile.
    * @param manifest what is applied. Undefined for a deletion
-   * @param write gives the object that the API server answered with. Undefined if the child is gone
+   * @param write gives the object that the API server answered. Undefined if the child is gone
    */
   async write<Result extends { object: KubernetesObject | undefined }>(
     resource: Resource,
@@ -176,7 +177,7 @@ export class ChildStore {
     this.writing.set(key, held);
     this.unsure.delete(key);
     const before = this.store.find(resource, name);
-    // A write whose answer is lost may have been done: until then nobody knows what is applied.
+    // If the answer is lost, the write may have been done. Until the answer comes, it is not known what is applied.
     if (before) this.applied.delete(before.uid);
     try {
       const result = await write();
@@ -204,7 +205,7 @@ export class ChildStore {
     return {
       listing: (isReset) => inner.listing(isReset),
       set: (object, isListed) => {
-        // A list may end before a write does, and must not lack what is set afterwards.
+        // A list may end before a write does. What is set afterwards must count as listed.
         if (isListed) inner.see(object);
         afterWrites(object, () => inner.set(object, isListed));
       },
@@ -216,7 +217,7 @@ export class ChildStore {
   /** Takes in the answer to a write of ours. */
   private takeIn(resource: Resource, object: KubernetesObject, manifest: Manifest | undefined): void {
     const { uid } = object.metadata;
-    // What is applied is known before the object is kept, so that our entry is not kept too: see `kept`.
+    // Remembered before the object is kept, so that our entry is not kept too: see `kept`.
     if (manifest) this.remember(uid, manifest, this.ownedIn(object));
     if (this.store.set(resource, object, "answer")?.uid !== uid) this.applied.delete(uid);
   }
@@ -234,7 +235,7 @@ export class ChildStore {
     return { owner, owned: this.ownedIn(object) };
   }
 
-  /** Our own entry is kept only until it is known what was applied: it is as long as the rest. */
+  /** Our own entry is as long as the rest, so it is kept only until it is known what was applied. */
   private kept(object: KubernetesObject): object {
     const { managedFields: _, ...metadata } = object.metadata;
     const entry = this.applied.has(metadata.uid) ? undefined : applyEntry(object, this.options.fieldManager);
@@ -249,8 +250,8 @@ export class ChildStore {
     if (after) this.link(after);
     else if (before && source !== "answer" && this.unsure.size < MOST_UNSURE)
       this.unsure.add(storeKey(before.resource, before));
-    // The first list finds what was there before us, and every object is looked at then.
-    // A change that is found by reading comes by no watch any more.
+    // What the first list finds was there before us, and every object is looked at then.
+    // A watch does not report again what was found by reading.
     if (source === "list" || source === "watch" || source === "read") this.wake(before, after, object);
   }
 
@@ -264,7 +265,7 @@ export class ChildStore {
     if (before && before.facts.owner.uid !== after?.facts.owner.uid)
       onChange(before.facts.owner, after ? drifted(before) : driftedChild(before));
     if (!after) return;
-    // A child that lingers after we deleted it comes back without having been known.
+    // A child that we deleted and that has not gone yet is shown again, as if it were new.
     const isLingering = !before && after.deleting;
     const isReport = isLingering || (before?.uid === after.uid && after.facts.owned === before.facts.owned);
     onChange(after.facts.owner, isReport ? undefined : drifted(after));

@@ -33,15 +33,15 @@ export interface ChildWriterOptions {
   readonly isNamespaced?: boolean;
 }
 
-/** An object in the version that was seen. */
+/** An object, in the version that was seen. */
 interface Seen {
   readonly uid: string;
   readonly resourceVersion: string;
 }
 
-/** For which object children are written. */
+/** The object whose children are written. */
 export interface WriteScope {
-  /** Its requests carry the fence of the object: none leaves when the object is gone, or we no longer lead. */
+  /** Its requests have the fence of the object: none leaves if the object is gone, or if we no longer lead. */
   readonly client: KubernetesClient;
   /** The object's namespace. Undefined: it has cluster scope. */
   readonly namespace: string | undefined;
@@ -50,12 +50,12 @@ export interface WriteScope {
 }
 
 /**
- * A version that no object has: the API server creates an object that is applied with it and refuses to touch one that
- * exists. So no foreign object can be taken over between a look and the write.
+ * A version that no object has. If an object is applied with it, the API server creates the object, and refuses to touch one
+ * that exists. So no foreign object can be taken over between a look and the write.
  */
 const MUST_NOT_EXIST = "1";
 
-/** The object in the way changed so often that another try makes no sense within one reconcile. */
+/** If the object in the way changed this often, another try within one reconcile makes no sense. */
 const MOST_TRIES = 5;
 
 /** The field manager that restores the marks of a child which is never updated. */
@@ -67,8 +67,8 @@ export function markManagerOf(fieldManager: string): string {
  * Applies and deletes children.
  *
  * Guarantees, each with a test in tests/integration/hostile:
- * - Nothing is changed or deleted that we did not apply, unless it was offered for adoption.
- * - A write to an existing child carries the version that was seen: what somebody else did meanwhile is looked at first.
+ * - Only what we applied is changed or deleted, and what was offered for adoption.
+ * - A write to an existing child has the version that was seen. If somebody else wrote meanwhile, we look again first.
  * - Marks that a child lost are put back only if its owner is still there: `kubectl delete --cascade=orphan` keeps the child.
  */
 export class ChildWriter {
@@ -100,7 +100,7 @@ export class ChildWriter {
     }
   }
 
-  /** Deletes a child that is no longer wanted: only that very object, in the version that was seen to be ours. */
+  /** Deletes a child that is no longer wanted: exactly that object, in the version that was seen to be ours. */
   async delete(child: Child, { client }: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
     const { store } = this.options;
     for (let current: Child | undefined = child, tries = 1; current; tries++) {
@@ -117,8 +117,8 @@ export class ChildWriter {
   }
 
   /**
-   * Deletes a child of an object that is gone, as the garbage collector is to: one that is still marked as that object's
-   * and has no other owner. One that was taken from its owner, as by `kubectl delete --cascade=orphan`, stays.
+   * Deletes a child of an object that is gone, as the garbage collector should. The child must still be marked as that
+   * object's and have no other owner. A child that lost its owner by `kubectl delete --cascade=orphan` stays.
    */
   async deleteOrphan(child: Child, scope: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
     const found = await scope.client.get(child.resource, child);
@@ -129,7 +129,7 @@ export class ChildWriter {
     return this.delete({ ...child, resourceVersion: found.metadata.resourceVersion }, scope);
   }
 
-  /** The child as the API server has it now. Undefined if it is gone, or ours no longer. */
+  /** The child as the API server has it now. Undefined if it is gone, or no longer ours. */
   private async lookAgain(child: Child, client: KubernetesClient): Promise<Child | undefined> {
     const { store } = this.options;
     const found = await client.get(child.resource, child);
@@ -140,7 +140,7 @@ export class ChildWriter {
   }
 
   private isAsDesired(known: Child, child: DesiredChild): boolean {
-    // A child that is going cannot be changed any more: its end brings the owner back into the queue.
+    // A child that is being deleted cannot be changed. Its owner is reconciled again when it is gone.
     if (child.update === "never" || known.deleting) return true;
     return this.options.store.isApplied(known, child.manifest);
   }
@@ -154,7 +154,7 @@ export class ChildWriter {
     let adopting = false;
     let onlyMarks = false;
     if (!there && child.isCreated) {
-      // It was created once: it is only looked for, since it may have lost its marks.
+      // It was created once, so it is not created again. But it may be there without its marks.
       const found = await scope.client.get(child.resource, child.manifest.metadata);
       if (!found) return undefined;
     }
@@ -188,7 +188,7 @@ export class ChildWriter {
     }
   }
 
-  /** Server-side apply, under a condition on the object that is there now. */
+  /** Server-side apply, under a condition on the object that exists now. */
   private send(child: DesiredChild, condition: Seen | { resourceVersion: string }, { client }: WriteScope) {
     const { store, fieldManager } = this.options;
     const { resource, manifest } = child;
@@ -198,7 +198,7 @@ export class ChildWriter {
     );
   }
 
-  /** Marks a child again that is never updated, and changes nothing else of it. */
+  /** Restores the marks of a child that is never updated, and changes nothing else of it. */
   private async restoreMarks(
     { resource, manifest }: DesiredChild,
     condition: Seen,
@@ -227,7 +227,7 @@ export class ChildWriter {
     return "patched";
   }
 
-  /** What a former name of the operator applied is ours alone now: fields that are applied no longer go. */
+  /** Releases what a former name of the operator applied, so that fields that are no longer applied are removed. */
   private async releaseFormer(
     { resource, manifest }: DesiredChild,
     object: KubernetesObject,
@@ -244,14 +244,14 @@ export class ChildWriter {
     }
   }
 
-  /** Whether an object that bears the child's name must be taken over, which is only done if it may be. */
+  /** Whether an object with the child's name must be adopted. @throws ReconcileFailure if it must not be touched */
   private mustAdopt(found: KubernetesObject, child: DesiredChild): boolean {
     const conflict = conflictWith(found, child.ownerUid, this.options.ownerKind, this.managers);
     if (conflict) {
       throw new ReconcileFailure(
         "ChildConflict",
         `${nameOf(child)} is not ours: ${conflict}. ${remedyFor(found, this.managers)}`,
-        // Of a custom resource that was deleted and created again: the garbage collector is about to remove it.
+        // It belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
         belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
       );
     }
@@ -259,8 +259,8 @@ export class ChildWriter {
   }
 
   /**
-   * Deletes and creates again what cannot be changed, once the API server has said that it would accept the new one.
-   * A child that lingers, by a finalizer of somebody else's, is created when it has gone.
+   * Deletes a child that cannot be changed, and creates it again. First the API server must have said that it would accept
+   * the new one. If somebody else's finalizer keeps the old child, the new one is created when the old one is gone.
    */
   private async recreate(
     child: DesiredChild,
@@ -290,14 +290,14 @@ export class ChildWriter {
       const there = await client.get(resource, manifest.metadata);
       if (there?.metadata.uid === uid) return "deleted";
       if (there) throw error;
-      // It went between the two.
+      // It has gone between the two requests.
       await this.send(child, condition, scope);
       return "recreated";
     }
   }
 }
 
-/** Whether a write failed because the object of that name is not the one, or not in the version, that we took it for. */
+/** Whether a write failed because the object of that name is another one, or has another version, than we expected. */
 function isAnotherObject(error: unknown): boolean {
   if (isApiError(error, 409)) return true;
   return (
@@ -306,7 +306,7 @@ function isAnotherObject(error: unknown): boolean {
   );
 }
 
-/** What to do about an object in the way. Another operator of Argosy's may be this one under an earlier name. */
+/** What to do about an object in the way. If an operator of Argosy applied it, that may be this one under a former name. */
 function remedyFor(found: KubernetesObject, managers: readonly string[]): string {
   const former = found.metadata.managedFields
     ?.filter(({ manager = "" }) => !managers.includes(manager))
@@ -318,7 +318,7 @@ function remedyFor(found: KubernetesObject, managers: readonly string[]): string
     : `If this operator was called ${former} before, add that to "formerNames" in its definition. Otherwise: ${adopt}`;
 }
 
-/** A name that is as valid as the child's own and surely free. */
+/** A name that is as valid as the child's own, and free. */
 function trialName(name: string): string {
   return `${name.slice(0, 40).replace(/[^a-z0-9]+$/, "")}-${fingerprint(name)
     .toLowerCase()
@@ -345,7 +345,7 @@ function belongsToPredecessor(found: KubernetesObject, { manifest }: DesiredChil
 export const GRANT_REMEDY =
   "The namespace was probably deleted and created again, which took the runner's RoleBinding along: run `pulumi up --refresh`.";
 
-/** The API server's "no" to a child as a failure that its author can act on. Undefined for any other error. */
+/** The API server's refusal of a child, as a failure that the author can act on. Undefined for any other error. */
 function refusal(
   error: unknown,
   child: DesiredChild,
@@ -355,7 +355,7 @@ function refusal(
   if (!(error instanceof ApiError) || isBusy(error)) return undefined;
   if (![400, 403, 404, 413, 422, 500].includes(error.code)) return undefined;
   const { namespace } = child.manifest.metadata;
-  // The object goes with its own namespace, and has nothing more to say.
+  // The object is deleted with its own namespace. Nothing is reported about it.
   if (isNamespaceTerminating(error) && namespace === scope.namespace) return undefined;
   if (
     isNamespaced &&

@@ -13,7 +13,7 @@ export interface DesiredChild {
   readonly manifest: Manifest;
   /** The uid of the custom resource that it belongs to. */
   readonly ownerUid: string;
-  /** Whether it was created once and must not be created again. @default false */
+  /** Whether it was created before and must not be created again. @default false */
   readonly isCreated?: boolean;
 }
 
@@ -21,8 +21,8 @@ export interface DesiredChild {
  * Checks the answered children against the operator's definition, and marks them as the object's.
  *
  * @param resources the declared kinds as the API serves them
- * @throws ReconcileFailure `InvalidAnswer` where a kind is not declared, a namespace is missing or not the
- *   operator's, a child is answered twice or names another owner
+ * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a namespace is missing or not the
+ *   operator's, or a child is answered twice or names another owner. `KindMissing` if the cluster does not serve a kind
  */
 export function desiredChildren(
   answered: readonly Manifest[],

@@ -10,15 +10,15 @@ export interface OrphansOptions {
   readonly writer: ChildWriter;
 }
 
-/** How long the garbage collector is given for the children of an object, in milliseconds. */
+/** How long the garbage collector has for the children of an object, in milliseconds. */
 const GRACE_MS = 5_000;
 const MOST_TRIES = 5;
 
 /**
- * Deletes the children of objects that were deleted, if the garbage collector has not. It never does if the kind of their
- * owner came and went between two of its looks for new kinds, which are 30 seconds apart: it cannot ask for an owner of a
- * kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go, getObject; seen with 1.34:
- * "unable to get REST mapping"). It never does either for children where no owner reference reaches.
+ * Deletes the children of objects that were deleted, if the garbage collector has not. The collector looks for new kinds
+ * every 30 seconds. If the owner's kind came and went between two looks, the collector never deletes the children: it cannot
+ * ask for an owner of a kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go,
+ * getObject; seen with 1.34: "unable to get REST mapping"). Nor does it ever delete children that no owner reference covers.
  */
 export class Orphans {
   private readonly schedule = new Schedule();
@@ -57,7 +57,7 @@ export class Orphans {
     this.runner.wake();
   }
 
-  /** Gives no more time to anybody. Resolves when nothing is left to be done. */
+  /** Waits no longer for the garbage collector. Resolves when nothing is left to be done. */
   async end(): Promise<void> {
     for (const uid of this.waiting) this.schedule.add(uid, { priority: "routine" });
     this.runner.wake();

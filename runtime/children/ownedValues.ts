@@ -2,9 +2,10 @@ import type { JsonObject, KubernetesObject, ManagedFieldsEntry } from "../kubern
 
 /**
  * The values that an object has now in the fields of one `managedFields` entry. They differ from earlier ones if somebody
- * took a field over, took it away, or wrote another value in our name; not if others only write fields of their own.
+ * took a field over, removed it, or wrote another value in our name. They do not differ if others only write fields of their
+ * own.
  *
- * The times of `managedFields` would not do: they are whole seconds.
+ * The times in `managedFields` do not suffice: they are whole seconds.
  */
 export function ownedValues(object: KubernetesObject, entry: ManagedFieldsEntry | undefined): unknown {
   const others = (object.metadata.managedFields ?? []).filter((each) => each !== entry);
@@ -21,7 +22,7 @@ export function ownedValues(object: KubernetesObject, entry: ManagedFieldsEntry 
 function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObject[]): unknown {
   const keys = Object.keys(fields).filter((key) => key !== ".");
   if (keys.length === 0) {
-    // An empty map that we applied: what others put into it is theirs.
+    // We applied an empty map. What others put into it is theirs.
     const isShared = others.some((other) => Object.keys(other).some((key) => key !== "."));
     return isShared ? null : there;
   }
@@ -32,7 +33,7 @@ function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObjec
   });
 }
 
-/** What a key of `fieldsV1` names: a field (`f:`), the entry of a list with these keys (`k:`), or a value in a list (`v:`). */
+/** What a key of `fieldsV1` names: a field (`f:`), the list entry with these keys (`k:`), or a value in a list (`v:`). */
 function memberAt(there: unknown, key: string): unknown {
   const name = key.slice(2);
   if (key.startsWith("f:")) return isObject(there) ? there[name] : undefined;

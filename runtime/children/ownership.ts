@@ -10,12 +10,12 @@ import { groupOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ADOPT_ANNOTATION, annotated, CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
 
-/** The custom resource that owns a child, as the child names it. */
+/** The custom resource that owns a child, as named on the child. */
 export interface Owner extends ObjectName {
   readonly uid: string;
 }
 
-/** Server-set fields that a handler may have copied from an observed child, and that an apply must not carry. */
+/** Fields of the server that a handler may have copied from an observed child. An apply must not contain them. */
 const SERVER_FIELDS = [
   "uid",
   "resourceVersion",
@@ -28,8 +28,8 @@ const SERVER_FIELDS = [
 ] as const;
 
 /**
- * Whether Kubernetes lets `object` own such a child by reference: an owner with a namespace only owns what is in
- * that namespace.
+ * Whether Kubernetes lets `object` own such a child by reference. An owner with a namespace can own only what is in that
+ * namespace.
  * @see https://kubernetes.io/docs/concepts/architecture/garbage-collection/#owners-dependents
  */
 export function canReference(object: KubernetesObject, childNamespace: string | undefined): boolean {
@@ -55,7 +55,7 @@ export function ownedManifest(
   delete metadata.ownerReferences;
   const namespace = resource.namespaced ? (answered.namespace ?? object.metadata.namespace) : undefined;
   if (namespace !== undefined) metadata.namespace = namespace;
-  // Marks that the handler copied from another child would name a second owner.
+  // If the handler copied marks from another child, they would name a second owner.
   const { [OWNER_UID_LABEL]: _uid, ...labels } = metadata.labels ?? {};
   if (metadata.annotations) {
     const { [OWNER_ANNOTATION]: _owner, ...annotations } = metadata.annotations;
@@ -69,8 +69,8 @@ export function ownedManifest(
 }
 
 /**
- * What marks a child as the object's: labels with the operator and the object's uid, by which children are found, and an
- * owner reference. Where Kubernetes allows no reference, an annotation names the owner.
+ * What marks a child as the object's: an owner reference, and labels with the operator and the object's uid, by which
+ * children are found. If Kubernetes allows no owner reference, an annotation names the owner.
  */
 export function marksOf(
   object: KubernetesObject,
@@ -91,9 +91,9 @@ export function marksOf(
 }
 
 /**
- * The owner of an object, if we applied the mark that names the owner: an entry of ours in `managedFields` owns the owner
- * reference, or the label with the owner's uid. A field manager's name alone proves nothing, nor does a reference or a
- * label that somebody else wrote.
+ * The owner of an object, if we applied the mark that names the owner. So an entry of ours in `managedFields` must own the
+ * owner reference, or the label with the owner's uid. A field manager's name alone proves nothing. A reference or a label
+ * that somebody else wrote proves nothing either.
  * @param managers the field managers that are ours
  */
 export function provenOwner(
@@ -111,7 +111,7 @@ export function provenOwner(
         (fields) => inner(fields, "f:ownerReferences")?.[`k:${JSON.stringify({ uid })}`] !== undefined,
       ),
   );
-  // An owner without a namespace may own what is in one.
+  // An owner without a namespace may own an object that has one.
   if (reference)
     return ownerOf(reference.uid, kind.namespaced ? metadata.namespace : undefined, reference.name);
   const uid = metadata.labels?.[OWNER_UID_LABEL];
@@ -126,8 +126,8 @@ export function applyEntry(object: KubernetesObject, manager: string): ManagedFi
 }
 
 /**
- * Why an object that bears a child's name must not be touched. Undefined if it may be: it is this owner's, or what is
- * left of our own after somebody took its marks away, or whoever owns it offered it for adoption.
+ * Why an object with a child's name must not be touched. Undefined if it may be touched: it is this owner's, or it is ours
+ * and somebody removed its marks, or it is offered for adoption.
  */
 export function conflictWith(
   found: KubernetesObject,
@@ -148,7 +148,7 @@ export function conflictWith(
   return `it was made by ${writers.join(", ") || "somebody else"}`;
 }
 
-/** Whether an entry of ours owns the label that all our children bear: garbage collectors and users leave that one. */
+/** Whether an entry of ours owns the label that all our children bear. The garbage collector leaves that label. */
 export function bearsOurMark(object: KubernetesObject, managers: readonly string[]): boolean {
   return ourEntries(object, managers).some(
     ({ fieldsV1 }) => inner(metadataIn(fieldsV1), "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
@@ -175,8 +175,8 @@ function ownerOf(uid: string, namespace: string | undefined, name: string): Owne
 }
 
 /**
- * A Secret's `stringData` as `data`, which is what the API server stores: nobody would own the keys otherwise, so that
- * they were neither healed nor removed.
+ * A Secret's `stringData` as `data`, which is what the API server stores. Otherwise we would not own the keys, and could
+ * neither restore nor remove them.
  */
 function withSecretData(child: Manifest): Manifest {
   const { stringData, ...secret } = child as Manifest & { stringData?: unknown; data?: object };

@@ -17,13 +17,12 @@ interface ObservedStatus extends Partial<Record<(typeof COUNTS)[number], number>
   conditions: Condition[];
 }
 
-/** The groups of the kinds whose own rules are known here: another group's Service or Job is another thing. */
+/** The API groups of the kinds that have rules of their own here. A Service or a Job of another group is something else. */
 const OWN_GROUPS = ["", "apps", "batch"];
 
 /**
- * Why a child is not ready yet, in a few words; undefined where it is. Follows the rules of kstatus for
- * Kubernetes' own kinds; a kind that reports a Ready condition is taken at its word; any other is ready once it
- * is there.
+ * Why a child is not ready yet, in a few words. Undefined if it is ready. Kubernetes' own kinds follow the rules of kstatus.
+ * Any other kind is ready when its Ready condition says so, or, without that condition, as soon as it exists.
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 export function whyNotReady(child: KubernetesObject): string | undefined {
@@ -54,7 +53,7 @@ export function whyNotReady(child: KubernetesObject): string | undefined {
   }
 }
 
-/** What of a status is as it should be: a kind may have something else of these names, and so may whoever writes it. */
+/** The fields of a status that have the expected types. A kind may use these names for something else. */
 function statusOf({ status }: KubernetesObject): ObservedStatus {
   const given = isRecord(status) ? status : {};
   const counts = COUNTS.flatMap((count) => (typeof given[count] === "number" ? [[count, given[count]]] : []));
@@ -88,7 +87,7 @@ function daemons(status: ObservedStatus): string | undefined {
 }
 
 function ready(count = 0, wanted = 0, observedGeneration?: number): string | undefined {
-  // Before its controller has seen it, a workload's counts say nothing.
+  // Until its controller has seen it, a workload's counts say nothing.
   if (observedGeneration === undefined) return "is not observed yet";
   return count < wanted ? `has ${count} of ${wanted} replicas ready` : undefined;
 }

@@ -12,27 +12,28 @@ export interface HandoverOptions {
   readonly leaseSeconds: number;
   /** Whether the lease, as it was seen, is that of the term. */
   readonly isOurs: () => boolean;
-  /** Until when the term holds after a renewal that begins now. */
+  /** The end of the term after a renewal that begins now. */
   readonly trustedUntil: () => number;
 }
 
-/** A lease that anybody may take. */
+/** The fields of a lease that anybody may take. */
 export const FREE = { holderIdentity: "", leaseDurationSeconds: 1 };
 
 /**
- * The end of one term: frees the lease, with an annotation in it of the runs that have not ended, and renews that annotation
- * until they have. The same rules hold for the annotation as for the lease. Each renewal tests what was there before, and a
- * leader that has seen it unchanged for a lease's time removes the very text that it saw, and only then takes its keys.
+ * The end of one term. It frees the lease and leaves an annotation in it that names the runs that have not ended. It renews
+ * that annotation until they have ended. The rules for the annotation are those for the lease: each renewal tests the text
+ * that was there before. A leader that has seen it unchanged for a lease's time removes exactly the text that it saw, and only
+ * then takes the keys.
  */
 export class Handover {
   private readonly name = finishingAnnotation(randomUUID());
-  /** What the Lease has there; undefined while it is not known to have anything. */
+  /** The text of the annotation in the Lease. Undefined while none is known to be there. */
   private text: string | undefined;
   private renewals = 0;
 
   constructor(private readonly options: HandoverOptions) {}
 
-  /** Whether the Lease has room for so many keys. */
+  /** Whether the Lease has room for these keys. */
   hasRoomFor(keys: readonly string[]): boolean {
     const { annotations } = this.options.lease;
     return haveRoom({ ...annotations, [this.name]: this.textOf(keys) });
@@ -41,7 +42,7 @@ export class Handover {
   /** Frees the lease, or renews the annotation. @param keys of the runs that have not ended */
   async renew(keys: readonly string[]): Promise<void> {
     const { term } = this.options;
-    // Before it is sent: as soon as the API server has it, another process may write all other objects.
+    // Before the request is sent: as soon as the API server has it, another process may write all other objects.
     term.narrow(keys);
     try {
       await this.write(keys);
@@ -51,7 +52,7 @@ export class Handover {
     }
   }
 
-  /** All runs have ended: nobody need wait until the annotation is stale. */
+  /** All runs have ended: removes the annotation, so that nobody waits until it is stale. */
   async remove(): Promise<void> {
     if (this.text === undefined) return;
     await this.options.lease.patch([
@@ -80,11 +81,11 @@ export class Handover {
     return lease.patch([...this.isThere(before), replace], term.remainingMs);
   }
 
-  /** After a failure: others may have written the Lease, or what is there is ours and only the answer was lost. */
+  /** Looks at the Lease after a failure. Others may have written it, or our write was done and only its answer was lost. */
   private async find(): Promise<void> {
     const { lease, term, isOurs } = this.options;
     await lease.look(term.remainingMs);
-    // Deleted by hand: the leader creates it again, with what it knew of us.
+    // Somebody deleted the Lease. The leader creates it again, with what it knew of us.
     if (!lease.exists) return;
     this.text = finishingIn(lease.annotations).get(this.name);
     if (this.text === undefined && !isOurs()) term.end();

@@ -1,5 +1,5 @@
 /**
- * Who may write: one process leads by a Lease, for a term, and hands over without waiting for the runs that it has begun.
+ * Who may write. One process leads by a Lease, for a term. It hands over without waiting for the runs that it has begun.
  *
  * Guarantees
  * - At most one process may write an object at a time. Test: "never lets two processes write one object, whatever happens".
@@ -7,20 +7,21 @@
  * - A handover frees the lease at once, while the old process ends its runs. Test: "hands over at once".
  * - The runs of a process that dies in a handover are taken over after its lease's time. Test: "takes over the runs of one that
  *   died while it finished them".
- * - Nobody else's write to the Lease, nor its deletion, costs the leader its term. Tests: "goes on leading, whoever else writes
- *   the Lease", "goes on leading when the Lease is deleted".
+ * - The leader keeps its term if somebody else writes or deletes the Lease. Tests: "goes on leading, whoever else writes the
+ *   Lease", "goes on leading when the Lease is deleted".
  *
  * Assumptions
- * - The monotonic clocks of two machines run equally fast, but for a third. What they show does not matter, nor the time of day.
- * - Each process that lives has an identity of its own.
+ * - The speeds of two machines' monotonic clocks differ by less than a third. What they show does not matter, nor does the
+ *   time of day.
+ * - Each running process has an identity of its own.
  * - Every write asks the term when it leaves, with the key of its object.
  *
  * Caveats
- * - The API server may do a write that has left after the term's end. What must not be overwritten is guarded by its version.
- * - Where the monotonic clock stands still while a machine sleeps, a leader that wakes trusts its lease for up to two thirds
- *   of its time, until its next renewal fails.
- * - A process that has never seen the Lease, or not the last one, takes it at once after somebody has deleted it by hand: to
- *   that process it is the first day.
+ * - The API server may do a write after the term's end that left before. Versions guard what must not be overwritten.
+ * - On some machines the monotonic clock stands still during sleep. A leader that wakes there trusts its lease for up to two
+ *   thirds of the lease's time, until its next renewal fails.
+ * - If somebody deletes the Lease, a process that has never seen it, or not its last one, takes it at once. That process cannot
+ *   tell this from a first start.
  *
  * @see https://pkg.go.dev/k8s.io/client-go/tools/leaderelection
  */
@@ -39,13 +40,13 @@ export interface LeadershipOptions {
   readonly identity: string;
   /** How long a lease holds without renewal, in seconds. @default 15 */
   readonly leaseSeconds?: number;
-  /** We lead. Every write asks this term. */
+  /** Called when we lead. Every write asks this term. */
   readonly onLeading: (term: Term) => void;
-  /** The term has ended; another process may lead from now on. Not called after {@link Leadership.stop} or a handover. */
+  /** Called when the term has ended. Another process may lead then. Not called after {@link Leadership.stop} or a handover. */
   readonly onLost: () => void;
-  /** {@link Leadership.blockedKeys} are others. Called while we lead. */
+  /** Called when {@link Leadership.blockedKeys} have changed, while we lead. */
   readonly onBlockedChange?: () => void;
-  /** A request about the Lease failed. It is tried again. */
+  /** Called when a request about the Lease has failed. It is tried again. */
   readonly onError?: (error: Error) => void;
   /** @default the clocks of this machine */
   readonly clock?: Clock;
@@ -53,22 +54,22 @@ export interface LeadershipOptions {
 
 /** What {@link Leadership.handOver} waits for. */
 export interface Unfinished {
-  /** The keys of the runs that have not ended. None is added any more. */
+  /** The keys of the runs that have not ended. No key is added any more. */
   readonly unfinished: () => readonly string[];
   /** Resolves when all of them have ended. */
   readonly ended: Promise<void>;
 }
 
-/** For how much of a lease's time, from the beginning of its last renewal, a process may write. */
+/** The part of a lease's time in which a process may write, from the beginning of its last renewal. */
 const TRUSTED = 2 / 3;
-/** How often it is tried to take a free lease that others write at the same time, before the next look. */
+/** How often we try to take a free lease that others write at the same time, before the next round. */
 const MOST_ATTEMPTS = 5;
 
 /**
- * Stands for election, leads, hands over. A leader may write for two thirds of the lease's time after it *began* its last
- * renewal, so that one that was frozen knows that it is too late. Another process takes the lease when it has seen it unchanged
+ * Stands for election, leads, and hands over. A leader may write for two thirds of the lease's time after it *began* its last
+ * renewal. So a leader that was frozen knows that it is too late. Another process takes the lease when it has seen it unchanged
  * for its whole time, by its own clock. The API server decides between them: a renewal tests that the lease is still ours, and
- * whoever takes it replaces the very version that it saw.
+ * whoever takes the lease replaces exactly the version that it saw.
  */
 export class Leadership {
   private readonly clock: Clock;
@@ -79,7 +80,7 @@ export class Leadership {
   private current: Term | undefined;
   private handingOver: Promise<void> = Promise.resolve();
   private endHandover: () => void = () => {};
-  /** What the lease says in our term, and in no other of ours or another's. */
+  /** What the lease says in our term, and in no other term of anybody. */
   private acquireTime = "";
 
   constructor(private readonly options: LeadershipOptions) {
@@ -95,28 +96,28 @@ export class Leadership {
     this.running = this.run();
   }
 
-  /** The term in which we lead; undefined where we do not, and after a handover. */
+  /** The term in which we lead. Undefined if we do not lead, and after a handover. */
   get term(): Term | undefined {
     return this.current?.hasEnded ? undefined : this.current;
   }
 
   /**
-   * The identity of who leads, as far as we know: we ourselves, or whoever holds the lease and has renewed it within its
-   * time. Undefined where none does.
+   * The identity of the leader, as far as we know: our own, or that of whoever holds the lease and has renewed it within its
+   * time. Undefined if there is none.
    */
   get holder(): string | undefined {
     if (this.term) return this.options.identity;
     return this.isFree ? undefined : this.lease.spec.holderIdentity;
   }
 
-  /** The keys of runs that other processes began when they led, and have not ended. None may be begun for these. */
+  /** The keys of runs that other processes began when they led and that have not ended. No run may begin for these keys. */
   get blockedKeys(): ReadonlySet<string> {
     return this.lease.blockedKeys;
   }
 
   /**
-   * Ends the term and frees the lease, so that another process need not wait for its end. What a handover lets go on may not
-   * write any more.
+   * Ends the term and frees the lease, so that another process need not wait for its end. Runs that go on after a handover may
+   * not write any more.
    */
   async stop(): Promise<void> {
     await this.endLoop();
@@ -138,8 +139,8 @@ export class Leadership {
   }
 
   /**
-   * Frees the lease at once, and lets the runs that have not ended go on: from now on the term allows their keys alone. While
-   * they are more than a Lease has room for, it keeps the lease instead.
+   * Frees the lease at once, and lets the runs that have not ended go on. From then on the term allows only their keys. While
+   * there are more keys than a Lease has room for, it keeps the lease instead.
    * @returns a promise that resolves when all runs have ended, or may not write any more
    */
   handOver({ unfinished, ended }: Unfinished): Promise<void> {
@@ -162,7 +163,7 @@ export class Leadership {
       isOurs: () => this.isOurs(),
       trustedUntil: () => this.trustedUntil(),
     });
-    // What another process was to finish was never ours.
+    // Keys that another process still had to finish were never ours.
     const { blockedKeys: others } = this;
     let begun = false;
     while (!term.hasEnded && !done.signal.aborted) {
@@ -188,7 +189,7 @@ export class Leadership {
     while (!signal.aborted) {
       const ok = await this.tried(this.round());
       if (this.current?.hasEnded) this.lose();
-      // A leader whose renewal failed has little time. One that looks on is to take a lease soon that was freed.
+      // A leader whose renewal failed has little time. A standby should soon take a lease that was freed.
       const often = !ok ? 15 : this.current ? 6 : 12;
       const waitMs = (this.leaseMs / often) * (0.8 + Math.random() * 0.4);
       await this.clock.pause(Math.min(waitMs, this.current?.remainingMs ?? waitMs), signal);
@@ -196,7 +197,7 @@ export class Leadership {
     }
   }
 
-  /** Renews, takes the lease, or looks on. */
+  /** Renews the lease, takes it, or only looks at it. */
   private async round(): Promise<void> {
     if (this.current) {
       await this.renew(this.current);
@@ -209,7 +210,7 @@ export class Leadership {
     }
   }
 
-  /** Takes the lease as it was seen. Gives false where it has changed meanwhile. */
+  /** Takes the lease as it was seen. @returns false if it has changed meanwhile */
   private async acquire(): Promise<boolean> {
     const { identity } = this.options;
     const until = this.trustedUntil();
@@ -226,7 +227,7 @@ export class Leadership {
     try {
       await this.lease.write(spec, this.lease.annotations);
     } catch (error) {
-      // Another one was quicker, or a process that finishes its runs has written the Lease.
+      // Another process was faster, or a process that finishes its runs has written the Lease.
       if (isApiError(error, 409) || isApiError(error, 404)) return false;
       throw error;
     }
@@ -242,7 +243,7 @@ export class Leadership {
     return true;
   }
 
-  /** Renews the lease, or ends the term where another process has taken it. */
+  /** Renews the lease, or ends the term if another process has taken the lease. */
   private async renew(term: Term): Promise<void> {
     const until = this.trustedUntil();
     const renewTime = microTimeOf(this.clock.date());
@@ -255,7 +256,7 @@ export class Leadership {
       await this.lease.look(term.remainingMs);
       if (this.isOurs()) throw error;
       if (this.lease.exists) return term.end();
-      // Deleted by hand. Others wait as long as it would have held, and what they have to finish is not forgotten.
+      // Somebody deleted the Lease. Others wait as long as it would have held. What they have to finish is not forgotten.
       await this.lease.write({ ...spec, renewTime }, annotations, term.remainingMs);
     }
     term.extend(until);
@@ -266,7 +267,7 @@ export class Leadership {
     this.options.onLost();
   }
 
-  /** Removes what processes that died have left in the Lease. Their keys are blocked until then. */
+  /** Removes what dead processes have left in the Lease. Their keys are blocked until then. */
   private async removeStale(term: Term): Promise<void> {
     for (const [name, text] of this.lease.stale) {
       if (term.hasEnded) return;
@@ -278,14 +279,14 @@ export class Leadership {
       try {
         await this.lease.patch([...this.testsOurs(), ...remove], term.remainingMs);
       } catch (error) {
-        // It was renewed or removed at the last moment: the next renewal of the lease shows it.
+        // It was renewed or removed in the last moment. The next renewal of the lease shows that.
         if (!isApiError(error, 422)) throw error;
       }
     }
   }
 
   private get isFree(): boolean {
-    // Our own, of a term that has ended: nobody else has taken it since.
+    // The lease is our own, of a term that has ended. Nobody else has taken it since.
     return this.lease.isFree || this.lease.spec.holderIdentity === this.options.identity;
   }
 
@@ -294,7 +295,7 @@ export class Leadership {
     return holderIdentity === this.options.identity && acquireTime === this.acquireTime;
   }
 
-  /** Fail a JSON patch where the lease is not that of our term. */
+  /** Operations that make a JSON patch fail if the lease is not that of our term. */
   private testsOurs(): JsonPatchOperation[] {
     return [
       { op: "test", path: "/spec/holderIdentity", value: this.options.identity },

@@ -19,21 +19,21 @@ export type LeaseManifest = Manifest & { readonly spec: LeaseSpec };
 
 /** One Lease of the API. Every method throws what `KubernetesClient` throws, and the reason of the signal that ends it. */
 export interface LeaseApi {
-  /** The Lease; undefined where there is none. */
+  /** The Lease. Undefined if there is none. */
   get(signal: AbortSignal): Promise<Lease | undefined>;
   create(spec: LeaseSpec, annotations: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Lease>;
-  /** Replaces that very version. */
+  /** Replaces exactly this version. */
   replace(lease: Lease, signal: AbortSignal): Promise<Lease>;
   patch(operations: readonly JsonPatchOperation[], signal: AbortSignal): Promise<Lease>;
 }
 
-/** A process that leads no longer, and ends the runs that it began while it did. */
+/** A process that no longer leads and still ends the runs that it began. */
 export interface Finishing {
   /** Who it is. */
   readonly identity: string;
   /** The objects whose runs have not ended. */
   readonly keys: readonly string[];
-  /** How long it may not have written its entry before others take it for dead. */
+  /** After this time without a renewal of its entry, others take the process for dead. */
   readonly leaseSeconds: number;
   /** Counts its renewals: each changes the entry. */
   readonly renewal: number;
@@ -46,7 +46,7 @@ const LEASES: Resource = {
   namespaced: true,
 };
 
-/** Before the name of the annotation in which a process says what it has to finish. */
+/** How the name of an annotation begins in which a process says what it has to finish. */
 const FINISHING_PREFIX = "argosy.dev/finishing-";
 /** The API server takes 256 KiB of annotations: https://kubernetes.io/docs/concepts/overview/working-with-objects/annotations/ */
 const LONGEST_ANNOTATIONS = 200 * 1024;
@@ -74,7 +74,7 @@ export function finishingIn(annotations: Readonly<Record<string, string>>): Map<
   return new Map(Object.entries(annotations).filter(([name]) => name.startsWith(FINISHING_PREFIX)));
 }
 
-/** What such an annotation says; undefined where somebody else has written nonsense there. */
+/** What such an annotation says. Undefined if somebody else has written nonsense there. */
 export function readFinishing(annotation: string): Finishing | undefined {
   try {
     const { identity, keys, leaseSeconds, renewal } = JSON.parse(annotation) as JsonObject;

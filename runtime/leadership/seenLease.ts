@@ -2,11 +2,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { finishingIn, type Lease, type LeaseApi, type LeaseSpec, readFinishing } from "./lease";
 
-/** The clocks that leadership goes by. */
+/** The clocks that leadership uses. */
 export interface Clock {
   /** The monotonic clock, in milliseconds. */
   now(): number;
-  /** The time of day, which people read in the Lease and nobody else. */
+  /** The time of day. Only people read it in the Lease. */
   date(): Date;
   /** Resolves after that time, or when the signal is aborted. */
   pause(ms: number, signal: AbortSignal): Promise<void>;
@@ -19,17 +19,17 @@ export const SYSTEM_CLOCK: Clock = {
   pause: (ms, signal) => pause(ms, undefined, { signal }).catch(() => {}),
 };
 
-/** The Lease as it was last seen, and for how long it has been as it is, by our own clock. */
+/** The Lease as it was last seen, and for how long it has been so, by our own clock. */
 export class SeenLease {
   private lease: Lease | undefined;
   private changedAt = Number.NEGATIVE_INFINITY;
-  /** What each process that finishes its runs has written, and since when it is seen. */
+  /** What each process that finishes its runs has written, and since when we have seen that. */
   private finishing = new Map<string, { readonly text: string; readonly since: number }>();
   private blocked: ReadonlySet<string> = new Set();
 
   /**
    * @param leaseMs how long a lease holds without renewal
-   * @param onBlockedChange told when {@link blockedKeys} are others
+   * @param onBlockedChange called when {@link blockedKeys} have changed
    */
   constructor(
     private readonly api: LeaseApi,
@@ -43,7 +43,7 @@ export class SeenLease {
     return this.lease !== undefined;
   }
 
-  /** What it says of its holder; empty where there is none. */
+  /** What it says of its holder. Empty if there is no Lease. */
   get spec(): LeaseSpec {
     return this.lease?.spec ?? {};
   }
@@ -52,16 +52,16 @@ export class SeenLease {
     return this.lease?.metadata.annotations ?? {};
   }
 
-  /** The keys of runs that processes which led before have not ended. */
+  /** The keys of runs that former leaders have not ended yet. */
   get blockedKeys(): ReadonlySet<string> {
     return this.blocked;
   }
 
-  /** Whether somebody else than its holder may take it. */
+  /** Whether somebody other than its holder may take it. */
   get isFree(): boolean {
     const { holderIdentity, leaseDurationSeconds = 15 } = this.spec;
     const unchangedMs = this.clock.now() - this.changedAt;
-    // One that has vanished may still be trusted by who held it.
+    // If the Lease has vanished, its holder may still trust it.
     if (!this.lease) return unchangedMs >= this.leaseMs;
     return !holderIdentity || unchangedMs >= leaseDurationSeconds * 1000;
   }
@@ -76,7 +76,7 @@ export class SeenLease {
     return stale;
   }
 
-  /** Sees what is there now. @param withinMs at most so long, where that is shorter than what one request may take */
+  /** Reads the Lease. @param withinMs the most time for that, if it is shorter than what one request may take */
   async look(withinMs?: number): Promise<void> {
     this.see(await this.limited((signal) => this.api.get(signal), withinMs));
   }
@@ -86,7 +86,7 @@ export class SeenLease {
     this.see(await this.limited((signal) => this.api.patch(operations, signal), withinMs));
   }
 
-  /** Replaces the very version that was seen, or creates the Lease where there was none. */
+  /** Replaces exactly the version that was seen, or creates the Lease if there was none. */
   async write(
     spec: LeaseSpec,
     annotations: Readonly<Record<string, string>>,
@@ -105,7 +105,7 @@ export class SeenLease {
     const now = this.clock.now();
     this.lease = lease;
     const isAnother = lease?.metadata.uid !== before?.metadata.uid;
-    // Processes that finish their runs write it too: only what its holder writes shows that its holder lives.
+    // Processes that finish their runs write the Lease too. Only the holder's own writes show that the holder lives.
     if (isAnother || JSON.stringify(lease?.spec) !== JSON.stringify(before?.spec)) this.changedAt = now;
     if (lease) this.seeFinishing(lease, isAnother, now);
   }
@@ -116,7 +116,7 @@ export class SeenLease {
     const blocked = new Set<string>();
     for (const [name, text] of finishingIn(lease.metadata.annotations ?? {})) {
       const before = known.get(name);
-      // In a Lease that was created again, what is there may be older than what was there last.
+      // If the Lease was created again, the text in it may be older than the last one that we saw.
       this.finishing.set(name, before?.text === text && !isAnother ? before : { text, since: now });
       for (const key of readFinishing(text)?.keys ?? []) blocked.add(key);
     }
@@ -125,7 +125,7 @@ export class SeenLease {
     if (!isSame) this.onBlockedChange();
   }
 
-  /** Gives a request so much time that others can follow while we lead. */
+  /** Limits the time of a request, so that there is time for others while we lead. */
   private async limited<T>(
     request: (signal: AbortSignal) => Promise<T>,
     withinMs = Number.POSITIVE_INFINITY,

@@ -8,7 +8,7 @@ import type { ObjectEvent } from "../reconcile/outcome";
 import { clean, withRun } from "../status/conditions";
 import { Pace } from "../work/pace";
 
-/** What an event says of the object that it is about. */
+/** The object that an event is about, as the event names it. */
 export type Regarded = Pick<KubernetesObject, "apiVersion" | "kind"> & {
   readonly metadata: ObjectName & { readonly uid: string };
 };
@@ -20,9 +20,9 @@ export type EventClient = Pick<KubernetesClient, "create" | "mergePatch">;
 export interface EventWriterOptions {
   /** Who reports: "argosy/argosy.memcached". */
   readonly controller: string;
-  /** Which process of it: the pod's name. */
+  /** Which of its processes reports: the pod's name. */
   readonly instance: string;
-  /** Called for each event that is dropped since there are too many of one object. */
+  /** Called for each event that is dropped because there are too many about one object. */
   readonly onDrop: (reason: string) => void;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
@@ -34,11 +34,11 @@ const EVENTS: Resource = {
   plural: "events",
   namespaced: true,
 };
-/** An equal event within this time counts up the first one. The API server keeps events for an hour by itself. */
+/** An equal event within this time increases the count of the first one. The API server keeps events for an hour. */
 const SAME_EVENT_MS = 30 * 60_000;
-/** Events of one object that are written at once, and how often a further one is: a loop must not flood etcd. */
+/** How many events about one object are written at once, and how often another one: a loop must not flood etcd. */
 const PACE = { burst: 10, refillMs: 60_000 };
-/** So many series are remembered. */
+/** How many series are remembered. */
 const MOST_SERIES = 1_000;
 /** The longest note that the API takes (events.k8s.io/v1). */
 const LONGEST_NOTE = 1024;
@@ -49,7 +49,7 @@ interface Series {
   count: number;
 }
 
-/** Writes Kubernetes Events. Equal ones of one object are counted in one Event, and their rate is bounded. */
+/** Writes Kubernetes Events. Equal ones about one object are counted in one Event. Their rate is bounded. */
 export class EventWriter {
   private readonly series = new Map<string, Series>();
   private readonly pace: Pace;
@@ -68,7 +68,7 @@ export class EventWriter {
     if (this.pace.take(object.metadata.uid) > 0) return this.options.onDrop("too many events of one object");
     const namespace = object.metadata.namespace ?? "default";
     const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
-    // Without the run: what happens again and again is one series, which names the first run of it.
+    // Without the run, so that what happens again and again is one series. It names its first run.
     const key = fingerprint([object.metadata.uid, event.type, event.reason, event.note]);
     const now = microTimeOf(new Date());
     const known = this.series.get(key);
@@ -111,7 +111,7 @@ export class EventWriter {
   private remember(key: string, series: Series): void {
     this.series.delete(key);
     this.series.set(key, series);
-    // In the order of insertion, so the first are the first to be over.
+    // In the order of insertion, so the first ones end first.
     for (const [old, { until }] of this.series) {
       if (until > this.now() && this.series.size <= MOST_SERIES) break;
       this.series.delete(old);

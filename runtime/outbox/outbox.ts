@@ -10,50 +10,51 @@ import type { Message, Teller, Untold } from "./teller";
 /** What an {@link Outbox} works with. */
 export interface OutboxOptions {
   readonly teller: Pick<Teller, "tell">;
-  /** Joins two records of runs of one object with the same result. @returns one that tells of both */
+  /** Joins two records of runs of one object with the same result. @returns one record of both */
   readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
-  /** Told of each Event and each record that was dropped, and why. */
+  /** Called for each Event and each record that was dropped, with the reason. */
   readonly onDrop: (what: "event" | "record", reason: string) => void;
-  /** So many Events and records wait at most, each. @default 5000 */
+  /** The most Events that wait, and the most records. @default 5000 */
   readonly mostWaiting?: number;
 }
 
 /** Gives the client for one object. */
 type ClientFor = (name: ObjectName) => KubernetesClient;
 
-/** What waits to be told of one object. */
+/** What waits to be reported about one object. */
 interface Pending extends Message {
   readonly name: ObjectName;
   /** Since when, on the monotonic clock. */
   readonly since: number;
 }
 
-/** Objects that are told of at once. */
+/** How many objects are reported about at once. */
 const CONCURRENCY = 8;
-/** Whether children become ready is reported in steps: a verdict that the next step replaces this soon is never written. */
+/** Children become ready step by step. A verdict that the next step replaces within this time is never written. */
 const PROGRESS_DELAY_MS = 300;
-/** One object is told of five times at once, and then once a second. */
+/** Reports about one object: five at once, and then one a second. */
 const PACE = { burst: 5, refillMs: 1_000 };
 const MOST_WAITING = 5_000;
-/** This part of what may wait is left if too much does. */
+/** If too much waits, this part of the limit is left. */
 const LEFT_BY_A_TRIM = 0.9;
 const LONGEST_RETRY_MS = 30_000;
 
 /**
- * Tells what reconciles did, beside the work: for each object, the newest verdict and what happened meanwhile.
+ * Reports what reconciles did, beside the work: for each object the newest verdict, and what happened meanwhile.
  *
  * Guarantees, each with a test in tests/unit/outbox.test.ts:
  * - A verdict is a state: a newer one replaces it, and it is never dropped while we lead.
  * - Events and records are facts: they are merged, in the order in which they happened. If too many wait, the oldest are
  *   dropped: Normal Events before Warnings, and records of runs that succeeded before those of failures.
- * - Telling never delays a reconcile.
+ * - Reporting never delays a reconcile.
  *
- * Caveat: what waits when the process dies is lost, but for the verdicts: whoever leads next finds them again.
+ * Caveat: what waits when the process dies is lost. Whoever leads next reaches the verdicts again, but not the Events and
+ * records.
  */
 export class Outbox {
   /** By the object's uid. */
   private readonly pending = new Map<string, Pending>();
-  /** What is being told now. */
+  /** What is being reported now. */
   private readonly telling = new Map<string, Pending>();
   private readonly schedule = new Schedule({ pace: PACE, longestBackoffMs: LONGEST_RETRY_MS });
   private readonly runner: Runner;
@@ -70,13 +71,13 @@ export class Outbox {
     });
   }
 
-  /** A term begins: tells of each object with the client for it, which is fenced by the term. */
+  /** A term begins: reports about each object with the client for it, which is fenced by the term. */
   open(clientFor: ClientFor): void {
     this.clientFor = clientFor;
     this.runner.start();
   }
 
-  /** The term ended: whatever was to be told is whoever leads next's to find out. */
+  /** The term ended: drops what was to be reported. Whoever leads next finds it out. */
   discard(): void {
     this.runner.pause();
     this.schedule.clear();
@@ -86,8 +87,8 @@ export class Outbox {
   }
 
   /**
-   * Takes a message about an object. It is told soon, in the place of whatever it replaces.
-   * @returns the name of the record that will tell of the same, if there is one
+   * Takes a message about an object. It is reported soon, together with what waits, and replaces an older verdict.
+   * @returns the name of the record that will include it, if there is one
    */
   put(name: ObjectName, message: Message): string | undefined {
     const { uid } = message.regarding.metadata;
@@ -104,13 +105,13 @@ export class Outbox {
     );
   }
 
-  /** The object is gone: its verdict is of no use any more. */
+  /** The object is gone: drops its verdict. */
   forget(uid: string): void {
     const known = this.pending.get(uid);
     if (known) this.pending.set(uid, { ...known, verdict: undefined });
   }
 
-  /** Tells what waits. Resolves when that is done, or the time is up. */
+  /** Reports what waits. Resolves when that is done, or the time is up. */
   async flush(graceMs: number): Promise<void> {
     for (const uid of this.pending.keys()) this.schedule.add(uid);
     this.runner.wake();
@@ -124,12 +125,12 @@ export class Outbox {
     });
   }
 
-  /** The objects that something waits to be told of. */
+  /** The objects about which something waits to be reported. */
   names(): ObjectName[] {
     return [...this.pending.values(), ...this.telling.values()].map(({ name }) => name);
   }
 
-  /** How many objects something waits to be told of. */
+  /** The number of objects about which something waits to be reported. */
   get waiting(): number {
     return this.pending.size + this.telling.size;
   }
@@ -166,7 +167,7 @@ export class Outbox {
     return { kind: "failed", ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
   }
 
-  /** What is to be told later. Undefined: nothing. */
+  /** What is to be reported later. Undefined: nothing. */
   private leftAfter({ left, error }: Untold): Message | undefined {
     if (error instanceof NotLeadingError) return undefined;
     if (error === undefined || error instanceof ApiUnreachableError || isBusy(error)) return left;
@@ -213,7 +214,7 @@ export class Outbox {
   /** Drops facts, the oldest first, if too many wait. */
   private trim(): void {
     const most = this.options.mostWaiting ?? MOST_WAITING;
-    // Some more than must be, so that not every message makes a look at all that wait.
+    // Drops more than it must, so that not every message leads to a look at everything that waits.
     const wanted = Math.floor(most * LEFT_BY_A_TRIM);
     if (this.counts.events > most) {
       this.drop("events", ({ type }) => type === "Normal", wanted);
@@ -225,7 +226,7 @@ export class Outbox {
     }
   }
 
-  /** Drops the oldest of such facts until no more than `wanted` are left. */
+  /** Drops facts of this kind, the oldest first, until no more than `wanted` are left. */
   private drop<Kind extends "events" | "records">(
     kind: Kind,
     isDropped: (fact: Message[Kind][number]) => boolean,

@@ -13,7 +13,7 @@ export interface Recorder {
   isRecorded(report: ReconcileReport): boolean;
   /** The record of a run. Undefined if it is not to be recorded. */
   recordOf(report: ReconcileReport): RunRecord | undefined;
-  /** One record that tells of the runs of two. The earlier one may have been written all the same. */
+  /** Joins two records into one of the runs of both. The earlier one may have been written all the same. */
   readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
   /**
    * Writes a record.
@@ -21,11 +21,11 @@ export interface Recorder {
    * @throws ApiError, ApiUnreachableError if it is to be tried again
    */
   readonly write: (record: RunRecord) => Promise<boolean>;
-  /** A record is not written. */
+  /** Called for a record that will not be written. */
   drop(reason: string): void;
   /** Records written. */
   readonly recorded: number;
-  /** Runs without a record of their own, since another one tells of them too. */
+  /** Runs without a record of their own, because the record of another run includes them. */
   readonly coalesced: number;
   /** Runs that were not written and never will be. */
   readonly dropped: number;

@@ -6,19 +6,19 @@ import type { StatusVerdict } from "../status/statusWriter";
 import type { EventWriter, Regarded } from "./eventWriter";
 import type { RunRecord } from "./recorder";
 
-/** What is to be told of one object. */
+/** What is to be reported about one object. */
 export interface Message {
   readonly regarding: Regarded;
   readonly verdict: StatusVerdict | undefined;
-  /** At most one of runs that succeeded and one of runs that failed. */
+  /** At most one record of runs that succeeded, and one of runs that failed. */
   readonly records: readonly RunRecord[];
   readonly events: readonly ObjectEvent[];
 }
 
-/** What could not be told. */
+/** What could not be reported. */
 export interface Untold {
   readonly left: Message;
-  /** Why. Undefined if nothing but a record is late. */
+  /** Why. Undefined if only a record is late. */
   readonly error: unknown;
 }
 
@@ -30,21 +30,21 @@ export interface TellerOptions {
   readonly record?: (record: RunRecord) => Promise<boolean>;
 }
 
-/** A verdict waits so long for the record that it is to name. */
+/** A verdict waits this long for the record that it should name. */
 const RECORD_PATIENCE_MS = 1_000;
 
 /**
- * Tells of one object: first the record of its run, then the status, which names the record if there is one by then, then
- * the Events.
+ * Reports about one object: first the record of its run, then the status, then the Events. The status names the record if
+ * that is written by then.
  *
  * Guarantees, each with a test in tests/unit/teller.test.ts:
  * - A verdict waits a second for its record, and no longer.
- * - What was told is not told again when the rest is.
+ * - What was reported is not reported again with the rest.
  */
 export class Teller {
   constructor(private readonly options: TellerOptions) {}
 
-  /** @returns what could not be told, and why. Undefined: everything was told. It never throws */
+  /** @returns what could not be reported, and why. Undefined: everything was reported. It never throws */
   async tell(client: KubernetesClient, name: ObjectName, message: Message): Promise<Untold | undefined> {
     const [run, records] = await this.writeRecords(message.records);
     let left: Message = { ...naming(run, message), records };
@@ -76,13 +76,13 @@ export class Teller {
       );
       const result = await within(RECORD_PATIENCE_MS, writing);
       if (result === "there") run = each.name;
-      // A write that is still on its way is repeated: the API server knows the name by then.
+      // A write that is still in progress is repeated later. The API server recognizes the name then.
       else if (result !== "refused") left.push(each);
     }
     return [run, left];
   }
 
-  /** @returns an Event to write in the place of a status that the API server refuses */
+  /** @returns an Event to write if the API server refuses the status */
   private async writeVerdict(
     client: KubernetesClient,
     name: ObjectName,
@@ -99,7 +99,7 @@ export class Teller {
   }
 }
 
-/** The message with the name of the record that is there. That record says what was done, and Ready names it. */
+/** The message with the name of the record, if that is written. The record says what was done, and Ready names the record. */
 function naming(run: string | undefined, message: Message): Message {
   if (run === undefined) return message;
   const { verdict, events } = message;
@@ -112,7 +112,7 @@ function naming(run: string | undefined, message: Message): Message {
   };
 }
 
-/** What a promise gives. Undefined if it takes longer than so many milliseconds. */
+/** The value of a promise. Undefined if it takes longer than this many milliseconds. */
 async function within<T>(ms: number, ending: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

@@ -14,8 +14,8 @@ import { prepareHandler } from "./prepareHandler";
 import { startServers } from "./servers";
 
 /**
- * The longest that running reconciles are waited for when the pod is to end, in seconds. A roll-out waits as long: until
- * then nobody else leads.
+ * How long running reconciles may go on when the pod should end, in seconds. Another runner leads meanwhile: only their own
+ * objects wait for them.
  */
 const LONGEST_WAIT_SECONDS = 105;
 /** How long what was asked for by Workflows, and what tells of runs, may take then. */

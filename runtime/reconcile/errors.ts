@@ -19,7 +19,7 @@ export class ObjectGoneError extends Error {
   }
 }
 
-/** The children of a declared kind are being listed: nobody knows yet which there are. */
+/** The children of a declared kind are being listed. It is not known yet which children exist. */
 export class StillListingError extends Error {
   constructor(what: string) {
     super(`${what} is being listed`);
@@ -29,20 +29,20 @@ export class StillListingError extends Error {
 
 /** What follows from an error that ended a reconcile. */
 export interface Consequence {
-  /** How the report puts it. */
+  /** What the report says. */
   readonly report: Pick<ReconcileReport, "result" | "skipped" | "failure" | "problem">;
-  /** Whether the object's status, an Event and a recorded run say so. */
+  /** Whether the object's status, an Event and a recorded run report it. */
   readonly isTold: boolean;
   readonly again: WorkResult;
 }
 
-/** A handler that asks to be asked again at once must not make a busy loop. */
+/** A handler that wants to be asked again at once must not cause a busy loop. */
 const SHORTEST_RETRY_MS = 1_000;
 
 /**
- * The one table of errors: whose fault each is, whether it is told, and when the object is tried again.
+ * The one table of errors: whose fault each is, whether it is reported, and when the object is tried again.
  *
- * | error | whose | told | again |
+ * | error | whose | reported | again |
  * | --- | --- | --- | --- |
  * | `ReconcileFailure` | the object's or its handler's | yes | after a backoff, or as the failure says |
  * | `NotLeadingError` | nobody's | no | by whoever leads next |

@@ -12,17 +12,17 @@ import {
 } from "../names";
 import { ObjectGoneError } from "./errors";
 
-/** An operator as its finalizers see it. */
+/** What finalizers need to know of an operator. */
 type Finalizing = OperatorIdentity & { readonly formerNames: readonly string[] };
 
 const MOST_TRIES = 10;
 
 /**
- * The finalizers of one operator on its custom resources. They have two meanings: the handler must be asked before the
- * object goes, and there are children where no owner reference reaches.
+ * The finalizers of one operator on its custom resources. One means that the handler must be asked before the object goes.
+ * The other means that the object has children that no owner reference can cover.
  *
  * Guarantees, each with a test in tests/integration/hostile/constantTouching.test.ts and renaming.test.ts:
- * - A finalizer comes and goes on an object that somebody writes all the time.
+ * - A finalizer can be added and removed even if somebody writes the object all the time.
  * - Finalizers of others stay as they are. Those of a former name of the operator count as ours.
  */
 export class Finalizers {
@@ -43,12 +43,12 @@ export class Finalizers {
     return finalizersOf(object).some((finalizer) => this.handler.includes(finalizer));
   }
 
-  /** Whether the object has children where no owner reference reaches. */
+  /** Whether the object may have children that no owner reference can cover. */
   forElsewhere(object: KubernetesObject): boolean {
     return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
   }
 
-  /** Finalizers of Argosy's on the object that are not ours: of another operator, or of an undeclared former name. */
+  /** Argosy's finalizers on the object that are not ours: those of another operator, or of an undeclared former name. */
   foreign(object: KubernetesObject): string[] {
     const ours = [...this.handler, ...this.elsewhere];
     const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
@@ -56,7 +56,7 @@ export class Finalizers {
   }
 
   /**
-   * Puts our finalizers on the object, and takes those of former names off.
+   * Adds our finalizers to the object, and removes those of former names.
    * @param wanted which meanings the object needs. A finalizer that is there stays
    * @returns the object as it is now
    * @throws ObjectGoneError if it is gone or being deleted
@@ -81,7 +81,7 @@ export class Finalizers {
     return current;
   }
 
-  /** Takes all our finalizers off the object. @returns the object as it was then; it may be gone by now */
+  /** Removes all our finalizers from the object. @returns the object as it was then; it may be gone by now */
   async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
     let current = object;
     for (const finalizer of [...this.handler, ...this.elsewhere]) {
@@ -91,8 +91,8 @@ export class Finalizers {
   }
 
   /**
-   * By server-side apply under a manager of its own, on the object's uid alone: whatever else is written to the object
-   * meanwhile is no conflict.
+   * Uses server-side apply under a manager of its own, with the object's uid and no version. So no other write to the
+   * object is a conflict.
    */
   private async apply(client: KubernetesClient, object: KubernetesObject, finalizers: string[]) {
     const { apiVersion, kind } = this.resource;
@@ -102,13 +102,13 @@ export class Finalizers {
     try {
       return (await client.apply(this.resource, { apiVersion, kind, metadata }, options)).object;
     } catch (error) {
-      // 404 and 409: it is gone, or another one has its name. 422: an object that is being deleted takes no new finalizer.
+      // 404 and 409: it is gone, or another object has its name. 422: an object that is being deleted takes no new finalizer.
       if ([404, 409, 422].some((code) => isApiError(error, code))) throw new ObjectGoneError();
       throw error;
     }
   }
 
-  /** By a JSON patch that tests what it removes, so that nothing but a change of the finalizers themselves is a conflict. */
+  /** Uses a JSON patch that tests what it removes, so that only a change of the finalizers themselves is a conflict. */
   private async remove(client: KubernetesClient, object: KubernetesObject, finalizer: string) {
     let current = object;
     for (let tries = 1; ; tries++) {

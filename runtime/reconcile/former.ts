@@ -3,8 +3,8 @@ import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
 /**
- * Releases what the operator owned on a custom resource under its former names. To be called when it owns all of that
- * under its own name: what nobody else owns goes.
+ * Releases what the operator owned on a custom resource under its former names. Call it when the operator owns all of that
+ * under its own name: fields that nobody owns any more are removed.
  * @returns the object as it is then
  * @throws ApiError, ApiUnreachableError
  */

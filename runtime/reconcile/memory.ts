@@ -2,11 +2,11 @@ import { isRecord } from "../definition/shape";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 
 /**
- * How a run left an object behind. Whoever looks later whether the object needs another run compares it with what is
- * there. Only runs in pods of their own leave it: a resident runner has watches.
+ * How a run left an object. A resync compares that with the object as it is, to find out whether the object needs another
+ * run. Only runs in pods of their own write it: a resident runner has watches.
  */
 export interface Footprint {
-  /** A fingerprint of what the handler saw of the object: all but its status and what the API server counts. */
+  /** A fingerprint of what the handler saw of the object, except its status and what the API server counts. */
   readonly content?: string | undefined;
   /** A fingerprint of the children and of what we own of them. */
   readonly children?: string | undefined;
@@ -22,8 +22,8 @@ export interface Footprint {
  * Guarantee (tests/integration/hostile/retiredKinds.test.ts): a kind is remembered from the first run that applied a child
  * of that kind until a run that found none left.
  *
- * Assumption: nobody but the engine writes it. Whoever may write the status may forge it: the engine then looks for
- * children of a kind that it never applied, finds none that it can prove to be its own, and touches nothing.
+ * Assumption: only the engine writes it. Whoever may write the status may forge it. The engine then looks for children of
+ * a kind that it never applied. It finds none that it can prove to be its own, and touches nothing.
  */
 export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
@@ -37,7 +37,7 @@ export const NOTHING: Memory = { kinds: [], created: [] };
 
 const FOOTPRINT = ["content", "children", "program", "dueAt"] as const;
 
-/** What is remembered of an object. What is no text there is left out. */
+/** What is remembered of an object. Values that are not text are left out. */
 export function memoryOf(object: KubernetesObject): Memory {
   const status = isRecord(object["status"]) ? object["status"] : {};
   const memory = isRecord(status["argosy"]) ? status["argosy"] : {};

@@ -2,24 +2,24 @@ import type { Verdict } from "../status/conditions";
 import type { WorkResult } from "../work/schedule";
 import type { ReconcileReport } from "./report";
 
-/** Something to say of an object, for `kubectl describe` and `kubectl events`. */
+/** Something to report about an object, for `kubectl describe` and `kubectl events`. */
 export interface ObjectEvent {
   readonly type: "Normal" | "Warning";
   /** One word in CamelCase. */
   readonly reason: string;
   readonly note: string;
-  /** The name of the Workflow that tells more, if there is one. */
+  /** The name of the Workflow that says more, if there is one. */
   readonly run?: string | undefined;
   /** What was done, in one word. @default "Reconcile" */
   readonly action?: string;
 }
 
-/** What one reconcile did, and what is to be said of it. */
+/** What one reconcile did, and what is to be reported about it. */
 export interface Outcome {
   readonly report: ReconcileReport;
-  /** What the object's conditions are to say. Undefined: nothing new. */
+  /** What the object's conditions should say. Undefined: nothing new. */
   verdict?: Verdict;
-  /** Kubernetes Events about the object, beside those that the verdict and the changes make. */
+  /** Kubernetes Events about the object, besides those that follow from the verdict and the changes. */
   readonly events: ObjectEvent[];
   /** When the object is due again. */
   again: WorkResult;

@@ -50,8 +50,8 @@ export interface ReconcileOptions {
   /** What is remembered of an object beside its kinds, after its children were written. @default nothing */
   readonly footprintOf?: (uid: string, report: ReconcileReport) => Footprint;
   /**
-   * Why an object cannot be reconciled now: children of it may be there that are not known. Gets the kinds of which the
-   * object is remembered to have children, and whether it has any in other namespaces. @default it can
+   * Why an object cannot be reconciled now: it may have children that are not known. Gets the kinds of children that the
+   * engine remembers, and whether the object has children in other namespaces. @default it can be reconciled
    */
   readonly whyNot?: (
     object: KubernetesObject,
@@ -68,14 +68,14 @@ export interface Mandate {
   readonly assert: () => void;
 }
 
-/** A report and an outcome in the making. */
+/** A report that is still being written. */
 type Draft = { -readonly [Key in keyof ReconcileReport]: ReconcileReport[Key] } & {
   changes: ReconcileReport["changes"][number][];
 };
 
-/** When a handler that has not finished to finalize is asked again, if it does not say. */
+/** When a handler that has not finished finalizing is asked again, unless it says when. */
 const FINALIZE_AGAIN_MS = 5_000;
-/** A handler that asks to be asked again at once must not make a busy loop. */
+/** A handler that wants to be asked again at once must not cause a busy loop. */
 const SHORTEST_WAIT_MS = 1_000;
 
 /**
@@ -83,15 +83,16 @@ const SHORTEST_WAIT_MS = 1_000;
  * checks the whole answer, and only then writes.
  *
  * Guarantees, each with a test in tests/integration:
- * - Nothing of an answer is applied that breaks the contract (engineFailures.test.ts).
- * - The finalizer is on the object before the handler is asked, if `finalize` is declared, and before the first child
- *   where no owner reference reaches (hostile/finalizers.test.ts).
+ * - Nothing is applied of an answer that breaks the contract (engineFailures.test.ts).
+ * - If `finalize` is declared, the finalizer is on the object before the handler is asked (hostile/leaks.test.ts).
+ * - The other finalizer is on the object before its first child that no owner reference can cover
+ *   (engineFinalize.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
  * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
  *
  * Assumption: one reconcile of an object at a time, by one leader.
  *
- * Caveat: what was applied of an answer stays if the API server refuses another part of the same answer.
+ * Caveat: if the API server refuses a part of an answer, the parts that were applied before stay.
  */
 export class Reconcile {
   private readonly checkStatus: (status: unknown) => string | undefined;
@@ -107,7 +108,7 @@ export class Reconcile {
     this.sweep = new Sweep({ operator, childResources, store, writer });
   }
 
-  /** Reconciles one object. Never throws: whatever goes wrong is in the outcome, which tells nobody. */
+  /** Reconciles one object. Never throws: whatever goes wrong is in the outcome. Reports nothing itself. */
   async reconcile(name: ObjectName, attempt: number, mandate: Mandate): Promise<Outcome> {
     const startedAt = performance.now();
     const { operator, resource, objects } = this.options;
@@ -148,7 +149,7 @@ export class Reconcile {
     }
   }
 
-  /** What follows from an error. What must be said is left to whoever tells. */
+  /** Puts into the outcome what follows from an error. */
   private settle(error: unknown, name: ObjectName, report: Draft, outcome: Outcome, mandate: Mandate): void {
     const { report: result, isTold, again } = consequenceOf(endOf(mandate) ?? error);
     if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
@@ -241,8 +242,8 @@ export class Reconcile {
   }
 
   /**
-   * Deletes the children of a deleted object of this name. The garbage collector never learns that their owner is gone if
-   * that was deleted and created again while the collector did not watch: it takes that for one change of one object
+   * Deletes the children of a deleted object of this name. If their owner was deleted and created again while the garbage
+   * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
    * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
    */
   private async deletePredecessors(object: KubernetesObject, run: Run): Promise<void> {
@@ -274,8 +275,8 @@ export class Reconcile {
   }
 
   /**
-   * Writes the handler's fields and the engine's memory. If the status is written anyway, and no record of the run is to
-   * be waited for, the verdict goes along.
+   * Writes the handler's fields and the engine's memory. The verdict goes along if the status is written anyway and the
+   * verdict need not wait for a record of the run.
    */
   private async remember(
     object: KubernetesObject,
@@ -303,7 +304,7 @@ export class Reconcile {
     if (released !== current) this.options.objects.learn(released);
   }
 
-  /** Remembers what was applied of an answer that was not applied as a whole. */
+  /** Remembers what was applied of an answer that was applied only in part. */
   private async rememberHalf(
     object: KubernetesObject,
     desired: readonly DesiredChild[],
@@ -319,7 +320,7 @@ export class Reconcile {
       created: [...before.created, ...once.map(childName)],
     };
     if (isSameMemory(memory, before)) return;
-    // The error that is thrown next says more than one of this write.
+    // The error that is thrown next says more than an error of this write.
     await statuses.write(run.client, nameOf(object), { memory: remembered(memory) }).catch(() => {});
   }
 
@@ -349,9 +350,9 @@ export class Reconcile {
   }
 }
 
-/** One reconcile of one object, as far as its requests are concerned. */
+/** The requests of one reconcile of one object. */
 class Run implements WriteScope {
-  /** For this object alone: its writes leave only while we lead. */
+  /** For this object alone: its requests leave only while we lead. */
   readonly client: KubernetesClient;
   readonly namespace: string | undefined;
 
@@ -383,7 +384,7 @@ class Run implements WriteScope {
   }
 }
 
-/** The error of a term that has ended: whatever went wrong then, whoever leads next finds out. */
+/** The error of a term that has ended. Whoever leads next finds out what went wrong in it. */
 function endOf(mandate: Mandate): unknown {
   try {
     mandate.assert();
@@ -406,7 +407,7 @@ function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): bool
   return !canReference(object, manifest.metadata.namespace);
 }
 
-/** A child as the engine's memory has it: "batch/v1/Job/namespace/name". */
+/** The name of a child in the engine's memory: "batch/v1/Job/namespace/name". */
 function childName({ resource, manifest }: DesiredChild): string {
   return `${kindKey(resource)}/${formatName(manifest.metadata)}`;
 }

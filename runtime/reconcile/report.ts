@@ -5,10 +5,10 @@ import { formatName } from "../kubernetes/objects";
 
 /** How a reconcile ended. */
 export const RECONCILE_RESULTS = [
-  /** Every child is as the handler wants it, and the status says so. */
+  /** Every child is as the handler wants it. */
   "succeeded",
   "failed",
-  /** Nothing was to be done: the object is gone, or paused, or changed while it was handled. */
+  /** Nothing was to be done, or not now: see {@link ReconcileReport.skipped}. */
   "skipped",
 ] as const;
 
@@ -22,13 +22,13 @@ export interface ReconcileReport {
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: string;
-  /** Undefined where the object was gone. */
+  /** Undefined if the object was gone. */
   readonly uid?: string | undefined;
   readonly generation?: number | undefined;
   readonly event: HandlerEvent;
   readonly attempt: number;
   readonly result: ReconcileResult;
-  /** Why nothing was done, where `result` is "skipped". */
+  /** Why nothing was done, if `result` is "skipped". */
   readonly skipped?:
     | "gone"
     | "paused"
@@ -36,24 +36,24 @@ export interface ReconcileReport {
     | "not the leader"
     | "not listed yet"
     | "API server away";
-  /** What the API server said, or why it was not reached, if it was away: busy, or out of reach. */
+  /** If the API server was busy or out of reach: what it said, or why it was not reached. */
   readonly problem?: string;
   readonly failure?: ReconcileFailure | undefined;
   readonly changes: readonly ChildChange[];
   /** The end of what the handler wrote to standard error. */
   readonly log: string;
   readonly durationMs: number;
-  /** How long the handler took to answer, a wait for a free process included. Undefined where it was not asked. */
+  /** How long the handler took to answer, including the wait for a free process. Undefined if it was not asked. */
   readonly handlerMs?: number | undefined;
   /** When the object is due again by itself, in milliseconds, because the handler asked for it. */
   readonly againAfterMs?: number | undefined;
-  /** Whether every child is ready. Undefined where the run did not come to judge it. */
+  /** Whether every child is ready. Undefined if the run ended before it could judge that. */
   readonly ready?: boolean | undefined;
 }
 
 /**
  * Changes in words, for a Kubernetes Event or a Workflow: "created Deployment demo, deleted Service old".
- * @param namespace that of the custom resource: only another one is told
+ * @param namespace that of the custom resource: the namespace of a child is named only if it differs
  */
 export function describeChanges(changes: readonly ChildChange[], namespace: string | undefined): string {
   return changes

@@ -7,8 +7,8 @@ interface Request {
 }
 
 /**
- * Those who asked for a reconcile and wait to be told how it ended. A run that had begun before they asked does not
- * count: it may have seen an older object.
+ * The callers that asked for a reconcile and wait for its report. A run that had begun before they asked does not count: it
+ * may have seen an older object.
  */
 export class ReconcileRequests {
   private readonly waiting = new Map<string, Request[]>();
@@ -23,21 +23,21 @@ export class ReconcileRequests {
     return this.waiting.has(key);
   }
 
-  /** A run begins: those who wait for one. */
+  /** A run begins. @returns those who wait for one */
   take(key: string): readonly Request[] {
     const requests = this.waiting.get(key) ?? [];
     this.waiting.delete(key);
     return requests;
   }
 
-  /** The run for which these waited has ended. Where it came to nothing, they wait for the next one. */
+  /** The run for which these waited has ended. If it did nothing, they wait for the next one. */
   answer(key: string, requests: readonly Request[], report: ReconcileReport): void {
     const cameToNothing = report.skipped === "changed meanwhile" || report.skipped === "not the leader";
     if (cameToNothing && requests.length > 0) this.add(key, requests);
     else for (const { resolve } of requests) resolve(report);
   }
 
-  /** Nothing is run any more: everybody is told so. */
+  /** No run begins any more: rejects everybody who waits. */
   refuse(error: Error): void {
     for (const requests of this.waiting.values()) for (const { reject } of requests) reject(error);
     this.waiting.clear();

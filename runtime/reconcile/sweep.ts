@@ -23,20 +23,20 @@ export interface SweepOptions {
 const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
 
 /**
- * Finds and deletes children that no watch shows or no owner reference covers: of kinds that the operator declares no
- * longer, and in other namespaces than their owner's.
+ * Finds and deletes children that no watch shows or no owner reference covers: those of kinds that the operator no longer
+ * declares, and those in other namespaces than their owner's.
  */
 export class Sweep {
   constructor(private readonly options: SweepOptions) {}
 
-  /** The kinds that the object had children of and that the operator declares no longer. */
+  /** The kinds of which the object had children and that the operator no longer declares. */
   undeclared(object: KubernetesObject): string[] {
     const declared = this.options.childResources.map(kindKey);
     return memoryOf(object).kinds.filter((kind) => !declared.includes(kind));
   }
 
   /**
-   * Deletes the object's children of kinds that are declared no longer.
+   * Deletes the object's children of kinds that are no longer declared.
    * @throws ReconcileFailure `ChildRefused` if the runner may not do so any more, with the remedy
    */
   async deleteUndeclared(client: KubernetesClient, object: KubernetesObject): Promise<ChildChange[]> {
@@ -58,8 +58,8 @@ export class Sweep {
   }
 
   /**
-   * Deletes the children that no owner reference covers. They are listed rather than taken from the store: a child that a
-   * former leader created a moment ago may not have come by the watch, and nobody would delete it afterwards.
+   * Deletes the children that no owner reference covers. They are listed, and not only taken from the store: a child that a
+   * former leader created a moment ago may not be in the store yet, and nobody would delete it later.
    */
   async deleteElsewhere(client: KubernetesClient, object: KubernetesObject): Promise<ChildChange[]> {
     const { childResources, store, writer } = this.options;
@@ -91,10 +91,10 @@ export class Sweep {
       try {
         await client.list(resource, selection, (items) => store.learn(resource, items));
       } catch (error) {
-        // If its kind is gone, so is every child of that kind.
+        // If the kind is gone, so is every child of that kind.
         if (isApiError(error, 404)) continue;
         if (!isApiError(error, 403)) throw error;
-        // A namespace that is being deleted takes its content along, and our rights in it go first.
+        // The content of a namespace that is being deleted goes anyway, and our rights in it go first.
         if (
           namespace !== undefined &&
           (namespace === object.metadata.namespace || (await isGoing(client, namespace)))
@@ -107,7 +107,7 @@ export class Sweep {
 
   private async resourceOf(client: KubernetesClient, kind: string): Promise<Resource | undefined> {
     const slash = kind.lastIndexOf("/");
-    // A kind that the API server does not serve any more has no objects.
+    // A kind that the API server no longer serves has no objects.
     return findResource(client, kind.slice(0, slash), kind.slice(slash + 1)).catch((error: Error) => {
       if (error.name === "UnknownKindError") return undefined;
       throw error;
@@ -115,7 +115,7 @@ export class Sweep {
   }
 }
 
-/** A kind as the engine's memory has it: "apps/v1/Deployment". */
+/** The name of a kind in the engine's memory: "apps/v1/Deployment". */
 export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
   return `${apiVersion}/${kind}`;
 }

@@ -16,7 +16,7 @@ export interface TrialOptions {
   readonly pool: HandlerPool;
 }
 
-/** What a handler made of an object that it was tried on. */
+/** What a handler answered for an object that it was tried on. */
 export interface TrialResult {
   /** The handler's answer, which the engine would accept. */
   readonly answer: Exclude<HandlerAnswer, { error: unknown }>;
@@ -28,7 +28,7 @@ export interface TrialResult {
 /** An object that nobody has created yet has no uid. */
 const NO_UID = "trial";
 
-/** What of an example's metadata goes into other texts; all else goes to the handler as it is. */
+/** The fields of an example's metadata that are used elsewhere. All others go to the handler as they are. */
 const METADATA_TYPES = {
   uid: "string",
   namespace: "string",
@@ -41,7 +41,7 @@ const METADATA_TYPES = {
  * answer is checked as it would be before it is applied. An object with a deletionTimestamp is asked to be finalized.
  *
  * @param object an example of the operator's custom resource
- * @throws Error where it is none; ReconcileFailure where the handler fails, or its answer would be refused
+ * @throws Error if it is not one; ReconcileFailure if the handler fails, or its answer would be refused
  */
 export async function tryHandler(options: TrialOptions, object: unknown): Promise<TrialResult> {
   const { operator, childResources, pool } = options;

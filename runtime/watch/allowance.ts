@@ -1,21 +1,21 @@
 /**
- * Keeps what many holders hold within a length together: what was taken longest ago is let go first. What is newest may
- * be longer than that by itself.
+ * Keeps what many holders hold within a total length. What was taken longest ago is dropped first. The newest may be longer
+ * than the total by itself.
  */
 export class Allowance<Holder> {
   private readonly lengths = new Map<Holder, number>();
   private total = 0;
 
   /**
-   * @param most the length that all of it may have, in characters
-   * @param letGo told of each holder that has to let go of what it holds
+   * @param most the total length, in characters
+   * @param letGo called for each holder that has to drop what it holds
    */
   constructor(
     private readonly most: number,
     private readonly letGo: (holder: Holder) => void,
   ) {}
 
-  /** The holder holds so much now. */
+  /** The holder holds this much now. */
   take(holder: Holder, length: number): void {
     this.release(holder);
     this.lengths.set(holder, length);
@@ -27,7 +27,7 @@ export class Allowance<Holder> {
     }
   }
 
-  /** The holder holds nothing any more. */
+  /** The holder no longer holds anything. */
   release(holder: Holder): void {
     this.total -= this.lengths.get(holder) ?? 0;
     this.lengths.delete(holder);

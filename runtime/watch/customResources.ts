@@ -7,25 +7,25 @@ import { DOMAIN } from "../names";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";
 
-/** The custom resources as they are known. */
+/** What is known of the custom resources. */
 export interface KnownObjects {
   /** The object as it is now, to reconcile it. Undefined if it is gone. */
   read(name: ObjectName): Promise<KubernetesObject | undefined>;
   /** Takes in what the API server answered to a write of ours, before the watch brings it. */
   learn(object: KubernetesObject): void;
-  /** What is known of the object proved to be outdated. */
+  /** What is known of the object is outdated: it is read again when it is needed. */
   invalidate(name: ObjectName): void;
   /** Whether the object with that uid is known to be gone, or to be being deleted. */
   isGoing(name: ObjectName, uid: string): boolean;
 }
 
-/** What {@link CustomResources} hold, and whom they tell. */
+/** What {@link CustomResources} hold, and who is called. */
 export interface CustomResourcesOptions {
   readonly client: Pick<KubernetesClient, "get">;
   readonly resource: Resource;
   /** An object is to be reconciled. */
   readonly onChange: (change: ObjectChange) => void;
-  /** An object is not there any more. */
+  /** An object is gone. */
   readonly onGone: (name: ObjectName, gone: GoneObject) => void;
   /** @see StoreOptions.mostKept */
   readonly mostKept?: number;
@@ -35,28 +35,28 @@ export interface CustomResourcesOptions {
 export interface ObjectChange {
   readonly name: ObjectName;
   readonly resourceVersion: string;
-  /** Whether its status says that everything was done already: its turn comes after the others'. */
+  /** Whether its status says that everything was done already. Its turn then comes after the others'. */
   readonly isSettled: boolean;
   /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of ours. */
   readonly isAnnounced: boolean;
 }
 
-/** A custom resource that is not there any more. */
+/** A custom resource that is gone. */
 export interface GoneObject {
   readonly uid: string;
-  /** Whether a watch said that it was deleted: otherwise a list only lacked it. */
+  /** Whether a watch reported its deletion. If not, it was only missing in a list. */
   readonly isDeleted: boolean;
 }
 
 interface Facts {
-  /** What must differ for a reconcile. Never the status, so that our own writes wake nobody. */
+  /** A change of this causes a reconcile. It does not include the status, so our own writes cause none. */
   readonly trigger: string;
   /** The part of {@link trigger} that the event path announces. */
   readonly announced: string;
   readonly isSettled: boolean;
 }
 
-/** The annotation in which `kubectl apply` keeps what was applied: it says nothing that the object does not. */
+/** The annotation in which `kubectl apply` keeps what was applied. It says nothing that the object does not say. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** How many deleted objects are remembered, so that a reconcile in progress knows that its object is gone. */
 const MOST_REMOVED = 10_000;
@@ -77,8 +77,8 @@ export class CustomResources implements KnownObjects {
   }
 
   /**
-   * The object as it is now, to reconcile it: as the watch or our own last write has it, or read from the API server. What
-   * is new in it is not said, since that very reconcile heeds it.
+   * The object as it is now, to reconcile it: as the watch or our own last write has it, or read from the API server. A
+   * change that is found by this read is not reported, since this reconcile handles it.
    */
   async read(name: ObjectName): Promise<KubernetesObject | undefined> {
     const { client, resource } = this.options;
@@ -86,7 +86,7 @@ export class CustomResources implements KnownObjects {
     return stored ? this.store.read(stored) : client.get(resource, name);
   }
 
-  /** The object as it is now, for everybody else. What is new in it is said. */
+  /** The object as it is now, for everybody else. A change that is found by this read is reported. */
   async look(name: ObjectName): Promise<KubernetesObject | undefined> {
     const { client, resource } = this.options;
     const stored = this.store.find(resource, name);
@@ -95,7 +95,7 @@ export class CustomResources implements KnownObjects {
 
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
-    // What the watch has not told of yet is not taken in: its start would be missed.
+    // An object that the watch has not reported yet is not taken in: its creation would be missed.
     if (this.store.find(resource, object.metadata)?.uid === object.metadata.uid)
       this.store.set(resource, object, "answer");
   }
@@ -110,7 +110,7 @@ export class CustomResources implements KnownObjects {
     return this.removed.has(uid) || (stored !== undefined && (stored.uid !== uid || stored.deleting));
   }
 
-  /** Whether the watch has told of that version of the object, or of a later one. */
+  /** Whether the watch has reported that version of the object, or a later one. */
   hasTold(name: ObjectName, resourceVersion: string): boolean {
     const told = this.store.find(this.options.resource, name)?.toldVersion;
     return told !== undefined && !isNewer(resourceVersion, told);
@@ -132,7 +132,7 @@ export class CustomResources implements KnownObjects {
   }
 
   private changed({ source, before, after }: Change<Facts>): void {
-    // The answer to a write of ours may bring what somebody else changed before the watch does, which then says nothing.
+    // The answer to our own write may bring somebody else's change before the watch does. The watch then reports nothing new.
     if (source === "read") return;
     if (before && before.uid !== after?.uid) this.gone(before, source === "watch" && !after);
     if (!after) return;

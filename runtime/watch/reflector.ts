@@ -11,29 +11,29 @@ import { LineSplitter } from "../lines";
 export interface ReflectorSink {
   /**
    * A list begins: {@link set} is called for everything that is there, then {@link listed}.
-   * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd: what is
-   *   known counts for nothing
+   * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd. What is known
+   *   does not count then
    */
   listing(isReset: boolean): void;
   /**
    * An object as it is now.
-   * @param isListed whether a list has it; otherwise a watch says that it was created or changed
+   * @param isListed whether a list has it. If not, a watch reports that it was created or changed
    */
   set(object: KubernetesObject, isListed: boolean): void;
-  /** The list of that version is complete: whatever is no later and was not set since {@link listing} is gone. */
+  /** The list of that version is complete. Objects that are not newer and were not set since {@link listing} are gone. */
   listed(resourceVersion: string): void;
   /** An object was deleted, or no longer has the labels that are selected. */
   remove(object: KubernetesObject): void;
 }
 
-/** What a {@link Reflector} watches and whom it tells. */
+/** What a {@link Reflector} watches, and who is called. */
 export interface ReflectorOptions extends Selection {
   readonly client: KubernetesClient;
   readonly resource: Resource;
   readonly sink: ReflectorSink;
   /** The version from which it watches: everything is known up to there. @default it lists first */
   readonly from?: string;
-  /** Told of each interruption, before the reflector tries again by itself, and of each object that the sink did not take. */
+  /** Called for each interruption, before the reflector tries again by itself, and for each object that the sink refused. */
   readonly onInterruption?: (error: Error) => void;
   /** Called when a list is complete after none was, or after the API server refused one. */
   readonly onSynced?: () => void;
@@ -48,15 +48,15 @@ type WatchEvent =
  * large resource version"), as after a restore of etcd.
  */
 const RELIST_CODES = [410, 504];
-/** The kind is not there (404) or we may not list it (403): so it stays for a while. */
+/** The kind is not there (404), or we may not list it (403). That will stay so for a while. */
 const REFUSAL_CODES = [403, 404];
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4_000;
 
 /**
- * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. It goes on from the last
- * version seen when a watch ends, and lists again when the server has forgotten that version (410), when the server is
- * behind that version, and when it is asked to.
+ * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it goes on
+ * from the last version seen. It lists again if the server has forgotten that version (410), if the server is behind that
+ * version, and when it is asked to.
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
  */
 export class Reflector {
@@ -64,7 +64,7 @@ export class Reflector {
   private running: Promise<void> = Promise.resolve();
   /** Where the next watch begins. Undefined: a list is due. */
   private resourceVersion: string | undefined;
-  /** The latest version seen, also before a list that is due. */
+  /** The latest version seen. It is kept when a list is due. */
   private latest: string | undefined;
   private retryMs = FIRST_RETRY_MS;
   private refusal: Error | undefined;
@@ -77,7 +77,7 @@ export class Reflector {
     this.resourceVersion = this.latest = options.from;
   }
 
-  /** Begins to list and watch. Waits for nothing: see {@link isSynced}. */
+  /** Begins to list and watch, and returns at once: see {@link isSynced}. */
   start(): void {
     this.running = this.run();
   }
@@ -106,7 +106,7 @@ export class Reflector {
     return new Promise((resolve) => this.onListed.push(resolve));
   }
 
-  /** Ends the watch. The sink is told nothing afterwards. */
+  /** Ends the watch. The sink is not called afterwards. */
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
@@ -121,7 +121,7 @@ export class Reflector {
         if (this.resourceVersion === undefined) await this.list();
         const openedAt = performance.now();
         if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);
-        // Something between us and the server may cut every stream at once: that must not become a busy loop.
+        // If something between us and the server cuts every stream at once, that must not become a busy loop.
         if (performance.now() - openedAt < FIRST_RETRY_MS && this.resourceVersion !== undefined)
           throw new Error("the watch ended as soon as it began");
       } catch (error) {
@@ -138,7 +138,7 @@ export class Reflector {
       if (RELIST_CODES.includes(error.code)) this.resourceVersion = undefined;
       if (REFUSAL_CODES.includes(error.code)) {
         this.refusal = error;
-        // What was there when the API server refused may be gone when it does not any more.
+        // What was there when the API server refused may be gone when it no longer refuses.
         this.resourceVersion = undefined;
       }
     }
@@ -176,7 +176,7 @@ export class Reflector {
   private async watch(resourceVersion: string): Promise<void> {
     const stream = await this.options.client.watch(this.options.resource, this.options, {
       resourceVersion,
-      // Spread, so that the watches of many runners do not all end in one second.
+      // Random, so that the watches of many runners do not all end in one second.
       timeoutSeconds: 240 + Math.floor(Math.random() * 240),
       signal: AbortSignal.any([this.stopping.signal, this.interruption.signal]),
     });
@@ -194,7 +194,7 @@ export class Reflector {
     if (this.stopping.signal.aborted || this.interruption.signal.aborted) return;
     if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object, "watch");
     const { resourceVersion } = event.object.metadata;
-    // etcd was restored from a backup: the API server accepts a version of the future and says nothing more
+    // etcd was restored from a backup: the API server accepts a version that it has not reached yet, and stays silent
     // (https://github.com/kubernetes/kubernetes/issues/107457).
     if (this.latest !== undefined && isNewer(this.latest, resourceVersion))
       throw new ApiError(410, { message: `the API server went back to version ${resourceVersion}` }, "watch");
@@ -208,7 +208,7 @@ export class Reflector {
     else if (event.type !== "BOOKMARK") this.tell(seen, (object) => sink.set(object, false));
   }
 
-  /** One object that its sink cannot take must not keep the others from coming, now and after each new list. */
+  /** An object that the sink refuses must not hold up the others, now and after each new list. */
   private tell(object: KubernetesObject, take: (object: KubernetesObject) => void): void {
     try {
       take(object);

@@ -2,7 +2,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import type { Resource } from "../kubernetes/resource";
 import { Reflector, type ReflectorSink } from "./reflector";
 
-/** What {@link Scopes} watch and whom they tell. */
+/** What {@link Scopes} watch, and who is called. */
 export interface ScopesOptions {
   readonly client: KubernetesClient;
   readonly namespaces: "all" | readonly string[];
@@ -11,7 +11,7 @@ export interface ScopesOptions {
   /** @param namespace undefined: all of them */
   readonly sink: (resource: Resource, namespace: string | undefined) => ReflectorSink;
   readonly onInterruption: (resource: Resource, error: Error) => void;
-  /** Called when a kind has been listed that was not before, or that the API server had refused. */
+  /** Called when a kind was listed for the first time, or again after the API server had refused it. */
   readonly onSynced: (resource: Resource, namespace: string | undefined) => void;
 }
 
@@ -34,7 +34,7 @@ export interface NotSynced {
  * Watches of several kinds, each in all namespaces or in those that are listed.
  *
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing, or that we may not
- * read, stops nothing but what needs just that one.
+ * read, stops only what needs it.
  */
 export class Scopes {
   private readonly scopes: Scope[] = [];
@@ -77,7 +77,7 @@ export class Scopes {
 
   /**
    * The kinds that are not known yet where they must be.
-   * @param namespace where; with kinds of cluster scope. Undefined: everywhere
+   * @param namespace where they must be known, besides kinds of cluster scope. Undefined: everywhere
    */
   notSynced(namespace: string | undefined): NotSynced[] {
     return this.scopes.flatMap(({ resource, namespace: where, reflector }) => {

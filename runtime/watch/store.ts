@@ -13,22 +13,22 @@ export interface StoredObject<Facts> extends ObjectName {
   readonly uid: string;
   /** The version that the other fields are about. */
   resourceVersion: string;
-  /** The version that a watch or a list had last. Our own writes do not move it. */
+  /** The version that a watch or a list had last. Our own writes do not change it. */
   toldVersion: string;
   deleting: boolean;
-  /** What its user needs to know of every object, however many there are. */
+  /** What the store's user needs to know of every object. It is kept for all of them. */
   facts: Facts;
-  /** The object as JSON. Undefined: it is read when it is wanted. */
+  /** The object as JSON. Undefined: it is read when it is needed. */
   json: string | undefined;
 }
 
 /**
- * How an object came to a store: by the first list of its kind, a later one, a watch, the answer to a request of ours, or
- * {@link Store.read} by whoever acts on what is read.
+ * How an object came to a store: by the first list of its kind, a later list, a watch, the answer to a request of ours, or
+ * {@link Store.read} for a caller that acts on what is read.
  */
 export type Source = "initial" | "list" | "watch" | "answer" | "read";
 
-/** What says how the objects are without being asked: the watch, and the lists that it begins with. */
+/** The sources that report without being asked: the watch, and the lists with which it begins. */
 const TELLING: readonly Source[] = ["initial", "list", "watch"];
 
 /** What changed in a store. */
@@ -38,38 +38,38 @@ export interface Change<Facts> {
   readonly before: StoredObject<Facts> | undefined;
   /** Undefined if the object is gone. */
   readonly after: StoredObject<Facts> | undefined;
-  /** The object as it came; the last that was seen of one that is gone, if that was told. */
+  /** The object as it came. If it is gone: its last state, if a watch gave that. */
   readonly object: KubernetesObject | undefined;
 }
 
-/** What a {@link Store} keeps, and whom it tells. */
+/** What a {@link Store} keeps, and who is called. */
 export interface StoreOptions<Facts> {
   readonly client: Pick<KubernetesClient, "get">;
-  /** What is to be known of an object. Undefined: the object is none of ours and is not kept. */
+  /** What is to be known of an object. Undefined: the object is not ours and is not kept. */
   readonly factsOf: (object: KubernetesObject, resource: Resource) => Facts | undefined;
   /** The part of an object that is kept as JSON. @default all of it */
   readonly kept?: (object: KubernetesObject) => object;
   readonly onChange: (change: Change<Facts>) => void;
-  /** How many characters of JSON are kept, the newest. The other objects are read when they are wanted. @default 24 Mi */
+  /** How many characters of the newest JSON are kept. Other objects are read when they are needed. @default 24 Mi */
   readonly mostKept?: number;
 }
 
 /** Takes in what a reflector sees. */
 export interface StoreSink extends ReflectorSink {
-  /** The object is in the list that is being made. It is set later. */
+  /** The object is in the list in progress. It is set later. */
   see(object: KubernetesObject): void;
 }
 
 const MOST_KEPT = 24 * 1024 * 1024;
 
 /**
- * Objects as watches, lists and the answers to our own writes have them.
+ * Objects as watches, lists and the answers to our own writes show them.
  *
  * Guarantees, each with a test in tests/unit/store.test.ts:
- * - An older version never replaces a newer one, whatever comes late, unless the API server itself went back.
- * - The same version with other content replaces what is known, if a list has it: a default was added to a CRD.
- * - Every change is said once, by whichever source has it first.
- * - Of what is kept as JSON, no more than `mostKept` characters are held, unless the newest object alone is longer.
+ * - An older version never replaces a newer one, however late it comes, unless the API server itself went back.
+ * - If a list has the same version with other content, that replaces what is known: a default was added to a CRD.
+ * - Every change is reported once, from the source that has it first.
+ * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504).
  */
@@ -97,7 +97,7 @@ export class Store<Facts> {
 
   /**
    * The object as it is now: as it is kept, or read from the API server. Undefined if it is gone.
-   * @param source how a change counts that is found by reading
+   * @param source the source of a change that is found by this read
    */
   async read(
     stored: StoredObject<Facts>,
@@ -112,13 +112,13 @@ export class Store<Facts> {
     return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
   }
 
-  /** What is kept of the object proved to be outdated: it is read again when it is wanted. */
+  /** What is kept of the object is outdated: it is read again when it is needed. */
   invalidate(stored: StoredObject<Facts>): void {
     stored.json = undefined;
     this.allowance.release(stored);
   }
 
-  /** Takes in an object. Gives what is known of the object of that name now. Undefined if it is none of ours. */
+  /** Takes in an object. @returns what is known of the object of that name now. Undefined if it is not ours */
   set(
     resource: Resource,
     object: KubernetesObject,
@@ -137,7 +137,7 @@ export class Store<Facts> {
         return known;
       }
     } else if (known && !isReset && isNewer(known.resourceVersion, resourceVersion)) {
-      // It is about an object that another one of this name has replaced since.
+      // It is about an object that another one of this name has replaced.
       return known;
     }
     const facts = this.options.factsOf(object, resource);
@@ -191,7 +191,7 @@ export class Store<Facts> {
         for (const [key, stored] of this.byKey) {
           const isCovered =
             isSameKind(stored.resource, resource) && (!namespace || stored.namespace === namespace);
-          // What we created while the list was made is missing in it.
+          // The list lacks what we created while it was made.
           const isLater = !isReset && isNewer(stored.resourceVersion, version);
           if (isCovered && !isLater && !seen?.has(key)) this.remove(stored, listing);
         }
@@ -220,7 +220,7 @@ export class Store<Facts> {
   }
 
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {
-    // What is nested too deeply for JSON must not end the watch of all the others: whoever reads it learns why.
+    // An object that is nested too deeply for JSON must not end the watch of all others. Whoever reads it learns why.
     stored.json = jsonOf(this.options.kept ? this.options.kept(object) : object);
     this.allowance.take(stored, stored.json?.length ?? 0);
   }

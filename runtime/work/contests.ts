@@ -1,4 +1,4 @@
-/** How a {@link Contests} judges. */
+/** When a {@link Contests} takes an object for contested. */
 export interface ContestsOptions {
   /** So many times in a row a drifted child is corrected at once. @default 5 */
   readonly patience?: number;
@@ -65,7 +65,7 @@ export class Contests {
     return contest.rounds === this.options.patience + 1;
   }
 
-  /** How long to wait before the object's children are looked at again, in milliseconds; 0 where nobody contests them. */
+  /** How long to wait before the object is reconciled, in milliseconds. 0 if nobody contests its children. */
   delayMs(key: string): number {
     const { patience, firstDelayMs, longestDelayMs } = this.options;
     const doublings = (this.contests.get(key)?.rounds ?? 0) - patience - 1;

@@ -3,12 +3,12 @@ interface Due {
   readonly at: number;
 }
 
-/** So many outdated entries are held at most, beside as many as there are keys. */
+/** How many outdated entries are held at most, besides as many as there are keys. */
 const SPARE = 50;
 
-/** Keys with the time at which each is due, of which the earliest is at hand: a binary heap. */
+/** Keys with the times at which they are due. A binary heap gives the earliest. */
 export class DueTimes {
-  /** May hold outdated entries: {@link times} has the time that counts. */
+  /** May hold outdated entries. Only the time in {@link times} counts. */
   private readonly heap: Due[] = [];
   private readonly times = new Map<string, number>();
 
@@ -25,7 +25,7 @@ export class DueTimes {
     this.dropOutdated();
   }
 
-  /** How many entries are held, outdated ones too. */
+  /** How many entries are held, including outdated ones. */
   get held(): number {
     return this.heap.length;
   }
@@ -39,7 +39,7 @@ export class DueTimes {
     return undefined;
   }
 
-  /** A key whose time changes often leaves entries behind that would stay until their time comes. */
+  /** A key whose time changes often leaves outdated entries, which would stay until their time comes. */
   private dropOutdated(): void {
     if (this.heap.length <= SPARE + 2 * this.times.size) return;
     this.heap.length = 0;

@@ -1,14 +1,14 @@
-/** How fast things may follow one another. */
+/** How fast events of one key may follow each other. */
 export interface PaceOptions {
-  /** So many at once. */
+  /** How many may come at once. */
   readonly burst: number;
-  /** And then one each time this has passed, in milliseconds. */
+  /** After that, one may come each time that this has passed, in milliseconds. */
   readonly refillMs: number;
 }
 
 interface Bucket {
   left: number;
-  /** When {@link left} was true, on the monotonic clock. */
+  /** When {@link left} was right, on the monotonic clock. */
   at: number;
 }
 
@@ -23,18 +23,18 @@ export class Pace {
 
   /**
    * Takes a token of the key.
-   * @returns 0 where there was one, else how long it takes until there is, in milliseconds
+   * @returns 0 if there was one. If not, the time until there is one, in milliseconds
    */
   take(key: string): number {
     const { burst, refillMs } = this.options;
     const now = this.now();
     const bucket = this.buckets.get(key) ?? { left: burst, at: now };
     const left = Math.min(burst, bucket.left + (now - bucket.at) / refillMs);
-    // Whole milliseconds: a rest of a rounding error would be over at the very moment at which it begins.
+    // Whole milliseconds: a wait of a rounding error would end in the moment in which it begins.
     const waitMs = Math.max(0, Math.ceil((1 - left) * refillMs));
     this.buckets.delete(key);
     this.buckets.set(key, { left: waitMs === 0 ? left - 1 : left, at: now });
-    // In the order of their last use, so the first are the first to be full.
+    // In the order of their last use, so the first ones are full first.
     for (const [old, { at }] of this.buckets) {
       if (now - at < burst * refillMs) break;
       this.buckets.delete(old);

@@ -17,8 +17,8 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Looks at every object once in a period: drift that no watch reported shows only to who looks. The objects are spread
- * over the period by their names, so that they do not come all at once, and none is missed while others come and go.
+ * Looks at every object once in a period. That finds drift that no watch reported. The objects are spread over the period by
+ * their names. So they do not come all at once, and none is missed while others come and go.
  *
  * Guarantee (tests/unit/resync.test.ts): every object that is there is added once in each period, after the first half.
  */
@@ -31,7 +31,7 @@ export class Resync {
     this.stop();
     this.stopping = new AbortController();
     void this.run(this.stopping.signal).catch(() => {
-      // Nothing but the signal ends it.
+      // Only the signal ends it.
     });
   }
 
@@ -42,7 +42,7 @@ export class Resync {
   private async run(signal: AbortSignal): Promise<void> {
     const { periodMs, relist, keys, add, pause = pauseByTimer } = this.options;
     for (;;) {
-      // The first half period brings what was missed since the start, every later round goes over the whole period.
+      // The first round begins after half a period, each later one a period after the one before.
       await pause(periodMs / 2, signal);
       await relist();
       signal.throwIfAborted();

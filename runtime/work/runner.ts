@@ -12,11 +12,11 @@ export interface RunnerOptions {
 }
 
 /**
- * Works on the keys of a schedule, so many at once, while it is started.
+ * Works on the keys of a schedule while it is started, on a limited number at once.
  *
  * Guarantees, each with a test in tests/unit/runner.test.ts:
- * - No key is worked on twice at once, across pauses too.
- * - A pause ends no work, and a new start waits for none: only the keys still worked on wait for their end.
+ * - No key is worked on twice at once, even across pauses.
+ * - A pause ends no work. A new start waits for no work either: only a key that is still worked on waits for its end.
  */
 export class Runner {
   private readonly working = new Set<string>();
@@ -51,7 +51,7 @@ export class Runner {
     return this.working;
   }
 
-  /** Something was added to the schedule, or unblocked: takes what is due. */
+  /** Takes what is due. Call it when something was added to the schedule, or unblocked. */
   wake(): void {
     const { schedule, concurrency } = this.options;
     while (this.started && this.working.size < concurrency) {

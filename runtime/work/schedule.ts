@@ -1,10 +1,10 @@
 import { DueTimes } from "./dueTimes";
 import { Pace, type PaceOptions } from "./pace";
 
-/** Why a key is to be worked on, most urgent first: it changed itself, a child of it did, or it is only time again. */
+/** Why a key is to be worked on, most urgent first: it changed itself, a child of it changed, or it is time again. */
 const PRIORITIES = ["change", "child", "routine"] as const;
 
-/** Why a key is to be worked on, which also says how soon its turn comes. */
+/** Why a key is to be worked on. That also decides how soon its turn comes. */
 export type Priority = (typeof PRIORITIES)[number];
 
 /** How {@link Schedule.add} adds a key. */
@@ -13,7 +13,7 @@ export interface AddOptions {
   readonly priority?: Priority;
   /** The key becomes due after this delay, in milliseconds. An earlier time that is already set stays. @default 0 */
   readonly afterMs?: number;
-  /** Whether a key that waits because it failed is worked on all the same. @default true, except for "child" */
+  /** Whether a key that waits because it failed is worked on anyway. @default true, except for "child" */
   readonly endsBackoff?: boolean;
 }
 
@@ -21,20 +21,20 @@ export interface AddOptions {
 export type WorkResult =
   /** With `againAfterMs`, the key is due again by itself. */
   | { readonly kind: "done"; readonly againAfterMs?: number }
-  /** The key is tried again after `retryAfterMs`, or after a backoff; never by itself when `permanent`. */
+  /** The key is tried again after `retryAfterMs`, or after a backoff. If `permanent`, it is not tried again by itself. */
   | { readonly kind: "failed"; readonly retryAfterMs?: number; readonly permanent?: boolean }
-  /** Nobody's failure: the state moved on, or the API server was busy. Tried again soon; the attempt does not count. */
+  /** Nobody's failure: something changed meanwhile, or the API server was busy. Tried again soon, as the same attempt. */
   | { readonly kind: "again"; readonly afterMs?: number };
 
-/** What a {@link Schedule} goes by. */
+/** How a {@link Schedule} times keys. */
 export interface ScheduleOptions {
-  /** No key waits longer than this for its next try, whatever its failure asked for, in milliseconds. @default no limit */
+  /** The longest wait for the next try, whatever the failure asks for, in milliseconds. @default no limit */
   readonly longestWaitMs?: number;
   /** The backoff after a first failure, in milliseconds. It doubles with each further one. @default 500 */
   readonly firstBackoffMs?: number;
   /** @default 300000, five minutes */
   readonly longestBackoffMs?: number;
-  /** How fast one key may follow itself because it changes. @default 20 times, then ten times a second */
+  /** How often one key may be worked on because it changes. @default 20 times, then ten times a second */
   readonly pace?: PaceOptions;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
@@ -49,20 +49,20 @@ interface Entry {
   readySince: number;
   /** When it becomes ready, while it is delayed. */
   dueAt: number;
-  /** Whether {@link dueAt} keeps a key that changes too fast at its pace. */
+  /** Whether it is delayed because it changes faster than its pace allows. */
   paced: boolean;
-  /** While it is worked on: it must be worked on again, with this priority, not before `againAt`. */
+  /** Set while it is worked on, if it must be worked on again: with this priority, and not before `againAt`. */
   again: Priority | undefined;
   againAt: number;
-  /** Whether that is so even if the work in progress fails. */
+  /** Whether it must be worked on again even if the work in progress fails. */
   againEndsBackoff: boolean;
   failures: number;
-  /** How often in a row it had to be tried again through nobody's failure. */
+  /** How often in a row it had to be tried again without a failure. */
   repeats: number;
 }
 
 const PACE: PaceOptions = { burst: 20, refillMs: 100 };
-/** One of so many turns goes to the key that has waited longest, if it has waited {@link PATIENCE_MS}. */
+/** Every eighth turn goes to the key that has waited longest, if it has waited for {@link PATIENCE_MS}. */
 const TURNS_PER_OLDEST = 8;
 const PATIENCE_MS = 10_000;
 const FIRST_REPEAT_MS = 10;
@@ -128,7 +128,7 @@ export class Schedule {
     }
   }
 
-  /** The key to work on now, which counts as worked on until {@link settle}. Undefined if none is due. */
+  /** The key to work on now. It counts as worked on until {@link settle}. Undefined if none is due. */
   take(): string | undefined {
     this.wake();
     const key = this.pick();
@@ -157,7 +157,7 @@ export class Schedule {
     const waitMs = this.waitAfter(entry, result);
     const { again, againAt } = entry;
     const now = this.options.now();
-    // A failed key that is tried again anyway waits for its backoff, unless what was added ends that.
+    // A failed key that is tried again anyway waits for its backoff, unless the reason that was added ends the backoff.
     const isKept = result.kind === "failed" && waitMs !== undefined && !entry.againEndsBackoff;
     if (again && !isKept) {
       const dueAt = Math.min(againAt, waitMs === undefined ? Number.POSITIVE_INFINITY : now + waitMs);
@@ -170,7 +170,7 @@ export class Schedule {
     }
   }
 
-  /** The object of a key is gone: it no longer waits and its failures are forgotten. Work on it ends by itself. */
+  /** The object of a key is gone: the key no longer waits, and its failures are forgotten. Work on it ends by itself. */
   forget(key: string): void {
     const entry = this.entries.get(key);
     if (!entry) return;
@@ -186,17 +186,17 @@ export class Schedule {
     for (const key of [...this.entries.keys()]) this.forget(key);
   }
 
-  /** These keys, and no others, wait although they are due: another process still works on them. */
+  /** These keys and no others wait even if they are due, because another process still works on them. */
   block(keys: ReadonlySet<string>): void {
     this.blocked = keys;
   }
 
-  /** When {@link take} may give a key at the earliest, on the clock. Undefined if nothing waits for a time. */
+  /** The earliest time at which a delayed key becomes due, on the clock. Undefined if no key is delayed. */
   get nextDueAt(): number | undefined {
     return this.delayed.first?.at;
   }
 
-  /** Whether the key waits, is worked on or has failed: adding it then costs no memory. */
+  /** Whether the key waits, is worked on or has failed. Adding such a key costs no memory. */
   has(key: string): boolean {
     return this.entries.has(key);
   }
@@ -220,7 +220,7 @@ export class Schedule {
     return oldest === undefined ? undefined : this.entry(oldest).readySince;
   }
 
-  /** Everything that waits counts as having begun to wait now: nobody worked on it before. */
+  /** Everything that waits counts as if it began to wait now, since nobody was working before. */
   restartWaiting(): void {
     const now = this.options.now();
     for (const entry of this.entries.values()) entry.readySince = now;
