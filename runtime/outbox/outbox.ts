@@ -98,11 +98,10 @@ export class Outbox {
     this.trim();
     const isProgress = message.verdict?.verdict.kind === "progressing" && message.records.length === 0;
     this.schedule.add(uid, isProgress ? { afterMs: PROGRESS_DELAY_MS } : {});
-    this.runner.wake();
     const [record] = message.records;
-    return (
-      record && this.pending.get(uid)?.records.find(({ isFailure }) => isFailure === record.isFailure)?.name
-    );
+    const told = this.pending.get(uid)?.records.find(({ isFailure }) => isFailure === record?.isFailure);
+    this.runner.wake();
+    return told?.name;
   }
 
   /** The object is gone: drops its verdict. */

@@ -48,9 +48,7 @@ describe("the engine patches the status", function () {
     const object = await bench.applied("still", saying(status, configMap("still", { ours: "1" })));
     const before = await versionOf(object);
     const reports = () => bench.engine.reportsOf("still").length;
-    const patches = () => bench.engine.metric("argosy_api_requests_total", { method: "PATCH" });
     await bench.idle();
-    const patched = await patches();
     for (const by of ["one", "two", "three"]) {
       const seen = reports();
       // A field more each time: the same one again within a second would tell nobody's entry, and be mistrusted.
@@ -59,7 +57,6 @@ describe("the engine patches the status", function () {
     }
     await bench.idle();
     assert.equal(await versionOf(object), before);
-    assert.equal(await patches(), patched);
   });
 
   it("and its own writes trigger nothing", async () => {
