@@ -65,6 +65,8 @@ export class ApiProxy {
     const proxied = { method, path };
     this.requests.push(proxied);
     const refusal = await this.before(proxied);
+    // Nobody waits any more for a request that was kept waiting until the end.
+    if (response.destroyed) return;
     if (refusal) return refuse(response, refusal);
     const { hostname, port } = this.target;
     const outgoing = request({ hostname, port, method, path, headers, agent: this.agent }, (answer) => {
