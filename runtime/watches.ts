@@ -6,6 +6,7 @@ import { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
 import type { KubernetesClient } from "./kubernetes/client";
 import { discover } from "./kubernetes/discovery";
+import { isApiError } from "./kubernetes/errors";
 import type { KubernetesObject } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf } from "./names";
@@ -132,8 +133,7 @@ export class Watches {
       .map(kindKey)
       .find((kind) => kinds.includes(kind) && !served.includes(kind));
     if (missing !== undefined) {
-      const message = `the cluster serves no ${missing}, of which the object has children. Install what brings that kind: the object is reconciled again as soon as it is there.`;
-      return new ReconcileFailure("KindMissing", message, RETRY);
+      return kindMissing(missing);
     }
     const { namespace } = object.metadata;
     const notSynced = this.childScopes
@@ -145,9 +145,15 @@ export class Watches {
 
 const RETRY = { retryAfterSeconds: 30 };
 
+function kindMissing(kind: string): ReconcileFailure {
+  const message = `the cluster serves no ${kind}, of which the object has children. Install what brings that kind: the object is reconciled again as soon as it is there.`;
+  return new ReconcileFailure("KindMissing", message, RETRY);
+}
+
 function notSyncedError({ resource, namespace, problem }: NotSynced): ReconcileFailure | StillListingError {
   const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
   if (!problem) return new StillListingError(what);
+  if (isApiError(problem, 404)) return kindMissing(kindKey(resource));
   const message = `the runner may not list ${what}: ${problem.message}.`;
   if (namespace === undefined) return new ReconcileFailure("KindNotListed", message, RETRY);
   return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, RETRY);

@@ -129,6 +129,11 @@ export class ChildStore {
     return this.unsure.has(storeKey(resource, name));
   }
 
+  /** The child of that name may be there without its marks: see {@link isUnsure}. */
+  doubt(resource: Resource, name: ObjectName): void {
+    if (this.unsure.size < MOST_UNSURE) this.unsure.add(storeKey(resource, name));
+  }
+
   /** What is known of the child is outdated. */
   invalidate(child: Child): void {
     this.store.invalidate(child);

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { ADOPT_ANNOTATION } from "../names";
+import { ADOPT_ANNOTATION, CHILD_OF_LABEL } from "../names";
 import type { Child, ChildStore } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";
@@ -96,6 +96,8 @@ export class ChildWriter {
       const verb = await this.write(child, known, scope);
       return verb && describe(verb, child.resource, child.manifest.metadata);
     } catch (error) {
+      // The next reconcile looks again, and says the same as long as it holds.
+      if (child.isCreated) store.doubt(child.resource, child.manifest.metadata);
       throw refusal(error, child, scope, this.options) ?? error;
     }
   }
@@ -181,8 +183,9 @@ export class ChildWriter {
         if (!found) continue;
         adopting = this.mustAdopt(found, child);
         const owner = provenOwner(found, this.options.ownerKind, this.managers);
-        if (owner?.uid !== child.ownerUid) await scope.confirmOwner();
-        else if (child.update === "never") return undefined;
+        const isOurs = owner?.uid === child.ownerUid;
+        if (!isOurs) await scope.confirmOwner();
+        if (child.update === "never" && isOurs && isLabelled(found, child)) return undefined;
         onlyMarks = child.update === "never" && !adopting;
       }
     }
@@ -295,6 +298,11 @@ export class ChildWriter {
       return "recreated";
     }
   }
+}
+
+/** Whether an object has the label by which our watches find it. */
+function isLabelled({ metadata }: KubernetesObject, { manifest }: DesiredChild): boolean {
+  return metadata.labels?.[CHILD_OF_LABEL] === manifest.metadata.labels?.[CHILD_OF_LABEL];
 }
 
 /** Whether a write failed because the object of that name is another one, or has another version, than we expected. */

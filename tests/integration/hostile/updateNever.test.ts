@@ -33,6 +33,18 @@ describe('a Job that is created once (update: "never")', function () {
     await always(() => bench.api.assertGone(here("expires")));
   });
 
+  it("gets its label back that somebody takes away, and nothing else is changed", async () => {
+    await bench.applyObject("stripped", answer("stripped", "1"));
+    await eventually(() => bench.api.get(here("stripped")));
+    await bench.api.patch(here("stripped"), {
+      metadata: { labels: { "argosy.dev/child-of": null, own: "1" } },
+    });
+    await eventually(async () => {
+      const { labels } = (await bench.api.get(here("stripped"))).metadata;
+      assert.deepEqual([labels?.["argosy.dev/child-of"], labels?.["own"]], ["argosy.once", "1"]);
+    });
+  });
+
   it("of another name is created", async () => {
     await bench.applyObject("renews", answer("renews-1", "1"));
     await eventually(() => bench.api.get(here("renews-1")));
