@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { DriftedChild } from "./children/childStore";
-import { ChildWriter, markManagerOf } from "./children/childWriter";
+import { ChildWriter, ownManagers } from "./children/childWriter";
 import { Orphans } from "./children/orphans";
 import type { Owner } from "./children/ownership";
 import type { Operator } from "./definition/definition";
@@ -267,7 +267,7 @@ export class Engine {
       operator,
       resource,
       fieldManager,
-      managers: [fieldManager, markManagerOf(fieldManager), ...formerManagers],
+      managers: ownManagers(fieldManager, formerManagers),
       onChange: (change) => this.objectChanged(change),
       onGone: (name, gone) => this.objectGone(name, gone),
       onChild: (owner, drifted) => this.childChanged(owner, drifted),

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { ADOPT_ANNOTATION, CHILD_OF_LABEL } from "../names";
+import { ADOPT_ANNOTATION, CHILD_OF_LABEL, DOMAIN, MANAGER_PREFIX } from "../names";
 import type { Child, ChildStore } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";
@@ -59,8 +59,13 @@ const MUST_NOT_EXIST = "1";
 const MOST_TRIES = 5;
 
 /** The field manager that restores the marks of a child which is never updated. */
-export function markManagerOf(fieldManager: string): string {
+function markManagerOf(fieldManager: string): string {
   return `${fieldManager}/marks`;
+}
+
+/** All field managers that are an operator's own on its children. */
+export function ownManagers(fieldManager: string, formerManagers: readonly string[]): string[] {
+  return [fieldManager, markManagerOf(fieldManager), ...formerManagers];
 }
 
 /**
@@ -76,7 +81,7 @@ export class ChildWriter {
 
   constructor(private readonly options: ChildWriterOptions) {
     const { fieldManager, formerManagers } = options;
-    this.managers = [fieldManager, markManagerOf(fieldManager), ...formerManagers];
+    this.managers = ownManagers(fieldManager, formerManagers);
   }
 
   /**
@@ -210,7 +215,7 @@ export class ChildWriter {
     const { apiVersion, kind, metadata } = manifest;
     const { name, namespace, ownerReferences } = metadata;
     const ours = (map: Record<string, string> | undefined) =>
-      Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => key.startsWith("argosy.dev/")));
+      Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => key.startsWith(`${DOMAIN}/`)));
     const marks: Manifest = {
       apiVersion,
       kind,
@@ -318,8 +323,9 @@ function isAnotherObject(error: unknown): boolean {
 function remedyFor(found: KubernetesObject, managers: readonly string[]): string {
   const former = found.metadata.managedFields
     ?.filter(({ manager = "" }) => !managers.includes(manager))
-    .map(({ manager = "" }) => /^argosy\/([^/]+)$/.exec(manager)?.[1])
-    .find((identity) => identity !== undefined);
+    .filter(({ manager = "" }) => manager.startsWith(MANAGER_PREFIX))
+    .map(({ manager = "" }) => manager.slice(MANAGER_PREFIX.length))
+    .find((identity) => identity !== "" && !identity.includes("/"));
   const adopt = `Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`;
   return former === undefined
     ? adopt

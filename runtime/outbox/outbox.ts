@@ -235,13 +235,12 @@ export class Outbox {
       const excess = this.counts[kind] - wanted;
       if (excess <= 0) return;
       const facts: readonly Message[Kind][number][] = message[kind];
-      const kept = facts.slice();
-      for (let at = 0; at < kept.length && facts.length - kept.length < excess; ) {
-        const [fact] = kept.slice(at, at + 1);
-        if (fact && isDropped(fact)) kept.splice(at, 1);
-        else at++;
-      }
-      const dropped = facts.length - kept.length;
+      let dropped = 0;
+      const kept = facts.filter((fact) => {
+        const goes = dropped < excess && isDropped(fact);
+        if (goes) dropped++;
+        return !goes;
+      });
       if (dropped === 0) continue;
       this.pending.set(uid, { ...message, [kind]: kept });
       this.counts[kind] -= dropped;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { resourceOf } from "../argo/runTarget";
 import { ChildStore } from "../children/childStore";
-import { markManagerOf } from "../children/childWriter";
+import { ownManagers } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
 import { isRecord } from "../definition/shape";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -140,7 +140,7 @@ async function listChildren({ operator, client, onError }: NeedsOptions): Promis
     client,
     ownerKind: resourceOf(operator.customResource),
     fieldManager,
-    managers: [fieldManager, markManagerOf(fieldManager), ...formerManagersOf(operator)],
+    managers: ownManagers(fieldManager, formerManagersOf(operator)),
     onChange: () => {},
     // What is known of them is enough.
     mostKept: 0,

@@ -1,5 +1,5 @@
 import { ChildStore } from "../children/childStore";
-import { ChildWriter, markManagerOf } from "../children/childWriter";
+import { ChildWriter, ownManagers } from "../children/childWriter";
 import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
 import { isRecord } from "../definition/shape";
@@ -82,12 +82,11 @@ export class OneObject {
     const { client, resource, childResources, operator, instance, pool, runName } = options;
     const fieldManager = fieldManagerOf(operator);
     const formerManagers = formerManagersOf(operator);
-    const managers = [fieldManager, markManagerOf(fieldManager), ...formerManagers];
     const children = new ChildStore({
       client,
       ownerKind: resource,
       fieldManager,
-      managers,
+      managers: ownManagers(fieldManager, formerManagers),
       onChange: this.following.wake,
     });
     const read = async () => this.object;

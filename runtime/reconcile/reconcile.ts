@@ -36,7 +36,7 @@ export interface ReconcileOptions {
   readonly operator: Operator;
   /** The custom resource's kind as the API serves it. */
   readonly resource: Resource;
-  /** The declared children's kinds as the API serves them, in the order of `operator.children`. */
+  /** The kinds of the declared children that the API serves. */
   readonly childResources: readonly Resource[];
   readonly pool: Pick<HandlerPool, "ask">;
   readonly objects: KnownObjects;
