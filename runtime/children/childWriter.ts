@@ -8,6 +8,7 @@ import type { Resource } from "../kubernetes/resource";
 import { ADOPT_ANNOTATION, CHILD_OF_LABEL, DOMAIN, MANAGER_PREFIX } from "../names";
 import type { Child, ChildStore } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
+import { releaseFormer } from "./former";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";
 
 /** What happened to a child. */
@@ -241,15 +242,11 @@ export class ChildWriter {
     object: KubernetesObject,
     { client }: WriteScope,
   ): Promise<void> {
-    const { apiVersion, kind } = manifest;
-    const { name, namespace, uid } = object.metadata;
-    for (const fieldManager of this.options.formerManagers) {
-      if (!applyEntry(object, fieldManager)) continue;
-      const nothing = { apiVersion, kind, metadata: { name, uid, ...(namespace && { namespace }) } };
-      await this.options.store.write(resource, manifest.metadata, manifest, () =>
-        client.apply(resource, nothing, { fieldManager, force: true }),
-      );
-    }
+    const { store, formerManagers } = this.options;
+    if (!formerManagers.some((manager) => applyEntry(object, manager))) return;
+    await store.write(resource, manifest.metadata, manifest, async () => ({
+      object: await releaseFormer(client, resource, object, formerManagers),
+    }));
   }
 
   /** Whether an object with the child's name must be adopted. @throws ReconcileFailure if it must not be touched */

@@ -27,3 +27,11 @@ export function resourcePath(
   if (subresource) parts.push(subresource);
   return `/${parts.map(encodeURIComponent).join("/")}`;
 }
+
+/** The namespaces to list or watch a kind in, where those that count are given. Undefined: all of them, or none. */
+export function scopesOf(
+  namespaces: "all" | readonly string[],
+  { namespaced }: Pick<Resource, "namespaced">,
+): readonly (string | undefined)[] {
+  return namespaces === "all" || !namespaced ? [undefined] : namespaces;
+}

@@ -7,6 +7,7 @@ import { isRecord } from "../definition/shape";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { conditionsIn, type KubernetesObject } from "../kubernetes/objects";
+import { scopesOf } from "../kubernetes/resource";
 import {
   annotated,
   CHILD_OF_LABEL,
@@ -67,7 +68,7 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
   const needs = new Needs(options, await listChildren(options));
   const looked: Looked[] = [];
   const resource = resourceOf(operator.customResource);
-  for (const namespace of scopesOf(operator, resource.namespaced)) {
+  for (const namespace of scopesOf(operator.namespaces, resource)) {
     await client.list(resource, namespace === undefined ? {} : { namespace }, (items) => {
       for (const object of items) {
         if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) continue;
@@ -150,7 +151,7 @@ async function listChildren({ operator, client, onError }: NeedsOptions): Promis
     if (update === "never") continue;
     try {
       const resource = await findResource(client, apiVersion, kind);
-      for (const namespace of scopesOf(operator, resource.namespaced)) {
+      for (const namespace of scopesOf(operator.namespaces, resource)) {
         const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
         await client.list(resource, selection, (items) => children.learn(resource, items));
       }
@@ -159,11 +160,6 @@ async function listChildren({ operator, client, onError }: NeedsOptions): Promis
     }
   }
   return children;
-}
-
-/** The namespaces to list a kind in. Undefined: all of them, or none. */
-function scopesOf({ namespaces }: Operator, isNamespaced: boolean): readonly (string | undefined)[] {
-  return namespaces === "all" || !isNamespaced ? [undefined] : namespaces;
 }
 
 /** When we wrote the object's status last, as far as `managedFields` tells. */

@@ -7,7 +7,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
+import { type Resource, scopesOf } from "../kubernetes/resource";
 import { CHILD_OF_LABEL, identityOf, OWNER_UID_LABEL } from "../names";
 import { memoryOf } from "./memory";
 
@@ -85,8 +85,7 @@ export class Sweep {
     labelSelector: string,
   ): Promise<void> {
     const { operator, store } = this.options;
-    const scopes = operator.namespaces === "all" || !resource.namespaced ? [undefined] : operator.namespaces;
-    for (const namespace of scopes) {
+    for (const namespace of scopesOf(operator.namespaces, resource)) {
       const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
       try {
         await client.list(resource, selection, (items) => store.learn(resource, items));

@@ -1,5 +1,5 @@
 import type { KubernetesClient } from "../kubernetes/client";
-import type { Resource } from "../kubernetes/resource";
+import { type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector, type ReflectorSink } from "./reflector";
 
 /** What {@link Scopes} watch, and who is called. */
@@ -44,7 +44,7 @@ export class Scopes {
   /** Begins to watch a kind. */
   add(resource: Resource): void {
     const { client, namespaces, labelSelector, sink, onInterruption, onSynced } = this.options;
-    for (const namespace of namespaces === "all" || !resource.namespaced ? [undefined] : namespaces) {
+    for (const namespace of scopesOf(namespaces, resource)) {
       const reflector = new Reflector({
         client,
         resource,

@@ -3,7 +3,7 @@ import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
 /**
- * Releases what the operator owned on a custom resource under its former names. Call it when the operator owns all of that
+ * Releases what the operator owned on an object under its former names. Call it when the operator owns all of that
  * under its own name: fields that nobody owns any more are removed.
  * @returns the object as it is then
  * @throws ApiError, ApiUnreachableError
