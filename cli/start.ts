@@ -1,15 +1,12 @@
-import path from "node:path";
 import { Command } from "commander";
-import { loadOperators } from "../components/loadOperators";
 import { runCommand } from "./command";
-import { CommandError } from "./commandError";
+import { memcachedOperator } from "./memcachedOperator";
 import { type ClusterOptions, openCluster } from "./openCluster";
 import { progress } from "./progress";
-import { isMemcached, perform } from "./scene/perform";
+import { perform } from "./scene/perform";
 import { steps } from "./scene/steps";
 import { exitCodeOf, formatStep, formatSummary } from "./scene/tell";
 import { styleFor } from "./terminal/style";
-import { PROJECT_FOLDER } from "./tools";
 
 interface Options extends ClusterOptions {
   readonly json?: true;
@@ -36,8 +33,6 @@ export function main(args: readonly string[]): Promise<void> {
 
 async function start({ json, ...clusterOptions }: Options, signal: AbortSignal): Promise<number> {
   const startedAt = performance.now();
-  const memcached = loadOperators(path.join(PROJECT_FOLDER, "handlers")).find(isMemcached);
-  if (!memcached) throw new CommandError("handlers/memcached is missing: the scene is its life.");
   const style = styleFor(process.stdout);
   const cluster = await openCluster(clusterOptions, progress, signal);
   try {
@@ -47,7 +42,7 @@ async function start({ json, ...clusterOptions }: Options, signal: AbortSignal):
       played: (result: Parameters<typeof formatStep>[0]) =>
         print(json ? JSON.stringify(result) : formatStep(result, style)),
     };
-    const { results, diagnosis } = await perform(cluster, memcached, audience, signal);
+    const { results, diagnosis } = await perform(cluster, memcachedOperator(), audience, signal);
     for (const line of diagnosis) progress(line);
     if (!json) print(`\n${formatSummary(results, steps.length, performance.now() - startedAt, style)}`);
     return exitCodeOf(results, steps.length);
