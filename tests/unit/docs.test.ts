@@ -78,13 +78,13 @@ describe("the documentation", () => {
       scripts: Record<string, string>;
     };
     const named = documents.flatMap((document) => {
-      const text = readFileSync(path.join(root, document), "utf8");
-      return [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z0-9-]+)/g)].map((match) => ({
+      const code = codeIn(readFileSync(path.join(root, document), "utf8"));
+      return [...code.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z0-9-]+)/g)].map((match) => ({
         document,
         script: match[1] ?? "",
       }));
     });
-    const npmCommands = ["ci", "install", "audit"];
+    const npmCommands = ["ci", "install", "audit", "pack"];
     const unknown = named.filter(({ script }) => !(script in scripts) && !npmCommands.includes(script));
     assert.ok(named.length > 0);
     assert.deepEqual(unknown, []);
@@ -118,6 +118,11 @@ describe("the documentation", () => {
     assert.deepEqual(broken, []);
   });
 });
+
+/** What a Markdown text has in fenced blocks, in indented blocks and between backticks. */
+function codeIn(text: string): string {
+  return (text.match(/^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`/gms) ?? []).join("\n");
+}
 
 function diagnose(file: string, code: string): string[] {
   const config = ts.readConfigFile(path.join(root, "tsconfig.json"), ts.sys.readFile);

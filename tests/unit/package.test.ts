@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { engineFiles } from "../../components/engineBundle";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
@@ -229,24 +229,37 @@ describe("the npm package", function () {
     assert.match(stdout, /--stack/);
   });
 
-  it("warns once where the program has another copy of @pulumi/kubernetes, with both folders and what to do", () => {
-    const second = path.join(project.package, "node_modules/@pulumi/kubernetes");
+  /** Gives the package a copy of the Kubernetes SDK, which is the program's under another version. */
+  function giveSdk(place: string, version: string): void {
+    const main = `module.exports = require(${JSON.stringify(require.resolve("@pulumi/kubernetes"))});`;
     project.add({
-      [path.relative(project.folder, path.join(second, "package.json"))]: JSON.stringify({
-        name: "@pulumi/kubernetes",
-        version: "4.0.0",
-        main: "index.js",
-      }),
-      [path.relative(project.folder, path.join(second, "index.js"))]:
-        `module.exports = require(${JSON.stringify(require.resolve("@pulumi/kubernetes"))});`,
+      [`${place}/package.json`]: JSON.stringify({ name: "@pulumi/kubernetes", version, main: "index.js" }),
+      [`${place}/index.js`]: main,
     });
+  }
+
+  it("warns once where the program has another copy of @pulumi/kubernetes, with both folders and what to do", () => {
+    const second = `node_modules/${PACKAGE_NAME}/node_modules/@pulumi/kubernetes`;
+    giveSdk(second, "4.0.0");
     const { stderr } = play("javascript.js");
+    rmSync(path.join(project.folder, second), { recursive: true });
     const [warning = "", ...others] = stderr.trim().split("\n");
     assert.deepEqual(others, []);
     assert.match(warning, /^warning: .*There are two copies of @pulumi\/kubernetes\. /);
     const programs = path.dirname(require.resolve("@pulumi/kubernetes/package.json"));
-    for (const part of [`4.0.0 in ${second}`, ` in ${programs}`, "npm dedupe"]) {
+    for (const part of [`4.0.0 in ${path.join(project.folder, second)}`, ` in ${programs}`, "npm dedupe"]) {
       assert.ok(warning.includes(part), warning);
     }
+  });
+
+  it("warns where the one copy of @pulumi/kubernetes is of a version that it is not made for", () => {
+    const place = "node_modules/@pulumi/kubernetes";
+    rmSync(path.join(project.folder, place));
+    giveSdk(place, "3.30.2");
+    const { stderr } = play("javascript.js");
+    assert.match(
+      stderr,
+      /^warning: .* was not made for @pulumi\/kubernetes 3\.30\.2, which is in .*\^4\.0\.0/,
+    );
   });
 });
