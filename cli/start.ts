@@ -1,9 +1,6 @@
-import path from "node:path";
-import { loadOperators } from "../components/loadOperators";
-import { CommandError } from "./commandError";
+import { memcachedOperator } from "./memcachedOperator";
 import { type ClusterOptions, openCluster } from "./openCluster";
-import { PACKAGE_FOLDER } from "./project";
-import { isMemcached, perform } from "./scene/perform";
+import { perform } from "./scene/perform";
 import { steps } from "./scene/steps";
 import { exitCodeOf, formatStep, formatSummary } from "./scene/tell";
 import { print, progress, styleFor } from "./terminal";
@@ -19,8 +16,6 @@ export interface StartOptions extends ClusterOptions {
  */
 export async function start({ json, ...clusterOptions }: StartOptions, signal: AbortSignal): Promise<number> {
   const startedAt = performance.now();
-  const memcached = loadOperators(path.join(PACKAGE_FOLDER, "handlers")).find(isMemcached);
-  if (!memcached) throw new CommandError("handlers/memcached is missing: the scene is its life.");
   const style = styleFor(process.stdout);
   const cluster = await openCluster(clusterOptions, progress, signal);
   try {
@@ -30,7 +25,7 @@ export async function start({ json, ...clusterOptions }: StartOptions, signal: A
       played: (result: Parameters<typeof formatStep>[0]) =>
         print(json ? JSON.stringify(result) : formatStep(result, style)),
     };
-    const { results, diagnosis } = await perform(cluster, memcached, audience, signal);
+    const { results, diagnosis } = await perform(cluster, memcachedOperator(), audience, signal);
     for (const line of diagnosis) progress(line);
     if (!json) print(`\n${formatSummary(results, steps.length, performance.now() - startedAt, style)}`);
     return exitCodeOf(results, steps.length);

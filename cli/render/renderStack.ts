@@ -20,7 +20,10 @@ export async function renderStack(
   const outputs = platformFile === undefined ? undefined : readOutputs(platformFile);
   try {
     const program = require(path.join(folder, "index.ts")) as () => unknown;
-    const run = await runProgram(program, configuration, outputs && { stackOutputs: () => outputs });
+    const run = await runProgram(program, configuration, {
+      folder,
+      ...(outputs && { stackOutputs: () => outputs }),
+    });
     return run.resources;
   } catch (error) {
     if (RunError.isInstance(error)) throw new CommandError(error.message, 1, { cause: error });

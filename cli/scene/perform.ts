@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import path from "node:path";
 import type { Operator } from "../../runtime/definition/definition";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName } from "../../runtime/kubernetes/objects";
@@ -112,9 +111,4 @@ async function diagnose(stage: Stage, reports: readonly ReconcileReport[]): Prom
       .slice(-REPORTS_SHOWN)
       .map((report) => formatReconcile(report, plain) ?? `skipped ${formatName(report)}: ${report.skipped}`),
   ];
-}
-
-/** Where Memcached's definition is, below the folder of all operators. */
-export function isMemcached({ folder }: Operator): boolean {
-  return path.basename(folder) === "memcached";
 }
