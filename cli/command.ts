@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { asCommandError, CommandError, EXIT_CODES, UsageError } from "./commandError";
-import { interruptible } from "./interruption";
+import { interruptForClosedOutput, interruptible } from "./interruption";
 
 /** A command: what it understands, and what it does. */
 export interface CommandLine {
@@ -48,7 +48,7 @@ function report(thrown: unknown): number {
   return EXIT_CODES.failed;
 }
 
-/** Whoever reads our output may have seen enough: `argosy render | head`. Node ignores the signal of that. */
+/** Whoever reads our output may have seen enough: `argosy render | head`. */
 function endWhenNobodyReads(...streams: readonly NodeJS.WriteStream[]): void {
   for (const stream of streams) {
     if (!stream.listeners("error").includes(endQuietly)) stream.on("error", endQuietly);
@@ -57,7 +57,7 @@ function endWhenNobodyReads(...streams: readonly NodeJS.WriteStream[]): void {
 
 function endQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
-  process.emit("SIGPIPE", "SIGPIPE");
+  interruptForClosedOutput();
 }
 
 /**

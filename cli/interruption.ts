@@ -9,9 +9,19 @@ export class InterruptedError extends CommandError {
   }
 }
 
-/** The signals that end a command, and the exit codes that a shell expects then. */
+/** What ends a command, and the exit codes that a shell expects then. */
 const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGPIPE: 141, SIGTERM: 143 } as const;
 type Interruption = keyof typeof INTERRUPTIONS;
+
+/** Not SIGPIPE: whoever stops listening for it takes back that Node ignores it, and the next write ends the process. */
+const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+
+const running = new Set<(by: Interruption) => void>();
+
+/** Interrupts what runs, since nobody reads the output any more. */
+export function interruptForClosedOutput(): void {
+  for (const interrupt of running) interrupt("SIGPIPE");
+}
 
 /** npm passes on a Ctrl-C that the terminal has sent us already: within this time it is the same one. */
 const SAME_INTERRUPTION_MS = 1_000;
@@ -31,11 +41,12 @@ export async function interruptible<T>(action: (signal: AbortSignal) => Promise<
       process.exit(INTERRUPTIONS[signal]);
     }
   };
-  const signals = Object.keys(INTERRUPTIONS) as Interruption[];
-  for (const signal of signals) process.on(signal, interrupt);
+  for (const signal of SIGNALS) process.on(signal, interrupt);
+  running.add(interrupt);
   try {
     return await action(abort.signal);
   } finally {
-    for (const signal of signals) process.off(signal, interrupt);
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+    running.delete(interrupt);
   }
 }
