@@ -1,37 +1,20 @@
-import { Command } from "commander";
-import { runCommand } from "./command";
 import { memcachedOperator } from "./memcachedOperator";
 import { type ClusterOptions, openCluster } from "./openCluster";
-import { progress } from "./progress";
 import { perform } from "./scene/perform";
 import { steps } from "./scene/steps";
 import { exitCodeOf, formatStep, formatSummary } from "./scene/tell";
-import { styleFor } from "./terminal/style";
+import { print, progress, styleFor } from "./terminal";
 
-interface Options extends ClusterOptions {
+/** @see start */
+export interface StartOptions extends ClusterOptions {
   readonly json?: true;
 }
 
-/** `npm start`: plays the life of a Memcached, each step in a line. */
-export function main(args: readonly string[]): Promise<void> {
-  const program = new Command("npm start --")
-    .description(
-      "Plays the life of a Memcached with the real engine and its real handler, on a Kubernetes control plane of its " +
-        "own: created, scaled, healed, refused, broken, mended, deleted. Fails where a step does not hold.",
-    )
-    .option(
-      "--context <name>",
-      "play on a cluster of yours: a context of the kubeconfig, in a namespace of its own",
-    )
-    .option(
-      "--kubeconfig <path>",
-      "the kubeconfig of that cluster (default: $KUBECONFIG, else ~/.kube/config)",
-    )
-    .option("--json", "a line of JSON for each step instead");
-  return runCommand<Options>(program, args, start);
-}
-
-async function start({ json, ...clusterOptions }: Options, signal: AbortSignal): Promise<number> {
+/**
+ * `argosy start`: plays the life of a Memcached, each step in a line.
+ * @returns the exit code: 1 where a step does not hold
+ */
+export async function start({ json, ...clusterOptions }: StartOptions, signal: AbortSignal): Promise<number> {
   const startedAt = performance.now();
   const style = styleFor(process.stdout);
   const cluster = await openCluster(clusterOptions, progress, signal);
@@ -49,8 +32,4 @@ async function start({ json, ...clusterOptions }: Options, signal: AbortSignal):
   } finally {
     await cluster.close();
   }
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

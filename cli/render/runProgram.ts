@@ -1,5 +1,5 @@
 import { devNull } from "node:os";
-import * as pulumi from "@pulumi/pulumi";
+import type * as Pulumi from "@pulumi/pulumi";
 import type { StackConfiguration } from "./stackConfiguration";
 
 /** A resource as the program has registered it. */
@@ -47,15 +47,16 @@ export async function runProgram(
   { project, stack, values }: StackConfiguration,
   options: ProgramOptions = {},
 ): Promise<ProgramRun> {
+  const pulumi = sdkOf(options.folder);
   const resources: RegisteredResource[] = [];
-  const refusals: pulumi.RunError[] = [];
+  const refusals: Pulumi.RunError[] = [];
   // Pulumi wraps what a mock throws, and a program may catch it.
-  const refusal = (message: string): pulumi.RunError => {
+  const refusal = (message: string): Pulumi.RunError => {
     const error = new pulumi.RunError(message);
     refusals.push(error);
     return error;
   };
-  const mocks: pulumi.runtime.Mocks = {
+  const mocks: Pulumi.runtime.Mocks = {
     newResource: ({ type, name, inputs, custom = false, transforms = [] }) => {
       if (type === STACK_REFERENCE) {
         if (!options.stackOutputs) throw refusal(noOutputsOf(name));
@@ -83,6 +84,12 @@ export async function runProgram(
   });
   if (refusals[0]) throw refusals[0];
   return { resources, outputs };
+}
+
+/** Pulumi's SDK, the very copy that a program in this folder gets: only there its resources are registered. */
+function sdkOf(folder: string | undefined): typeof Pulumi {
+  const paths = folder === undefined ? [] : [folder];
+  return require(require.resolve("@pulumi/pulumi", { paths: [...paths, __dirname] }));
 }
 
 const STACK_REFERENCE = "pulumi:pulumi:StackReference";

@@ -7,7 +7,7 @@ import { renewGarbageCollector } from "../garbageCollector";
 import type { Cluster } from "../openCluster";
 import { formatReconcile } from "../reconcileLine";
 import { runOperator } from "../runOperator";
-import { styleFor } from "../terminal/style";
+import { plain } from "../terminal";
 import { Guest } from "./guest";
 import { HandlerCopy } from "./handlerCopy";
 import { type Audience, playScene, type StepResult } from "./scene";
@@ -101,7 +101,6 @@ async function playIn(scene: {
 
 async function diagnose(stage: Stage, reports: readonly ReconcileReport[]): Promise<string[]> {
   const objects = await stage.memcacheds().catch(() => []);
-  const plain = styleFor({ isTTY: false });
   return [
     ...objects.map((object) => {
       const { status = "none", reason = "", message = "" } = readyOf(object) ?? {};

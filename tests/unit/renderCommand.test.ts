@@ -22,7 +22,7 @@ describe("the command render", () => {
   const elsewhere = () => ({ ...process.env, KUBECONFIG: path.join(copy, "kubeconfig") });
 
   function render(...args: string[]) {
-    const command = [FROM_SOURCES, "cli/bootstrap.mjs", "render", ...args];
+    const command = [FROM_SOURCES, "tools/bootstrap.mjs", "argosy", "render", ...args];
     return spawnSync(process.execPath, command, {
       cwd: copy,
       env: elsewhere(),
@@ -77,7 +77,7 @@ describe("the command render", () => {
     ));
 
   it("can be read by somebody who stops early", () => {
-    const line = `"${process.execPath}" ${FROM_SOURCES} cli/bootstrap.mjs render | head -n 1`;
+    const line = `"${process.execPath}" ${FROM_SOURCES} tools/bootstrap.mjs argosy render | head -n 1`;
     const options = { cwd: copy, env: elsewhere(), encoding: "utf8" } as const;
     const { stdout, stderr, status } = spawnSync("bash", ["-o", "pipefail", "-c", line], options);
     assert.deepEqual([stdout, stderr, status], ["---\n", "", 0]);
@@ -86,7 +86,7 @@ describe("the command render", () => {
   it("explains itself", () => {
     const { stdout, status } = render("--help");
     assert.equal(status, 0);
-    for (const option of ["--stack", "--out", "--against", "--platform"]) assert.ok(stdout.includes(option));
+    for (const option of ["--stack", "--out", "--platform", "--project"]) assert.ok(stdout.includes(option));
   });
 
   it("says what it does not understand, with the exit code for that", () => {
