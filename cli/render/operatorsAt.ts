@@ -3,9 +3,10 @@ import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { loadOperators } from "../../components/loadOperators";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
-import { definitionFile, displayPath, OperatorError } from "../../runtime/definition/operatorError";
+import { definitionFile } from "../../definition/definitionFile";
+import { loadOperators } from "../../definition/loadOperators";
+import { displayPath, OperatorError } from "../../definition/problems";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CommandError } from "../commandError";
 
@@ -13,10 +14,8 @@ const run = promisify(execFile);
 
 /**
  * The CustomResourceDefinitions of a program's operators as of a git ref, as today's Argosy would install them. The files
- * of the ref are written to a temporary folder, with today's node_modules beside them, and its definitions are run there
+ * of the ref are written to a temporary folder, with today's node_modules beside them, and its operators are loaded there
  * as those of today are; the repository and its working tree are left alone.
- *
- * TypeScript must have been registered with Node by the caller.
  *
  * @param root - the program's folder: that of the repository, or one within it
  * @param ref - a branch, a tag, a commit, or anything else that git takes for one: "HEAD~1"
@@ -78,7 +77,7 @@ function load(folder: string, handlers: string, ref: string): Manifest[] {
     return loadOperators(handlersFolder).map(buildCustomResourceDefinition);
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
-    // As git names a file of a ref: "v1.0:handlers/memcached/operator.ts".
+    // As git names a file of a ref: "v1.0:handlers/memcached/operator.yaml".
     const here = `${displayPath(folder)}${path.sep}`;
     const problems = error.problems.map((problem) => problem.replaceAll(here, `${ref}:`));
     throw new CommandError(
