@@ -203,13 +203,15 @@ const OVERRIDABLE = {
     "resident: a living runner. pod: a pod of its own for each run. Default: resident.",
   ),
   concurrency: integer(1, 128, "Leave it out for 64.").describe(
-    "How many objects are reconciled at once. Not with execution: pod, where a resync lets 32 runs go on at once. Default: 64.",
+    "How many objects are reconciled at once, 1 to 128. Not with execution: pod, where a resync lets 32 runs go on at " +
+      "once. Default: 64.",
   ),
   timeoutSeconds: integer(1, 3600, "Leave it out for 30.").describe(
-    "After so many seconds without an answer the handler's processes are killed. Default: 30.",
+    "After so many seconds without an answer the handler's processes are killed. 1 to 3600. Default: 30.",
   ),
   resyncSeconds: integer(10, 86400, "Leave it out for 600.").describe(
-    "Every object is reconciled at least this often. With execution: pod 60 or more, rounded to a step of cron. Default: 600.",
+    "Every object is reconciled at least this often, in seconds. 10 to 86400. With execution: pod 60 or more, and the " +
+      "next shorter step of cron: 700 is every ten minutes. Default: 600.",
   ),
   namespaces: either(
     [
@@ -225,7 +227,7 @@ const OVERRIDABLE = {
   resources: fields(
     { requests: quantities, limits: quantities },
     "Write, for example, { limits: { memory: 128Mi } }.",
-  ).describe("Requests and limits of the handler's container."),
+  ).describe("Requests and limits of the handler's container, in Kubernetes quantities."),
   env: mapOf(variableName, anyText("Quote it."), "Write, for example, env: { LOG_LEVEL: info }.").describe(
     "Environment variables of the handler.",
   ),
@@ -233,7 +235,7 @@ const OVERRIDABLE = {
     variableName,
     secretKey,
     "Write, for example, secretEnv: { API_TOKEN: { secret: api, key: token } }.",
-  ).describe("Environment variables of the handler that come from Secrets."),
+  ).describe("Environment variables of the handler that come from Secrets in the runner's namespace."),
   record: oneOf(["changes", "all", "failures"], "Leave it out for changes.").describe(
     "Which runs are recorded as Workflows. Not with execution: pod, where every run is one. Default: changes.",
   ),
@@ -252,7 +254,11 @@ export const DEFINITION = fields(
     crd: text(
       "Give the path of the CustomResourceDefinition in the operator's folder, for example crd: crd.yaml.",
     ).describe("Path of the CustomResourceDefinition's YAML, relative to the operator's folder."),
-    handler: either([functionFile, handlerCommand], "a text or an object", HANDLER_REMEDY),
+    handler: either([functionFile, handlerCommand], "a text or an object", HANDLER_REMEDY).describe(
+      "A file that defines reconcile(request): main.py, main.js or main.ts. Or image and command of a program in any " +
+        "language, which reads one line of JSON and writes one.",
+    ),
+    image: OVERRIDABLE.image.optional(),
     children: listOf(
       either([childInShort, childKind], "a text or an object", CHILD_REMEDY),
       "List every kind that the handler may answer; [] where it answers none.",
@@ -269,11 +275,12 @@ export const DEFINITION = fields(
       ),
     finalize: flag("Leave it out for false.")
       .default(false)
-      .describe("Whether the handler is asked to finalize before an object goes."),
+      .describe("Whether the handler is asked to clean up before an object goes. Default: false."),
     rules: listOf(rule, "List RBAC rules, or leave it out.")
       .default([])
-      .describe("Further rights for a handler with side effects. Only with them it gets a token."),
-    image: OVERRIDABLE.image.optional(),
+      .describe(
+        "Further RBAC rules, for a handler that calls the API itself. Only with them the handler gets a token.",
+      ),
     execution: OVERRIDABLE.execution.default("resident"),
     concurrency: OVERRIDABLE.concurrency.optional(),
     timeoutSeconds: OVERRIDABLE.timeoutSeconds.default(30),
