@@ -64,9 +64,17 @@ function operatorFolders(handlersFolder: string, problems: Problems): string[] {
   return folders;
 }
 
-/** Links are followed. */
+/** Links are followed. A folder that cannot be looked into is none to pass over: its operator would be deleted. */
 function isFolder(file: string, problems: Problems): boolean {
   const stats = attempt(() => statSync(file, { throwIfNoEntry: false }));
+  if (stats?.isDirectory() && !attempt(() => readdirSync(file))) {
+    problems.in(file)(
+      "the folder",
+      "cannot be looked into",
+      "Give yourself the right to, or move it elsewhere.",
+    );
+    return false;
+  }
   if (stats !== undefined) return stats.isDirectory();
   const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
   if (isLink) problems.in(file)("the symbolic link", "leads nowhere", "Remove it, or mend it.");
@@ -75,7 +83,7 @@ function isFolder(file: string, problems: Problems): boolean {
 
 function isOperator(folder: string, problems: Problems): boolean {
   if (existsSync(definitionFile(folder))) return true;
-  const sign = attempt(() => signOfOperator(folder));
+  const sign = signOfOperator(folder);
   if (sign === undefined) return false;
   const remedy =
     "Write one with crd, handler and children, or move the folder elsewhere if it is no operator.";

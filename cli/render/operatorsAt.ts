@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
-import { definitionFile } from "../../definition/definitionFile";
+import { definitionFile, signOfOperator } from "../../definition/definitionFile";
 import { loadOperators } from "../../definition/loadOperators";
 import { displayPath, OperatorError } from "../../definition/problems";
 import type { Manifest } from "../../runtime/kubernetes/objects";
@@ -69,10 +69,9 @@ async function writeFiles(root: string, commit: string, folder: string): Promise
 
 function load(folder: string, handlers: string, ref: string): Manifest[] {
   const handlersFolder = path.join(folder, handlers);
-  const hasOperators = readdirSync(handlersFolder).some((name) =>
-    existsSync(definitionFile(path.join(handlersFolder, name))),
-  );
-  if (!hasOperators) return [];
+  const folders = readdirSync(handlersFolder).map((name) => path.join(handlersFolder, name));
+  // Operators of a time before operator.yaml are no reason to find no difference.
+  if (!folders.some((each) => existsSync(definitionFile(each)) || signOfOperator(each))) return [];
   try {
     return loadOperators(handlersFolder).map(buildCustomResourceDefinition);
   } catch (error) {

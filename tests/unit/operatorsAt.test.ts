@@ -132,6 +132,17 @@ describe("operatorsAt", () => {
     assert.deepStrictEqual(leftOver(), []);
   });
 
+  it("says that the operators of the ref are of a time before operator.yaml", async () => {
+    addFiles(root, { "handlers/a/operator.ts": "export default {};\n", "handlers/a/crd.yaml": widgetCrd() });
+    commit("early");
+    const [first, ...problems] = (await messageOf("early")).split("\n");
+    assert.equal(first, "The operators as of early cannot be loaded. Compare with a later ref.");
+    assert.match(
+      problems[0] ?? "",
+      /^early:handlers\/a: the folder has operator\.ts, but no operator\.yaml\. /,
+    );
+  });
+
   it("knows a symlink to the program's folder", async () => {
     const link = path.join(root, "link");
     mkdirSync(path.join(root, "handlers"));
