@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { loadOperators } from "../../components/loadOperators";
 import { PACKAGE_NAME } from "../../components/package";
+import { loadOperators } from "../../definition/loadOperators";
 import { installVersions, Program } from "../../tools/chaos/inCluster/program";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
