@@ -3,7 +3,7 @@ import { runTool } from "./runTool";
 import { testCommand } from "./testArguments";
 
 /** Every source of ours, so that a file that no test loads counts as well. */
-const SOURCES = ["index.ts", "cli/**", "components/**", "handlers/**", "runtime/**"];
+const SOURCES = ["index.ts", "cli/**", "components/**", "definition/**", "program/**", "runtime/**"];
 const ALL_TESTS = ["tests/unit", "tests/integration"];
 
 /**
@@ -19,7 +19,8 @@ export function main(args: readonly string[]): Promise<number> {
 async function coverage(args: readonly string[]): Promise<number> {
   const reporters = ["text-summary", "html"].flatMap((name) => ["--reporter", name]);
   const sources = ["--all", ...SOURCES.flatMap((pattern) => ["--include", pattern])];
-  const test = [process.execPath, "tools/bootstrap.mjs", "test", ...(args.length > 0 ? args : ALL_TESTS)];
+  const node = [process.execPath, ...process.execArgv];
+  const test = [...node, "tools/bootstrap.mjs", "test", ...(args.length > 0 ? args : ALL_TESTS)];
   const { exitCode } = await runTool({
     title: "tests with coverage",
     entry: "c8/bin/c8.js",

@@ -28,10 +28,11 @@ export async function runCheck(tool: Tool): Promise<number> {
   return exitCode;
 }
 
-/** Runs a tool with this very Node, its output on ours. */
+/** Runs a tool with this very Node and its options, by which the package's name means the sources. Its output is on ours. */
 export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
   process.stderr.write(`${tool.title}\n`);
-  return runNode<Told>([path.join(PACKAGE_FOLDER, "node_modules", tool.entry), ...tool.args]);
+  const entry = path.join(PACKAGE_FOLDER, "node_modules", tool.entry);
+  return runNode<Told>([...process.execArgv, entry, ...tool.args]);
 }
 
 /** What runs on this long after a tool has told its end is something that it left running. */

@@ -12,7 +12,7 @@ import { always, eventually } from "./support/eventually";
 import { customResourceDefinitionOf, TestOperator } from "./support/testOperator";
 import { conditionOf } from "./support/useOperator";
 
-/** As handlers/memcached: a Deployment, a Service, and a status that follows the Deployment's. */
+/** As examples/memcached: a Deployment, a Service, and a status that follows the Deployment's. */
 const HANDLER = `
 const { createInterface } = require("node:readline");
 createInterface({ input: process.stdin }).on("line", (line) => {

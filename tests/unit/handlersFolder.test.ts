@@ -61,7 +61,7 @@ for (const [state, edit] of Object.entries(EDITS)) {
         .map((file) => path.join(tests, file))
         .filter((file) => READS_THE_PROGRAM.test(readFileSync(file, "utf8")));
       assert.ok(files.length > 5);
-      runNode("node_modules/mocha/bin/mocha.js", ...files);
+      runNode("--conditions=@argosy-dev/source", "node_modules/mocha/bin/mocha.js", ...files);
     });
 
     it("has the Memcached that npm start plays with", () => {

@@ -66,4 +66,17 @@ describe("the reporter of the tests", () => {
     assert.match(stdout, /unloadable\.test\.js/);
     assert.match(stdout, /ends\.test\.js/);
   });
+
+  it("has the last word in `npm test`, once, with the numbers of all tests", () => {
+    const args = ["--conditions=@argosy-dev/source", "tools/bootstrap.mjs", "test"];
+    const files = ["tests/unit/json.test.ts", "tests/unit/lines.test.ts"];
+    const { stdout, status } = spawnSync(process.execPath, [...args, ...files], {
+      cwd: PACKAGE_FOLDER,
+      encoding: "utf8",
+    });
+    assert.equal(status, 0, stdout);
+    const results = stdout.match(/^\d+ passed, \d+ failed, \d+ skipped$/gm) ?? [];
+    assert.equal(results.length, 1, stdout);
+    assert.match(stdout, /\n[1-9]\d* passed, 0 failed, 0 skipped\n$/);
+  }).timeout(60_000);
 });
