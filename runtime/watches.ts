@@ -1,6 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { ChildStore, type ChildStoreOptions } from "./children/childStore";
-import { GRANT_REMEDY } from "./children/childWriter";
+import { GRANT_REMEDY } from "./children/refusals";
 import type { Operator } from "./definition/definition";
 import { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
@@ -8,12 +7,12 @@ import type { KubernetesClient } from "./kubernetes/client";
 import { discover } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
 import type { KubernetesObject } from "./kubernetes/objects";
-import type { Resource } from "./kubernetes/resource";
+import { kindKey, type Resource } from "./kubernetes/resource";
 import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf } from "./names";
 import { StillListingError } from "./reconcile/errors";
-import { kindKey } from "./reconcile/sweep";
 import { CustomResources, type CustomResourcesOptions } from "./watch/customResources";
 import { type NotSynced, Scopes } from "./watch/scopes";
+import { within } from "./within";
 
 /** What {@link Watches} watch, and who is called. */
 export interface WatchesOptions
@@ -97,7 +96,10 @@ export class Watches {
       Promise.all([this.objectScopes.whenListed(), this.childScopes.whenListed()]),
     );
     // Only the signal ends the wait for a kind.
-    await Promise.race([listed.catch(() => {}), pause(LISTING_PATIENCE_MS, undefined, { ref: false })]);
+    await within(
+      LISTING_PATIENCE_MS,
+      listed.catch(() => {}),
+    );
     signal.throwIfAborted();
   }
 

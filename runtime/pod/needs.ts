@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { resourceOf } from "../argo/runTarget";
 import { ChildStore } from "../children/childStore";
-import { ownManagers } from "../children/childWriter";
+import { ownManagers } from "../children/marks";
 import type { Operator } from "../definition/definition";
 import { isRecord } from "../definition/shape";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { conditionsIn, type KubernetesObject } from "../kubernetes/objects";
-import { scopesOf } from "../kubernetes/resource";
+import { kindKey, scopesOf } from "../kubernetes/resource";
 import {
   annotated,
   CHILD_OF_LABEL,
@@ -18,7 +18,6 @@ import {
 } from "../names";
 import { Finalizers } from "../reconcile/finalizers";
 import { memoryOf } from "../reconcile/memory";
-import { kindKey } from "../reconcile/sweep";
 import { childrenFingerprint, contentFingerprint } from "./footprint";
 import type { Unaware } from "./silentRuns";
 

@@ -11,6 +11,7 @@ import {
   type OperatorIdentity,
 } from "../names";
 import { ObjectGoneError } from "./errors";
+import type { ObjectEvent } from "./outcome";
 
 /** What finalizers need to know of an operator. */
 type Finalizing = OperatorIdentity & { readonly formerNames: readonly string[] };
@@ -48,11 +49,17 @@ export class Finalizers {
     return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
   }
 
-  /** Argosy's finalizers on the object that are not ours: those of another operator, or of an undeclared former name. */
-  foreign(object: KubernetesObject): string[] {
+  /** Says that the object has a finalizer of Argosy's that is not ours: it may be that of an undeclared former name. */
+  warnings(object: KubernetesObject): ObjectEvent[] {
     const ours = [...this.handler, ...this.elsewhere];
     const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
-    return finalizersOf(object).filter((finalizer) => isArgosy(finalizer) && !ours.includes(finalizer));
+    const foreign = finalizersOf(object).find(
+      (finalizer) => isArgosy(finalizer) && !ours.includes(finalizer),
+    );
+    if (foreign === undefined) return [];
+    const former = foreign.slice(foreign.indexOf("/") + 1);
+    const note = `the object has the finalizer ${foreign} of another operator of Argosy. If this operator was called ${former} before, add that to "formerNames" in its definition: the object can never be deleted otherwise`;
+    return [{ type: "Warning", reason: "ForeignFinalizer", note }];
   }
 
   /**

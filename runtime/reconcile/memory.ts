@@ -1,5 +1,8 @@
+import type { Child } from "../children/childStore";
+import type { DesiredChild } from "../children/desiredChildren";
 import { isRecord } from "../definition/shape";
-import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
+import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
+import { kindKey } from "../kubernetes/resource";
 
 /**
  * How a run left an object. A resync compares that with the object as it is, to find out whether the object needs another
@@ -47,6 +50,43 @@ export function memoryOf(object: KubernetesObject): Memory {
     created: textsIn(memory["created"]),
     ...(Object.fromEntries(footprint) as Footprint),
   };
+}
+
+/**
+ * What to remember when all children are as desired.
+ * @param there the object's children as they are known now
+ */
+export function memoryAfter(desired: readonly DesiredChild[], there: readonly Child[]): Memory {
+  return {
+    kinds: [...desired, ...there].map(({ resource }) => kindKey(resource)),
+    created: createdOnce(desired),
+  };
+}
+
+/**
+ * What to remember when only some of the desired children were applied: besides what was remembered before, what is there.
+ * @param applied those of the desired children that are there
+ */
+export function memoryOfPart(
+  before: Memory,
+  applied: readonly DesiredChild[],
+  there: readonly Child[],
+): Memory {
+  return {
+    kinds: [...before.kinds, ...there.map(({ resource }) => kindKey(resource))],
+    created: [...before.created, ...createdOnce(applied)],
+  };
+}
+
+/** Whether a child was created once, and must not be created again. */
+export function wasCreated(memory: Memory, child: DesiredChild): boolean {
+  return createdOnce([child]).some((name) => memory.created.includes(name));
+}
+
+function createdOnce(children: readonly DesiredChild[]): string[] {
+  return children
+    .filter(({ update }) => update === "never")
+    .map(({ resource, manifest }) => `${kindKey(resource)}/${formatName(manifest.metadata)}`);
 }
 
 /** What to write as `status.argosy`. */

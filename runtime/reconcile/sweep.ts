@@ -7,7 +7,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
-import { type Resource, scopesOf } from "../kubernetes/resource";
+import { kindKey, type Resource, scopesOf } from "../kubernetes/resource";
 import { CHILD_OF_LABEL, identityOf, OWNER_UID_LABEL } from "../names";
 import { memoryOf } from "./memory";
 
@@ -112,11 +112,6 @@ export class Sweep {
       throw error;
     });
   }
-}
-
-/** The name of a kind in the engine's memory: "apps/v1/Deployment". */
-export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
-  return `${apiVersion}/${kind}`;
 }
 
 async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {

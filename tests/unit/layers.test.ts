@@ -14,14 +14,14 @@ const LAYERS: readonly (readonly [name: string, ...places: string[]])[] = [
   ["program", "program"],
   ["in a pod", "pod/"],
   ["beside Argo", "argo/", "eventPath/"],
-  ["engine", "engine", "watches", "metrics"],
+  ["engine", "engine", "parts", "leading", "watches", "metrics"],
   ["reconcile", "outbox/", "reconcile/", "term", "leadership/"],
   ["children and status", "children/", "status/"],
   ["watch and work", "watch/", "work/"],
   ["handler", "handler/"],
   ["definition", "definition/"],
   ["Kubernetes", "kubernetes/", "http/", "objectKey"],
-  ["plain", "failure", "fingerprint", "flaw", "json", "lines"],
+  ["plain", "failure", "fingerprint", "flaw", "json", "lines", "within"],
   ["constants", "names", "pod/layout"],
 ];
 
