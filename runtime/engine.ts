@@ -218,7 +218,7 @@ export class Engine {
     });
   }
 
-  private newLeading(parts: Parts): Leading {
+  private newLeading({ watches, outbox, orphans }: Parts): Leading {
     const { client, schedule, runner, resync, requests } = this;
     const { operator, namespace, identity, leaseSeconds } = this.options;
     return new Leading({
@@ -227,7 +227,9 @@ export class Engine {
       runner,
       resync,
       requests,
-      parts,
+      watches,
+      outbox,
+      orphans,
       lease: leaseApi(client, namespace, leaseNameOf(operator)),
       identity,
       addAll: () => this.addAll(),

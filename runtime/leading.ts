@@ -1,9 +1,11 @@
+import type { Orphans } from "./children/orphans";
 import type { KubernetesClient } from "./kubernetes/client";
 import { Leadership, type LeadershipOptions } from "./leadership/leadership";
 import { keyOf } from "./objectKey";
-import type { Parts } from "./parts";
+import type { Outbox } from "./outbox/outbox";
 import type { ReconcileRequests } from "./reconcile/requests";
 import { NotLeadingError, type Term } from "./term";
+import type { Watches } from "./watches";
 import { within } from "./within";
 import type { Resync } from "./work/resync";
 import type { Runner } from "./work/runner";
@@ -16,7 +18,9 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
   readonly runner: Runner;
   readonly resync: Resync;
   readonly requests: ReconcileRequests;
-  readonly parts: Parts;
+  readonly watches: Pick<Watches, "refreshObjects">;
+  readonly outbox: Outbox;
+  readonly orphans: Orphans;
   /** Adds every object to the schedule. */
   readonly addAll: () => void;
   /** Reads an object from the API server and reconciles it. */
@@ -86,8 +90,7 @@ export class Leading {
    * @param graceMs how long work in progress may take, in milliseconds. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
-    const { resync, runner, requests, parts } = this.options;
-    const { outbox, orphans } = parts;
+    const { resync, runner, requests, outbox, orphans } = this.options;
     this.isStopping = true;
     resync.stop();
     runner.pause();
@@ -111,13 +114,13 @@ export class Leading {
 
   private async begin(term: Term): Promise<void> {
     this.current = term;
-    const { client, schedule, runner, resync, parts, addAll, notice } = this.options;
+    const { client, schedule, runner, resync, watches, outbox, orphans, addAll, notice } = this.options;
     if (this.isStopping) return;
     notice("leading");
-    await within(REFRESH_PATIENCE_MS, parts.watches.refreshObjects());
+    await within(REFRESH_PATIENCE_MS, watches.refreshObjects());
     if (this.current !== term || this.isStopping) return;
-    parts.outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
-    parts.orphans.open(client.with({ class: "tell", fence: () => term.assert() }));
+    outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
+    orphans.open(client.with({ class: "tell", fence: () => term.assert() }));
     this.block();
     schedule.restartWaiting();
     // A look at every object finds whatever happened before our term.
@@ -127,15 +130,15 @@ export class Leading {
   }
 
   private end(): void {
-    const { schedule, runner, resync, requests, parts, notice } = this.options;
+    const { schedule, runner, resync, requests, outbox, orphans, notice } = this.options;
     this.current = undefined;
     notice("not leading any more");
     resync.stop();
     runner.pause();
     // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
     schedule.clear();
-    parts.outbox.discard();
-    parts.orphans.discard();
+    outbox.discard();
+    orphans.discard();
     requests.refuse(new NotLeadingError());
   }
 

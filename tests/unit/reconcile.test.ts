@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { ChildStore } from "../../runtime/children/childStore";
-import { ChildWriter } from "../../runtime/children/childWriter";
+import type { ChildStore } from "../../runtime/children/childStore";
+import type { ChildWriter } from "../../runtime/children/childWriter";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
@@ -11,6 +11,7 @@ import { Reconcile, type ReconcileOptions } from "../../runtime/reconcile/reconc
 import { Statuses } from "../../runtime/status/statuses";
 import { StatusWriter } from "../../runtime/status/statusWriter";
 import { NotLeadingError } from "../../runtime/term";
+import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import {
   CLUSTER_ROLES,
@@ -31,6 +32,7 @@ const DELETED = "2026-01-01T00:00:00Z";
 describe("Reconcile", () => {
   let cluster: FakeCluster;
   let children: ChildStore;
+  let writer: ChildWriter;
   /** What the handler answers. */
   let answer: Record<string, unknown>;
   /** What happens while the handler is asked. */
@@ -47,13 +49,7 @@ describe("Reconcile", () => {
     [answer, questions, learned] = [{ children: [configMap()] }, [], []];
     [isGoing, isLeading, invalidated] = [false, true, 0];
     meanwhile = () => {};
-    children = new ChildStore({
-      client: cluster.client(),
-      ownerKind: WIDGETS,
-      fieldManager: MANAGER,
-      managers: [MANAGER],
-      onChange: () => {},
-    });
+    ({ store: children, writer } = childrenIn(cluster));
   });
 
   /** Puts the custom resource there. */
@@ -84,12 +80,7 @@ describe("Reconcile", () => {
         isGoing: () => isGoing,
       },
       children,
-      writer: new ChildWriter({
-        store: children,
-        ownerKind: WIDGETS,
-        fieldManager: MANAGER,
-        formerManagers: [],
-      }),
+      writer,
       statuses: new Statuses({
         writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
         read: async (name) => cluster.find("Widget", name),
