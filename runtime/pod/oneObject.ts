@@ -48,8 +48,11 @@ export interface OneObjectOptions {
 }
 
 const nobody = () => {};
-/** A change of the object is noticed so late while the run waits: most waits end before, and need no watch of it. */
-const WATCH_OBJECT_AFTER_MS = 1_000;
+/**
+ * If a run waits for longer than this, it begins to watch its object. Children of most updates are ready by then, which
+ * saves that call. Until then a change of the object is noticed at the end of the wait.
+ */
+const WATCH_OBJECT_AFTER_MS = 5_000;
 /** A watch tells what is waited for. Should it be silent, this is how long nobody looks. */
 const LONGEST_WAIT_MS = 60_000;
 
