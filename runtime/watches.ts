@@ -146,6 +146,8 @@ export class Watches {
 }
 
 const RETRY = { retryAfterSeconds: 30 };
+const ROLE_REMEDY =
+  "Somebody probably changed the runner's ClusterRole or its ClusterRoleBinding: run `pulumi up --refresh`.";
 
 function kindMissing(kind: string): ReconcileFailure {
   const message = `the cluster serves no ${kind}, of which the object has children. Install what brings that kind: the object is reconciled again as soon as it is there.`;
@@ -157,6 +159,7 @@ function notSyncedError({ resource, namespace, problem }: NotSynced): ReconcileF
   if (!problem) return new StillListingError(what);
   if (isApiError(problem, 404)) return kindMissing(kindKey(resource));
   const message = `the runner may not list ${what}: ${problem.message}.`;
-  if (namespace === undefined) return new ReconcileFailure("KindNotListed", message, RETRY);
+  if (namespace === undefined)
+    return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, RETRY);
   return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, RETRY);
 }

@@ -163,15 +163,26 @@ export class ChildApplier {
 
   /** Releases what a former name of the operator applied, so that fields that are no longer applied are removed. */
   private async releaseFormer(
-    { resource, manifest }: DesiredChild,
+    { resource, manifest, ownerUid }: DesiredChild,
     object: KubernetesObject,
     { client }: WriteScope,
   ): Promise<void> {
-    const { store, formerManagers } = this.options;
-    if (!formerManagers.some((manager) => applyEntry(object, manager))) return;
-    await store.write(resource, manifest.metadata, manifest, async () => ({
-      object: await releaseFormer(client, resource, object, formerManagers),
-    }));
+    const { store, ownerKind, formerManagers } = this.options;
+    let current: KubernetesObject | undefined = object;
+    for (let attempt = 1; current; attempt++) {
+      const owned = current;
+      if (!formerManagers.some((manager) => applyEntry(owned, manager))) return;
+      if (provenOwner(owned, ownerKind, this.managers)?.uid !== ownerUid) return;
+      try {
+        await store.write(resource, manifest.metadata, manifest, async () => ({
+          object: await releaseFormer(client, resource, owned, formerManagers, true),
+        }));
+        return;
+      } catch (error) {
+        if (attempt === MOST_TRIES || !isApiError(error, 409)) throw error;
+        current = await client.get(resource, manifest.metadata);
+      }
+    }
   }
 
   private hasWritten({ metadata }: KubernetesObject): boolean {
