@@ -136,6 +136,8 @@ export class CustomResources implements KnownObjects {
     if (source === "read") return;
     if (before && before.uid !== after?.uid) this.gone(before, source === "watch" && !after);
     if (!after) return;
+    // It is there again if etcd was restored to a time before its deletion.
+    this.removed.delete(after.uid);
     const { trigger, announced, isSettled } = after.facts;
     const same = before?.uid === after.uid ? before.facts : undefined;
     if (same?.trigger === trigger) return;
