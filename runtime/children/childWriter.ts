@@ -1,4 +1,5 @@
-import type { Manifest } from "../kubernetes/objects";
+import { ApiError } from "../kubernetes/errors";
+import { formatName, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
 import type { Child } from "./childStore";
@@ -63,7 +64,11 @@ export class ChildWriter {
     }
   }
 
-  /** Deletes a child that is no longer wanted: exactly that object, in the version that was seen to be ours. */
+  /**
+   * Deletes a child that is no longer wanted: exactly that object, in the version that was seen to be ours.
+   * @returns undefined if the child is gone, or no longer ours
+   * @throws ApiError 409 if somebody else writes it all the time
+   */
   async delete(child: Child, { client }: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
     const { store } = this.options;
     const { resource, uid, facts } = child;
@@ -74,10 +79,11 @@ export class ChildWriter {
         return { result, object: result === "moved" ? await client.get(resource, child) : undefined };
       });
       if (result === "deleted") return describe("deleted", resource, child);
-      if (result === "gone" || tries === MOST_TRIES) return undefined;
+      if (result === "gone") return undefined;
       const isOurs = object && provenOwner(object, this.options.ownerKind, this.managers);
       if (object?.metadata.uid !== uid || object.metadata.deletionTimestamp) return undefined;
       if (isOurs?.uid !== facts.owner.uid) return undefined;
+      if (tries === MOST_TRIES) throw changedAgain(resource, child);
       ({ resourceVersion } = object.metadata);
     }
   }
@@ -105,6 +111,11 @@ export class ChildWriter {
   private isLeftAlone({ isCreated, resource, manifest }: DesiredChild): boolean {
     return isCreated === true && !this.options.store.isUnsure(resource, manifest.metadata);
   }
+}
+
+function changedAgain({ kind }: Resource, child: Child): ApiError {
+  const message = `${kind} ${formatName(child)} is changed too often to be deleted`;
+  return new ApiError(409, { reason: "Conflict", message }, "DELETE");
 }
 
 function describe(verb: ChildVerb, { kind }: Resource, { namespace, name }: Manifest["metadata"] | Child) {

@@ -109,8 +109,11 @@ export class Finalizers {
     try {
       return (await client.apply(this.resource, { apiVersion, kind, metadata }, options)).object;
     } catch (error) {
-      // 404 and 409: it is gone, or another object has its name. 422: an object that is being deleted takes no new finalizer.
-      if ([404, 409, 422].some((code) => isApiError(error, code))) throw new ObjectGoneError();
+      // 404 and 409: it is gone, or another object has its name. 422: an object that is being deleted takes no new finalizer,
+      // or a policy of the cluster refuses the change.
+      if (![404, 409, 422].some((code) => isApiError(error, code))) throw error;
+      const now = await client.get(this.resource, { name, namespace });
+      if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp) throw new ObjectGoneError();
       throw error;
     }
   }
@@ -135,6 +138,9 @@ export class Finalizers {
         const now = await client.get(this.resource, current.metadata);
         if (now?.metadata.uid !== current.metadata.uid)
           return { ...current, metadata: { ...current.metadata, finalizers: [] } };
+        // It is there as it was: so a policy of the cluster refuses the change.
+        const isUnmoved = finalizersOf(now)[index] === finalizer;
+        if (isUnmoved && isApiError(error, 422)) throw error;
         current = now;
       }
     }

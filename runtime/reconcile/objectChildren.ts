@@ -3,6 +3,7 @@ import type { ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import type { DesiredChild } from "../children/desiredChildren";
 import { whyNotReady } from "../children/readiness";
+import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Verdict } from "../status/conditions";
 import type { Run } from "./run";
@@ -83,7 +84,15 @@ export class ObjectChildren {
     const { children: store, writer } = this.options;
     const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
     const unwanted = store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
-    const deleted = await Promise.all(unwanted.map((child) => writer.delete(child, run)));
+    const deleted = await Promise.all(
+      unwanted.map((child) =>
+        writer.delete(child, run).catch((error: unknown) => {
+          // Somebody writes it all the time. Its next report leads to another try, and the rest is not held up.
+          if (isApiError(error, 409)) return undefined;
+          throw error;
+        }),
+      ),
+    );
     return deleted.filter((change) => change !== undefined);
   }
 }

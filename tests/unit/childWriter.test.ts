@@ -372,7 +372,7 @@ describe("ChildWriter", () => {
     it("not if somebody else writes all the time, and still knows it", async () => {
       const child = await known();
       touched(100);
-      assert.equal(await writer.delete(child, scope()), undefined);
+      await assert.rejects(writer.delete(child, scope()), (error: ApiError) => error.code === 409);
       assert.equal(store.of(OWNER.metadata.uid).length, 1);
     });
 

@@ -174,9 +174,31 @@ describe("Reconcile", () => {
       ]);
     });
 
+    it("that cannot be put there since a policy refuses that is the object's failure: the handler is not asked", async () => {
+      given();
+      cluster.refusals.set(
+        `apply finalizers ${FINALIZER}`,
+        new ApiError(422, { message: "no team" }, "PATCH"),
+      );
+      const { report, verdict } = await reconcile(finalizing);
+      assert.deepEqual(questions, []);
+      assert.equal(report.failure?.reason, "ApiError");
+      assert.equal(verdict?.kind, "failed");
+    });
+
+    it("that cannot be removed since a policy refuses that is the object's failure, after one try", async () => {
+      given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      answer = { finalized: true };
+      cluster.refusals.set(`remove ${FINALIZER}`, new ApiError(422, { message: "no team" }, "PATCH"));
+      const { verdict } = await reconcile(finalizing);
+      assert.equal(verdict?.kind, "failed");
+      assert.deepEqual(cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
+    });
+
     it("that cannot be put there since the object is gone ends the run: the handler is not asked", async () => {
       given();
       cluster.refusals.set(`apply finalizers ${FINALIZER}`, new ApiError(422, {}, "PATCH"));
+      cluster.meanwhile = () => given({ deletionTimestamp: DELETED });
       const { report, verdict } = await reconcile(finalizing);
       assert.deepEqual(questions, []);
       assert.deepEqual([report.skipped, verdict], ["gone", undefined]);
@@ -218,6 +240,17 @@ describe("Reconcile", () => {
     );
     assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"] });
     assert.equal(cluster.steps.at(-1), "status");
+  });
+
+  it("is done if a child that goes is written by somebody else all the time", async () => {
+    given();
+    answer = { children: [configMap(), configMap({ name: "hot" })] };
+    await reconcile();
+    answer = { children: [configMap()] };
+    cluster.meanwhile = () =>
+      cluster.put(cluster.find("ConfigMap", { namespace: "shop", name: "hot" }) as KubernetesObject);
+    const { report, verdict } = await reconcile();
+    assert.deepEqual([report.result, report.changes, verdict?.kind], ["succeeded", [], "ready"]);
   });
 
   it("deletes nothing if a child could not be written", async () => {

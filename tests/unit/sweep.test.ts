@@ -171,6 +171,14 @@ describe("Sweep", () => {
       });
     });
 
+    it("fails if somebody writes such a child all the time: it would be left for ever", async () => {
+      applied("far", { namespace: "elsewhere" });
+      cluster.meanwhile = () =>
+        cluster.put(cluster.find("ConfigMap", { namespace: "elsewhere", name: "far" }) as KubernetesObject);
+      await assert.rejects(run(), (error: ApiError) => error.code === 409);
+      assert.deepEqual(left(), ["far"]);
+    });
+
     it("fails if the API server is away: the finalizer stays", async () => {
       const away = new ApiError(503, {}, "GET");
       cluster.readRefusals.set("list ConfigMap", away);
