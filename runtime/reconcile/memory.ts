@@ -27,6 +27,9 @@ export interface Footprint {
  *
  * Assumption: only the engine writes it. Whoever may write the status may forge it. The engine then looks for children of
  * a kind that it never applied. It finds none that it can prove to be its own, and touches nothing.
+ *
+ * Caveat: if the process dies between the first child of a kind and the status, the kind is not remembered until the next
+ * run. If the operator stops to declare the kind in just that moment, such a child elsewhere is left.
  */
 export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
@@ -38,6 +41,11 @@ export interface Memory extends Footprint {
 /** What is remembered of an object that was never reconciled. */
 export const NOTHING: Memory = { kinds: [], created: [] };
 
+/** A kind as `kindKey` gives it. */
+const KIND = /^([a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
+/** No operator has had children of more kinds. Each kind that is not declared costs requests. */
+const MOST_KINDS = 200;
+
 const FOOTPRINT = ["content", "children", "program", "dueAt"] as const;
 
 /** What is remembered of an object. Values that are not text are left out. */
@@ -46,7 +54,9 @@ export function memoryOf(object: KubernetesObject): Memory {
   const memory = isRecord(status["argosy"]) ? status["argosy"] : {};
   const footprint = FOOTPRINT.flatMap((key) => (typeof memory[key] === "string" ? [[key, memory[key]]] : []));
   return {
-    kinds: textsIn(memory["kinds"]),
+    kinds: textsIn(memory["kinds"])
+      .filter((kind) => KIND.test(kind))
+      .slice(0, MOST_KINDS),
     created: textsIn(memory["created"]),
     ...(Object.fromEntries(footprint) as Footprint),
   };

@@ -146,6 +146,8 @@ describe("Orphans", () => {
             lead();
           } else {
             await clock.tick(each.ms);
+            // One object after another is worked on, each in several steps.
+            for (let turn = 0; turn < 10; turn++) await clock.tick();
             now += each.ms;
           }
           pass();
