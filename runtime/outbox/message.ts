@@ -2,6 +2,7 @@ import type { DriftedChild } from "../children/childStore";
 import type { Owner } from "../children/ownership";
 import { formatName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { CHILD_OF_LABEL } from "../names";
 import type { ObjectEvent, Outcome } from "../reconcile/outcome";
 import { describeChanges } from "../reconcile/report";
 import type { RunRecord } from "./recorder";
@@ -47,6 +48,8 @@ export function messageAboutContest(
 
 /** Says in words that somebody else changes a child back each time. */
 export function contestNote(child: DriftedChild): string {
-  const who = child.by === undefined ? "deleted" : `changed by ${child.by}`;
+  // A watch that selects by the label shows a child without the label as deleted.
+  const who =
+    child.by === undefined ? `deleted, or loses the label ${CHILD_OF_LABEL},` : `changed by ${child.by}`;
   return `${child.kind} ${formatName(child)} is ${who} each time that it is applied: it is corrected less often until that ends`;
 }
