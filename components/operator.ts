@@ -1,9 +1,9 @@
 import * as pulumi from "@pulumi/pulumi";
 import { formerIdentitiesOf, type Operator as OperatorDefinition } from "../runtime/program";
-import { awaited } from "./manifests/awaited";
 import { buildCustomResourceDefinition } from "./manifests/customResourceDefinition";
-import { buildOperator } from "./manifests/operator/buildOperator";
+import { awaited } from "./manifests/metadata";
 import type { OperatorFiles } from "./manifests/operator/configMaps";
+import { buildOperator } from "./manifests/operator/operator";
 import type { OperatorOptions } from "./manifests/operator/options";
 import { after, register, registerSet } from "./register";
 import { registerRunnerDeployment } from "./runnerDeployment";

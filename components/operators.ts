@@ -3,12 +3,12 @@ import { checkOperators, type Operator as OperatorDefinition } from "../runtime/
 import { ArgoPlatform, type ArgoPlatformArgs, platformOf } from "./argoPlatform";
 import { engineFiles } from "./engineBundle";
 import { EventPath } from "./eventPath";
+import { planEventPath } from "./manifests/eventPath/eventSource";
 import type { EventBusOptions } from "./manifests/eventPath/options";
-import { planEventPath } from "./manifests/eventPath/planEventPath";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
+import type { Platform } from "./manifests/platform/options";
+import type { PodPlacement } from "./manifests/pods";
 import { Operator } from "./operator";
-import type { PodPlacement } from "./placement";
-import type { Platform } from "./platform";
 import { after, register } from "./register";
 
 /** What {@link Operators} are made from. */

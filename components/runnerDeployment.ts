@@ -2,10 +2,10 @@ import * as k8s from "@pulumi/kubernetes";
 import * as kx from "@pulumi/kubernetesx";
 import * as pulumi from "@pulumi/pulumi";
 import type { Operator } from "../runtime/program";
+import { runnerNameOf } from "./manifests/names";
 import type { OperatorFiles } from "./manifests/operator/configMaps";
-import { runnerNameOf } from "./manifests/operator/names";
 import type { OperatorOptions } from "./manifests/operator/options";
-import { buildResidentPod, buildResidentRollout, runnerLabels } from "./manifests/operator/residentPod";
+import { buildResidentPod, buildResidentRollout, runnerLabels } from "./manifests/operator/runner";
 
 /**
  * The Deployment of a resident operator's runner, its pod built with kubernetesx. The one file that uses it: its

@@ -13,11 +13,10 @@ import {
   type Shape,
   text,
 } from "../../runtime/program";
-import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
-import { bytesOf } from "../manifests/eventPath/quantity";
+import { bytesOf, SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
 import type { ArchiveOptions } from "../manifests/platform/archive";
-import type { PodPlacement } from "../placement";
-import type { Installation } from "../platform";
+import type { Installation } from "../manifests/platform/options";
+import type { PodPlacement } from "../manifests/pods";
 import { ARCHIVE_SHAPE } from "./archiveShape";
 import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
 

@@ -2,16 +2,15 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
-import { buildEventSource } from "../../components/manifests/eventPath/eventSource";
-import { planEventPath } from "../../components/manifests/eventPath/planEventPath";
+import { buildEventSource, planEventPath } from "../../components/manifests/eventPath/eventSource";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
-import { buildOperator } from "../../components/manifests/operator/buildOperator";
-import { runnerNameOf } from "../../components/manifests/operator/names";
+import { runnerNameOf } from "../../components/manifests/names";
+import { buildOperator } from "../../components/manifests/operator/operator";
 import {
   buildResidentPod,
   buildResidentRollout,
   runnerLabels,
-} from "../../components/manifests/operator/residentPod";
+} from "../../components/manifests/operator/runner";
 import { isRecord } from "../../runtime/definition/shape";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import {

@@ -2,13 +2,11 @@ import assert from "node:assert/strict";
 import {
   buildNetworkPolicy,
   buildPodDisruptionBudget,
-  buildService,
-} from "../../components/manifests/operator/residentNetwork";
-import {
   buildResidentPod,
   buildResidentRollout,
+  buildService,
   runnerLabels,
-} from "../../components/manifests/operator/residentPod";
+} from "../../components/manifests/operator/runner";
 import type { Operator } from "../../runtime/definition/definition";
 import { readDefinitionFile } from "../../runtime/pod/definitionFile";
 import { readEnvironment } from "../../runtime/pod/environment";

@@ -1,8 +1,8 @@
 import type { Manifest, Operator, PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
-import { type EventPathOptions, eventPathNames } from "./options";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { eventPathNames } from "../names";
+import type { EventPathOptions } from "./options";
 
 /**
  * The service accounts of the event path, and their rights. The sources may list and watch the operators' custom

@@ -5,13 +5,13 @@ import {
   RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
 } from "../../../runtime/program";
-import { IMAGES, imageReference } from "../../images";
 import { buildAccount, buildRole } from "../access";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
-import { READ_ONLY } from "../operator/volumes";
-import { buildDeployment } from "../platform/deployment";
-import { type EventPathOptions, eventPathNames } from "./options";
+import { buildDeployment } from "../deployment";
+import { IMAGES, imageReference } from "../images";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { eventPathNames } from "../names";
+import { READ_ONLY } from "../pods";
+import type { EventPathOptions } from "./options";
 
 /**
  * What it takes to see when the pods of the event path began, and to let one begin anew. An eviction is the least that

@@ -1,5 +1,5 @@
 import type { Json, JsonObject, Manifest } from "../../../runtime/program";
-import { labelsOf } from "../labels";
+import { labelsOf } from "../metadata";
 import type { PlatformOptions } from "../platform/options";
 import { DASHBOARD_ROWS, type DashboardPanel, type DashboardRow } from "./dashboardRows";
 

@@ -4,8 +4,8 @@ import {
   type Manifest,
   type Operator,
 } from "../../../runtime/program";
-import { labelsOf } from "../labels";
-import { contentHash } from "./contentHash";
+import { contentHash } from "../configMaps";
+import { labelsOf } from "../metadata";
 import { handlerFiles, type KeyToPath } from "./handlerFiles";
 import type { OperatorOptions } from "./options";
 

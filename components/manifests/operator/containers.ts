@@ -4,19 +4,18 @@ import {
   PENDING_SECONDS,
   POD_LAYOUT,
   programOf,
+  RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
 } from "../../../runtime/program";
-import { IMAGES, imageReference, mirrored } from "../../images";
-import { CONTAINER_SECURITY } from "../podSecurity";
+import { IMAGES, imageReference, mirrored } from "../images";
 import {
-  engineEnvironment,
-  handlerEnvironment,
-  literal,
-  residentEnvironment,
-  workflowEnvironment,
-} from "./environment";
+  CONTAINER_SECURITY,
+  type Container,
+  type EnvironmentVariable,
+  type PodForm,
+  type Probe,
+} from "../pods";
 import type { OperatorOptions } from "./options";
-import type { Container, PodForm, Probe } from "./podParts";
 import { ENGINE_MOUNTS, handlerMounts, runnerMounts, tokenMounts } from "./volumes";
 
 /** No limit of the processor: being throttled for a moment would look like a slow API server. */
@@ -135,4 +134,58 @@ function handlerResources({ resources: { requests = {}, limits = {} } }: Operato
 
 function probe(path: string, periodSeconds: number, failureThreshold: number): Probe {
   return { httpGet: { path, port: "metrics" }, periodSeconds, timeoutSeconds: 5, failureThreshold };
+}
+
+/** Less than the container's limit: Node needs room beside its heap. In MiB. */
+const OLD_SPACE_MEBIBYTES = 160;
+
+/** What every engine is told of where it is. */
+function engineEnvironment({ platform }: OperatorOptions): EnvironmentVariable[] {
+  return [
+    field(RUNNER_ENVIRONMENT.namespace, "metadata.namespace"),
+    field(RUNNER_ENVIRONMENT.pod, "metadata.name"),
+    { name: RUNNER_ENVIRONMENT.instanceId, value: platform.instanceId },
+    { name: "NODE_OPTIONS", value: `--max-old-space-size=${OLD_SPACE_MEBIBYTES}` },
+  ];
+}
+
+/** A resident engine's further environment: where another one finds it, and how long what it records is kept. */
+function residentEnvironment(options: OperatorOptions): EnvironmentVariable[] {
+  const { runsKeptSeconds, failedRunsKeptSeconds, platform } = options;
+  return [
+    field(RUNNER_ENVIRONMENT.address, "status.podIP"),
+    { name: RUNNER_ENVIRONMENT.runsKept, value: String(runsKeptSeconds) },
+    { name: RUNNER_ENVIRONMENT.failedRunsKept, value: String(failedRunsKeptSeconds) },
+    ...(platform.archivesRuns ? [{ name: RUNNER_ENVIRONMENT.archive, value: "true" }] : []),
+  ];
+}
+
+/** The further environment of an engine in a pod of a Workflow. */
+function workflowEnvironment(): EnvironmentVariable[] {
+  return [{ name: RUNNER_ENVIRONMENT.workflow, value: "{{workflow.name}}" }];
+}
+
+/** The author's variables, as he wrote them, and a home that can be written to. */
+export function handlerEnvironment({ env, secretEnv }: Operator): EnvironmentVariable[] {
+  const home = "HOME" in env || "HOME" in secretEnv ? [] : [{ name: "HOME", value: "/tmp" }];
+  return [
+    ...home,
+    ...Object.entries(env).map(([name, value]) => ({ name, value: literal(value) })),
+    ...Object.entries(secretEnv).map(([name, { secret, key }]) => ({
+      name,
+      valueFrom: { secretKeyRef: { name: secret, key } },
+    })),
+  ];
+}
+
+/**
+ * A text that the kubelet leaves as it is. Else it replaces $(NAME), and "$$" by "$", in commands and environments
+ * (kubernetes, third_party/forked/golang/expansion/expand.go).
+ */
+function literal(value: string): string {
+  return value.replaceAll("$", "$$$$");
+}
+
+function field(name: string, fieldPath: string): EnvironmentVariable {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
 }

@@ -1,5 +1,5 @@
-import type { PodPlacement } from "../../placement";
-import type { Platform } from "../../platform";
+import type { Platform } from "../platform/options";
+import type { PodPlacement } from "../pods";
 
 /** What the manifests of an operator depend on beside its definition. */
 export interface OperatorOptions {

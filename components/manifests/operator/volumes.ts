@@ -1,9 +1,7 @@
 import { type Operator, POD_LAYOUT } from "../../../runtime/program";
+import { type PodForm, READ_ONLY, type Volume, type VolumeMount } from "../pods";
 import type { OperatorFiles } from "./configMaps";
-import type { PodForm, Volume, VolumeMount } from "./podParts";
 
-/** Whoever may look into the pod's volumes may read them, nobody may write. */
-export const READ_ONLY = 0o444;
 /** A ConfigMap keeps no modes, and any of the author's files may be the one that is run. */
 const EXECUTABLE = 0o555;
 /**

@@ -1,5 +1,5 @@
 import type { Json, JsonObject, PolicyRule } from "../../../runtime/program";
-import type { ArgoProgram } from "./deployment";
+import type { ArgoProgram } from "../deployment";
 
 /** How a connection to PostgreSQL is secured (https://www.postgresql.org/docs/current/libpq-ssl.html). */
 export const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;

@@ -1,14 +1,15 @@
 import type { PolicyRule } from "../../../runtime/program";
-import { IMAGES, imageReference } from "../../images";
 import { buildAccount, buildRole } from "../access";
-import { NOT_AWAITED } from "../awaited";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
+import { type ArgoProgram, buildDeployment, selectorOf } from "../deployment";
+import { IMAGES, imageReference } from "../images";
+import { labelsOf, type ManifestSet, NOT_AWAITED } from "../metadata";
 import { withCertificateAuthority } from "./archive";
-import { type ArgoProgram, buildDeployment, selectorOf } from "./deployment";
 import { ownsController, type PlatformOptions } from "./options";
-import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
-import { workflowConfigurationRules } from "./workflowControllerRules";
+import {
+  buildWorkflowConfiguration,
+  WORKFLOW_CONFIGURATION,
+  workflowConfigurationRules,
+} from "./workflowController";
 
 /** Where the UI and its API are. */
 const PORT = 2746;

@@ -1,6 +1,5 @@
 import type { Manifest } from "../../../runtime/program";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
+import { labelsOf, type ManifestSet } from "../metadata";
 import { ownsController, type PlatformOptions } from "./options";
 
 /**

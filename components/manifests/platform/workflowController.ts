@@ -1,12 +1,18 @@
-import { IMAGES, imageReference } from "../../images";
+import type { Manifest, PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
-import { ARCHIVE_ENVIRONMENT, withCertificateAuthority } from "./archive";
-import { type ArgoProgram, buildDeployment } from "./deployment";
+import { embeddedYaml } from "../configMaps";
+import { type ArgoProgram, buildDeployment } from "../deployment";
+import { IMAGES, imageReference } from "../images";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { CONTAINER_SECURITY, POD_SECURITY } from "../pods";
+import {
+  ARCHIVE_ENVIRONMENT,
+  ARCHIVING_RULE,
+  archiveRules,
+  buildPersistence,
+  withCertificateAuthority,
+} from "./archive";
 import { ownsController, type PlatformOptions } from "./options";
-import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
-import { workflowConfigurationRules, workflowControllerRules } from "./workflowControllerRules";
 
 /** The controller's own settings that are no flags (argo-workflows, docs/environment-variables.md). */
 const ENVIRONMENT = {
@@ -82,4 +88,125 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
     configuration,
     controller: buildDeployment(withCertificateAuthority(program, archive)),
   };
+}
+
+/** The name under which the controller and argo-server look for it. */
+export const WORKFLOW_CONFIGURATION = "workflow-controller-configmap";
+
+/**
+ * The Workflow controller's configuration, which argo-server reads as well. Each key's value is YAML, in lines of its
+ * own since the controller glues them together, and an unknown key ends the controller
+ * (argo-workflows, config/controller.go, config/config.go).
+ */
+export function buildWorkflowConfiguration(options: PlatformOptions): Manifest {
+  const { controllerNamespace, instanceId, archive } = options;
+  const configuration = {
+    ...(instanceId !== "" && { instanceID: instanceId }),
+    ...CONFIGURATION,
+    ...(archive && { persistence: buildPersistence(archive) }),
+  };
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: WORKFLOW_CONFIGURATION,
+      namespace: controllerNamespace,
+      labels: labelsOf("argo-workflows", "controller"),
+    },
+    data: Object.fromEntries(Object.entries(configuration).map(([key, value]) => [key, embeddedYaml(value)])),
+  };
+}
+
+const { fsGroup: _ofPodsOnly, ...runAs } = POD_SECURITY;
+/** What the `restricted` Pod Security Standard wants of a container, whatever its pod says. */
+const SECURITY = { ...runAs, ...CONTAINER_SECURITY };
+
+const CONFIGURATION = {
+  /**
+   * A submitted Workflow must refer to a WorkflowTemplate, and may set beside that only arguments, entrypoint,
+   * ttlStrategy, podGC, deadline, priority, suspend, shutdown and metadata of itself: no service account, no volume,
+   * no securityContext, no synchronization (workflow/util/merge.go). The same holds for one of a CronWorkflow.
+   */
+  workflowRestrictions: { templateReferencing: "Strict" },
+  /** Plugin templates are answered by the runners, not by a pod of Argo's for each Workflow. */
+  disableAgentPodCreation: true,
+  /**
+   * So many Workflows go on at once. The others wait in the order in which they came, without a pod and before their
+   * deadlines begin (argo-workflows, workflow/controller/operator.go, markWorkflowPhase): 300 at once on one small node
+   * have pods that find no place until their `pendingTimeout` is over. Recorded runs do not count.
+   */
+  parallelism: 50,
+  /** Two to four writes for every run. What went wrong is told nevertheless. */
+  nodeEvents: { enabled: false },
+  workflowEvents: { enabled: false },
+  /** The containers init and wait. The image is given on the command line. */
+  executor: {
+    securityContext: SECURITY,
+    resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "256Mi" } },
+  },
+  /** A template's own words win. */
+  mainContainer: { securityContext: SECURITY },
+  podGCDeleteDelayDuration: "30s",
+  /** A pod that was evicted before it ran is made anew. */
+  failedPodRestart: { enabled: true },
+  metricsConfig: {
+    // Its certificate would be signed by itself: nobody could check it.
+    secure: false,
+    // They have the lock's name as a label, and there is a lock for each object.
+    modifiers: {
+      locks_held: { disabled: true },
+      locks_pending: { disabled: true },
+      locks_taken_total: { disabled: true },
+    },
+  },
+};
+
+/**
+ * What the Workflow controller does in the namespace that it manages, for the Workflows that Argosy makes
+ * (argo-workflows, workflow/controller, workflow/cron, workflow/gccontroller). Nobody's token is read, no volume or
+ * disruption budget made. It watches neither ClusterWorkflowTemplates nor namespaces where it may not.
+ *
+ * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until its clean-up
+ * or its deadline, which the kubelet keeps. With it, it could enter the runners.
+ */
+const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
+  // Created for CronWorkflows, deleted when their time to live is over.
+  argo(["workflows"], ["get", "list", "watch", "create", "update", "delete"]),
+  argo(["workflowtemplates"], ["get", "list", "watch"]),
+  argo(["cronworkflows"], ["list", "watch", "patch"]),
+  // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses pods, and Workflows of CronWorkflows.
+  argo(["workflows/finalizers", "cronworkflows/finalizers"], ["update"]),
+  argo(["workflowtasksets"], ["list", "watch", "create", "patch"]),
+  argo(["workflowtasksets/status"], ["patch"]),
+  argo(["workflowtaskresults"], ["list", "watch", "deletecollection"]),
+  // It waits for its caches of all kinds before it begins.
+  argo(["workflowartifactgctasks"], ["list", "watch"]),
+  core(["pods"], ["get", "list", "watch", "create", "patch", "delete"]),
+  // Created where a template is too large for an environment variable, as it is with a large `object` parameter.
+  core(["configmaps"], ["get", "list", "watch", "create"]),
+  core(["events"], ["create", "patch"]),
+];
+
+/** All that the Workflow controller may do there; with an archive, also mark the Workflows that it has archived. */
+function workflowControllerRules({ archive }: PlatformOptions): readonly PolicyRule[] {
+  return [...WORKFLOW_CONTROLLER_RULES, ...(archive ? [ARCHIVING_RULE] : [])];
+}
+
+/**
+ * What the Workflow controller and argo-server do in their own namespace: read their configuration, and the credentials
+ * of their archive.
+ */
+export function workflowConfigurationRules({ archive }: PlatformOptions): readonly PolicyRule[] {
+  return [
+    { ...core(["configmaps"], ["get"]), resourceNames: [WORKFLOW_CONFIGURATION] },
+    ...(archive ? archiveRules(archive) : []),
+  ];
+}
+
+function argo(resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: ["argoproj.io"], resources, verbs };
+}
+
+function core(resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: [""], resources, verbs };
 }

@@ -1,6 +1,18 @@
 import type { Manifest } from "../../../runtime/program";
-import { labelsOf } from "../labels";
+import { labelsOf, type ManifestSet } from "../metadata";
 import { ownsController, type PlatformOptions } from "../platform/options";
+import { buildAlertRules } from "./alerts";
+import { buildDashboard } from "./dashboard";
+
+/** What a Prometheus Operator and a Grafana find of the platform, as far as it is asked for. */
+export function buildMonitoring(options: PlatformOptions): ManifestSet {
+  const { podMonitor, alertRules, dashboard } = options.monitoring ?? {};
+  return {
+    ...(podMonitor && { "pod-monitor": buildPodMonitor(options) }),
+    ...(alertRules && { alerts: buildAlertRules(options) }),
+    ...(dashboard && { dashboard: buildDashboard(options) }),
+  };
+}
 
 /** What gives metrics in the operators' namespace: each of these pods has a port of the name "metrics". */
 const COMPONENTS = ["runner", "event-bus", "event-source", "sensor", "keeper"];
@@ -15,7 +27,7 @@ const NAME = "__meta_kubernetes_pod_label_app_kubernetes_io_name";
  * It gives each target the label `component`, and each runner's `operator`; alerts and dashboard go by them. Labels of
  * the metrics themselves win (`honorLabels`): a Workflow's namespace is not the controller's.
  */
-export function buildPodMonitor(options: PlatformOptions): Manifest {
+function buildPodMonitor(options: PlatformOptions): Manifest {
   const { namespace, controllerNamespace, monitoring } = options;
   const hasControllers = ownsController(options.argoEvents) || ownsController(options.argoWorkflows);
   return {

@@ -1,3 +1,20 @@
+import type { Manifest } from "../../runtime/program";
+
+/**
+ * Manifests by what each is for: the key is the end of its name in Pulumi's tree, "account" of
+ * "argo-events-account". Registered in this order.
+ */
+export type ManifestSet = Readonly<Record<string, Manifest>>;
+
+/** Kubernetes' recommended labels for an object of Argosy (https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/). */
+export function labelsOf(name: string, component: string): Record<string, string> {
+  return {
+    "app.kubernetes.io/name": name,
+    "app.kubernetes.io/component": component,
+    "app.kubernetes.io/managed-by": "argosy",
+  };
+}
+
 /**
  * Annotations that let Pulumi wait until all of these conditions are True, for at most three minutes
  * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/waitFor`). They say that the events controller has made

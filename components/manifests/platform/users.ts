@@ -1,13 +1,12 @@
 import type { PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
+import { labelsOf, type ManifestSet } from "../metadata";
 import type { PlatformOptions } from "./options";
 
 const READ = ["get", "list", "watch"];
 
 /** Everything of the event path and of the runs, their logs, and no Secret or ConfigMap. */
-export const VIEW_RULES: readonly PolicyRule[] = [
+const VIEW_RULES: readonly PolicyRule[] = [
   {
     apiGroups: ["argoproj.io"],
     resources: [
@@ -36,7 +35,7 @@ export function buildViewer(options: PlatformOptions): ManifestSet {
 }
 
 /** An account for people, in the operators' namespace: its token is mounted nowhere. */
-export function buildPersonalAccount(
+function buildPersonalAccount(
   role: string,
   rules: readonly PolicyRule[],
   { namespace }: PlatformOptions,
@@ -48,4 +47,19 @@ export function buildPersonalAccount(
     account: { ...buildAccount(name, namespace, labels), automountServiceAccountToken: false },
     ...buildRole({ name, namespace, labels, rules, account }),
   };
+}
+
+const RULES: readonly PolicyRule[] = [
+  ...VIEW_RULES,
+  { apiGroups: ["argoproj.io"], resources: ["workflows"], verbs: ["create"] },
+];
+
+/**
+ * An account that sees what the viewer sees, and may submit an operator's WorkflowTemplate and resubmit a recorded run.
+ * So it may have any operator look at any of its objects, or try a handler on any example. It may not choose what runs, nor
+ * as whom: our Workflow controller takes only Workflows of a template, with few fields of their own (argo-workflows,
+ * docs/workflow-restrictions.md, Strict).
+ */
+export function buildSubmitter(options: PlatformOptions): ManifestSet {
+  return buildPersonalAccount("submitter", RULES, options);
 }

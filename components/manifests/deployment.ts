@@ -1,6 +1,5 @@
-import { DOMAIN, fingerprint, type Json, type JsonObject, type Manifest } from "../../../runtime/program";
-import { type PodPlacement, placementFields } from "../../placement";
-import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
+import { DOMAIN, fingerprint, type Json, type JsonObject, type Manifest } from "../../runtime/program";
+import { CONTAINER_SECURITY, POD_SECURITY, type PodPlacement, placementFields } from "./pods";
 
 /** On the pods: changes with the configuration that they read when they start, so that they start anew. */
 const CONFIGURATION_ANNOTATION = `${DOMAIN}/configuration`;

@@ -1,11 +1,10 @@
 import type { Operator } from "../../../runtime/program";
-import type { ManifestSet } from "../manifestSet";
+import type { ManifestSet } from "../metadata";
 import type { OperatorFiles } from "./configMaps";
 import type { OperatorOptions } from "./options";
-import { buildNetworkPolicy, buildPodDisruptionBudget, buildService } from "./residentNetwork";
-import { buildCronWorkflow, buildResyncTemplate } from "./resync";
-import { buildAccess } from "./roles";
-import { buildWorkflowTemplate } from "./workflowTemplate";
+import { buildAccess } from "./rbac";
+import { buildNetworkPolicy, buildPodDisruptionBudget, buildService } from "./runner";
+import { buildCronWorkflow, buildResyncTemplate, buildWorkflowTemplate } from "./workflows";
 
 /**
  * All manifests of an operator but three: its CRD, the Deployment of a resident runner, and the engine's ConfigMap,

@@ -1,4 +1,4 @@
-import type { PodPlacement } from "./placement";
+import type { PodPlacement } from "./pods";
 
 /** One container image, pinned. */
 export interface Image {
