@@ -2,7 +2,7 @@ import type { Manifest } from "../../../runtime/program";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { ownsController, type PlatformOptions } from "../platform/options";
 import { buildAlertRules } from "./alerts";
-import { buildDashboard } from "./dashboard";
+import DASHBOARD from "./dashboard.json";
 
 /** What a Prometheus Operator and a Grafana find of the platform, as far as it is asked for. */
 export function buildMonitoring(options: PlatformOptions): ManifestSet {
@@ -61,5 +61,31 @@ function buildPodMonitor(options: PlatformOptions): Manifest {
         },
       ],
     },
+  };
+}
+
+/** What Grafana's sidecar looks for, unless it is told otherwise (grafana helm chart, sidecar.dashboards.label). */
+const SIDECAR_LABELS = { grafana_dashboard: "1" };
+
+/**
+ * The dashboard, in a ConfigMap by which Grafana's sidecar finds it. `dashboard.json` may as well be imported by hand: its
+ * form is that of Grafana 11, which later ones convert to theirs. Only the namespace that it shows first is ours to fill in.
+ */
+function buildDashboard({ namespace, monitoring }: PlatformOptions): Manifest {
+  const variables = DASHBOARD.templating.list.map((variable) =>
+    variable.name === "namespace"
+      ? { ...variable, current: { text: namespace, value: namespace } }
+      : variable,
+  );
+  const shown = { ...DASHBOARD, templating: { list: variables } };
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: "argosy-dashboard",
+      namespace,
+      labels: { ...labelsOf("argosy", "monitoring"), ...(monitoring?.dashboardLabels ?? SIDECAR_LABELS) },
+    },
+    data: { "argosy.json": `${JSON.stringify(shown, undefined, 1)}\n` },
   };
 }
