@@ -224,8 +224,9 @@ describe("the monitoring", function () {
 
   it("shows the operators' namespace first, and changes nothing else of its dashboard", () => {
     const options = platformOptions({ namespace: "ops", monitoring: { dashboard: true } });
-    const [configMap] = Object.values(buildMonitoring(options));
-    const { "argosy.json": text = "" } = configMap?.["data"] as Record<string, string>;
+    const configMap = buildMonitoring(options)["dashboard"];
+    assert.ok(configMap);
+    const { "argosy.json": text = "" } = configMap["data"] as Record<string, string>;
     const shown = JSON.parse(text);
     const [, namespace] = shown.templating.list;
     assert.deepEqual(namespace.current, { text: "ops", value: "ops" });
