@@ -13,10 +13,11 @@ import {
   type Shape,
   text,
 } from "../../runtime/program";
-import { bytesOf, SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
+import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
 import type { ArchiveOptions } from "../manifests/platform/archive";
 import type { Installation } from "../manifests/platform/options";
 import type { PodPlacement } from "../manifests/pods";
+import { bytesOf } from "../manifests/resources";
 import { ARCHIVE_SHAPE } from "./archiveShape";
 import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
 
@@ -24,7 +25,8 @@ import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
 export type Parts = "all" | "platform" | "operators";
 
 /** A stack's configuration by the keys of Pulumi.yaml, which describes each. Where a text is "", it means none. */
-export interface Settings extends Omit<PodPlacement, "registry"> {
+export interface Settings
+  extends Required<Pick<PodPlacement, "imagePullSecrets" | "nodeSelector" | "tolerations">> {
   readonly parts: Parts;
   readonly platformStack: string;
   readonly name: string;

@@ -1,31 +1,38 @@
-import { DOMAIN, fingerprint, type Json, type JsonObject, type Manifest } from "../../runtime/program";
-import { CONTAINER_SECURITY, POD_SECURITY, type PodPlacement, placementFields } from "./pods";
+import { DOMAIN, fingerprint } from "../../runtime/program";
+import type { ConfigMap, Container, Deployment, Volume } from "./kinds";
+import { CONTAINER_SECURITY, POD_SECURITY, type PodsOptions, placementFields, podMetadata } from "./pods";
+import { type ResourceOptions, resourcesOf } from "./resources";
+import { type TransformOptions, transformed } from "./transform";
 
 /** On the pods: changes with the configuration that they read when they start, so that they start anew. */
 const CONFIGURATION_ANNOTATION = `${DOMAIN}/configuration`;
 
 /** One of Argo's programs: a pod of one container. */
 export interface ArgoProgram {
+  readonly part: "argoEventsController" | "workflowController" | "argoServer" | "keeper";
   /** Name of the Deployment, its container and its service account. */
   readonly name: string;
   readonly namespace: string;
   /** From `labelsOf`. */
   readonly labels: Readonly<Record<string, string>>;
-  readonly placement: PodPlacement;
   /** "Recreate": never two at once, also not for a moment. */
   readonly strategy: "Recreate" | "RollingUpdate";
   /** What the program reads once, at its start. @default nothing, or what has another name whenever it changes */
-  readonly configuration?: Manifest;
-  /** Fields of the container beside its name and its security. */
-  readonly container: JsonObject;
+  readonly configuration?: ConfigMap;
+  /** Fields of the container beside its name, its resources and its security. */
+  readonly container: Omit<Container, "name" | "resources" | "securityContext">;
   /** @default none */
-  readonly volumes?: readonly Json[];
+  readonly volumes?: readonly Volume[];
 }
 
 /** The Deployment of one of Argo's programs, as the `restricted` Pod Security Standard wants its pods. */
-export function buildDeployment(program: ArgoProgram): Manifest {
-  const { name, namespace, labels, configuration, volumes } = program;
-  return {
+export function buildDeployment(
+  program: ArgoProgram,
+  options: PodsOptions & ResourceOptions & TransformOptions,
+): Deployment {
+  const { part, name, namespace, labels, configuration, volumes } = program;
+  const annotations = configuration && { [CONFIGURATION_ANNOTATION]: fingerprint(configuration.data) };
+  const deployment: Deployment = {
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: { name, namespace, labels },
@@ -34,22 +41,25 @@ export function buildDeployment(program: ArgoProgram): Manifest {
       strategy: { type: program.strategy },
       selector: { matchLabels: selectorOf(labels) },
       template: {
-        metadata: {
-          labels,
-          ...(configuration && {
-            annotations: { [CONFIGURATION_ANNOTATION]: fingerprint(configuration.data) },
-          }),
-        },
+        metadata: podMetadata(part, { labels, ...(annotations && { annotations }) }, options),
         spec: {
           serviceAccountName: name,
           securityContext: POD_SECURITY,
-          ...placementFields(program.placement),
-          containers: [{ name, ...program.container, securityContext: CONTAINER_SECURITY }],
+          ...placementFields(part, options),
+          containers: [
+            {
+              name,
+              ...program.container,
+              resources: resourcesOf(part, options),
+              securityContext: CONTAINER_SECURITY,
+            },
+          ],
           ...(volumes && { volumes }),
         },
       },
     },
   };
+  return transformed(part, deployment, options);
 }
 
 /** By which labels a program's pods are found. A Deployment's selector can never change: the fewer the better. */

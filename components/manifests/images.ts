@@ -1,3 +1,4 @@
+import { FUNCTION_IMAGES, type Operator } from "../../runtime/program";
 import type { PodPlacement } from "./pods";
 
 /** One container image, pinned. */
@@ -10,8 +11,8 @@ export interface Image {
 }
 
 /**
- * Every image that Argosy itself brings, and so every version of Argo, in one place. No digest is written here:
- * none could be looked up where this list was made, and none is ever invented. Give them where you can look them up.
+ * Every image that Argosy itself brings, and so every version of Argo, in one place. No digest is written here: none could
+ * be looked up where this list was made, and none is ever invented. {@link ImageOptions.images} takes them.
  */
 export const IMAGES = {
   argoEvents: { repository: "quay.io/argoproj/argo-events", tag: "v1.9.11" },
@@ -27,6 +28,40 @@ export const IMAGES = {
   busybox: { repository: "docker.io/library/busybox", tag: "1.37.0-musl" },
 } as const satisfies Record<string, Image>;
 
+/** An image of {@link IMAGES}, or the default image of functions in a language. */
+export type ImageName = keyof typeof IMAGES | keyof typeof FUNCTION_IMAGES;
+
+/** Which images the pods use. */
+export interface ImageOptions {
+  readonly placement: Pick<PodPlacement, "registry">;
+  /**
+   * Other images by name. Each is a whole reference, or ":tag" or "@sha256:..." to keep the image and pin it. `python` and
+   * `javascript` are for functions whose definition names no image. @default {@link IMAGES}
+   */
+  readonly images?: Readonly<Partial<Record<ImageName, string>>>;
+}
+
+/** One of our images as a pod names it. */
+export function imageOf(name: keyof typeof IMAGES, { images, placement }: ImageOptions): string {
+  return mirrored(chosen(imageReference(IMAGES[name], {}), images?.[name]), placement.registry);
+}
+
+/** The image of an operator's handler as its pod names it. */
+export function handlerImageOf({ handler }: Operator, { images = {}, placement }: ImageOptions): string {
+  const [language] = Object.entries(FUNCTION_IMAGES).find(
+    ([, image]) => "function" in handler && handler.image === image,
+  ) ?? [undefined];
+  const given = language === undefined ? undefined : images[language as keyof typeof FUNCTION_IMAGES];
+  return mirrored(chosen(handler.image, given), placement.registry);
+}
+
+/** The image itself, another one, or the same with another tag or digest. */
+function chosen(image: string, given: string | undefined): string {
+  if (given === undefined) return image;
+  if (given.startsWith("@")) return `${image.replace(/@.*$/, "")}${given}`;
+  return given.startsWith(":") ? `${image.replace(/(@.*|:[^/:]*)$/, "")}${given}` : given;
+}
+
 /** An image as a pod names it, from the registry mirror where one is given. */
 export function imageReference(image: Image, { registry }: Pick<PodPlacement, "registry">): string {
   const { repository, tag, digest } = image;
@@ -37,7 +72,7 @@ export function imageReference(image: Image, { registry }: Pick<PodPlacement, "r
  * A reference with its registry replaced: "python:3.13-slim" of the mirror "mirror.example.com/hub" is
  * "mirror.example.com/hub/library/python:3.13-slim". Without a mirror it stays as it is.
  */
-export function mirrored(reference: string, registry: string | undefined): string {
+function mirrored(reference: string, registry: string | undefined): string {
   if (registry === undefined) return reference;
   const [first = "", ...rest] = reference.split("/");
   // As the container runtimes read it: a first part with a dot or a port, or "localhost", is a registry.

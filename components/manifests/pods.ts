@@ -1,31 +1,114 @@
-/** One toleration of a pod, as Kubernetes has it. */
-export interface Toleration {
-  readonly key?: string;
-  readonly operator?: "Exists" | "Equal";
-  readonly value?: string;
-  readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
-  readonly tolerationSeconds?: number;
+import type { Affinity, PodSpec, Toleration } from "./kinds";
+
+/** What pods have of a program's own choice, in Kubernetes' own fields. */
+export interface PodOptions {
+  /** Labels of the nodes that the pods run on. @default none */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  /** @default none */
+  readonly tolerations?: readonly Toleration[];
+  /** @default members of an event bus prefer nodes and zones of their own */
+  readonly affinity?: Affinity;
+  /** @default the cluster's default */
+  readonly priorityClassName?: string;
+  /** Labels beside Argosy's own. @default none */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Annotations beside Argosy's own. @default none */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /**
+   * Annotations of the service account that the pods run as, by which clouds give it an identity of theirs, such as
+   * `eks.amazonaws.com/role-arn`. @default none
+   */
+  readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** Where every pod of Argosy runs, and where its images come from. */
-export interface PodPlacement {
+/** What all pods of Argosy have in common: where they run, and where their images come from. */
+export interface PodPlacement extends PodOptions {
   /** A mirror from which all images are pulled: it takes the place of each image's own registry. @default none */
   readonly registry?: string;
-  /** Names of Secrets for pulling, in each namespace that has pods of Argosy. @default [] */
-  readonly imagePullSecrets: readonly string[];
-  /** @default {} */
-  readonly nodeSelector: Readonly<Record<string, string>>;
-  /** @default [] */
-  readonly tolerations: readonly Toleration[];
+  /** Names of Secrets for pulling, in each namespace that has pods of Argosy. @default none */
+  readonly imagePullSecrets?: readonly string[];
 }
 
-/** The fields of a pod's specification that a placement gives; nothing where it says nothing. */
-export function placementFields({ imagePullSecrets, nodeSelector, tolerations }: PodPlacement) {
+/** Parts that have pods of their own. */
+export const POD_PARTS = [
+  "argoEventsController",
+  "workflowController",
+  "argoServer",
+  "eventBus",
+  "eventSource",
+  "sensor",
+  "keeper",
+  /** The resident runners of operators. */
+  "runner",
+  /** The runs of operators whose runs have pods of their own. */
+  "run",
+  /** The regular look whether objects of those need a run. */
+  "resync",
+] as const;
+export type PodPart = (typeof POD_PARTS)[number];
+
+/** What pods have of a program's own choice: all of them, those of one part, and those of one operator. */
+export interface PodsOptions {
+  /** Of all pods. */
+  readonly placement: PodPlacement;
+  /**
+   * Of the pods of one part, and of one operator by its name. Labels, annotations and node selectors are added to those of
+   * all pods, and so are tolerations. An affinity or a priority class takes the place of the general one.
+   * @default as all pods
+   */
+  readonly pods?: Readonly<Partial<Record<PodPart, PodOptions>>> & {
+    readonly operators?: Readonly<Record<string, PodOptions>>;
+  };
+}
+
+/** What is chosen for the pods of a part. @param operator the operator that they belong to */
+function podOptionsOf(part: PodPart, { placement, pods = {} }: PodsOptions, operator?: string): PodOptions {
+  const own = operator === undefined ? undefined : pods.operators?.[operator];
+  const given = [placement, pods[part], own].filter((each) => each !== undefined);
+  const merged = (field: "nodeSelector" | "labels" | "annotations" | "serviceAccountAnnotations") =>
+    Object.assign({}, ...given.map((each) => each[field])) as Readonly<Record<string, string>>;
+  return {
+    ...(Object.assign({}, ...given) as PodOptions),
+    nodeSelector: merged("nodeSelector"),
+    tolerations: given.flatMap(({ tolerations = [] }) => tolerations),
+    labels: merged("labels"),
+    annotations: merged("annotations"),
+    serviceAccountAnnotations: merged("serviceAccountAnnotations"),
+  };
+}
+
+/** What is chosen for the service account of a part's pods. */
+export function accountAnnotations(part: PodPart, options: PodsOptions, operator?: string) {
+  return podOptionsOf(part, options, operator).serviceAccountAnnotations;
+}
+
+/** Where the pods of a part run and where their images come from, as fields of a pod. What is not chosen is left out. */
+export function placementFields(part: PodPart, options: PodsOptions, operator?: string) {
+  const { imagePullSecrets = [] } = options.placement;
+  const { nodeSelector, tolerations, affinity, priorityClassName } = podOptionsOf(part, options, operator);
   return {
     ...(imagePullSecrets.length > 0 && { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
-    ...(Object.keys(nodeSelector).length > 0 && { nodeSelector }),
-    ...(tolerations.length > 0 && { tolerations }),
-  };
+    ...(!isEmpty(nodeSelector) && { nodeSelector }),
+    ...(!isEmpty(tolerations) && { tolerations }),
+    ...(affinity && { affinity }),
+    ...(priorityClassName !== undefined && { priorityClassName }),
+  } satisfies Partial<PodSpec>;
+}
+
+/** The metadata of the pods of a part: Argosy's own labels and annotations, which win, and those that are chosen. */
+export function podMetadata(
+  part: PodPart,
+  own: Pick<PodOptions, "labels" | "annotations">,
+  options: PodsOptions,
+  operator?: string,
+) {
+  const chosen = podOptionsOf(part, options, operator);
+  const annotations = { ...chosen.annotations, ...own.annotations };
+  return { labels: { ...chosen.labels, ...own.labels }, ...(!isEmpty(annotations) && { annotations }) };
+}
+
+function isEmpty(value: object | undefined): boolean {
+  return value === undefined || Object.keys(value).length === 0;
 }
 
 /**
@@ -52,61 +135,3 @@ export const CONTAINER_SECURITY = {
 
 /** Whoever may look into the pod's volumes may read them, nobody may write. */
 export const READ_ONLY = 0o444;
-
-/** An entry of a container's `env`. */
-export interface EnvironmentVariable {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?:
-    | { readonly fieldRef: { readonly fieldPath: string } }
-    | { readonly secretKeyRef: { readonly name: string; readonly key: string } };
-}
-
-/** An entry of a container's `volumeMounts`. */
-export interface VolumeMount {
-  readonly name: string;
-  readonly mountPath: string;
-  readonly readOnly?: boolean;
-}
-
-/** An HTTP probe of a container. */
-export interface Probe {
-  readonly httpGet: { readonly path: string; readonly port: string };
-  readonly periodSeconds: number;
-  readonly timeoutSeconds: number;
-  readonly failureThreshold: number;
-}
-
-/** A container, as far as ours go; Kubernetes' own fields. */
-export interface Container {
-  readonly name: string;
-  readonly image: string;
-  readonly command: readonly string[];
-  readonly workingDir?: string;
-  readonly env?: readonly EnvironmentVariable[];
-  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
-  readonly startupProbe?: Probe;
-  readonly readinessProbe?: Probe;
-  readonly livenessProbe?: Probe;
-  readonly resources: {
-    readonly requests?: Readonly<Record<string, string>>;
-    readonly limits?: Readonly<Record<string, string>>;
-  };
-  readonly securityContext: object;
-  readonly volumeMounts: readonly VolumeMount[];
-}
-
-/** A volume: its name, and its source in a field of Kubernetes' own name. */
-export interface Volume {
-  readonly name: string;
-  readonly emptyDir?: { readonly medium?: "Memory"; readonly sizeLimit?: string };
-  readonly configMap?: {
-    readonly name: string;
-    readonly defaultMode: number;
-    readonly items?: readonly object[];
-  };
-  readonly projected?: { readonly defaultMode: number; readonly sources: readonly object[] };
-}
-
-/** The two forms of an operator's pod: see `execution` of a definition. */
-export type PodForm = "resident" | "pod";

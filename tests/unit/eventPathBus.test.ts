@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parse } from "yaml";
-import { buildEventBus, bytesOf } from "../../components/manifests/eventPath/eventBus";
+import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import type { EventBusOptions } from "../../components/manifests/eventPath/options";
+import { bytesOf } from "../../components/manifests/resources";
 import { argoValidator, NO_ARGO_SCHEMAS, skip } from "./support/argoSchemas";
 
 /** The event bus of these options in namespace "operators". */

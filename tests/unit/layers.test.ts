@@ -142,11 +142,16 @@ describe("arrows point one way:", () => {
     assert.deepEqual(yaml, []);
   });
 
-  it("the builders of manifests are plain functions, without Pulumi", () => {
+  it("the builders of manifests are plain functions, and know of Pulumi the types of Kubernetes' kinds alone", () => {
     const builders = ["components/manifests", "components/crdVerdict"];
+    const kinds = "components/manifests/kinds.ts";
     assert.deepEqual(
       found(({ from, of }) => within(from, ...builders) && within(of, "@pulumi")),
-      [],
+      [`${kinds} -> @pulumi/kubernetes`],
+    );
+    assert.match(
+      readFileSync(path.join(ROOT, kinds), "utf8"),
+      /^import type .* from "@pulumi\/kubernetes";$/m,
     );
   });
 

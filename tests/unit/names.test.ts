@@ -4,13 +4,8 @@ import { buildEventPathAccounts } from "../../components/manifests/eventPath/acc
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import { buildEventSource, planEventPath } from "../../components/manifests/eventPath/eventSource";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
-import { runnerNameOf } from "../../components/manifests/names";
 import { buildOperator } from "../../components/manifests/operator/operator";
-import {
-  buildResidentPod,
-  buildResidentRollout,
-  runnerLabels,
-} from "../../components/manifests/operator/runner";
+import { buildRunner } from "../../components/manifests/operator/runner";
 import { isRecord } from "../../runtime/definition/shape";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import {
@@ -86,18 +81,6 @@ function manifestsOf({ operator: own, eventPathName, platform, namespaces, execu
     { "main.py": "", "lib/util.py": "" },
     options,
   );
-  const deployment: Manifest = {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: runnerNameOf(own), namespace: platform, labels: runnerLabels(operator) },
-    spec: {
-      ...buildResidentRollout(operator, options),
-      template: {
-        metadata: { labels: runnerLabels(operator) },
-        spec: buildResidentPod(operator, options, files),
-      },
-    },
-  };
   return [
     ...Object.values(buildEventPathAccounts([operator], path)),
     buildEventBus(path),
@@ -106,7 +89,7 @@ function manifestsOf({ operator: own, eventPathName, platform, namespaces, execu
       buildEventSource(shard, path),
     ]),
     ...Object.values(buildOperator(operator, options, files)),
-    ...(execution === "resident" ? [deployment] : []),
+    ...(execution === "resident" ? [buildRunner(operator, options, files)] : []),
   ];
 }
 

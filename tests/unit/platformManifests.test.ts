@@ -65,7 +65,7 @@ describe("the platform's manifests", () => {
   it("put every workload where the placement says", () => {
     fc.assert(
       fc.property(anyPlatformOptions, (options) => {
-        const { imagePullSecrets, nodeSelector, tolerations } = options.placement;
+        const { imagePullSecrets = [], nodeSelector, tolerations } = options.placement;
         for (const deployment of deploymentsOf(options)) {
           const pod = podOf(deployment);
           assert.deepStrictEqual(

@@ -1,7 +1,10 @@
 import type { Manifest } from "../../../runtime/program";
+import type { Affinity } from "../kinds";
 import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
 import { eventPathNames } from "../names";
-import { CONTAINER_SECURITY, POD_SECURITY, placementFields } from "../pods";
+import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
+import { bytesOf, type ContainerName, resourcesOf } from "../resources";
+import { transformed } from "../transform";
 import type { EventBusOptions, EventPathOptions } from "./options";
 
 const MEBIBYTE = 2 ** 20;
@@ -32,39 +35,44 @@ const MOST_STREAM_REPLICAS = 3;
  * @throws RangeError where replicas or storage cannot be
  */
 export function buildEventBus(options: EventPathOptions): Manifest {
-  const { name, platform, placement, eventBus } = options;
+  const { name, platform, eventBus } = options;
   const names = eventPathNames(name);
   const { replicas } = eventBus;
   if (!Number.isInteger(replicas) || replicas < 1 || replicas % 2 === 0) {
     throw new RangeError(`eventBus.replicas is ${replicas}. Give 1, or an odd number from 3 on.`);
   }
-  return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "EventBus",
-    metadata: {
-      name: names.eventBus,
-      namespace: platform.namespace,
-      labels: labelsOf(name, "event-bus"),
-      annotations: { ...awaited("Configured", "Deployed"), ...TAKEN_BACK },
-    },
-    spec: {
-      jetstream: {
-        version: platform.jetStreamVersion,
-        replicas,
-        ...limits(eventBus),
-        maxPayload: MAX_PAYLOAD,
-        ...(eventBus.storage !== undefined && { persistence: persistence(eventBus, eventBus.storage) }),
-        serviceAccountName: names.eventBusAccount,
-        metadata: { labels: labelsOf(name, "event-bus") },
-        securityContext: POD_SECURITY,
-        ...placementFields(placement),
-        ...(replicas > 1 && { affinity: spread(names.eventBus) }),
-        containerTemplate: container("50m", "64Mi", "512Mi"),
-        reloaderContainerTemplate: container("5m", "16Mi", "64Mi"),
-        metricsContainerTemplate: container("5m", "16Mi", "64Mi"),
+  const place = placementFields("eventBus", options);
+  return transformed(
+    "eventBus",
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "EventBus",
+      metadata: {
+        name: names.eventBus,
+        namespace: platform.namespace,
+        labels: labelsOf(name, "event-bus"),
+        annotations: { ...awaited("Configured", "Deployed"), ...TAKEN_BACK },
+      },
+      spec: {
+        jetstream: {
+          version: platform.jetStreamVersion,
+          replicas,
+          ...limits(eventBus),
+          maxPayload: MAX_PAYLOAD,
+          ...(eventBus.storage !== undefined && { persistence: persistence(eventBus, eventBus.storage) }),
+          serviceAccountName: names.eventBusAccount,
+          metadata: podMetadata("eventBus", { labels: labelsOf(name, "event-bus") }, options),
+          securityContext: POD_SECURITY,
+          ...place,
+          ...(replicas > 1 && { affinity: { ...spread(names.eventBus), ...place.affinity } }),
+          containerTemplate: container("eventBus", options),
+          reloaderContainerTemplate: container("eventBusReloader", options),
+          metricsContainerTemplate: container("eventBusMetrics", options),
+        },
       },
     },
-  };
+    options,
+  );
 }
 
 /**
@@ -111,7 +119,7 @@ function persistence({ storageClass }: EventBusOptions, volumeSize: string) {
 }
 
 /** A node each where there are as many, and a zone each: preferred, so that a small cluster still has its bus. */
-function spread(eventBus: string) {
+function spread(eventBus: string): Affinity {
   const labelSelector = {
     matchLabels: { controller: "eventbus-controller", "eventbus-name": eventBus },
   };
@@ -129,36 +137,6 @@ function spread(eventBus: string) {
   };
 }
 
-/** No limit on CPU: it would slow every event of a burst down, and protect nobody. */
-function container(cpu: string, memory: string, mostMemory: string) {
-  return {
-    securityContext: CONTAINER_SECURITY,
-    resources: { requests: { cpu, memory }, limits: { memory: mostMemory } },
-  };
-}
-
-const FACTORS: Readonly<Record<string, number>> = {
-  "": 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-};
-
-/**
- * The bytes that a Kubernetes quantity such as "2Gi" or "1.5G" means, rounded down.
- *
- * @throws RangeError where it is none, or so large that a number cannot hold it
- */
-export function bytesOf(quantity: string): number {
-  const [, number = "", suffix = ""] = /^([0-9]+(?:\.[0-9]+)?)([a-zA-Z]{0,2})$/.exec(quantity) ?? [];
-  const bytes = Math.floor(Number.parseFloat(number) * (FACTORS[suffix] ?? Number.NaN));
-  if (Number.isSafeInteger(bytes)) return bytes;
-  throw new RangeError(`"${quantity}" is not a size. Give a quantity, for example "2Gi".`);
+function container(name: ContainerName, options: EventPathOptions) {
+  return { securityContext: CONTAINER_SECURITY, resources: resourcesOf(name, options) };
 }

@@ -8,6 +8,7 @@ import {
 } from "../../../runtime/program";
 import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
 import { eventPathNames } from "../names";
+import { transformed } from "../transform";
 import { type EventPathOptions, type EventPathShard, eventsOf, type OperatorEvent } from "./options";
 import { buildSensor, podTemplate } from "./sensor";
 
@@ -26,28 +27,31 @@ export function buildEventSource(shard: EventPathShard, options: EventPathOption
   const { name, platform } = options;
   const names = eventPathNames(name);
   const events = shard.operators.flatMap(eventsOf);
-  return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "EventSource",
-    metadata: {
-      name: shard.name,
-      namespace: platform.namespace,
-      labels: labelsOf(name, "event-source"),
-      annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
+  return transformed(
+    "eventSource",
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "EventSource",
+      metadata: {
+        name: shard.name,
+        namespace: platform.namespace,
+        labels: labelsOf(name, "event-source"),
+        annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
+      },
+      spec: {
+        eventBusName: names.eventBus,
+        replicas: 1,
+        template: podTemplate(options, {
+          part: "eventSource",
+          component: "event-source",
+          serviceAccountName: names.sourceAccount,
+          annotations: { [SENSOR_ANNOTATION]: fingerprint(buildSensor(shard, options).spec) },
+        }),
+        resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])),
+      },
     },
-    spec: {
-      eventBusName: names.eventBus,
-      replicas: 1,
-      template: podTemplate(options, {
-        component: "event-source",
-        serviceAccountName: names.sourceAccount,
-        annotations: { [SENSOR_ANNOTATION]: fingerprint(buildSensor(shard, options).spec) },
-        // It holds every object that it watches, whole.
-        memory: { request: "96Mi", limit: "1Gi" },
-      }),
-      resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])),
-    },
-  };
+    options,
+  );
 }
 
 function watch({ operator, namespace }: OperatorEvent) {

@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Operator } from "../../../runtime/program";
 import type { Platform } from "../platform/options";
-import type { PodPlacement } from "../pods";
+import type { WorkloadOptions } from "../workloads";
 
 /** What the event path, which all operators of a program share, is built from. */
-export interface EventPathOptions {
+export interface EventPathOptions extends WorkloadOptions {
   /** The name of the EventBus, and of the first EventSource and Sensor: a DNS label of at most 30 characters. */
   readonly name: string;
   readonly platform: Platform;
-  readonly placement: PodPlacement;
   readonly eventBus: EventBusOptions;
 }
 

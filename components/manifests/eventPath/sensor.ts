@@ -12,7 +12,9 @@ import {
 import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
 import { eventPathNames } from "../names";
 import type { Platform } from "../platform/options";
-import { CONTAINER_SECURITY, POD_SECURITY, placementFields } from "../pods";
+import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
+import { resourcesOf } from "../resources";
+import { transformed } from "../transform";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "./eventFilter";
 import {
   dependencyOf,
@@ -31,41 +33,44 @@ export function buildSensor(shard: EventPathShard, options: EventPathOptions): M
   const { name, platform } = options;
   const names = eventPathNames(name);
   const events = shard.operators.flatMap(eventsOf);
-  return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "Sensor",
-    metadata: {
-      name: shard.name,
-      namespace: platform.namespace,
-      labels: labelsOf(name, "sensor"),
-      annotations: { ...awaited("DependenciesProvided", "TriggersProvided", "Deployed"), ...TAKEN_BACK },
+  return transformed(
+    "sensor",
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "Sensor",
+      metadata: {
+        name: shard.name,
+        namespace: platform.namespace,
+        labels: labelsOf(name, "sensor"),
+        annotations: { ...awaited("DependenciesProvided", "TriggersProvided", "Deployed"), ...TAKEN_BACK },
+      },
+      spec: {
+        eventBusName: names.eventBus,
+        replicas: 1,
+        template: podTemplate(options, {
+          part: "sensor",
+          component: "sensor",
+          serviceAccountName: names.sensorAccount,
+        }),
+        dependencies: events.map((event) => ({
+          name: dependencyOf(event),
+          eventSourceName: shard.name,
+          eventName: event.name,
+          filters: { script: event.operator.execution === "pod" ? POD_EVENT_FILTER : EVENT_FILTER },
+        })),
+        triggers: events.map((event) => triggerOf(event, platform)),
+      },
     },
-    spec: {
-      eventBusName: names.eventBus,
-      replicas: 1,
-      template: podTemplate(options, {
-        component: "sensor",
-        serviceAccountName: names.sensorAccount,
-        memory: { request: "96Mi", limit: "512Mi" },
-      }),
-      dependencies: events.map((event) => ({
-        name: dependencyOf(event),
-        eventSourceName: shard.name,
-        eventName: event.name,
-        filters: { script: event.operator.execution === "pod" ? POD_EVENT_FILTER : EVENT_FILTER },
-      })),
-      triggers: events.map((event) => triggerOf(event, platform)),
-    },
-  };
+    options,
+  );
 }
 
 /** What differs between the pods of an EventSource and of a Sensor. */
 export interface EventPathPod {
+  readonly part: "eventSource" | "sensor";
   readonly component: Exclude<EventPathPart, "event-bus">;
   readonly serviceAccountName: string;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** What it needs when idle, and the most that it may have. */
-  readonly memory: { readonly request: string; readonly limit: string };
 }
 
 /**
@@ -73,20 +78,15 @@ export interface EventPathPod {
  * controller adds an emptyDir at /tmp, where the leader election has its log, and the bus's password as a volume
  * (pkg/reconciler/eventsource/resource.go, pkg/reconciler/sensor/resource.go): the root may stay read-only.
  */
-export function podTemplate({ name, placement }: EventPathOptions, pod: EventPathPod) {
-  const { component, serviceAccountName, annotations, memory } = pod;
+export function podTemplate(options: EventPathOptions, pod: EventPathPod) {
+  const { part, component, serviceAccountName, annotations } = pod;
+  const labels = labelsOf(options.name, component);
   return {
-    metadata: { labels: labelsOf(name, component), ...(annotations && { annotations }) },
+    metadata: podMetadata(part, { labels, ...(annotations && { annotations }) }, options),
     serviceAccountName,
     securityContext: POD_SECURITY,
-    ...placementFields(placement),
-    container: {
-      securityContext: CONTAINER_SECURITY,
-      resources: {
-        requests: { cpu: "20m", memory: memory.request },
-        limits: { memory: memory.limit },
-      },
-    },
+    ...placementFields(part, options),
+    container: { securityContext: CONTAINER_SECURITY, resources: resourcesOf(part, options) },
   };
 }
 

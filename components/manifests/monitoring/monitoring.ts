@@ -1,6 +1,8 @@
 import type { Manifest } from "../../../runtime/program";
+import type { ConfigMap } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { ownsController, type PlatformOptions } from "../platform/options";
+import { transformed } from "../transform";
 import { buildAlertRules } from "./alerts";
 import DASHBOARD from "./dashboard.json";
 
@@ -8,9 +10,9 @@ import DASHBOARD from "./dashboard.json";
 export function buildMonitoring(options: PlatformOptions): ManifestSet {
   const { podMonitor, alertRules, dashboard } = options.monitoring ?? {};
   return {
-    ...(podMonitor && { "pod-monitor": buildPodMonitor(options) }),
-    ...(alertRules && { alerts: buildAlertRules(options) }),
-    ...(dashboard && { dashboard: buildDashboard(options) }),
+    ...(podMonitor && { "pod-monitor": transformed("podMonitor", buildPodMonitor(options), options) }),
+    ...(alertRules && { alerts: transformed("alertRules", buildAlertRules(options), options) }),
+    ...(dashboard && { dashboard: transformed("dashboard", buildDashboard(options), options) }),
   };
 }
 
@@ -71,7 +73,7 @@ const SIDECAR_LABELS = { grafana_dashboard: "1" };
  * The dashboard, in a ConfigMap by which Grafana's sidecar finds it. `dashboard.json` may as well be imported by hand: its
  * form is that of Grafana 11, which later ones convert to theirs. Only the namespace that it shows first is ours to fill in.
  */
-function buildDashboard({ namespace, monitoring }: PlatformOptions): Manifest {
+function buildDashboard({ namespace, monitoring }: PlatformOptions): ConfigMap {
   const variables = DASHBOARD.templating.list.map((variable) =>
     variable.name === "namespace"
       ? { ...variable, current: { text: namespace, value: namespace } }

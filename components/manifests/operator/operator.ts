@@ -1,5 +1,7 @@
-import type { Operator } from "../../../runtime/program";
-import type { ManifestSet } from "../metadata";
+import type { Manifest, Operator } from "../../../runtime/program";
+import { buildCustomResourceDefinition } from "../customResourceDefinition";
+import { awaited, type ManifestSet } from "../metadata";
+import { transformed } from "../transform";
 import type { OperatorFiles } from "./configMaps";
 import type { OperatorOptions } from "./options";
 import { buildAccess } from "./rbac";
@@ -19,16 +21,38 @@ export function buildOperator(
     ...buildAccess(operator, options),
     "handler-files": files.handler,
     definition: files.definition,
-    template: buildWorkflowTemplate(operator, options, files),
+    template: transformed("workflowTemplate", buildWorkflowTemplate(operator, options, files), options),
     ...(operator.execution === "pod"
       ? {
-          "resync-template": buildResyncTemplate(operator, options, files),
-          resync: buildCronWorkflow(operator, options),
+          "resync-template": transformed(
+            "resyncTemplate",
+            buildResyncTemplate(operator, options, files),
+            options,
+          ),
+          resync: transformed("resync", buildCronWorkflow(operator, options), options),
         }
       : {
-          service: buildService(operator, options),
-          "network-policy": buildNetworkPolicy(operator, options),
-          "disruption-budget": buildPodDisruptionBudget(operator, options),
+          service: transformed("runnerService", buildService(operator, options), options),
+          "network-policy": transformed(
+            "runnerNetworkPolicy",
+            buildNetworkPolicy(operator, options),
+            options,
+          ),
+          "disruption-budget": transformed(
+            "runnerDisruptionBudget",
+            buildPodDisruptionBudget(operator, options),
+            options,
+          ),
         }),
   };
+}
+
+/**
+ * The CRD of an operator, as it is registered. Pulumi waits until custom resources of it can be created.
+ * @throws TransformError where the program's transform does what it may not
+ */
+export function buildCrd(operator: Operator, options: OperatorOptions): Manifest {
+  const crd = buildCustomResourceDefinition(operator);
+  const annotations = { ...crd.metadata.annotations, ...awaited("Established") };
+  return transformed("crd", { ...crd, metadata: { ...crd.metadata, annotations } }, options);
 }

@@ -12,6 +12,7 @@ import {
 import { buildAccount, buildRole } from "../access";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { resyncNameOf, runnerNameOf } from "../names";
+import { accountAnnotations } from "../pods";
 import type { OperatorOptions } from "./options";
 import { hasToken } from "./volumes";
 
@@ -36,8 +37,11 @@ export function buildRoles(operator: Operator, account: RunnerAccount): Manifest
  * The service accounts of an operator in a cluster with Argo, with their rights: the runner's, that of a handler with
  * `rules`, and that of the resync where runs have pods of their own.
  */
-export function buildAccess(operator: Operator, { platform: { namespace } }: OperatorOptions): ManifestSet {
-  const runner = accountOf("runner", runnerNameOf(operator.name), namespace);
+export function buildAccess(operator: Operator, options: OperatorOptions): ManifestSet {
+  const { namespace } = options.platform;
+  const part = operator.execution === "pod" ? "run" : "runner";
+  const annotations = accountAnnotations(part, options, operator.name);
+  const runner = { ...accountOf("runner", runnerNameOf(operator.name), namespace), annotations };
   const resident = operator.execution === "resident";
   return {
     ...runnerSet(operator, runner),
@@ -49,7 +53,7 @@ export function buildAccess(operator: Operator, { platform: { namespace } }: Ope
       rules: resident ? RESIDENT_WORKFLOW_RULES : RUN_WORKFLOW_RULES,
     }),
     ...(hasToken(operator) && handlerSet(operator, runner)),
-    ...(!resident && resyncSet(operator, namespace)),
+    ...(!resident && resyncSet(operator, options)),
   };
 }
 
@@ -92,8 +96,10 @@ function handlerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   };
 }
 
-function resyncSet(operator: Operator, namespace: string): ManifestSet {
-  const resync = accountOf("resync", resyncNameOf(operator.name), namespace);
+function resyncSet(operator: Operator, options: OperatorOptions): ManifestSet {
+  const { namespace } = options.platform;
+  const annotations = accountAnnotations("resync", options, operator.name);
+  const resync = { ...accountOf("resync", resyncNameOf(operator.name), namespace), annotations };
   const rules = resyncWorkflowRules(operator);
   return {
     ...buildOperatorAccount(operator, resync),
@@ -112,6 +118,8 @@ interface OperatorAccount {
   readonly serviceAccountName: string;
   /** "runner", "handler" or "resync": in labels, and the beginning of keys and of the roles' names. */
   readonly component: string;
+  /** @default none */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Rights of an account. */
@@ -125,9 +133,9 @@ export interface Grant {
 
 /** The service account itself: `<component>-account`. */
 function buildOperatorAccount(operator: Operator, account: OperatorAccount): ManifestSet {
-  const { component, namespace, serviceAccountName } = account;
+  const { component, namespace, serviceAccountName, annotations } = account;
   const labels = labelsOf(operator.name, component);
-  return { [`${component}-account`]: buildAccount(serviceAccountName, namespace, labels) };
+  return { [`${component}-account`]: buildAccount(serviceAccountName, namespace, labels, annotations) };
 }
 
 /**

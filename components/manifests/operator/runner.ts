@@ -1,7 +1,9 @@
 import { type Manifest, type Operator, RUNNER_PORTS } from "../../../runtime/program";
+import type { Deployment, NetworkPolicy, PodDisruptionBudget, PodSpec, Service } from "../kinds";
 import { labelsOf, NOT_AWAITED } from "../metadata";
 import { runnerNameOf, sensorPodLabels } from "../names";
-import { POD_SECURITY, placementFields } from "../pods";
+import { POD_SECURITY, placementFields, podMetadata } from "../pods";
+import { transformed } from "../transform";
 import type { OperatorFiles } from "./configMaps";
 import { buildHandlerContainer, buildKitContainer, buildRunnerContainer } from "./containers";
 import type { OperatorOptions } from "./options";
@@ -19,8 +21,38 @@ export function runnerLabels(operator: Operator): Record<string, string> {
   return labelsOf(operator.name, "runner");
 }
 
-/** The specification of a resident runner's pod. */
-export function buildResidentPod(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
+/**
+ * The Deployment of a resident operator's runner.
+ * @throws TransformError where the program's transform does what it may not
+ */
+export function buildRunner(operator: Operator, options: OperatorOptions, files: OperatorFiles): Deployment {
+  const labels = runnerLabels(operator);
+  const { replicas } = options;
+  return transformed(
+    "runner",
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: metadataOf(operator, options),
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        // The new one watches before the old one goes; the lease sees to it that only one of them writes.
+        strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+        progressDeadlineSeconds: ROLLOUT_SECONDS,
+        // Old ones name ConfigMaps that are gone: going back is another `pulumi up`.
+        revisionHistoryLimit: 2,
+        template: {
+          metadata: podMetadata("runner", { labels }, options, operator.name),
+          spec: buildPod(operator, options, files),
+        },
+      },
+    },
+    options,
+  );
+}
+
+function buildPod(operator: Operator, options: OperatorOptions, files: OperatorFiles): PodSpec {
   return {
     serviceAccountName: runnerNameOf(operator.name),
     // The runner's token comes by a volume, which only the runner mounts.
@@ -37,20 +69,7 @@ export function buildResidentPod(operator: Operator, options: OperatorOptions, f
     ],
     volumes: buildVolumes(operator, files, "resident"),
     ...(options.replicas > 1 && { topologySpreadConstraints: [spread(operator)] }),
-    ...placementFields(options.placement),
-  };
-}
-
-/** The specification of the runner's Deployment, but for its pod. */
-export function buildResidentRollout(operator: Operator, { replicas }: OperatorOptions) {
-  return {
-    replicas,
-    selector: { matchLabels: runnerLabels(operator) },
-    // The new one watches before the old one goes; the lease sees to it that only one of them writes.
-    strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-    progressDeadlineSeconds: ROLLOUT_SECONDS,
-    // Old ones name ConfigMaps that are gone: going back is another `pulumi up`.
-    revisionHistoryLimit: 2,
+    ...placementFields("runner", options, operator.name),
   };
 }
 
@@ -65,7 +84,7 @@ function spread(operator: Operator) {
 }
 
 /** The Service to which the Sensor posts its hints. */
-export function buildService(operator: Operator, options: OperatorOptions): Manifest {
+export function buildService(operator: Operator, options: OperatorOptions): Service {
   return {
     apiVersion: "v1",
     kind: "Service",
@@ -82,7 +101,7 @@ export function buildService(operator: Operator, options: OperatorOptions): Mani
  * Who may speak to the runners: hints come from the Sensors of the event path, whatever their shard, and Prometheus asks
  * for metrics. Whom they may speak to is left open: a handler's purpose may be anywhere.
  */
-export function buildNetworkPolicy(operator: Operator, options: OperatorOptions): Manifest {
+export function buildNetworkPolicy(operator: Operator, options: OperatorOptions): NetworkPolicy {
   const port = (number: number) => [{ port: number, protocol: "TCP" }];
   return {
     apiVersion: "networking.k8s.io/v1",
@@ -113,7 +132,7 @@ function monitoring({ prometheusNamespace }: OperatorOptions) {
 }
 
 /** A drain takes one runner at a time. */
-export function buildPodDisruptionBudget(operator: Operator, options: OperatorOptions): Manifest {
+export function buildPodDisruptionBudget(operator: Operator, options: OperatorOptions): PodDisruptionBudget {
   return {
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",

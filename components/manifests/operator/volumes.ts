@@ -1,6 +1,10 @@
 import { type Operator, POD_LAYOUT } from "../../../runtime/program";
-import { type PodForm, READ_ONLY, type Volume, type VolumeMount } from "../pods";
+import type { Volume, VolumeMount } from "../kinds";
+import { READ_ONLY } from "../pods";
 import type { OperatorFiles } from "./configMaps";
+
+/** The two forms of an operator's pod: see `execution` of a definition. */
+export type PodForm = "resident" | "pod";
 
 /** A ConfigMap keeps no modes, and any of the author's files may be the one that is run. */
 const EXECUTABLE = 0o555;

@@ -12,7 +12,7 @@ import {
 } from "../../../runtime/program";
 import { labelsOf } from "../metadata";
 import { resyncNameOf, runnerNameOf } from "../names";
-import { CONTAINER_SECURITY, POD_SECURITY, placementFields } from "../pods";
+import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
 import type { OperatorFiles } from "./configMaps";
 import {
   buildHandlerContainer,
@@ -249,13 +249,15 @@ const POD_PATCH = {
 };
 
 /** Fields of the WorkflowTemplates whose Workflows make pods. */
-function podFields(operator: Operator, component: string, { placement }: OperatorOptions) {
+function podFields(operator: Operator, part: "run" | "resync", options: OperatorOptions) {
+  const { priorityClassName, ...place } = placementFields(part, options, operator.name);
   return {
-    podMetadata: { labels: labelsOf(operator.name, component) },
+    podMetadata: podMetadata(part, { labels: labelsOf(operator.name, part) }, options, operator.name),
     // The logs of a run that failed are there as long as its Workflow.
     podGC: { strategy: "OnPodSuccess", deleteDelayDuration: "60s" },
     securityContext: POD_SECURITY,
     podSpecPatch: JSON.stringify(POD_PATCH),
-    ...placementFields(placement),
+    ...place,
+    ...(priorityClassName !== undefined && { podPriorityClassName: priorityClassName }),
   };
 }

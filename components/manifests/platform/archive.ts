@@ -1,4 +1,4 @@
-import type { Json, JsonObject, PolicyRule } from "../../../runtime/program";
+import type { JsonObject, PolicyRule } from "../../../runtime/program";
 import type { ArgoProgram } from "../deployment";
 
 /** How a connection to PostgreSQL is secured (https://www.postgresql.org/docs/current/libpq-ssl.html). */
@@ -93,7 +93,7 @@ export function withCertificateAuthority(
   archive: ArchiveOptions | undefined,
 ): ArgoProgram {
   if (!archive?.sslMode?.startsWith("verify-")) return program;
-  const { env = [], volumeMounts = [] } = program.container as { env?: Json[]; volumeMounts?: Json[] };
+  const { env = [], volumeMounts = [] } = program.container;
   const items = [{ key: "ca.crt", path: "ca.crt" }];
   return {
     ...program,

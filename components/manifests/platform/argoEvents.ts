@@ -1,9 +1,11 @@
-import type { Manifest, PolicyRule } from "../../../runtime/program";
+import type { PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { embeddedYaml } from "../configMaps";
 import { buildDeployment } from "../deployment";
-import { IMAGES, imageReference } from "../images";
+import { IMAGES, imageOf } from "../images";
+import type { ConfigMap } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
+import { accountAnnotations } from "../pods";
 import { ownsController, type PlatformOptions } from "./options";
 
 /** Ports of the events controller (argo-events, pkg/apis/events/v1alpha1/const.go). */
@@ -15,52 +17,59 @@ const PORTS = { metrics: 7777, health: 8081 };
  */
 export function buildArgoEventsController(options: PlatformOptions): ManifestSet {
   if (!ownsController(options.argoEvents)) return {};
-  const { namespace, controllerNamespace, placement } = options;
+  const { namespace, controllerNamespace } = options;
   const name = "argo-events-controller";
   const labels = labelsOf("argo-events", "controller");
   const account = { name, namespace: controllerNamespace };
   const configuration = buildArgoEventsConfiguration(options);
-  const image = imageReference(IMAGES.argoEvents, placement);
+  const image = imageOf("argoEvents", options);
   return {
-    account: buildAccount(name, controllerNamespace, labels),
+    account: buildAccount(
+      name,
+      controllerNamespace,
+      labels,
+      accountAnnotations("argoEventsController", options),
+    ),
     ...buildRole({ name, namespace, labels, rules: ARGO_EVENTS_RULES, account }),
     configuration,
-    controller: buildDeployment({
-      name,
-      namespace: controllerNamespace,
-      labels,
-      placement,
-      // It names what it makes at random: two at once would make everything twice.
-      strategy: "Recreate",
-      configuration,
-      container: {
-        image,
-        args: [
-          "controller",
-          "--namespaced",
-          `--managed-namespace=${namespace}`,
-          "--leader-election=false",
-          `--metrics-port=${PORTS.metrics}`,
-          `--health-port=${PORTS.health}`,
-        ],
-        env: [
-          // The pods of event sources and sensors run the same image.
-          { name: "ARGO_EVENTS_IMAGE", value: image },
-          // Their own template has a field for it, which is ignored (pkg/apis/events/v1alpha1/template.go).
-          { name: "IMAGE_PULL_POLICY", value: "IfNotPresent" },
-        ],
-        ports: [
-          { name: "metrics", containerPort: PORTS.metrics },
-          { name: "health", containerPort: PORTS.health },
-        ],
-        livenessProbe: { httpGet: { path: "/healthz", port: "health" }, periodSeconds: 10 },
-        readinessProbe: { httpGet: { path: "/readyz", port: "health" }, periodSeconds: 3 },
-        resources: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "256Mi" } },
-        // The path is fixed in the program.
-        volumeMounts: [{ name: "configuration", mountPath: "/etc/argo-events", readOnly: true }],
+    controller: buildDeployment(
+      {
+        part: "argoEventsController",
+        name,
+        namespace: controllerNamespace,
+        labels,
+        // It names what it makes at random: two at once would make everything twice.
+        strategy: "Recreate",
+        configuration,
+        container: {
+          image,
+          args: [
+            "controller",
+            "--namespaced",
+            `--managed-namespace=${namespace}`,
+            "--leader-election=false",
+            `--metrics-port=${PORTS.metrics}`,
+            `--health-port=${PORTS.health}`,
+          ],
+          env: [
+            // The pods of event sources and sensors run the same image.
+            { name: "ARGO_EVENTS_IMAGE", value: image },
+            // Their own template has a field for it, which is ignored (pkg/apis/events/v1alpha1/template.go).
+            { name: "IMAGE_PULL_POLICY", value: "IfNotPresent" },
+          ],
+          ports: [
+            { name: "metrics", containerPort: PORTS.metrics },
+            { name: "health", containerPort: PORTS.health },
+          ],
+          livenessProbe: { httpGet: { path: "/healthz", port: "health" }, periodSeconds: 10 },
+          readinessProbe: { httpGet: { path: "/readyz", port: "health" }, periodSeconds: 3 },
+          // The path is fixed in the program.
+          volumeMounts: [{ name: "configuration", mountPath: "/etc/argo-events", readOnly: true }],
+        },
+        volumes: [{ name: "configuration", configMap: { name: configuration.metadata.name } }],
       },
-      volumes: [{ name: "configuration", configMap: { name: configuration.metadata.name } }],
-    }),
+      options,
+    ),
   };
 }
 
@@ -68,8 +77,8 @@ export function buildArgoEventsController(options: PlatformOptions): ManifestSet
 export const JETSTREAM_VERSION: string = IMAGES.nats.tag;
 
 /** The events controller's configuration (argo-events, pkg/reconciler/config.go). */
-export function buildArgoEventsConfiguration(options: PlatformOptions): Manifest {
-  const { controllerNamespace, placement } = options;
+export function buildArgoEventsConfiguration(options: PlatformOptions): ConfigMap {
+  const { controllerNamespace } = options;
   const configuration = {
     eventBus: {
       nats: { versions: [NO_STREAMING] },
@@ -79,9 +88,9 @@ export function buildArgoEventsConfiguration(options: PlatformOptions): Manifest
         versions: [
           {
             version: JETSTREAM_VERSION,
-            natsImage: imageReference(IMAGES.nats, placement),
-            configReloaderImage: imageReference(IMAGES.natsConfigReloader, placement),
-            metricsExporterImage: imageReference(IMAGES.natsMetricsExporter, placement),
+            natsImage: imageOf("nats", options),
+            configReloaderImage: imageOf("natsConfigReloader", options),
+            metricsExporterImage: imageOf("natsMetricsExporter", options),
             startCommand: "/nats-server",
           },
         ],

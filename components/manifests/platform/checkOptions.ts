@@ -1,15 +1,6 @@
 import { DNS_LABEL, oneOf, pattern, type Shape } from "../../../runtime/program";
+import { checkWorkloadOptions, type OptionProblem } from "../workloads";
 import { ownsController, type PlatformOptions } from "./options";
-
-/** Something in a platform's options that whoever configures it has to put right. */
-export interface OptionProblem {
-  /** The option: "controllerNamespace". */
-  readonly key: string;
-  /** What is wrong, to follow the key: `is "a.b", not a DNS label`. */
-  readonly complaint: string;
-  /** How to put it right, in a sentence. */
-  readonly remedy: string;
-}
 
 const namespaceShape = pattern(
   DNS_LABEL,
@@ -24,8 +15,7 @@ const instanceIdShape = pattern(
 );
 
 /**
- * Everything that is wrong with a platform's options, in the order of their keys. Placement is not looked at: the API
- * server checks it.
+ * Everything that is wrong with a platform's options, in the order of their keys.
  */
 export function checkPlatformOptions(options: PlatformOptions): readonly OptionProblem[] {
   const problems: OptionProblem[] = [];
@@ -51,7 +41,7 @@ export function checkPlatformOptions(options: PlatformOptions): readonly OptionP
       "Set up that of the controller that is there.",
     );
   }
-  return problems;
+  return [...problems, ...checkWorkloadOptions(options)];
 }
 
 function checkNamespaces(

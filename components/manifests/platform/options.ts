@@ -1,4 +1,4 @@
-import type { PodPlacement } from "../pods";
+import type { WorkloadOptions } from "../workloads";
 import type { ArchiveOptions } from "./archive";
 
 /**
@@ -24,7 +24,7 @@ export interface Platform {
 }
 
 /** What the manifests of the platform depend on. {@link checkPlatformOptions} tells what is wrong with them. */
-export interface PlatformOptions {
+export interface PlatformOptions extends WorkloadOptions {
   /** Where event bus, event sources, sensors, runners and Workflows live: the one namespace that Argo manages. */
   readonly namespace: string;
   /** Where Argo's controllers and argo-server live, with rights in {@link namespace} alone. */
@@ -44,7 +44,8 @@ export interface PlatformOptions {
   readonly archive?: ArchiveOptions;
   /** What of the monitoring is made. @default nothing */
   readonly monitoring?: MonitoringOptions;
-  readonly placement: PodPlacement;
+  /** How many Workflows the Workflow controller, if it is ours, lets go on at once. The others wait. @default 50 */
+  readonly parallelism?: number;
 }
 
 /** Whether the product's CRDs are ours. */

@@ -1,10 +1,13 @@
-import type { Manifest, PolicyRule } from "../../../runtime/program";
+import type { PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { embeddedYaml } from "../configMaps";
 import { type ArgoProgram, buildDeployment } from "../deployment";
-import { IMAGES, imageReference } from "../images";
+import { imageOf } from "../images";
+import type { ConfigMap } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
-import { CONTAINER_SECURITY, POD_SECURITY } from "../pods";
+import { accountAnnotations, CONTAINER_SECURITY, POD_SECURITY } from "../pods";
+import { resourcesOf } from "../resources";
+import { transformed } from "../transform";
 import {
   ARCHIVE_ENVIRONMENT,
   ARCHIVING_RULE,
@@ -34,7 +37,7 @@ const ENVIRONMENT = {
  */
 export function buildWorkflowController(options: PlatformOptions): ManifestSet {
   if (!ownsController(options.argoWorkflows)) return {};
-  const { namespace, controllerNamespace, placement, archive } = options;
+  const { namespace, controllerNamespace, archive } = options;
   const name = "workflow-controller";
   const labels = labelsOf("argo-workflows", "controller");
   const account = { name, namespace: controllerNamespace };
@@ -49,21 +52,21 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
   const environment = { ...ENVIRONMENT, ...(archive && ARCHIVE_ENVIRONMENT) };
   const health = { path: "/healthz", port: "health" };
   const program: ArgoProgram = {
+    part: "workflowController",
     name,
     namespace: controllerNamespace,
     labels,
-    placement,
     // Two at once would both start the pods of a Workflow.
     strategy: "Recreate",
     configuration,
     container: {
-      image: imageReference(IMAGES.workflowController, placement),
+      image: imageOf("workflowController", options),
       command: ["workflow-controller"],
       args: [
         "--namespaced",
         `--managed-namespace=${namespace}`,
         `--configmap=${WORKFLOW_CONFIGURATION}`,
-        `--executor-image=${imageReference(IMAGES.argoExecutor, placement)}`,
+        `--executor-image=${imageOf("argoExecutor", options)}`,
         "--executor-image-pull-policy=IfNotPresent",
         // Each run costs about a dozen calls: its defaults of 20 and 30 allow no more than two runs a second.
         "--qps=100",
@@ -77,18 +80,30 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
       // It fails where a Workflow has waited for minutes and none has moved (workflow/controller/healthz.go).
       livenessProbe: { httpGet: health, initialDelaySeconds: 90, periodSeconds: 60, timeoutSeconds: 30 },
       readinessProbe: { httpGet: health, periodSeconds: 5 },
-      resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "1Gi" } },
     },
   };
   return {
-    account: buildAccount(name, controllerNamespace, labels),
+    account: buildAccount(
+      name,
+      controllerNamespace,
+      labels,
+      accountAnnotations("workflowController", options),
+    ),
     ...buildRole({ name, namespace, labels, rules: workflowControllerRules(options), account }),
     "configuration-role": own.role,
     "configuration-binding": own.binding,
     configuration,
-    controller: buildDeployment(withCertificateAuthority(program, archive)),
+    controller: buildDeployment(withCertificateAuthority(program, archive), options),
   };
 }
+
+/**
+ * So many Workflows go on at once, unless the options say otherwise. The others wait in the order in which they came,
+ * without a pod and before their deadlines begin (argo-workflows, workflow/controller/operator.go, markWorkflowPhase):
+ * 300 at once on one small node have pods that find no place until their `pendingTimeout` is over. Recorded runs do not
+ * count.
+ */
+const PARALLELISM = 50;
 
 /** The name under which the controller and argo-server look for it. */
 export const WORKFLOW_CONFIGURATION = "workflow-controller-configmap";
@@ -98,23 +113,32 @@ export const WORKFLOW_CONFIGURATION = "workflow-controller-configmap";
  * own since the controller glues them together, and an unknown key ends the controller
  * (argo-workflows, config/controller.go, config/config.go).
  */
-export function buildWorkflowConfiguration(options: PlatformOptions): Manifest {
-  const { controllerNamespace, instanceId, archive } = options;
+export function buildWorkflowConfiguration(options: PlatformOptions): ConfigMap {
+  const { controllerNamespace, instanceId, archive, parallelism = PARALLELISM } = options;
   const configuration = {
     ...(instanceId !== "" && { instanceID: instanceId }),
     ...CONFIGURATION,
+    parallelism,
+    // The containers init and wait. The image is given on the command line.
+    executor: { securityContext: SECURITY, resources: resourcesOf("argoExecutor", options) },
     ...(archive && { persistence: buildPersistence(archive) }),
   };
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: {
-      name: WORKFLOW_CONFIGURATION,
-      namespace: controllerNamespace,
-      labels: labelsOf("argo-workflows", "controller"),
+  return transformed(
+    "workflowConfiguration",
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: {
+        name: WORKFLOW_CONFIGURATION,
+        namespace: controllerNamespace,
+        labels: labelsOf("argo-workflows", "controller"),
+      },
+      data: Object.fromEntries(
+        Object.entries(configuration).map(([key, value]) => [key, embeddedYaml(value)]),
+      ),
     },
-    data: Object.fromEntries(Object.entries(configuration).map(([key, value]) => [key, embeddedYaml(value)])),
-  };
+    options,
+  );
 }
 
 const { fsGroup: _ofPodsOnly, ...runAs } = POD_SECURITY;
@@ -130,20 +154,9 @@ const CONFIGURATION = {
   workflowRestrictions: { templateReferencing: "Strict" },
   /** Plugin templates are answered by the runners, not by a pod of Argo's for each Workflow. */
   disableAgentPodCreation: true,
-  /**
-   * So many Workflows go on at once. The others wait in the order in which they came, without a pod and before their
-   * deadlines begin (argo-workflows, workflow/controller/operator.go, markWorkflowPhase): 300 at once on one small node
-   * have pods that find no place until their `pendingTimeout` is over. Recorded runs do not count.
-   */
-  parallelism: 50,
   /** Two to four writes for every run. What went wrong is told nevertheless. */
   nodeEvents: { enabled: false },
   workflowEvents: { enabled: false },
-  /** The containers init and wait. The image is given on the command line. */
-  executor: {
-    securityContext: SECURITY,
-    resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "256Mi" } },
-  },
   /** A template's own words win. */
   mainContainer: { securityContext: SECURITY },
   podGCDeleteDelayDuration: "30s",
