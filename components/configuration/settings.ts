@@ -14,6 +14,7 @@ import {
   text,
 } from "../../runtime/program";
 import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
+import { EVENT_BUS_REPLICAS } from "../manifests/eventPath/options";
 import type { ArchiveOptions } from "../manifests/platform/archive";
 import type { Installation } from "../manifests/platform/options";
 import type { PodPlacement } from "../manifests/pods";
@@ -97,7 +98,7 @@ export const SETTING_SHAPES: Readonly<Record<keyof Settings, Shape>> = {
   eventBusReplicas: {
     remedy: "Give 1, or an odd number from 3 to 7.",
     check(value, field, report) {
-      if (value !== 1 && value !== 3 && value !== 5 && value !== 7)
+      if (!EVENT_BUS_REPLICAS.includes(value as number))
         report(field, `is ${JSON.stringify(value)}`, this.remedy);
     },
   },

@@ -5,7 +5,7 @@ import { eventPathNames } from "../names";
 import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
 import { bytesOf, type ContainerName, resourcesOf } from "../resources";
 import { transformed } from "../transform";
-import type { EventBusOptions, EventPathOptions } from "./options";
+import { EVENT_BUS_REPLICAS, type EventBusOptions, type EventPathOptions } from "./options";
 
 const MEBIBYTE = 2 ** 20;
 
@@ -38,8 +38,8 @@ export function buildEventBus(options: EventPathOptions): Manifest {
   const { name, platform, eventBus } = options;
   const names = eventPathNames(name);
   const { replicas } = eventBus;
-  if (!Number.isInteger(replicas) || replicas < 1 || replicas % 2 === 0) {
-    throw new RangeError(`eventBus.replicas is ${replicas}. Give 1, or an odd number from 3 on.`);
+  if (!EVENT_BUS_REPLICAS.includes(replicas)) {
+    throw new RangeError(`eventBus.replicas is ${replicas}. Give 1, or an odd number from 3 to 7.`);
   }
   const place = placementFields("eventBus", options);
   return transformed(

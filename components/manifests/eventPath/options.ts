@@ -11,9 +11,12 @@ export interface EventPathOptions extends WorkloadOptions {
   readonly eventBus: EventBusOptions;
 }
 
+/** Numbers of servers that can agree: a majority of an even number is no smaller than that of the next odd one. */
+export const EVENT_BUS_REPLICAS: readonly number[] = [1, 3, 5, 7];
+
 /** The size of the event bus. */
 export interface EventBusOptions {
-  /** Servers: 1, or an odd number from 3 on. */
+  /** Servers, one of {@link EVENT_BUS_REPLICAS}. */
   readonly replicas: number;
   /**
    * The size of each server's volume, as a Kubernetes quantity. Without one the events lie in an emptyDir and are

@@ -123,7 +123,7 @@ interface OperatorAccount {
 }
 
 /** Rights of an account. */
-export interface Grant {
+interface Rights {
   /** What they are about; part of keys and names. @default nothing, for the account's main rights */
   readonly about?: string;
   /** Where they hold: in the whole cluster, or in these namespaces. */
@@ -143,9 +143,9 @@ function buildOperatorAccount(operator: Operator, account: OperatorAccount): Man
  * cluster, and with "-<namespace>" after each in namespaces. In a cluster they are named by the operator's identity:
  * another program may have an operator of this name, and rights in the same namespaces.
  */
-function buildGrant(operator: Operator, account: OperatorAccount, grant: Grant): ManifestSet {
+function buildGrant(operator: Operator, account: OperatorAccount, rights: Rights): ManifestSet {
   const { component, namespace: home, serviceAccountName } = account;
-  const { about, namespaces, rules } = grant;
+  const { about, namespaces, rules } = rights;
   const prefix = about === undefined ? component : `${component}-${about}`;
   const scopes = namespaces === "all" ? [undefined] : namespaces;
   return Object.fromEntries(
