@@ -1,4 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
+import { refuse } from "./configuration/configurationError";
 import { buildMonitoring } from "./manifests/monitoring/monitoring";
 import { buildArgoEventsController } from "./manifests/platform/argoEvents";
 import { buildArgoServer } from "./manifests/platform/argoServer";
@@ -7,6 +8,7 @@ import { buildNamespaces } from "./manifests/platform/namespaces";
 import type { Platform, PlatformOptions } from "./manifests/platform/options";
 import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
+import { checkWorkloadOptions } from "./manifests/workloads";
 import { after, registerSet } from "./register";
 
 /** What an {@link ArgoPlatform} is made from. */
@@ -40,6 +42,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
   readonly platform: Platform;
 
   constructor(name: string, args: ArgoPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
+    refuse(checkWorkloadOptions(args));
     super("argosy:index:ArgoPlatform", `${name}-platform`, {}, opts);
     const child = { parent: this };
     const guarded = { ...child, protect: args.protect ?? false };

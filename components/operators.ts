@@ -1,13 +1,14 @@
 import * as pulumi from "@pulumi/pulumi";
 import { checkOperators, type Operator as OperatorDefinition } from "../runtime/program";
 import { ArgoPlatform, type ArgoPlatformArgs, platformOf } from "./argoPlatform";
+import { refuse } from "./configuration/configurationError";
 import { engineFiles } from "./engineBundle";
 import { EventPath } from "./eventPath";
 import { planEventPath } from "./manifests/eventPath/eventSource";
 import type { EventBusOptions } from "./manifests/eventPath/options";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
 import type { Platform } from "./manifests/platform/options";
-import { type WorkloadOptions, workloadOptionsOf } from "./manifests/workloads";
+import { checkWorkloadOptions, type WorkloadOptions, workloadOptionsOf } from "./manifests/workloads";
 import { Operator } from "./operator";
 import { after, register } from "./register";
 
@@ -64,6 +65,12 @@ export class Operators extends pulumi.ComponentResource {
     const options = { ...args, platform, eventPathName };
     const engine = buildEngineFiles(eventPathName, platform.namespace, { ...engineFiles() });
     checkOperators(definitions);
+    refuse(
+      checkWorkloadOptions(
+        args,
+        definitions.map((definition) => definition.name),
+      ),
+    );
     planEventPath(definitions, path);
     const plans = definitions.map((definition) => ({
       definition,

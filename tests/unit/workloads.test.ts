@@ -210,10 +210,10 @@ describe("the options of what Argosy makes", function () {
     assert.doesNotMatch(text, /"image":"(?!mirror)/);
 
     const replaced = await made({
-      images: { node: "registry.example.com:5000/node:1@sha256:x", busybox: ":2" },
+      images: { node: `registry.example.com:5000/node:1${DIGEST}`, busybox: ":2" },
     });
     const runner = JSON.stringify(named(replaced.manifests, "Deployment", "gear-runner"));
-    assert.match(runner, /"image":"registry\.example\.com:5000\/node:1@sha256:x"/);
+    assert.match(runner, /"image":"registry\.example\.com:5000\/node:1@sha256:a{64}"/);
     assert.match(runner, /"image":"docker\.io\/library\/busybox:2"/);
   });
 
@@ -265,7 +265,7 @@ describe("the options of what Argosy makes", function () {
     }
   });
 
-  it("are refused where they cannot be, each with a remedy", () => {
+  it("are refused where they cannot be, each with a remedy", async () => {
     const cases: [Partial<WorkloadOptions>, RegExp][] = [
       [{ images: { node: "" } }, /^images\.node is "", no image with a tag or a digest/],
       [{ images: { node: "node" } }, /^images\.node is "node", no image/],
@@ -297,6 +297,11 @@ describe("the options of what Argosy makes", function () {
       for (const { key, complaint, remedy } of problems)
         assert.match(`${key} ${complaint}. ${remedy}`, expected);
     }
+    await assert.rejects(made({ images: { node: "node" }, pods: { operators: { geer: {} } } }), {
+      name: "ConfigurationError",
+      message:
+        /^pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\nimages\.node is "node", no image/,
+    });
     const right: WorkloadOptions = {
       placement: everything("all"),
       images: {
