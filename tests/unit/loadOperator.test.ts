@@ -139,6 +139,11 @@ describe("loadOperator", () => {
       problemWith({ timeoutSecond: 3 }),
       "timeoutSecond is not a known field. Did you mean timeoutSeconds?",
     );
+    const { children: childs, ...others } = widgetDefinition;
+    assert.equal(
+      problemsOf(folder, { ...others, childs })[1],
+      "childs is not a known field. Did you mean children?",
+    );
     assert.match(problemWith({ constructor: 3 }) ?? "", /^constructor is not a known field\. /);
     assert.match(problemWith({ zzz: 1 }) ?? "", /^zzz is not a known field\. Known are: crd, handler, /);
     const handler = { ...widgetDefinition.handler, comand: [] };

@@ -140,13 +140,13 @@ describe("overrides", () => {
     [
       "values of another type",
       { env: { LEVEL: 3 }, replicas: "2" },
-      "overrides.widget: env.LEVEL must be a text, not the number 3: write it in quotes. Quote it.",
+      "overrides.widget: env.LEVEL must be a text, not the number 3: write it in quotes. A variable is a text, for example LOG_LEVEL: info.",
       'overrides.widget: replicas must be a whole number, not the text "2". One leads, the others stand by: give 1 or 2.',
     ],
     [
       "an output of Pulumi",
       { env: { HOST: pulumi.output("a") } },
-      "overrides.widget: env.HOST must be a text, not an output of Pulumi, which is only known later. Quote it.",
+      "overrides.widget: env.HOST must be a text, not an output of Pulumi, which is only known later. A variable is a text, for example LOG_LEVEL: info.",
     ],
     [
       "a value beyond its range",
