@@ -5,11 +5,11 @@ import { checkArgoInCluster } from "./components/argoInCluster";
 import { ArgoPlatform } from "./components/argoPlatform";
 import { operatorsArgs, platformArgs } from "./components/configuration/args";
 import { readConfiguration } from "./components/configuration/readConfiguration";
-import { loadOperators } from "./components/loadOperators";
 import { checkMonitoringInCluster } from "./components/monitoringInCluster";
 import { Operators } from "./components/operators";
 import { platformOfStack } from "./components/platformStack";
 import { showUserErrors } from "./components/userErrors";
+import { loadOperators } from "./definition/loadOperators";
 
 /** The operators of `handlers/` and what they stand on, as the stack's configuration has it: see Pulumi.yaml. */
 export = showUserErrors(async () => {

@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import { KubeconfigError } from "../components/kubeconfig";
-import { OperatorError } from "../runtime/definition/operatorError";
+import { OperatorError } from "../definition/problems";
 import { UnknownKindError } from "../runtime/kubernetes/discovery";
 import { ApiError, ApiUnreachableError } from "../runtime/kubernetes/errors";
 

@@ -1,5 +1,5 @@
 import { connectionFromKubeconfig, KubeconfigError } from "../components/kubeconfig";
-import { commandOnPath } from "../runtime/definition/commandOnPath";
+import { commandOnPath } from "../definition/commandOnPath";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { loadOperators } from "../components/loadOperators";
+import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
 import { CommandError } from "./commandError";
 import { PROJECT_FOLDER } from "./tools";

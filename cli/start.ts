@@ -1,6 +1,6 @@
 import path from "node:path";
 import { Command } from "commander";
-import { loadOperators } from "../components/loadOperators";
+import { loadOperators } from "../definition/loadOperators";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { type ClusterOptions, openCluster } from "./openCluster";

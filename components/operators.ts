@@ -1,5 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
-import { checkOperators, type Operator as OperatorDefinition } from "../runtime/program";
+import { checkOperators } from "../definition/checkOperators";
+import type { Operator as OperatorDefinition } from "../runtime/program";
 import { ArgoPlatform, type ArgoPlatformArgs, platformOf } from "./argoPlatform";
 import { refuse } from "./configuration/configurationError";
 import { engineFiles } from "./engineBundle";

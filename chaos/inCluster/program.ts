@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
-import type { OperatorDefinition } from "../../runtime/definition/definition";
+import type { OperatorDefinition } from "../../definition/schema";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { HANDLER_FILES, VERSION_FILE } from "../handlerFiles";
 import { ChaosOptionError } from "./errors";
@@ -147,7 +147,7 @@ export class Program {
     const definition: OperatorDefinition = {
       crd: "crd.yaml",
       handler: { image, command: ["node", "main.js"] },
-      children: ["ConfigMap", "Secret", "Service"].map((kind) => ({ apiVersion: "v1", kind })),
+      children: ["v1/ConfigMap", "v1/Secret", "v1/Service"],
       finalize: true,
       timeoutSeconds: 10,
       env: { LEDGER: ledger },
@@ -156,10 +156,7 @@ export class Program {
     const files = {
       ...HANDLER_FILES,
       "crd.yaml": stringify(definitionOf(resourceOf(execution))),
-      "operator.ts": [
-        `import { defineOperator } from "../../runtime/definition/definition";`,
-        `export default defineOperator(${JSON.stringify(definition)});`,
-      ].join("\n"),
+      "operator.yaml": stringify(definition),
     };
     const folder = this.handlerFolder(execution);
     mkdirSync(folder, { recursive: true });

@@ -6,6 +6,7 @@ import path from "node:path";
 export const PROGRAM_FILES = [
   "index.ts",
   "components",
+  "definition",
   "runtime",
   "package.json",
   "tsconfig.json",

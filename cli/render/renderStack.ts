@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { RunError } from "@pulumi/pulumi";
-import { isRecord } from "../../runtime/definition/shape";
+import { isRecord } from "../../runtime/json";
 import { CommandError } from "../commandError";
 import { type RegisteredResource, runProgram } from "./runProgram";
 import { readStackConfiguration } from "./stackConfiguration";

@@ -1,3 +1,11 @@
+import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
+import { EVENT_BUS_REPLICAS } from "../manifests/eventPath/options";
+import type { ArchiveOptions } from "../manifests/platform/archive";
+import type { Installation } from "../manifests/platform/options";
+import type { PodPlacement } from "../manifests/pods";
+import { bytesOf } from "../manifests/resources";
+import { ARCHIVE_SHAPE } from "./archiveShape";
+import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
 import {
   anyText,
   DNS_LABEL,
@@ -12,15 +20,7 @@ import {
   pattern,
   type Shape,
   text,
-} from "../../runtime/program";
-import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
-import { EVENT_BUS_REPLICAS } from "../manifests/eventPath/options";
-import type { ArchiveOptions } from "../manifests/platform/archive";
-import type { Installation } from "../manifests/platform/options";
-import type { PodPlacement } from "../manifests/pods";
-import { bytesOf } from "../manifests/resources";
-import { ARCHIVE_SHAPE } from "./archiveShape";
-import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
+} from "./shape";
 
 /** What a stack holds: everything, or a platform and its operators in a stack each. */
 export type Parts = "all" | "platform" | "operators";

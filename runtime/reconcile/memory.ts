@@ -1,6 +1,6 @@
 import type { Child } from "../children/childStore";
 import type { DesiredChild } from "../children/desiredChildren";
-import { isRecord } from "../definition/shape";
+import { isRecord } from "../json";
 import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
 import { kindKey } from "../kubernetes/resource";
 

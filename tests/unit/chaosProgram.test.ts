@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Program } from "../../chaos/inCluster/program";
-import { loadOperators } from "../../components/loadOperators";
+import { loadOperators } from "../../definition/loadOperators";
 
 const PROJECT = path.resolve(__dirname, "../..");
 
@@ -66,7 +66,7 @@ describe("the program of a chaos run that begins with an older commit", () => {
     project = mkdtempSync(path.join(tmpdir(), "argosy-older-"));
     const git = (...args: string[]) => execFileSync("git", args, { cwd: project, stdio: "pipe" });
     for (const name of FILES) cpSync(path.join(PROJECT, name), path.join(project, name));
-    for (const name of ["components", "runtime"]) {
+    for (const name of ["components", "definition", "runtime"]) {
       cpSync(path.join(PROJECT, name), path.join(project, name), { recursive: true });
     }
     writeFileSync(path.join(project, "index.ts"), "// older\n");
@@ -89,7 +89,7 @@ describe("the program of a chaos run that begins with an older commit", () => {
       readFileSync(path.join(begun.folder, "index.ts"), "utf8"),
       existsSync(path.join(begun.folder, "components", "removed.ts")),
       readFileSync(path.join(begun.folder, "Pulumi.chaos.yaml"), "utf8").includes("runnerReplicas"),
-      existsSync(path.join(begun.folder, "handlers", "chaos-resident", "operator.ts")),
+      existsSync(path.join(begun.folder, "handlers", "chaos-resident", "operator.yaml")),
     ];
     assert.deepEqual(seen(), ["// older\n", true, true, true]);
     begun.upgrade();

@@ -1,4 +1,4 @@
-import { DNS_LABEL, oneOf, pattern, type Shape } from "../../../runtime/program";
+import { DNS_LABEL, oneOf, pattern, type Shape } from "../../configuration/shape";
 import { checkWorkloadOptions, type OptionProblem } from "../workloads";
 import { ownsController, type PlatformOptions } from "./options";
 

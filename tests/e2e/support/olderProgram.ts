@@ -16,7 +16,7 @@ export async function olderRevision(): Promise<string | undefined> {
   if (given) return commitOf(given);
   const tag = await git("describe", "--tags", "--abbrev=0", "HEAD^");
   if (tag) return commitOf(tag);
-  const last = await git("log", "-1", "--format=%H", "--", "components", "runtime");
+  const last = await git("log", "-1", "--format=%H", "--", "components", "definition", "runtime");
   return last === undefined ? undefined : commitOf(`${last}^`);
 }
 

@@ -75,7 +75,7 @@ export class ProjectCopy {
   teachMisbehaviour(): void {
     const size = `size = request["object"]["spec"]["size"]\n`;
     this.edit("handlers/memcached/main.py", size, `${size}${MISBEHAVIOUR.slice(1)}`);
-    this.edit("handlers/memcached/operator.ts", `crd: "crd.yaml",`, `crd: "crd.yaml", timeoutSeconds: 180,`);
+    this.edit("handlers/memcached/operator.yaml", "crd: crd.yaml", "crd: crd.yaml\ntimeoutSeconds: 180");
   }
 
   /** Adds an operator like `report`, resident, whose kind is another. */
@@ -84,7 +84,7 @@ export class ProjectCopy {
     cpSync(path.join(this.folder, "handlers/report"), path.join(this.folder, folder), { recursive: true });
     this.edit(`${folder}/crd.yaml`, "name: reports.", "name: letters.");
     this.edit(`${folder}/crd.yaml`, "kind: Report, plural: reports, singular: report", LETTER);
-    this.edit(`${folder}/operator.ts`, `execution: "pod"`, `execution: "resident"`);
+    this.edit(`${folder}/operator.yaml`, "execution: pod", "execution: resident");
   }
 
   /** Takes an operator's folder away. Gives what puts it back. */

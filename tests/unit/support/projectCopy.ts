@@ -10,6 +10,7 @@ const PARTS = [
   "tsconfig.json",
   "cli",
   "components",
+  "definition",
   "runtime",
   "handlers",
 ];
