@@ -3,7 +3,7 @@ import { ChaosOptionError, OccupiedError, PulumiError } from "../chaos/inCluster
 import { runInCluster } from "../chaos/inCluster/run";
 import type { Outcome } from "../chaos/perform";
 import { formatJson, formatText } from "../chaos/report";
-import { IMAGES, imageReference } from "../components/images";
+import { IMAGES, imageReference } from "../components/manifests/images";
 import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { findCluster } from "./findCluster";

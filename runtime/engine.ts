@@ -56,6 +56,12 @@ export interface EngineOptions {
 }
 
 /**
+ * An object whose handler has answered waits for the API server and leaves its place to the next. It is still in memory with
+ * its children, so there is a limit to those too: so many for each handler that may be asked at once.
+ */
+const AT_WORK_FOR_EACH_HANDLER = 4;
+
+/**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads. It watches
  * from the start, so that a standby is warm.
  *
@@ -91,7 +97,8 @@ export class Engine {
     this.runner = new Runner({
       schedule: this.schedule,
       concurrency: operator.concurrency,
-      work: (key, attempt) => this.work(key, attempt),
+      mostAtWork: operator.concurrency * AT_WORK_FOR_EACH_HANDLER,
+      work: (key, attempt, leave) => this.work(key, attempt, leave),
     });
     this.triggers = new Triggers({ schedule: this.schedule, wake: () => this.runner.wake() });
     this.resync = new Resync({
@@ -257,12 +264,12 @@ export class Engine {
   }
 
   /** Reconciles one object, and hands on what came of that. */
-  private async work(key: string, attempt: number): Promise<WorkResult> {
+  private async work(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
     const requests = this.requests.take(key);
     const { parts, client } = this;
     const term = this.leading?.term;
     if (!parts || !term) return { kind: "done" };
-    const mandate = { client, assert: () => term.assert(key) };
+    const mandate = { client, assert: () => term.assert(key), onAnswer: leave };
     const outcome = await parts.reconcile.reconcile(nameOf(key), attempt, mandate);
     const { report } = outcome;
     this.metrics.reconciled(report);
@@ -310,9 +317,11 @@ export class Engine {
   }
 
   private childChanged(owner: Owner, drifted: DriftedChild | undefined): void {
+    // What is left of an object that is gone is deleted beside the work, and one that is new is reported itself.
+    if (!this.parts?.watches.objects.has(owner)) return;
     if (!drifted) return this.triggers.childReported(keyOf(owner));
     const isNewlyContested = this.triggers.childDrifted(keyOf(owner));
-    if (!isNewlyContested || !this.parts) return;
+    if (!isNewlyContested) return;
     this.parts.outbox.put(owner, messageAboutContest(owner, this.parts.resource, drifted));
     this.notice(`${formatName(owner)}: ${contestNote(drifted)}`);
   }

@@ -52,7 +52,7 @@ export interface ResyncResult {
   readonly failed: number;
 }
 
-/** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/resync.ts. */
+/** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/workflows.ts. */
 const WITHIN_MS = 240_000;
 /** It ends before the next resync is due: the Workflow controller skips a resync whose predecessor has not ended. */
 const SHARE_OF_PERIOD = 0.75;

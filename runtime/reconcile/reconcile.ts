@@ -182,6 +182,7 @@ export class Reconcile {
     const askedAt = performance.now();
     const { answer, log } = await askHandler<Answer>(this.options.pool, question, this.checkStatus);
     report.handlerMs = performance.now() - askedAt;
+    run.answered();
     report.log = log;
     return answer;
   }

@@ -63,7 +63,9 @@ export class Remembering {
     const memory: Memory = { ...memoryAfter(desired, children.of(uid)), ...footprintOf?.(uid, report) };
     const isEmpty = isSameMemory(memory, NOTHING) && isSameMemory(memoryOf(object), NOTHING);
     const change = { fields: answer.status ?? {}, ...(!isEmpty && { memory: remembered(memory) }) };
-    const written = await statuses.write(client, nameOf(object), change, this.along(verdict, report));
+    // The children of other objects come first.
+    const later = client.with({ class: "status" });
+    const written = await statuses.write(later, nameOf(object), change, this.along(verdict, report));
     const current = written ?? object;
     const released = await releaseFormer(client, resource, current, this.formerManagers);
     if (released !== current) objects.learn(released);

@@ -12,6 +12,8 @@ export interface Mandate {
   readonly client: KubernetesClient;
   /** Throws if the term has ended. */
   readonly assert: () => void;
+  /** Called when the handler has answered: the rest of the reconcile waits for nothing but the API server. */
+  readonly onAnswer?: () => void;
 }
 
 /** A report that is still being written. */
@@ -38,7 +40,7 @@ export class Run implements WriteScope {
 
   constructor(
     private readonly object: KubernetesObject,
-    mandate: Mandate,
+    private readonly mandate: Mandate,
     private readonly options: RunOptions,
     readonly report: Draft,
   ) {
@@ -53,6 +55,11 @@ export class Run implements WriteScope {
         if (!isBeingDeleted && options.objects.isGoing({ name, namespace }, uid)) throw new ObjectGoneError();
       },
     });
+  }
+
+  /** The handler has answered. */
+  answered(): void {
+    this.mandate.onAnswer?.();
   }
 
   async confirmOwner(): Promise<void> {

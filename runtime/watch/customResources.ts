@@ -110,6 +110,11 @@ export class CustomResources implements KnownObjects {
     return this.removed.has(uid) || (stored !== undefined && (stored.uid !== uid || stored.deleting));
   }
 
+  /** Whether an object of that name is known. */
+  has(name: ObjectName): boolean {
+    return this.store.find(this.options.resource, name) !== undefined;
+  }
+
   /** Whether the watch has reported that version of the object, or a later one. */
   hasTold(name: ObjectName, resourceVersion: string): boolean {
     const told = this.store.find(this.options.resource, name)?.toldVersion;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
+import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { HttpTransport } from "../../runtime/kubernetes/transport";
