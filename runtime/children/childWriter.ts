@@ -28,7 +28,7 @@ const MOST_TRIES = 5;
 /**
  * Applies and deletes children.
  *
- * Guarantees, each with a test in tests/integration/hostile:
+ * Guarantees, each with a test in tests/unit/childWriter.test.ts and tests/integration/hostile:
  * - Only what we applied is changed or deleted, and what was offered for adoption.
  * - A write to an existing child has the version that was seen. If somebody else wrote meanwhile, we look again first.
  * - Marks that a child lost are put back only if its owner is still there: `kubectl delete --cascade=orphan` keeps the child.

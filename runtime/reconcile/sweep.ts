@@ -25,6 +25,10 @@ const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "nam
 /**
  * Finds and deletes children that no watch shows or no owner reference covers: those of kinds that the operator no longer
  * declares, and those in other namespaces than their owner's.
+ *
+ * Guarantees, each with a test in tests/unit/sweep.test.ts:
+ * - Only what we applied is deleted, whatever labels others write.
+ * - If a child may be left, it throws, so that the finalizer stays.
  */
 export class Sweep {
   constructor(private readonly options: SweepOptions) {}
