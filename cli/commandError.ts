@@ -8,7 +8,7 @@ import { ApiError, ApiUnreachableError } from "../runtime/kubernetes/errors";
 const USAGE_EXIT_CODE = 2;
 
 /**
- * A command that ends in a foreseen way: `cli/bootstrap.mjs` prints its message without a stack, or nothing where
+ * A command that ends in a foreseen way: `tools/bootstrap.mjs` prints its message without a stack, or nothing where
  * there is no message, and exits with its code.
  */
 export class CommandError extends Error {

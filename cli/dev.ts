@@ -12,10 +12,10 @@ import { Workshop } from "./dev/workshop";
 import { renewGarbageCollector } from "./garbageCollector";
 import { startMetricsServer } from "./metricsServer";
 import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
+import { PROJECT_FOLDER } from "./projectFolder";
 import { formatLog, formatReconcile } from "./reconcileLine";
 import { runOperator } from "./runOperator";
 import { styleFor } from "./terminal/style";
-import { PROJECT_FOLDER } from "./tools";
 
 interface Options extends ClusterOptions {
   readonly handlers: string;

@@ -1,11 +1,11 @@
 import { Command } from "commander";
 import { runCommand } from "./command";
 import { progress } from "./progress";
+import { PROJECT_FOLDER } from "./projectFolder";
 import { againstRef } from "./render/against";
 import { manifestsOf } from "./render/manifests";
 import { formatStream, writeFolder } from "./render/output";
 import { renderStack } from "./render/renderStack";
-import { PROJECT_FOLDER } from "./tools";
 
 interface Options {
   readonly stack: string;

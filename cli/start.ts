@@ -5,11 +5,11 @@ import { runCommand } from "./command";
 import { CommandError } from "./commandError";
 import { type ClusterOptions, openCluster } from "./openCluster";
 import { progress } from "./progress";
+import { PROJECT_FOLDER } from "./projectFolder";
 import { isMemcached, perform } from "./scene/perform";
 import { steps } from "./scene/steps";
 import { exitCodeOf, formatStep, formatSummary } from "./scene/tell";
 import { styleFor } from "./terminal/style";
-import { PROJECT_FOLDER } from "./tools";
 
 interface Options extends ClusterOptions {
   readonly json?: true;

@@ -1,7 +1,7 @@
 import { compareCrdSets } from "../../components/crdVerdict/compareCrds";
 import { anyCrdBreaks, formatCrdVerdict } from "../../components/crdVerdict/formatCrdVerdict";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { PROJECT_FOLDER } from "../tools";
+import { PROJECT_FOLDER } from "../projectFolder";
 import { operatorsAt } from "./operatorsAt";
 
 /** Exit code where a change breaks stored objects or clients: neither success nor a failure to tell. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { chmodSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/chaos";
 import { CommandError } from "../../cli/commandError";
+import { main } from "../../tools/chaos";
 import { rememberVariables } from "../environment";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { json, TestApiServer } from "./support/testApiServer";

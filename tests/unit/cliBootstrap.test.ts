@@ -4,7 +4,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync } from "no
 import path from "node:path";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
-const bootstrap = path.join(__dirname, "..", "..", "cli", "bootstrap.mjs");
+const bootstrap = path.join(__dirname, "..", "..", "tools", "bootstrap.mjs");
 const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/tsx": { version: "1.0.0" } } });
 
 /** Stands in for npm: notes that it was called, and installs a tsx that does nothing. */
@@ -28,13 +28,17 @@ describe("cli: bootstrap", () => {
         "exports.main = async (args) => { throw Object.assign(new Error(args[0]), args[1] && { exitCode: +args[1] }); };",
     });
     chmodSync(path.join(root, "bin/npm"), 0o755);
-    copyFileSync(bootstrap, path.join(root, "cli/bootstrap.mjs"));
+    copyFileSync(bootstrap, path.join(root, "tools/bootstrap.mjs"));
   });
   afterEach(() => removeFolder(root));
 
   function run(...args: string[]) {
     const env = { ...process.env, PATH: `${path.join(root, "bin")}${path.delimiter}${process.env.PATH}` };
-    return spawnSync(process.execPath, ["cli/bootstrap.mjs", ...args], { cwd: root, env, encoding: "utf8" });
+    return spawnSync(process.execPath, ["tools/bootstrap.mjs", ...args], {
+      cwd: root,
+      env,
+      encoding: "utf8",
+    });
   }
   const npmCalls = () => {
     const file = path.join(root, "npm-calls");

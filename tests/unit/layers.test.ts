@@ -4,7 +4,7 @@ import path from "node:path";
 import ts from "typescript";
 
 const ROOT = path.resolve(__dirname, "../..");
-const FOLDERS = ["runtime", "components", "handlers", "examples", "cli", "bench", "chaos", "tests"];
+const FOLDERS = ["runtime", "components", "handlers", "examples", "cli", "tools", "tests"];
 
 /**
  * The engine's layers, the highest first: a file imports files of its own layer and of those below it. An entry is a
@@ -68,7 +68,7 @@ describe("arrows point one way:", () => {
   });
 
   it("the engine imports nothing above it", () => {
-    const above = ["components", "handlers", "examples", "cli", "bench", "chaos", "tests", "index"];
+    const above = ["components", "handlers", "examples", "cli", "tools", "tests", "index"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "runtime") && within(of, ...above)),
       [],
@@ -148,15 +148,15 @@ describe("arrows point one way:", () => {
   });
 
   it("a chaos run knows the engine, and nothing above it", () => {
-    const above = ["components", "handlers", "examples", "cli", "bench", "tests", "index"];
+    const above = ["components", "handlers", "examples", "cli", "tools/bench", "tests", "index"];
     assert.deepEqual(
-      found(({ from, of }) => within(from, "chaos") && within(of, ...above)),
+      found(({ from, of }) => within(from, "tools/chaos") && within(of, ...above)),
       [],
     );
   });
 
   it("nobody imports the commands but they themselves and what tries them", () => {
-    const users = ["cli", "tests", "bench"];
+    const users = ["cli", "tests", "tools"];
     assert.deepEqual(
       found(({ from, of }) => !within(from, ...users) && within(of, "cli")),
       [],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { PROJECT_FOLDER } from "../../cli/tools";
+import { PROJECT_FOLDER } from "../../cli/projectFolder";
 import { loadOperators } from "../../components/loadOperators";
 import { OperatorError } from "../../runtime/definition/operatorError";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";

@@ -23,7 +23,7 @@ describe("the command render", () => {
   const elsewhere = () => ({ ...process.env, KUBECONFIG: path.join(copy, "kubeconfig") });
 
   function render(...args: string[]) {
-    const command = ["cli/bootstrap.mjs", "render", ...args];
+    const command = ["tools/bootstrap.mjs", "render", ...args];
     return spawnSync(process.execPath, command, {
       cwd: copy,
       env: elsewhere(),
@@ -78,7 +78,7 @@ describe("the command render", () => {
     ));
 
   it("can be read by somebody who stops early", () => {
-    const line = `"${process.execPath}" cli/bootstrap.mjs render | head -n 1`;
+    const line = `"${process.execPath}" tools/bootstrap.mjs render | head -n 1`;
     const options = { cwd: copy, env: elsewhere(), encoding: "utf8" } as const;
     const { stdout, stderr, status } = spawnSync("bash", ["-o", "pipefail", "-c", line], options);
     assert.deepEqual([stdout, stderr, status], ["---\n", "", 0]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CommandError } from "../../cli/commandError";
-import { readTestArguments, testFilesIn } from "../../cli/testArguments";
+import { readTestArguments, testFilesIn } from "../../tools/testArguments";
 
 const FOLDERS = ["tests/unit", "tests/integration"];
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { PROJECT_FOLDER } from "../../cli/tools";
+import { PROJECT_FOLDER } from "../../cli/projectFolder";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 describe("the reporter of the tests", () => {

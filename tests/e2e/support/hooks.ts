@@ -1,4 +1,4 @@
-import { findCluster } from "../../../cli/findCluster";
+import { findCluster } from "../../../tools/findCluster";
 import { kubectl } from "./kubectl";
 import { NAMESPACE, Session } from "./session";
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import Mocha from "mocha";
-import { testFilesIn } from "../../../cli/testArguments";
-import { PROJECT_FOLDER } from "../../../cli/tools";
+import { PROJECT_FOLDER } from "../../../cli/projectFolder";
+import { testFilesIn } from "../../../tools/testArguments";
 import { offerSharedCluster } from "./cluster";
 
 let stopSharedCluster: (() => Promise<void>) | undefined;

@@ -9,6 +9,7 @@ const PARTS = [
   "package-lock.json",
   "tsconfig.json",
   "cli",
+  "tools",
   "components",
   "runtime",
   "handlers",
