@@ -30,7 +30,8 @@ interface Options {
  *
  * @param script the npm script, for the usage: "test"
  * @param folders the folders in which the script's test files are
- * @param environment in which npm leaves the options that it took for its own. @default this process's
+ * @param environment in which npm leaves the options that it took for its own, and `CI` says that this is CI: a test
+ *   that `npm test` skips there is a failed one, since what is not tried there is tried nowhere. @default this process's
  * @throws CommandError for wrong arguments, with exit code 2
  */
 export function readTestArguments(
@@ -58,6 +59,7 @@ export function readTestArguments(
   const options = Object.entries(others).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}=${value}`],
   );
+  if (script === "test" && environment["CI"]) options.push("--forbid-pending");
   return { files: [...new Set(files)], options, ...(jobs !== undefined && { jobs }) };
 }
 

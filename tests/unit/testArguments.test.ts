@@ -26,6 +26,11 @@ describe("cli: arguments of npm test", () => {
     assert.ok(read(["tests"]).files.every((each) => !each.startsWith("tests/e2e")));
   });
 
+  it("fail what is skipped in CI, where it would be tried nowhere", () => {
+    assert.deepEqual(read(["--bail"], { CI: "true" }).options, ["--bail", "--forbid-pending"]);
+    assert.deepEqual(readTestArguments("e2e", ["tests/e2e"], [], { CI: "true" }).options, []);
+  });
+
   it("say how many files run at a time", () => {
     assert.equal(read(["--jobs", "3"]).jobs, 3);
   });
