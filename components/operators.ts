@@ -7,6 +7,7 @@ import type { EventBusOptions } from "./manifests/eventPath/options";
 import { planEventPath } from "./manifests/eventPath/planEventPath";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
 import { Operator } from "./operator";
+import { warnOfSecondCopy } from "./package";
 import type { PodPlacement } from "./placement";
 import type { Platform } from "./platform";
 import { after, register } from "./register";
@@ -71,6 +72,7 @@ export class Operators extends pulumi.ComponentResource {
     }));
 
     super("argosy:index:Operators", name, {}, opts);
+    warnOfSecondCopy();
     const child = { parent: this };
     const ground =
       "controllerNamespace" in args.platform

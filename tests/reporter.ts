@@ -1,6 +1,6 @@
 import path from "node:path";
 import Mocha from "mocha";
-import { formatDuration } from "../cli/terminal/format";
+import { formatDuration } from "../cli/terminal";
 import type { TestCounts } from "../tools/testRun";
 
 /** What mocha's types do not tell of. */

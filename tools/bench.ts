@@ -4,14 +4,14 @@ import { runCommand } from "../cli/command";
 import { CommandError } from "../cli/commandError";
 import { startControlPlane } from "../cli/controlPlane";
 import { cacheDirectory } from "../cli/controlPlane/cache";
-import { progress } from "../cli/progress";
+import { memcachedOperator } from "../cli/memcachedOperator";
+import { positiveInteger } from "../cli/options";
+import { progress } from "../cli/terminal";
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
 import { BenchmarkError, runBenchmark } from "./bench/benchmark";
-import { memcachedOperator } from "./bench/memcachedOperator";
 import { type RunName, runNames } from "./bench/peer";
 import { createPeers } from "./bench/peers";
 import { describeMachine, formatJson, formatTable } from "./bench/report";
-import { positiveInteger } from "./numberOptions";
 
 interface Options {
   readonly objects: number;
@@ -22,14 +22,14 @@ interface Options {
 }
 
 /** `npm run bench`: the same work by Argosy and by its peers, as a table. */
-export async function main(args: readonly string[]): Promise<void> {
+export function main(args: readonly string[]): Promise<number> {
   if (args.includes("--cluster")) {
     // Only here: it loads the whole program.
     const { main: mainInCluster } =
       require("./bench/inCluster/command") as typeof import("./bench/inCluster/command");
     return mainInCluster(args);
   }
-  const program = new Command("npm run bench --")
+  const command = new Command("npm run bench --")
     .description(
       "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: " +
         "latency, rate and memory, as a table. Standard error tells how far it is.",
@@ -47,7 +47,7 @@ export async function main(args: readonly string[]): Promise<void> {
       "--cluster",
       "on the cluster that the kubeconfig names instead; --cluster --help tells its options",
     );
-  return runCommand<Options>(program, args, bench);
+  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
 }
 
 async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Promise<number> {

@@ -1,4 +1,4 @@
-// Runs a command from the sources: node tools/bootstrap.mjs <start|dev|render|test|bench|chaos|coverage|e2e> [arguments]
+// Runs a command from the sources: node tools/bootstrap.mjs <argosy|test|bench|chaos|coverage|e2e> [arguments]
 //
 // It needs nothing but Node, and brings what the commands need: the dependencies, and TypeScript in this process.
 import { spawn } from "node:child_process";
@@ -9,16 +9,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const OLDEST_NODE = [20, 19];
-/** Where the commands are: those of the product, and those of its maintainers. */
-const FOLDERS = {
-  start: "cli",
-  dev: "cli",
-  render: "cli",
-  test: "tools",
-  bench: "tools",
-  chaos: "tools",
-  coverage: "tools",
-  e2e: "tools",
+/** The file of each command: the product's own, and those of its maintainers. */
+const FILES = {
+  argosy: "cli/argosy.ts",
+  test: "tools/test.ts",
+  bench: "tools/bench.ts",
+  chaos: "tools/chaos.ts",
+  coverage: "tools/coverage.ts",
+  e2e: "tools/e2e.ts",
 };
 const REPORT_EVERY_MS = 15_000;
 const USAGE_EXIT_CODE = 2;
@@ -98,6 +96,7 @@ class UserError extends Error {
   }
 }
 
+/** Gives the exit code. The command itself prints what went wrong in it. */
 async function main([command, ...args]) {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
@@ -105,24 +104,20 @@ async function main([command, ...args]) {
       `Node ${OLDEST_NODE.join(".")} or newer is needed; this is ${process.versions.node}.`,
     );
   }
-  const folder = FOLDERS[command];
-  if (!folder) {
-    const commands = Object.keys(FOLDERS).join("|");
+  const file = FILES[command];
+  if (!file) {
+    const commands = Object.keys(FILES).join("|");
     throw new UserError(`usage: node tools/bootstrap.mjs <${commands}> [arguments]`, USAGE_EXIT_CODE);
   }
   if (!isInstalled()) await install();
   const require = createRequire(import.meta.url);
   require("tsx/cjs");
-  const { main: run } = require(`../${folder}/${command}.ts`);
-  await run?.(args);
+  return require(path.join(root, file)).main(args);
 }
 
 try {
-  await main(process.argv.slice(2));
+  process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  // An error with an exit code is one that a command foresees; its message may have been printed already.
-  const foreseen = typeof error?.exitCode === "number";
-  if (!foreseen || error.message)
-    process.stderr.write(`${foreseen ? error.message : (error?.stack ?? error)}\n`);
-  process.exitCode = foreseen ? error.exitCode : 1;
+  process.stderr.write(`${error instanceof UserError ? error.message : (error?.stack ?? error)}\n`);
+  process.exitCode = error?.exitCode ?? 1;
 }

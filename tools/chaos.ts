@@ -1,15 +1,15 @@
 import { Command } from "commander";
 import { runCommand } from "../cli/command";
 import { CommandError } from "../cli/commandError";
-import { progress } from "../cli/progress";
-import { PROJECT_FOLDER } from "../cli/projectFolder";
+import { positiveInteger, wholeNumber } from "../cli/options";
+import { PACKAGE_FOLDER } from "../cli/project";
+import { progress } from "../cli/terminal";
 import { IMAGES, imageReference } from "../components/images";
 import { ChaosOptionError, OccupiedError, PulumiError } from "./chaos/inCluster/errors";
 import { runInCluster } from "./chaos/inCluster/run";
 import type { Outcome } from "./chaos/perform";
 import { formatJson, formatText } from "./chaos/report";
 import { findCluster } from "./findCluster";
-import { positiveInteger, wholeNumber } from "./numberOptions";
 
 interface Options {
   readonly seed: number;
@@ -36,8 +36,8 @@ and removes all that it made. It kills and stops what it has installed itself, a
 server and etcd too.`;
 
 /** `npm run chaos`: operators of both forms on a cluster, while everything goes wrong. */
-export function main(args: readonly string[]): Promise<void> {
-  const program = new Command("npm run chaos --")
+export function main(args: readonly string[]): Promise<number> {
+  const command = new Command("npm run chaos --")
     .description(
       "Installs an operator of each form into the cluster that the kubeconfig names, changes hundreds of objects while " +
         "parts are killed, cut off and frozen, and looks whether a change is lost. Skipped without pulumi or a cluster.",
@@ -58,7 +58,7 @@ export function main(args: readonly string[]): Promise<void> {
     .option("--keep", "leave all as it is where something is lost")
     .option("--json", "print JSON instead of tables")
     .addHelpText("after", HELP);
-  return runCommand<Options>(program, args, chaos);
+  return runCommand({ command, run: (signal) => chaos(command.opts(), signal) }, args);
 }
 
 async function chaos(options: Options, signal: AbortSignal): Promise<number> {
@@ -80,7 +80,7 @@ async function chaos(options: Options, signal: AbortSignal): Promise<number> {
     ...(faults !== undefined && { only: faults }),
     ...(from !== undefined && { from }),
     keep: keep ?? false,
-    project: PROJECT_FOLDER,
+    project: PACKAGE_FOLDER,
     image: imageReference(IMAGES.node, {}),
     progress: (line) => progress(`${new Date().toISOString().slice(11, 19)} ${line}`),
     signal,

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import path from "node:path";
-import { PROJECT_FOLDER } from "../cli/projectFolder";
-import { formatDuration } from "../cli/terminal/format";
+import { PACKAGE_FOLDER } from "../cli/project";
+import { formatDuration } from "../cli/terminal";
 
 /** A development tool out of node_modules. */
 export interface Tool {
@@ -31,7 +31,7 @@ export async function runCheck(tool: Tool): Promise<number> {
 /** Runs a tool with this very Node, its output on ours. */
 export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
   process.stderr.write(`${tool.title}\n`);
-  return runNode<Told>([path.join(PROJECT_FOLDER, "node_modules", tool.entry), ...tool.args]);
+  return runNode<Told>([path.join(PACKAGE_FOLDER, "node_modules", tool.entry), ...tool.args]);
 }
 
 /** What runs on this long after a tool has told its end is something that it left running. */
@@ -51,7 +51,7 @@ export function runNode<Told>(
 ): Promise<ToolResult<Told>> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, {
-      cwd: PROJECT_FOLDER,
+      cwd: PACKAGE_FOLDER,
       stdio: ["inherit", "inherit", "inherit", "ipc"],
     });
     const pass = (signal: NodeJS.Signals): void => void child.kill(signal);

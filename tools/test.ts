@@ -1,6 +1,10 @@
 import { availableParallelism } from "node:os";
+import type { Command } from "commander";
+import { runCommand } from "../cli/command";
+import { EXIT_CODES } from "../cli/commandError";
+import { progress } from "../cli/terminal";
 import { runCheck } from "./runTool";
-import { readTestArguments, testFilesIn } from "./testArguments";
+import { readTestArguments, testCommand, testFilesIn } from "./testArguments";
 import { endTests, runTests, sumOf, type TestResult } from "./testRun";
 
 const TYPE_CHECK = { title: "type check", entry: "typescript/bin/tsc", args: ["--noEmit"] };
@@ -19,12 +23,20 @@ const KINDS = [
  * `npm test`: type check, lint, and all tests. With arguments it is tests alone: `npm test -- --grep queue`,
  * `npm test -- tests/unit/queue.test.ts`. The last line of the output is "N passed, N failed, N skipped".
  *
- * @throws CommandError where anything has failed, and with exit code 2 for wrong arguments
+ * @returns the exit code: 1 where anything has failed, 2 for wrong arguments
  */
-export async function main(args: readonly string[]): Promise<void> {
-  const folders = KINDS.map(({ folder }) => folder);
-  const { files, options, jobs } = readTestArguments("test", folders, args);
-  for (const check of args.length > 0 ? [] : [TYPE_CHECK, LINT]) {
+export function main(args: readonly string[]): Promise<number> {
+  const command = testCommand("test");
+  return runCommand({ command, run: () => test(command, args.length === 0) }, args);
+}
+
+/** @param isWhole whether to check types and style as well */
+async function test(command: Command, isWhole: boolean): Promise<number> {
+  const { files, options, jobs } = readTestArguments(
+    command,
+    KINDS.map(({ folder }) => folder),
+  );
+  for (const check of isWhole ? [TYPE_CHECK, LINT] : []) {
     const exitCode = await runCheck(check);
     if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, exitCode });
   }
@@ -44,6 +56,6 @@ export async function main(args: readonly string[]): Promise<void> {
   }
   const sum = sumOf(results);
   const isNone = sum.passed + sum.failed + sum.skipped === 0;
-  if (isNone) process.stderr.write("no test has such a name\n");
-  endTests(isNone ? { ...sum, exitCode: 1 } : sum);
+  if (isNone) progress("no test has such a name");
+  return endTests(isNone ? { ...sum, exitCode: EXIT_CODES.failed } : sum);
 }

@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
-import { Command, InvalidArgumentError } from "commander";
-import { asCommandError, CommandError } from "../cli/commandError";
-import { PROJECT_FOLDER } from "../cli/projectFolder";
-
-const USAGE_EXIT_CODE = 2;
+import { Command } from "commander";
+import { UsageError } from "../cli/commandError";
+import { positiveInteger } from "../cli/options";
+import { PACKAGE_FOLDER } from "../cli/project";
 
 /** What the arguments of `npm test`, `npm run coverage` and `npm run e2e` ask for. */
 export interface TestArguments {
@@ -20,46 +19,42 @@ interface Options {
   readonly grep?: string;
   readonly invert?: true;
   readonly bail?: true;
-  readonly timeout?: string;
+  readonly timeout?: number;
   readonly jobs?: number;
 }
 
-/**
- * Understands the arguments of a command that runs tests. What it does not understand is refused, so that a mistake
- * never runs the whole suite.
- *
- * @param script the npm script, for the usage: "test"
- * @param folders the folders in which the script's test files are
- * @param environment in which npm leaves the options that it took for its own, and `CI` says that this is CI: a test
- *   that `npm test` skips there is a failed one, since what is not tried there is tried nowhere. @default this process's
- * @throws CommandError for wrong arguments, with exit code 2
- */
-export function readTestArguments(
-  script: string,
-  folders: readonly string[],
-  args: readonly string[],
-  environment: NodeJS.ProcessEnv = process.env,
-): TestArguments {
-  refuseOptionsOfNpm(script, environment);
-  const command = new Command(script === "test" ? "npm test --" : `npm run ${script} --`)
+const TEST = "npm test --";
+
+/** What a command that runs tests understands. @param script the npm script: "test" */
+export function testCommand(script: string): Command {
+  return new Command(script === "test" ? TEST : `npm run ${script} --`)
     .argument("[files...]", "test files, or folders of them (default: all)")
     .option("-g, --grep <pattern>", "only tests whose names match")
     .option("--invert", "only tests whose names do not match")
     .option("--bail", "stop after the first failure")
-    .option("--timeout <ms>", "time limit of a test that sets none")
-    .option("--jobs <number>", "test files that run at a time", wholeNumber)
-    .exitOverride();
-  try {
-    command.parse(args, { from: "user" });
-  } catch (error) {
-    throw asCommandError(error);
-  }
+    .option("--timeout <ms>", "time limit of a test that sets none", positiveInteger)
+    .option("--jobs <number>", "test files that run at a time", positiveInteger);
+}
+
+/**
+ * What the arguments that a {@link testCommand} has parsed ask for.
+ *
+ * @param folders the folders in which the command's test files are
+ * @param environment says by `CI` that this is CI. A test that `npm test` skips there fails: what is not tried there is
+ *   tried nowhere. @default this process's
+ * @throws UsageError where a file is none of these, so that a mistake never runs the whole suite
+ */
+export function readTestArguments(
+  command: Command,
+  folders: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): TestArguments {
   const { jobs, ...others } = command.opts<Options>();
-  const files = command.args.flatMap((argument) => testFilesAt(argument, script, folders));
+  const files = command.args.flatMap((argument) => testFilesAt(argument, command.name(), folders));
   const options = Object.entries(others).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}=${value}`],
   );
-  if (script === "test" && environment["CI"]) options.push("--forbid-pending");
+  if (command.name() === TEST && environment["CI"]) options.push("--forbid-pending");
   return { files: [...new Set(files)], options, ...(jobs !== undefined && { jobs }) };
 }
 
@@ -68,19 +63,19 @@ export function readTestArguments(
  * waited for.
  */
 export function testFilesIn(folder: string): string[] {
-  return readdirSync(path.join(PROJECT_FOLDER, folder), { recursive: true, encoding: "utf8" })
+  return readdirSync(path.join(PACKAGE_FOLDER, folder), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => path.join(folder, file))
     .sort((a, b) => sizeOf(b) - sizeOf(a));
 }
 
 function sizeOf(file: string): number {
-  return statSync(path.join(PROJECT_FOLDER, file)).size;
+  return statSync(path.join(PACKAGE_FOLDER, file)).size;
 }
 
-function testFilesAt(argument: string, script: string, folders: readonly string[]): string[] {
-  const place = path.relative(PROJECT_FOLDER, path.resolve(PROJECT_FOLDER, argument));
-  const absolute = path.join(PROJECT_FOLDER, place);
+function testFilesAt(argument: string, command: string, folders: readonly string[]): string[] {
+  const place = path.relative(PACKAGE_FOLDER, path.resolve(PACKAGE_FOLDER, argument));
+  const absolute = path.join(PACKAGE_FOLDER, place);
   const files = !existsSync(absolute)
     ? []
     : statSync(absolute).isDirectory()
@@ -88,32 +83,10 @@ function testFilesAt(argument: string, script: string, folders: readonly string[
       : [place].filter((file) => file.endsWith(".test.ts"));
   const found = files.filter((file) => folders.some((folder) => file.startsWith(folder + path.sep)));
   if (found.length === 0) {
-    const remedy = `--grep ${argument} runs the tests whose names match`;
-    throw usageError(`${argument} is no test file below ${folders.join(" or ")}; ${remedy}`, script);
+    throw new UsageError(
+      `${argument} is no test file below ${folders.join(" or ")}. ` +
+        `To run the tests whose names match: ${command} --grep ${argument}`,
+    );
   }
   return found;
-}
-
-/** Options that npm takes for its own, without a word to us, where the "--" before them was forgotten. */
-const TAKEN_BY_NPM = {
-  grep: "--grep",
-  invert: "--invert",
-  bail: "--bail",
-  timeout: "--timeout",
-  global: "-g",
-};
-
-function refuseOptionsOfNpm(script: string, environment: NodeJS.ProcessEnv): void {
-  const taken = Object.entries(TAKEN_BY_NPM).find(([name]) => environment[`npm_config_${name}`]);
-  if (taken) throw usageError(`npm took ${taken[1]} for an option of its own: write "--" before it`, script);
-}
-
-function usageError(complaint: string, script: string): CommandError {
-  const example = `npm ${script === "test" ? "test" : `run ${script}`} -- --grep queue`;
-  return new CommandError(`${complaint}. For example: ${example}`, USAGE_EXIT_CODE);
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError("It must be a number from 1 to 99.");
-  return Number(text);
 }

@@ -21,7 +21,8 @@ const provider: pulumi.provider.Provider = {
   version,
   schema,
   async construct(componentName, type, inputs, options) {
-    if (type !== `${name}:index:Operators`) throw new pulumi.RunError(`${type} is no type of the package ${name}.`);
+    if (type !== `${name}:index:Operators`)
+      throw new pulumi.RunError(`${type} is no type of the package ${name}.`);
     const operators = await build(componentName, inputs as contract.OperatorsArgs, options);
     return { urn: operators.urn, state: { ...stateOf(operators) } };
   },
@@ -34,9 +35,17 @@ async function build(
 ): Promise<Operators> {
   const { handlers, installation, overrides, platform, platformStack, ...others } = args;
   const component = `Operators "${componentName}"`;
-  for (const [field, value] of Object.entries({ handlers, installation, overrides, platform, platformStack })) {
+  for (const [field, value] of Object.entries({
+    handlers,
+    installation,
+    overrides,
+    platform,
+    platformStack,
+  })) {
     if (!pulumi.Output.isInstance(value)) continue;
-    throw new pulumi.RunError(`${component}: ${field} is only known later. Give a value that the program knows.`);
+    throw new pulumi.RunError(
+      `${component}: ${field} is only known later. Give a value that the program knows.`,
+    );
   }
   if (platform && platformStack !== undefined)
     throw new pulumi.RunError(`${component}: platform and platformStack are both given. Give one of them.`);

@@ -14,7 +14,7 @@ describe("benchmark in a cluster: a step of the tutorial", () => {
   const run = (step: string, event = "ADD") =>
     execFileSync("python3", ["tools/bench/inCluster/tutorial.py", step, event, JSON.stringify(memcached)], {
       cwd: ROOT,
-      env: { ...process.env, HANDLER: "handlers/memcached/main.py" },
+      env: { ...process.env, HANDLER: "examples/memcached/main.py" },
       encoding: "utf8",
     });
 

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
+import { PACKAGE_NAME } from "../../components/package";
 
 const ROOT = path.resolve(__dirname, "../..");
-const FOLDERS = ["runtime", "components", "handlers", "examples", "cli", "tools", "tests"];
+const FOLDERS = ["runtime", "components", "program", "examples", "cli", "tools", "tests"];
 
 /**
  * The engine's layers, the highest first: a file imports files of its own layer and of those below it. An entry is a
@@ -64,11 +65,11 @@ describe("arrows point one way:", () => {
   it("there are some", () => {
     assert.ok(imports.length > 500);
     assert.ok(found(({ from, of }) => within(from, "components") && within(of, "runtime")).length > 30);
-    assert.ok(found(({ from, of }) => from === "index.ts" && of === "@pulumi/pulumi").length === 1);
+    assert.ok(found(({ from, of }) => from === "index.ts" && of === PACKAGE_NAME).length === 1);
   });
 
   it("the engine imports nothing above it", () => {
-    const above = ["components", "handlers", "examples", "cli", "tools", "tests", "index"];
+    const above = ["components", "program", "examples", "cli", "tools", "tests", "index"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "runtime") && within(of, ...above)),
       [],
@@ -148,7 +149,7 @@ describe("arrows point one way:", () => {
   });
 
   it("a chaos run knows the engine, and nothing above it", () => {
-    const above = ["components", "handlers", "examples", "cli", "tools/bench", "tests", "index"];
+    const above = ["components", "program", "examples", "cli", "tools/bench", "tests", "index"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "tools/chaos") && within(of, ...above)),
       [],
@@ -159,6 +160,15 @@ describe("arrows point one way:", () => {
     const users = ["cli", "tests", "tools"];
     assert.deepEqual(
       found(({ from, of }) => !within(from, ...users) && within(of, "cli")),
+      [],
+    );
+  });
+
+  it("the package is built without this repository's program, its handlers and its tools", () => {
+    const outside = ["index", "program", "handlers", "tools", "tests", "bench", "chaos"];
+    const inside = ["components", "runtime", "cli/render", "cli/dev", "cli/scene"];
+    assert.deepEqual(
+      found(({ from, of }) => within(from, ...inside) && within(of, ...outside)),
       [],
     );
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { PROJECT_FOLDER } from "../../cli/projectFolder";
+import { PACKAGE_FOLDER } from "../../cli/project";
 import { loadOperators } from "../../components/loadOperators";
 import { OperatorError } from "../../runtime/definition/operatorError";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
@@ -92,7 +92,7 @@ describe("loadOperators", () => {
     addFiles(root, { "c/operator.ts": BROKEN });
     const load = `require("./components/loadOperators").loadOperators(${JSON.stringify(root)})`;
     const args = ["--require", "ts-node/register/transpile-only", "--eval", load];
-    const { stderr } = spawnSync(process.execPath, args, { cwd: PROJECT_FOLDER, encoding: "utf8" });
+    const { stderr } = spawnSync(process.execPath, args, { cwd: PACKAGE_FOLDER, encoding: "utf8" });
     assert.match(stderr, /c\/operator.ts: line 3, column 3 does not compile: ',' expected\. Correct/);
   });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { PROJECT_FOLDER } from "../../cli/projectFolder";
+import { PACKAGE_FOLDER } from "../../cli/project";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 describe("the reporter of the tests", () => {
@@ -29,7 +29,7 @@ describe("the reporter of the tests", () => {
       process.execPath,
       [...mocha, "--reporter=./tests/reporter.ts", ...options, ...files],
       {
-        cwd: PROJECT_FOLDER,
+        cwd: PACKAGE_FOLDER,
         encoding: "utf8",
         timeout: 60_000,
         env: { ...process.env, ARGOSY_TEST_LINGER_MS: "200" },

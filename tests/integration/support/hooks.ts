@@ -1,6 +1,6 @@
 import path from "node:path";
 import Mocha from "mocha";
-import { PROJECT_FOLDER } from "../../../cli/projectFolder";
+import { PACKAGE_FOLDER } from "../../../cli/project";
 import { testFilesIn } from "../../../tools/testArguments";
 import { offerSharedCluster } from "./cluster";
 
@@ -22,6 +22,6 @@ export async function mochaGlobalTeardown(): Promise<void> {
  */
 async function announceKindsOfAll(): Promise<void> {
   const mocha = new Mocha();
-  mocha.files = testFilesIn("tests/integration").map((file) => path.join(PROJECT_FOLDER, file));
+  mocha.files = testFilesIn("tests/integration").map((file) => path.join(PACKAGE_FOLDER, file));
   await mocha.loadFilesAsync();
 }

@@ -1,4 +1,4 @@
-import { PROJECT_FOLDER } from "../../../cli/projectFolder";
+import { PACKAGE_FOLDER } from "../../../cli/project";
 import { manifestsOf } from "../../../cli/render/manifests";
 import { runProgram } from "../../../cli/render/runProgram";
 import { readStackConfiguration } from "../../../cli/render/stackConfiguration";
@@ -30,7 +30,7 @@ export async function allForms(memcached: Operator, images: PeerImages, runners:
 
 /** What `pulumi up` makes of one operator in the dev stack, in the benchmark's namespaces, without its CRD. */
 async function rendered(operator: Operator, runners: number): Promise<Manifest[]> {
-  const { project, stack, values } = readStackConfiguration(PROJECT_FOLDER, "dev");
+  const { project, stack, values } = readStackConfiguration(PACKAGE_FOLDER, "dev");
   const own = {
     [`${project}:namespace`]: OPERATOR_NAMESPACE,
     [`${project}:controllerNamespace`]: CONTROLLER_NAMESPACE,

@@ -3,12 +3,12 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { runCommand } from "../../../cli/command";
 import { CommandError } from "../../../cli/commandError";
 import { cacheDirectory } from "../../../cli/controlPlane/cache";
-import { progress } from "../../../cli/progress";
+import { memcachedOperator } from "../../../cli/memcachedOperator";
+import { positiveInteger } from "../../../cli/options";
+import { progress } from "../../../cli/terminal";
 import { connectionFromKubeconfig } from "../../../components/kubeconfig";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
-import { positiveInteger } from "../../numberOptions";
 import { BenchmarkError } from "../benchmark";
-import { memcachedOperator } from "../memcachedOperator";
 import { describeMachine } from "../report";
 import { allForms } from "./allForms";
 import { runInCluster } from "./benchmark";
@@ -46,8 +46,8 @@ With its defaults it takes about half an hour. It needs the rights of an adminis
 removes all that it made. The driver's clock and the nodes' must agree for the stages.`;
 
 /** `npm run bench -- --cluster`: the forms of an operator on a real cluster, one after another. */
-export function main(args: readonly string[]): Promise<void> {
-  const program = new Command("npm run bench -- --cluster")
+export function main(args: readonly string[]): Promise<number> {
+  const command = new Command("npm run bench -- --cluster")
     .description(
       "Gives Argosy, the tutorial it is after, Kopf and controller-runtime the same work on the cluster that the " +
         "kubeconfig names: latency, rate, working sets, API calls, and where the time goes.",
@@ -77,7 +77,7 @@ export function main(args: readonly string[]): Promise<void> {
     .option("--kubeconfig <file>", "a kubeconfig")
     .option("--json", "print JSON instead of tables")
     .addHelpText("after", HELP);
-  return runCommand<Options>(program, args, bench);
+  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
 }
 
 async function bench(options: Options, signal: AbortSignal): Promise<number> {

@@ -6,24 +6,22 @@ import { loadOperators } from "../../components/loadOperators";
 
 const ROOT = path.resolve(__dirname, "../..");
 
-for (const folder of ["handlers", "examples"]) {
-  for (const operator of loadOperators(path.join(ROOT, folder))) {
-    describe(`${folder}/${operator.name}`, () => {
-      it("has fixtures, and its handler answers as they say", async () => {
-        const results = await runFixtures(operator);
-        assert.ok(results.length > 0);
-        for (const { name, expected, actual, failure } of results) {
-          assert.equal(failure, undefined, name);
-          assert.deepStrictEqual(actual, expected, name);
-        }
-      });
+for (const operator of loadOperators(path.join(ROOT, "examples"))) {
+  describe(`examples/${operator.name}`, () => {
+    it("has fixtures, and its handler answers as they say", async () => {
+      const results = await runFixtures(operator);
+      assert.ok(results.length > 0);
+      for (const { name, expected, actual, failure } of results) {
+        assert.equal(failure, undefined, name);
+        assert.deepStrictEqual(actual, expected, name);
+      }
     });
-  }
+  });
 }
 
 describe("the Memcached operator", () => {
   const linesOf = (file: string) =>
-    readFileSync(path.join(ROOT, "handlers/memcached", file), "utf8")
+    readFileSync(path.join(ROOT, "examples/memcached", file), "utf8")
       .split("\n")
       .filter((line) => line.trim() !== "" && !/^\s*(#|\/\/)/.test(line)).length;
 
