@@ -12,13 +12,13 @@ if (last?.kind === "update") {
   const { "git.head": commit, "git.dirty": dirty } = last.environment;
   if (!/^[0-9a-f]{40}$/.test(commit ?? "")) {
     process.stderr.write(
-      `Update ${last.version} does not say which commit it came from. Deploy the stack from a clone of the repository.\n`,
+      `The update of ${last.startTime} does not say which commit it came from. Deploy the stack from a clone of the repository.\n`,
     );
     process.exit(1);
   }
   if (dirty === "true")
     process.stderr.write(
-      `Update ${last.version} had changes that were not committed: they may show as drift.\n`,
+      `The update of ${last.startTime} had changes that were not committed: they may show as drift.\n`,
     );
   process.stdout.write(`${commit}\n`);
 }

@@ -35,25 +35,33 @@ describe("the scripts of CI", () => {
     });
     const deployed = (...history: object[]) =>
       run(".ci/deployedCommit.mjs", [], { input: JSON.stringify(history) });
-    const update = { version: 7, kind: "update", result: "succeeded", environment: { "git.head": COMMIT } };
+    const update = {
+      startTime: "2026-11-22T05:17:00Z",
+      kind: "update",
+      result: "succeeded",
+      environment: { "git.head": COMMIT },
+    };
 
     it("names the commit of the last update, also of one that failed", () => {
-      const refresh = { version: 9, kind: "refresh", result: "succeeded", environment: { "git.head": "x" } };
-      const older = { ...update, version: 6, environment: { "git.head": "f".repeat(40) } };
+      const refresh = { kind: "refresh", result: "succeeded", environment: { "git.head": "x" } };
+      const older = { ...update, environment: { "git.head": "f".repeat(40) } };
       assert.deepEqual(deployed(refresh, update, older), { status: 0, stdout: `${COMMIT}\n`, stderr: "" });
       assert.equal(deployed({ ...update, result: "failed" }, older).stdout, `${COMMIT}\n`);
     });
 
     it("names none where nothing is deployed: never, or no longer", () => {
       assert.deepEqual(deployed(), { status: 0, stdout: "", stderr: "" });
-      const destroy = { version: 8, kind: "destroy", result: "succeeded", environment: {} };
+      const destroy = { kind: "destroy", result: "succeeded", environment: {} };
       assert.equal(deployed(destroy, update).stdout, "");
     });
 
     it("says so where the update came from no commit, or from changes beside it", () => {
       const { status, stdout, stderr } = deployed({ ...update, environment: {} });
       assert.deepEqual([status, stdout], [1, ""]);
-      assert.match(stderr, /Update 7 does not say which commit it came from\. Deploy the stack from a clone/);
+      assert.match(
+        stderr,
+        /The update of 2026-11-22T05:17:00Z does not say which commit it came from\. Deploy the stack from a clone/,
+      );
       const dirty = { ...update, environment: { "git.head": COMMIT, "git.dirty": "true" } };
       assert.match(deployed(dirty).stderr, /had changes that were not committed/);
       assert.equal(deployed(dirty).stdout, `${COMMIT}\n`);
