@@ -7,6 +7,14 @@ import type * as contract from "./operators";
 const schema = readFileSync(path.join(__dirname, "..", "schema.json"), "utf8");
 const { name, version } = JSON.parse(schema) as { readonly name: string; readonly version: string };
 
+/** The arguments as they come: an enum's value is a plain text. */
+type Args = Plain<contract.OperatorsArgs>;
+type Plain<Value> = Value extends string
+  ? `${Value}`
+  : Value extends number | boolean | undefined | Promise<unknown> | pulumi.Output<unknown>
+    ? Value
+    : { readonly [Field in keyof Value]: Plain<Value[Field]> };
+
 /** What the contract promises as outputs. */
 type State = { readonly [Name in keyof Outputs]: pulumi.Input<Outputs[Name]> | undefined };
 interface Outputs {
@@ -23,14 +31,14 @@ const provider: pulumi.provider.Provider = {
   async construct(componentName, type, inputs, options) {
     if (type !== `${name}:index:Operators`)
       throw new pulumi.RunError(`${type} is no type of the package ${name}.`);
-    const operators = await build(componentName, inputs as contract.OperatorsArgs, options);
+    const operators = await build(componentName, inputs as Args, options);
     return { urn: operators.urn, state: { ...stateOf(operators) } };
   },
 };
 
 async function build(
   componentName: string,
-  args: contract.OperatorsArgs,
+  args: Args,
   options: pulumi.ComponentResourceOptions,
 ): Promise<Operators> {
   const { handlers, installation, overrides, platform, platformStack, ...others } = args;

@@ -41,6 +41,21 @@ export declare enum SslMode {
   VerifyFull = "verify-full",
 }
 
+/** How a toleration compares the value of a taint. */
+export declare enum TolerationOperator {
+  /** Any value. */
+  Exists = "Exists",
+  /** The same value. */
+  Equal = "Equal",
+}
+
+/** What a taint does to pods without a toleration. */
+export declare enum TaintEffect {
+  NoSchedule = "NoSchedule",
+  PreferNoSchedule = "PreferNoSchedule",
+  NoExecute = "NoExecute",
+}
+
 /** A cluster, as Pulumi's Kubernetes provider is told of it. */
 export interface Cluster {
   /** The text of a kubeconfig, or the path of its file. Default: `$KUBECONFIG`, else `~/.kube/config`. */
@@ -52,11 +67,11 @@ export interface Cluster {
 /** A toleration, as in a pod. */
 export interface Toleration {
   key?: string;
-  /** "Exists" or "Equal". Default: "Equal". */
-  operator?: string;
+  /** Default: "Equal". */
+  operator?: TolerationOperator;
   value?: string;
-  /** "NoSchedule", "PreferNoSchedule" or "NoExecute". Default: all of them. */
-  effect?: string;
+  /** Default: all of them. */
+  effect?: TaintEffect;
   tolerationSeconds?: number;
 }
 
