@@ -36,6 +36,15 @@ const provider: pulumi.provider.Provider = {
   },
 };
 
+/** Each stack is read once: a program has only one resource for it. */
+const platforms = new Map<string, ReturnType<typeof platformOfStack>>();
+
+function platformIn(stack: string): ReturnType<typeof platformOfStack> {
+  const known = platforms.get(stack) ?? platformOfStack(stack);
+  platforms.set(stack, known);
+  return known;
+}
+
 async function build(
   componentName: string,
   args: Args,
@@ -57,7 +66,7 @@ async function build(
   }
   if (platform && platformStack !== undefined)
     throw new pulumi.RunError(`${component}: platform and platformStack are both given. Give one of them.`);
-  const used = platformStack === undefined ? platform : await platformOfStack(platformStack);
+  const used = platformStack === undefined ? platform : await platformIn(platformStack);
   return new Operators(
     componentName,
     {
