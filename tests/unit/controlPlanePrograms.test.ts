@@ -42,6 +42,7 @@ describe("the control plane's programs", () => {
       assert.deepEqual(assetOf(program("etcd"), "linux", "x64"), {
         url: "https://github.com/etcd-io/etcd/releases/download/v3.6.6/etcd-v3.6.6-linux-amd64.tar.gz",
         member: "etcd-v3.6.6-linux-amd64/etcd",
+        checksum: "https://github.com/etcd-io/etcd/releases/download/v3.6.6/SHA256SUMS",
       });
     });
 
@@ -53,6 +54,24 @@ describe("the control plane's programs", () => {
       assert.equal(
         assetOf(program("kube-scheduler"), "darwin", "arm64")?.url,
         "https://github.com/kwok-ci/k8s/releases/download/v1.34.1-kwok.0-darwin-arm64/kube-scheduler",
+      );
+    });
+
+    it("have a checksum that their publisher tells, over https", () => {
+      for (const platform of ["linux", "darwin"] as const) {
+        for (const each of programs) {
+          const { url, checksum } = assetOf(each, platform, "arm64") ?? assert.fail(each.name);
+          assert.match(checksum, /^https:\/\//);
+          assert.notEqual(checksum, url);
+        }
+      }
+      assert.equal(
+        assetOf(program("kubectl"), "linux", "x64")?.checksum,
+        "https://dl.k8s.io/release/v1.34.1/bin/linux/amd64/kubectl.sha256",
+      );
+      assert.equal(
+        assetOf(program("kwok"), "linux", "x64")?.checksum,
+        "https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v0.8.0",
       );
     });
 
