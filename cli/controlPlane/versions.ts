@@ -1,8 +1,10 @@
+import { UsageError } from "../commandError";
+
 /**
  * Version of kube-apiserver, kube-controller-manager, kube-scheduler and kubectl. `ARGOSY_KUBERNETES_VERSION` names
  * another one: CI runs the tests on each supported version.
  *
- * @throws Error where the variable is no version
+ * @throws UsageError where the variable is no version
  */
 export const kubernetesVersion = versionOf("ARGOSY_KUBERNETES_VERSION", "v1.34.1");
 
@@ -22,7 +24,7 @@ function versionOf(variable: string, usual: string): string {
   // A matrix of CI without a value for it leaves it empty.
   const version = process.env[variable] || usual;
   if (/^v1\.\d+\.\d+$/.test(version)) return version;
-  throw new Error(
+  throw new UsageError(
     `${variable} is ${JSON.stringify(version)}. Give a version of Kubernetes, for example ${usual}.`,
   );
 }
