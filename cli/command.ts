@@ -1,23 +1,79 @@
 import type { Command } from "commander";
-import { asCommandError, CommandError } from "./commandError";
-import { interruptible } from "./interruption";
+import { asCommandError, CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { interruptForClosedOutput, interruptible } from "./interruption";
+
+/** A command: what it understands, and what it does. */
+export interface CommandLine {
+  /** Its arguments and options. Their values are in it when {@link run} is called. */
+  readonly command: Command;
+  /**
+   * Does what the command is for.
+   * @param signal aborts on Ctrl-C
+   * @returns the exit code
+   * @throws CommandError, or anything that {@link asCommandError} knows, for a foreseen end
+   */
+  run(signal: AbortSignal): Promise<number>;
+}
 
 /**
- * Parses the arguments and runs a command, with a signal that aborts on Ctrl-C.
+ * Parses arguments, runs the command to its end, and prints what went wrong: a foreseen error without a stack.
  *
- * @param action gives the exit code
- * @throws CommandError for every foreseen end other than success, with the exit code: 2 for wrong arguments
+ * @param environment in which npm leaves the options that it took for its own
+ * @returns the exit code
  */
-export async function runCommand<Options>(
-  program: Command,
+export async function runCommand(
+  { command, run }: CommandLine,
   args: readonly string[],
-  action: (options: Options, signal: AbortSignal) => Promise<number>,
-): Promise<void> {
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<number> {
+  endWhenNobodyReads(process.stdout, process.stderr);
   try {
-    const options = program.exitOverride().parse(args, { from: "user" }).opts() as Options;
-    const exitCode = await interruptible((signal) => action(options, signal));
-    if (exitCode !== 0) throw new CommandError("", exitCode);
+    refuseOptionsOfNpm(command, environment);
+    command.exitOverride().parse(args, { from: "user" });
+    return await interruptible(run);
   } catch (error) {
-    throw asCommandError(error);
+    return report(error);
   }
+}
+
+/** Prints an error. Gives the exit code. */
+function report(thrown: unknown): number {
+  const error = asCommandError(thrown);
+  if (error instanceof CommandError) {
+    if (error.message) process.stderr.write(`${error.message}\n`);
+    return error.exitCode;
+  }
+  const stack = error instanceof Error ? error.stack : String(error);
+  process.stderr.write(`${stack}\nThis is a defect of Argosy. Please report it with these lines.\n`);
+  return EXIT_CODES.failed;
+}
+
+/** Whoever reads our output may have seen enough: `argosy render | head`. */
+function endWhenNobodyReads(...streams: readonly NodeJS.WriteStream[]): void {
+  for (const stream of streams) {
+    if (!stream.listeners("error").includes(endQuietly)) stream.on("error", endQuietly);
+  }
+}
+
+function endQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  interruptForClosedOutput();
+}
+
+/**
+ * npm takes every option before a "--" for its own, and leaves it in the environment alone: the command would run
+ * without the option.
+ */
+function refuseOptionsOfNpm(command: Command, environment: NodeJS.ProcessEnv): void {
+  const { npm_command: npm, npm_lifecycle_event: script } = environment;
+  if (script === undefined || npm === "exec") return;
+  const taken = command.options.find(({ long, short }) => {
+    const names = [long?.slice("--".length).replaceAll("-", "_"), short === "-g" ? "global" : undefined];
+    return names.some((name) => name !== undefined && environment[`npm_config_${name}`]);
+  });
+  if (!taken) return;
+  const typed = script === "test" || script === "start" ? `npm ${script}` : `npm run ${script}`;
+  throw new UsageError(
+    `npm took ${taken.long} for an option of its own. Write "--" before the options of the command: ${typed} -- ${taken.flags.replace(/^-\w, /, "")}`,
+  );
 }

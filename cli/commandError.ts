@@ -1,37 +1,71 @@
 import { CommanderError } from "commander";
-import { KubeconfigError } from "../components/kubeconfig";
-import { OperatorError } from "../definition/problems";
-import { UnknownKindError } from "../runtime/kubernetes/discovery";
-import { ApiError, ApiUnreachableError } from "../runtime/kubernetes/errors";
 
-/** Exit code for arguments that are not understood. */
-const USAGE_EXIT_CODE = 2;
+/** How a command ends, as its exit code says it. */
+export const EXIT_CODES = {
+  /** It did what it was asked for. */
+  fine: 0,
+  /** It failed, or what it looked at is not in order. */
+  failed: 1,
+  /** Its arguments, or the folder that it was started in, are wrong: nothing was done. */
+  usage: 2,
+  /** It found that something would change, or break. */
+  wouldChange: 3,
+} as const;
 
-/**
- * A command that ends in a foreseen way: `cli/bootstrap.mjs` prints its message without a stack, or nothing where
- * there is no message, and exits with its code.
- */
+/** A command that ends in a foreseen way: its message is printed without a stack, and nothing where there is none. */
 export class CommandError extends Error {
   override readonly name: string = "CommandError";
 
   constructor(
     message: string,
     /** The process's exit code. @default 1 */
-    readonly exitCode = 1,
+    readonly exitCode: number = EXIT_CODES.failed,
     options?: ErrorOptions,
   ) {
     super(message, options);
   }
 }
 
-/** Errors whose message tells the user all that he needs. */
-const FORESEEN = [OperatorError, KubeconfigError, ApiError, ApiUnreachableError, UnknownKindError];
+/** Arguments that a command refuses, with exit code 2. */
+export class UsageError extends CommandError {
+  override readonly name = "UsageError";
 
-/** The error as a {@link CommandError}, where it is none of ours to correct; any other error as it is. */
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, EXIT_CODES.usage, options);
+  }
+}
+
+/**
+ * Errors whose message says all that a user needs, by their names: the program of a user may have a copy of this package
+ * of its own, whose classes are others.
+ */
+const FORESEEN = new Set([
+  "OperatorError",
+  "KubeconfigError",
+  "ApiError",
+  "ApiUnreachableError",
+  "UnknownKindError",
+]);
+
+/** What the operating system refuses with these codes, the user can put right. */
+const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "its file system is read-only",
+  ENOSPC: "no space is left on its file system",
+  ENOTDIR: "a part of its path is a file",
+};
+
+/** The error as a {@link CommandError}, where the user can put it right; any other error as it is. */
 export function asCommandError(error: unknown): unknown {
   // Commander has printed it already. Help is an error to it, with the code 0.
-  if (error instanceof CommanderError) return new CommandError("", error.exitCode && USAGE_EXIT_CODE);
-  if (!FORESEEN.some((known) => error instanceof known)) return error;
-  const { message } = error as Error;
-  return new CommandError(message, 1, { cause: error });
+  if (error instanceof CommanderError) {
+    return new CommandError("", error.exitCode === 0 ? EXIT_CODES.fine : EXIT_CODES.usage);
+  }
+  if (!(error instanceof Error) || error instanceof CommandError) return error;
+  if (FORESEEN.has(error.name)) return new CommandError(error.message, EXIT_CODES.failed, { cause: error });
+  const { code = "", path } = error as NodeJS.ErrnoException;
+  const complaint = SYSTEM_ERRORS[code];
+  if (complaint === undefined || path === undefined) return error;
+  return new CommandError(`${path} cannot be used: ${complaint}.`, EXIT_CODES.failed, { cause: error });
 }

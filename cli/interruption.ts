@@ -5,18 +5,29 @@ export class InterruptedError extends CommandError {
   override readonly name = "InterruptedError";
 
   constructor(signal: Interruption) {
-    super("", EXIT_CODES[signal]);
+    super("", INTERRUPTIONS[signal]);
   }
 }
 
-const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
-type Interruption = keyof typeof EXIT_CODES;
+/** What ends a command, and the exit codes that a shell expects then. */
+const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGPIPE: 141, SIGTERM: 143 } as const;
+type Interruption = keyof typeof INTERRUPTIONS;
+
+/** Not SIGPIPE: whoever stops listening for it takes back that Node ignores it, and the next write ends the process. */
+const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
+
+const running = new Set<(by: Interruption) => void>();
+
+/** Interrupts what runs, since nobody reads the output any more. */
+export function interruptForClosedOutput(): void {
+  for (const interrupt of running) interrupt("SIGPIPE");
+}
 
 /** npm passes on a Ctrl-C that the terminal has sent us already: within this time it is the same one. */
 const SAME_INTERRUPTION_MS = 1_000;
 
 /**
- * Runs `action` with a signal that aborts, by an {@link InterruptedError}, on Ctrl-C or SIGTERM, so that it can
+ * Runs `action` with a signal that aborts, by an {@link InterruptedError}, on Ctrl-C and the like, so that the action can
  * clean up. Another Ctrl-C ends the process at once.
  */
 export async function interruptible<T>(action: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -27,13 +38,15 @@ export async function interruptible<T>(action: (signal: AbortSignal) => Promise<
       interruptedAt = performance.now();
       abort.abort(new InterruptedError(signal));
     } else if (performance.now() - interruptedAt > SAME_INTERRUPTION_MS) {
-      process.exit(EXIT_CODES[signal]);
+      process.exit(INTERRUPTIONS[signal]);
     }
   };
-  process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
+  for (const signal of SIGNALS) process.on(signal, interrupt);
+  running.add(interrupt);
   try {
     return await action(abort.signal);
   } finally {
-    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+    running.delete(interrupt);
   }
 }

@@ -1,12 +1,12 @@
-import { join } from "node:path";
+import path from "node:path";
+import { assetPath } from "../components/assets";
 import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
-import { CommandError } from "./commandError";
-import { PROJECT_FOLDER } from "./tools";
 
-/** The operator whose custom resource is the work. */
+/** The Memcached that ships with Argosy, whatever has become of the operators in handlers/. */
 export function memcachedOperator(): Operator {
-  const memcached = loadOperators(join(PROJECT_FOLDER, "handlers")).find(({ name }) => name === "memcached");
-  if (!memcached) throw new CommandError("handlers/memcached is missing: the work is its custom resource.");
+  const examples = path.dirname(assetPath("examples/memcached"));
+  const memcached = loadOperators(examples).find(({ folder }) => path.basename(folder) === "memcached");
+  if (!memcached) throw new Error(`${examples} has no Memcached`);
   return memcached;
 }

@@ -1,8 +1,7 @@
 import { formatName } from "../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../runtime/reconcile/report";
 import { clean } from "../runtime/status/conditions";
-import { formatDuration, indent, lastLines } from "./terminal/format";
-import type { Style } from "./terminal/style";
+import { formatDuration, indent, lastLines, type Style } from "./terminal";
 
 /** How much of a run's standard error is shown: its end. */
 const LOG_LINES = 12;
@@ -16,13 +15,13 @@ export function formatReconcile(report: ReconcileReport, style: Style, now = new
   if (what === undefined) return undefined;
   const { operator, generation, event } = report;
   const words = [
-    style.dim(now.toTimeString().slice(0, 8)),
+    style("dim", now.toTimeString().slice(0, 8)),
     operator,
-    style.bold(formatName(report)),
-    ...(generation === undefined ? [] : [style.dim(`gen ${generation}`)]),
+    style("bold", formatName(report)),
+    ...(generation === undefined ? [] : [style("dim", `gen ${generation}`)]),
     ...(event === "finalize" ? ["finalize:"] : []),
     what,
-    style.dim(formatDuration(report.durationMs)),
+    style("dim", formatDuration(report.durationMs)),
   ];
   const line = words.join("  ");
   return report.log.trim() ? `${line}\n${formatLog(report.log, style)}` : line;
@@ -30,22 +29,22 @@ export function formatReconcile(report: ReconcileReport, style: Style, now = new
 
 /** The end of a handler's log, indented. */
 export function formatLog(log: string, style: Style): string {
-  return indent(style.dim(lastLines(clean(log, Number.POSITIVE_INFINITY), LOG_LINES)), "          ");
+  return indent(style("dim", lastLines(clean(log, Number.POSITIVE_INFINITY), LOG_LINES)), "          ");
 }
 
 function describe(report: ReconcileReport, style: Style): string | undefined {
   const changes = formatChanges(report);
   switch (report.result) {
     case "succeeded":
-      return changes ? style.green(changes) : "nothing to change";
+      return changes ? style("green", changes) : "nothing to change";
     case "failed": {
       const { reason, message } = report.failure ?? { reason: "Failed", message: "no reason given" };
       const attempt = report.attempt > 1 ? ` (attempt ${report.attempt})` : "";
-      const failure = style.red(`${reason}${attempt}: ${clean(message).replaceAll("\n", " ")}`);
-      return changes ? `${style.green(changes)}, then ${failure}` : failure;
+      const failure = style("red", `${reason}${attempt}: ${clean(message).replaceAll("\n", " ")}`);
+      return changes ? `${style("green", changes)}, then ${failure}` : failure;
     }
     case "skipped":
-      return report.skipped === "paused" ? style.yellow("paused") : undefined;
+      return report.skipped === "paused" ? style("yellow", "paused") : undefined;
   }
 }
 

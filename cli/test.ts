@@ -1,49 +1,63 @@
-import { availableParallelism } from "node:os";
-import { readTestArguments, testFilesIn } from "./testArguments";
-import { endTests, runTests, sumOf, type TestResult } from "./testRun";
-import { runCheck } from "./tools";
+import { stringify } from "yaml";
+import { checkCommand } from "../definition/commandOnPath";
+import { loadOperators } from "../definition/loadOperators";
+import type { Operator } from "../runtime/definition/definition";
+import { EXIT_CODES, UsageError } from "./commandError";
+import { type FixtureResult, runFixtures } from "./fixtures";
+import { findHandlers } from "./project";
+import { indent, print, progress, type Style, styleFor } from "./terminal";
 
-const TYPE_CHECK = { title: "type check", entry: "typescript/bin/tsc", args: ["--noEmit"] };
-const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"] };
+/** @see test */
+export interface TestOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+  readonly json?: true;
+}
 
 /**
- * The two kinds of tests, one after the other. More files than there are cores run at a time, since most of them wait
- * most of the time: for timers, processes and the control plane that integration tests share.
- */
-const KINDS = [
-  { title: "unit tests", folder: "tests/unit", jobsPerCore: 2 },
-  { title: "integration tests", folder: "tests/integration", jobsPerCore: 3 },
-];
-
-/**
- * `npm test`: type check, lint, and all tests. With arguments it is tests alone: `npm test -- --grep queue`,
- * `npm test -- tests/unit/queue.test.ts`. The last line of the output is "N passed, N failed, N skipped".
+ * `argosy test`: runs the fixtures of operators.
  *
- * @throws CommandError where anything has failed, and with exit code 2 for wrong arguments
+ * @param names only these operators; all where there are none
+ * @returns the exit code: 1 where a handler answers something else than a fixture says
+ * @throws UsageError for an operator that is not there; OperatorError where one is not in order
  */
-export async function main(args: readonly string[]): Promise<void> {
-  const folders = KINDS.map(({ folder }) => folder);
-  const { files, options, jobs } = readTestArguments("test", folders, args);
-  for (const check of args.length > 0 ? [] : [TYPE_CHECK, LINT]) {
-    const exitCode = await runCheck(check);
-    if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, exitCode });
+export async function test(names: readonly string[], options: TestOptions): Promise<number> {
+  const operators = chosen(loadOperators(findHandlers(options)), names);
+  for (const operator of operators) checkCommand(operator);
+  const style = styleFor(process.stdout);
+  let [passed, failed] = [0, 0];
+  for (const operator of operators) {
+    const results = await runFixtures(operator);
+    if (results.length === 0) progress(`${operator.name}: it has no fixtures in ${operator.name}/fixtures/`);
+    for (const result of results) {
+      if (result.passed) passed += 1;
+      else failed += 1;
+      print(
+        options.json
+          ? JSON.stringify({ operator: operator.name, ...result })
+          : formatResult(operator.name, result, style),
+      );
+    }
   }
-  const results: TestResult[] = [];
-  for (const { title, folder, jobsPerCore } of KINDS) {
-    const all = files.length > 0 ? files : testFilesIn(folder);
-    const chosen = all.filter((file) => file.startsWith(`${folder}/`));
-    if (chosen.length === 0) continue;
-    const result = await runTests({
-      title,
-      files: chosen,
-      options,
-      jobs: jobs ?? jobsPerCore * availableParallelism(),
-    });
-    results.push(result);
-    if (result.exitCode !== 0 && options.includes("--bail")) break;
+  if (!options.json) print(`${passed} passed, ${failed} failed`);
+  return failed === 0 ? EXIT_CODES.fine : EXIT_CODES.failed;
+}
+
+function chosen(operators: readonly Operator[], names: readonly string[]): readonly Operator[] {
+  const known = operators.map(({ name }) => name);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new UsageError(`There is no operator ${unknown}. There is: ${known.join(", ")}.`);
   }
-  const sum = sumOf(results);
-  const isNone = sum.passed + sum.failed + sum.skipped === 0;
-  if (isNone) process.stderr.write("no test has such a name\n");
-  endTests(isNone ? { ...sum, exitCode: 1 } : sum);
+  return names.length === 0 ? operators : operators.filter(({ name }) => names.includes(name));
+}
+
+/** A line for a fixture that passed; what was expected and what came below that of one that failed. */
+function formatResult(operator: string, result: FixtureResult, style: Style): string {
+  const { name, passed, expected, actual, failure } = result;
+  if (passed) return `${style("green", "✔")} ${operator} ${name}`;
+  const came =
+    failure === undefined ? `answered:\n${indent(stringify(actual))}` : `failed:\n${indent(failure)}`;
+  const lines = `expected:\n${indent(stringify(expected))}\n${came}`;
+  return `${style("red", "✘")} ${operator} ${name}\n${indent(lines, "  ")}`;
 }

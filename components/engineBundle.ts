@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { buildSync } from "esbuild";
 import { FUNCTION_LOOPS } from "../runtime/program";
+import { assetPath, builtEngine } from "./assets";
 
 /** The engine's files, as they are in its ConfigMap. */
 export interface EngineFiles {
@@ -15,31 +16,41 @@ export interface EngineFiles {
 }
 
 const PROJECT_FOLDER = path.join(__dirname, "..");
-const POD_FOLDER = path.join(PROJECT_FOLDER, "runtime", "pod");
 
 /** The folder of the loops around functions. */
-export const LOOPS_FOLDER = path.join(PROJECT_FOLDER, "runtime", "functions");
+export const LOOPS_FOLDER = assetPath("functions");
 
 let files: EngineFiles | undefined;
 
 /**
- * The engine as one file, made from the sources of this very version, and its helper in the handler's container. The
- * same sources and packages give the same bytes on every machine and in every folder: the ConfigMap's name is their
- * hash, and no `pulumi up` may change it without a reason.
+ * The engine as one file, and its helpers in the handler's container. The package has the engine as it was built for its
+ * release; from the sources it is bundled when it is needed.
  */
 export function engineFiles(): EngineFiles {
+  const built = builtEngine();
   files ??= {
-    "engine.js": bundleEngine(),
-    "handler.sh": readFileSync(path.join(POD_FOLDER, "handler.sh"), "utf8"),
+    "engine.js": built === undefined ? bundleEngine().code : readFileSync(built, "utf8"),
+    "handler.sh": readFileSync(assetPath("handler.sh"), "utf8"),
     "function.py": readFileSync(path.join(LOOPS_FOLDER, FUNCTION_LOOPS.python), "utf8"),
     "function.js": readFileSync(path.join(LOOPS_FOLDER, FUNCTION_LOOPS.javascript), "utf8"),
   };
   return files;
 }
 
-function bundleEngine(): string {
-  const { outputFiles } = buildSync({
-    entryPoints: [path.join(POD_FOLDER, "main.ts")],
+/** @see bundleEngine */
+export interface EngineBundle {
+  readonly code: string;
+  /** The files that it was made of, relative to the project's folder. */
+  readonly inputs: readonly string[];
+}
+
+/**
+ * Bundles the engine from its sources. The same sources and packages give the same bytes on every machine and in every
+ * folder: the ConfigMap's name is their hash, and no `pulumi up` may change it without a reason.
+ */
+export function bundleEngine(): EngineBundle {
+  const { outputFiles, metafile } = buildSync({
+    entryPoints: [path.join(PROJECT_FOLDER, "runtime", "pod", "main.ts")],
     absWorkingDir: PROJECT_FOLDER,
     bundle: true,
     minify: true,
@@ -51,9 +62,10 @@ function bundleEngine(): string {
     // No tsconfig.json is looked for: one that a user has changed for his own programs must not change ours.
     tsconfigRaw: { compilerOptions: { strict: true } },
     logLevel: "silent",
+    metafile: true,
     write: false,
   });
   const [output] = outputFiles;
   if (!output) throw new Error("esbuild made no bundle of the engine");
-  return output.text;
+  return { code: output.text, inputs: Object.keys(metafile.inputs) };
 }

@@ -1,7 +1,7 @@
 import path from "node:path";
 import Mocha from "mocha";
-import { formatDuration } from "../cli/terminal/format";
-import type { TestCounts } from "../cli/testRun";
+import { formatDuration } from "../cli/terminal";
+import type { TestCounts } from "../tools/testRun";
 
 /** What mocha's types do not tell of. */
 type Runner = Mocha.Runner & { isParallelMode(): boolean; workerReporter(path: string): Runner };

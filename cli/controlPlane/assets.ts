@@ -5,6 +5,8 @@ export interface Asset {
   readonly url: string;
   /** Path of the program in it, if it is an archive. */
   readonly member?: string;
+  /** Where the publisher tells the file's SHA-256: a file with it, a list of several, or GitHub's account of a release. */
+  readonly checksum: string;
 }
 
 /**
@@ -21,17 +23,25 @@ export function assetOf(
   const { name, version } = program.release;
   if (name === "kwok") {
     const file = `${program.name}-${platform}-${goArchitecture}`;
-    return { url: `https://github.com/kubernetes-sigs/kwok/releases/download/${version}/${file}` };
+    return releaseAsset("kubernetes-sigs/kwok", version, file);
   }
   if (name === "etcd") {
     const folder = `etcd-${version}-${platform}-${goArchitecture}`;
     const file = `${folder}.${platform === "linux" ? "tar.gz" : "zip"}`;
-    const url = `https://github.com/etcd-io/etcd/releases/download/${version}/${file}`;
-    return { url, member: `${folder}/etcd` };
+    const release = `https://github.com/etcd-io/etcd/releases/download/${version}`;
+    return { url: `${release}/${file}`, member: `${folder}/etcd`, checksum: `${release}/SHA256SUMS` };
   }
   if (platform === "linux" || program.name === "kubectl") {
-    return { url: `https://dl.k8s.io/release/${version}/bin/${platform}/${goArchitecture}/${program.name}` };
+    const url = `https://dl.k8s.io/release/${version}/bin/${platform}/${goArchitecture}/${program.name}`;
+    return { url, checksum: `${url}.sha256` };
   }
-  const tag = `${version}-kwok.0-${platform}-${goArchitecture}`;
-  return { url: `https://github.com/kwok-ci/k8s/releases/download/${tag}/${program.name}` };
+  return releaseAsset("kwok-ci/k8s", `${version}-kwok.0-${platform}-${goArchitecture}`, program.name);
+}
+
+/** A file of a release on GitHub, which computes a digest of each when it is uploaded. */
+function releaseAsset(repository: string, tag: string, file: string): Asset {
+  return {
+    url: `https://github.com/${repository}/releases/download/${tag}/${file}`,
+    checksum: `https://api.github.com/repos/${repository}/releases/tags/${tag}`,
+  };
 }

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { chmod, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -41,15 +42,29 @@ export interface DownloadOptions {
 }
 
 /**
- * Downloads a program, unpacks it where it comes in an archive, and tries that it runs here.
+ * Downloads a program, checks it against the SHA-256 that its publisher tells, unpacks it where it comes in an archive,
+ * and tries that it runs here. Nothing of a file with another checksum is unpacked or run.
  *
- * @throws if the server refuses, the connection stalls or breaks off, or what came is not that program
+ * The checksum comes over https from the publisher too. It protects against a file that is damaged, or replaced on its way
+ * or in the store that it lies in. It does not protect against a publisher who is deceived himself: the versions of
+ * Kubernetes are chosen by whoever runs us, so that no checksum of them can stand here.
+ *
+ * @throws if the server refuses, the connection stalls or breaks off, there is no checksum, or what came is not that
+ *   program
  */
 export async function downloadProgram(asset: Asset, options: DownloadOptions): Promise<void> {
   const directory = await mkdtemp(join(options.workDirectory, "download-"));
   try {
-    const file = join(directory, basename(asset.url));
-    await downloadFile(asset.url, file, options.signal);
+    const name = basename(asset.url);
+    const file = join(directory, name);
+    const expected = await publishedChecksum(asset.checksum, name, options.signal);
+    const actual = await downloadFile(asset.url, file, options.signal);
+    if (actual !== expected) {
+      throw new Error(
+        `${asset.url}: its SHA-256 is ${actual}, not ${expected} as ${asset.checksum} says. It was not run. ` +
+          "Something between here and the publisher has changed it.",
+      );
+    }
     if (asset.member !== undefined) await promisify(execFile)("tar", ["-xf", file, "-C", directory]);
     const program = asset.member === undefined ? file : join(directory, asset.member);
     await chmod(program, 0o755);
@@ -61,14 +76,39 @@ export async function downloadProgram(asset: Asset, options: DownloadOptions): P
   }
 }
 
-async function downloadFile(url: string, path: string, signal?: AbortSignal): Promise<void> {
+/** The SHA-256 of a file, in hexadecimal digits, as its publisher tells it. */
+async function publishedChecksum(url: string, file: string, signal?: AbortSignal): Promise<string> {
+  const limits = [AbortSignal.timeout(stalledMilliseconds), ...(signal ? [signal] : [])];
+  const response = await fetch(url, { signal: AbortSignal.any(limits) });
+  if (!response.ok) throw new Error(`${url}: HTTP status ${response.status}`);
+  const checksum = checksumIn(await response.text(), file);
+  if (checksum === undefined) throw new Error(`${url} has no SHA-256 of ${file}`);
+  return checksum;
+}
+
+/** A text that is the checksum, or a list of lines "CHECKSUM  FILE", or the JSON of a release on GitHub. */
+function checksumIn(text: string, file: string): string | undefined {
+  if (text.startsWith("{")) {
+    const { assets = [] } = JSON.parse(text) as { assets?: { name: string; digest?: string | null }[] };
+    const digest = assets.find(({ name }) => name === file)?.digest;
+    return /^sha256:([0-9a-f]{64})$/.exec(digest ?? "")?.[1];
+  }
+  const lines = text.split("\n").map((line) => line.trim().split(/\s+\*?/));
+  const [checksum = ""] = lines.find(([, name]) => name === file) ?? (lines[0]?.length === 1 ? lines[0] : []);
+  return /^[0-9a-f]{64}$/.test(checksum) ? checksum : undefined;
+}
+
+/** Gives the SHA-256 of what came, in hexadecimal digits. */
+async function downloadFile(url: string, path: string, signal?: AbortSignal): Promise<string> {
   const stalled = new AbortController();
   const stall = (): void =>
     stalled.abort(new Error(`${url}: nothing received for ${stalledMilliseconds / 1000} s`));
   const timer = setTimeout(stall, stalledMilliseconds);
+  const hash = createHash("sha256");
   const watched = new Transform({
     transform(chunk, _encoding, done) {
       timer.refresh();
+      hash.update(chunk);
       done(null, chunk);
     },
   });
@@ -77,6 +117,7 @@ async function downloadFile(url: string, path: string, signal?: AbortSignal): Pr
     const response = await fetch(url, { signal: either });
     if (!response.ok || response.body === null) throw new Error(`${url}: HTTP status ${response.status}`);
     await pipeline(Readable.fromWeb(response.body), watched, createWriteStream(path), { signal: either });
+    return hash.digest("hex");
   } finally {
     clearTimeout(timer);
   }

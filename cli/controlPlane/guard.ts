@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
+import { assetPath } from "../../components/assets";
 
 /** How a guarded command is run. */
 export interface GuardedOptions {
@@ -28,8 +28,7 @@ export async function runGuarded(
   options: GuardedOptions,
 ): Promise<number> {
   options.signal?.throwIfAborted();
-  const guard = join(__dirname, "guard.sh");
-  const child = spawn("sh", [guard, command, ...commandArguments], {
+  const child = spawn("sh", [assetPath("guard.sh"), command, ...commandArguments], {
     cwd: options.directory,
     env: options.environment,
     stdio: ["pipe", "pipe", "pipe"],

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { Socket } from "node:net";
-import { join } from "node:path";
+import { assetPath } from "../../components/assets";
 
-const script = join(__dirname, "watchdog.sh");
+const script = assetPath("watchdog.sh");
 
 /**
  * Sees to it that a directory, and every process whose program was started by a path below it, is gone when this

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import path from "node:path";
 import { RunError } from "@pulumi/pulumi";
+import { displayPath } from "../../definition/problems";
 import { isRecord } from "../../runtime/json";
-import { CommandError } from "../commandError";
+import { asCommandError, CommandError } from "../commandError";
+import { loadProgram } from "./loadProgram";
 import { type RegisteredResource, runProgram } from "./runProgram";
 import { readStackConfiguration } from "./stackConfiguration";
 
@@ -19,13 +20,27 @@ export async function renderStack(
   const configuration = readStackConfiguration(folder, stack);
   const outputs = platformFile === undefined ? undefined : readOutputs(platformFile);
   try {
-    const program = require(path.join(folder, "index.ts")) as () => unknown;
-    const run = await runProgram(program, configuration, outputs && { stackOutputs: () => outputs });
+    const run = await runProgram(() => loadProgram(folder, configuration.main), configuration, {
+      folder,
+      ...(outputs && { stackOutputs: () => outputs }),
+    });
     return run.resources;
   } catch (error) {
-    if (RunError.isInstance(error)) throw new CommandError(error.message, 1, { cause: error });
-    throw error;
+    throw asProgramError(error, folder);
   }
+}
+
+/** What a program throws is its own matter: only an error that is meant for people is shown without its stack. */
+function asProgramError(error: unknown, folder: string): unknown {
+  if (RunError.isInstance(error)) return new CommandError(error.message, 1, { cause: error });
+  const foreseen = asCommandError(error);
+  if (foreseen instanceof CommandError || !(error instanceof Error)) return foreseen;
+  const missing = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(error.message)?.[1];
+  const text =
+    missing === undefined
+      ? `The program in ${displayPath(folder)} failed:\n${error.stack}`
+      : `The program in ${displayPath(folder)} needs the package ${missing}, which is not installed. Run npm install there.`;
+  return new CommandError(text, 1, { cause: error });
 }
 
 function readOutputs(file: string): Record<string, unknown> {

@@ -1,5 +1,5 @@
 import { devNull } from "node:os";
-import * as pulumi from "@pulumi/pulumi";
+import type * as Pulumi from "@pulumi/pulumi";
 import type { StackConfiguration } from "./stackConfiguration";
 
 /** A resource as the program has registered it. */
@@ -22,6 +22,8 @@ export interface ProgramRun {
 
 /** How {@link runProgram} plays Pulumi's engine. */
 export interface ProgramOptions {
+  /** The working folder while the program runs: Pulumi runs a program in its own. @default that of the process */
+  readonly folder?: string;
   /** As in a preview of a stack that does not exist yet: nothing that only a cluster can tell is known. @default false */
   readonly preview?: boolean;
   /** Answers the outputs of a stack that the program refers to. @default a refusal */
@@ -45,15 +47,16 @@ export async function runProgram(
   { project, stack, values }: StackConfiguration,
   options: ProgramOptions = {},
 ): Promise<ProgramRun> {
+  const pulumi = sdkOf(options.folder);
   const resources: RegisteredResource[] = [];
-  const refusals: pulumi.RunError[] = [];
+  const refusals: Pulumi.RunError[] = [];
   // Pulumi wraps what a mock throws, and a program may catch it.
-  const refusal = (message: string): pulumi.RunError => {
+  const refusal = (message: string): Pulumi.RunError => {
     const error = new pulumi.RunError(message);
     refusals.push(error);
     return error;
   };
-  const mocks: pulumi.runtime.Mocks = {
+  const mocks: Pulumi.runtime.Mocks = {
     newResource: ({ type, name, inputs, custom = false, transforms = [] }) => {
       if (type === STACK_REFERENCE) {
         if (!options.stackOutputs) throw refusal(noOutputsOf(name));
@@ -68,18 +71,25 @@ export async function runProgram(
     },
     registerTransform: () => void refusal(noTransforms(`the stack ${stack}`)),
   };
-  const outputs = await withoutCluster(async () => {
+  const play = async () => {
     await pulumi.runtime.setMocks(mocks, project, stack, options.preview ?? false);
     pulumi.runtime.setAllConfig(withoutKubeconfig(values), []);
     const result = await pulumi.runtime.runInPulumiStack(async () => program());
     // Only this waits for the registrations that are still on their way.
     await pulumi.runtime.disconnect();
     return result;
-  }).catch((error: unknown) => {
+  };
+  const outputs = await inFolder(options.folder, () => withoutCluster(play)).catch((error: unknown) => {
     throw refusals[0] ?? error;
   });
   if (refusals[0]) throw refusals[0];
   return { resources, outputs };
+}
+
+/** Pulumi's SDK, the very copy that a program in this folder gets: only there its resources are registered. */
+function sdkOf(folder: string | undefined): typeof Pulumi {
+  const paths = folder === undefined ? [] : [folder];
+  return require(require.resolve("@pulumi/pulumi", { paths: [...paths, __dirname] }));
 }
 
 const STACK_REFERENCE = "pulumi:pulumi:StackReference";
@@ -101,6 +111,16 @@ function noTransforms(name: string): string {
 /** The provider's kubeconfig can stand in the configuration as well as in the environment. */
 function withoutKubeconfig(values: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(values).filter(([key]) => key !== "kubernetes:kubeconfig"));
+}
+
+async function inFolder<Result>(folder: string | undefined, run: () => Promise<Result>): Promise<Result> {
+  const before = process.cwd();
+  process.chdir(folder ?? before);
+  try {
+    return await run();
+  } finally {
+    process.chdir(before);
+  }
 }
 
 /** Runs something that finds no kubeconfig: two runs must not differ by whose cluster is at hand. */

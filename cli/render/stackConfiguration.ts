@@ -7,6 +7,8 @@ import { CommandError } from "../commandError";
 /** A Pulumi project and one stack's configuration, as Pulumi would give them to the program. */
 export interface StackConfiguration {
   readonly project: string;
+  /** Where the program is, from the project's folder. @default the folder itself */
+  readonly main?: string;
   readonly stack: string;
   /** Text by key with the project's prefix. */
   readonly values: Readonly<Record<string, string>>;
@@ -19,7 +21,11 @@ export interface StackConfiguration {
  */
 export function readStackConfiguration(folder: string, stack: string): StackConfiguration {
   const project = readYamlFile(path.join(folder, "Pulumi.yaml"));
-  const name = typeof project.name === "string" ? project.name : "";
+  if (typeof project.name !== "string") {
+    throw new CommandError("Pulumi.yaml: name is missing. Give the project a name.");
+  }
+  const { name, main } = project;
+  refuseOtherLanguages(project.runtime);
   const file = path.join(folder, `Pulumi.${stack}.yaml`);
   if (!existsSync(file)) {
     const known = readdirSync(folder).flatMap((each) => /^Pulumi\.(.+)\.yaml$/.exec(each)?.[1] ?? []);
@@ -36,7 +42,17 @@ export function readStackConfiguration(folder: string, stack: string): StackConf
     ...configurationOf(project.config, name, "Pulumi.yaml", defaultOf),
     ...configurationOf(config, name, path.basename(file), (value) => value),
   };
-  return { project: name, stack, values };
+  return { project: name, stack, values, ...(typeof main === "string" && { main }) };
+}
+
+/** Only a program in Node's languages can be run here. */
+function refuseOtherLanguages(runtime: unknown): void {
+  const name = isRecord(runtime) ? runtime.name : runtime;
+  if (name === "nodejs") return;
+  throw new CommandError(
+    `Pulumi.yaml: runtime is ${JSON.stringify(name ?? null)}. Only programs of the runtime nodejs can be run without Pulumi. ` +
+      "Use pulumi preview.",
+  );
 }
 
 function configurationOf(

@@ -20,7 +20,7 @@ const MISTAKES = `    if request["object"]["metadata"]["name"] == "crashing":
         time.sleep(3600)
 `;
 
-/** A copy of handlers/memcached in a temporary folder, for the scene to edit as its author would. */
+/** A copy of Memcached's folder in a temporary folder, for the scene to edit as its author would. */
 export class HandlerCopy {
   private constructor(
     /** The folder of the copy. */
@@ -55,7 +55,7 @@ export class HandlerCopy {
   private async write(lines: string): Promise<void> {
     const edited = this.original.replace(ENTRANCE, ENTRANCE + lines);
     if (!this.original.includes(ENTRANCE))
-      throw new Error(`handlers/memcached/main.py has no "${ENTRANCE.trim()}"`);
+      throw new Error(`${this.folder}/main.py has no "${ENTRANCE.trim()}"`);
     await writeFile(path.join(this.folder, "main.py"), edited + FINALIZE);
   }
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import path from "node:path";
 import type { Operator } from "../../runtime/definition/definition";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName } from "../../runtime/kubernetes/objects";
@@ -8,7 +7,7 @@ import { renewGarbageCollector } from "../garbageCollector";
 import type { Cluster } from "../openCluster";
 import { formatReconcile } from "../reconcileLine";
 import { runOperator } from "../runOperator";
-import { styleFor } from "../terminal/style";
+import { plain } from "../terminal";
 import { Guest } from "./guest";
 import { HandlerCopy } from "./handlerCopy";
 import { type Audience, playScene, type StepResult } from "./scene";
@@ -102,7 +101,6 @@ async function playIn(scene: {
 
 async function diagnose(stage: Stage, reports: readonly ReconcileReport[]): Promise<string[]> {
   const objects = await stage.memcacheds().catch(() => []);
-  const plain = styleFor({ isTTY: false });
   return [
     ...objects.map((object) => {
       const { status = "none", reason = "", message = "" } = readyOf(object) ?? {};
@@ -113,9 +111,4 @@ async function diagnose(stage: Stage, reports: readonly ReconcileReport[]): Prom
       .slice(-REPORTS_SHOWN)
       .map((report) => formatReconcile(report, plain) ?? `skipped ${formatName(report)}: ${report.skipped}`),
   ];
-}
-
-/** Where Memcached's definition is, below the folder of all operators. */
-export function isMemcached({ folder }: Operator): boolean {
-  return path.basename(folder) === "memcached";
 }

@@ -1,12 +1,11 @@
-import { formatDuration, indent } from "../terminal/format";
-import type { Style } from "../terminal/style";
+import { formatDuration, indent, type Style } from "../terminal";
 import type { StepResult } from "./scene";
 
 /** One step of the scene in one line: a mark, its time, what it proves, what was seen; more where it did not hold. */
 export function formatStep({ title, held, seen, expected, durationMs }: StepResult, style: Style): string {
-  const mark = held ? style.green("✔") : style.red("✘");
-  const time = style.dim(`${Math.round(durationMs)} ms`.padStart(8));
-  if (held) return `${mark} ${time}  ${title}: ${style.dim(seen)}`;
+  const mark = held ? style("green", "✔") : style("red", "✘");
+  const time = style("dim", `${Math.round(durationMs)} ms`.padStart(8));
+  if (held) return `${mark} ${time}  ${title}: ${style("dim", seen)}`;
   return `${mark} ${time}  ${title}\n${indent(`expected: ${expected}\nseen:     ${seen}`, " ".repeat(12))}`;
 }
 
@@ -21,9 +20,9 @@ export function formatSummary(
   const failed = results.length - held;
   const notPlayed = stepCount - results.length;
   const time = `in ${formatDuration(durationMs)}`;
-  if (held === stepCount) return `${style.green(`${held} steps held`)}, ${time}`;
+  if (held === stepCount) return `${style("green", `${held} steps held`)}, ${time}`;
   const rest = notPlayed > 0 ? `, ${notPlayed} not played` : "";
-  return `${style.red(`${failed} failed`)}, ${held} held${rest}, ${time}`;
+  return `${style("red", `${failed} failed`)}, ${held} held${rest}, ${time}`;
 }
 
 /** 0 where every step was played and held. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import { takeProgramAt } from "../../chaos/inCluster/programFiles";
+import { takeProgramAt } from "../../tools/chaos/inCluster/programFiles";
 import { createReady, FORMS, LETTER, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
 import type { Installation } from "./support/installation";

@@ -6,7 +6,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { CommandProcess, processesNaming } from "./cliProcess";
 
-const memcached = path.join(__dirname, "..", "..", "handlers", "memcached");
+const memcached = path.join(__dirname, "..", "..", "examples", "memcached");
 
 describe("npm run dev", function () {
   this.timeout(180_000);

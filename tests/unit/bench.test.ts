@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { firstDifference } from "../../bench/equalWork";
+import { firstDifference } from "../../tools/bench/equalWork";
 import {
   alternatingOrder,
   type Figures,
@@ -8,10 +8,10 @@ import {
   percentile,
   type RunFigures,
   ratios,
-} from "../../bench/figures";
-import { parsePs, parseStatus, sumTree } from "../../bench/memory";
-import { formatJson, formatTable } from "../../bench/report";
-import { Sightings } from "../../bench/sightings";
+} from "../../tools/bench/figures";
+import { parsePs, parseStatus, sumTree } from "../../tools/bench/memory";
+import { formatJson, formatTable } from "../../tools/bench/report";
+import { Sightings } from "../../tools/bench/sightings";
 
 const figures = (value: number): Figures => ({
   p50Ms: value,

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
-import { apiCallsOf, buildFlowSchemas, callsPerChange } from "../../bench/inCluster/apiCalls";
-import type { FormResult } from "../../bench/inCluster/benchmark";
-import { hintsBetween, parseHints } from "../../bench/inCluster/hints";
-import { parseLog, parseTime } from "../../bench/inCluster/logs";
-import { isFresh } from "../../bench/inCluster/measurePods";
-import { parseMetrics } from "../../bench/inCluster/metrics";
-import { momentsOf, processedEvents } from "../../bench/inCluster/moments";
-import { type PodMemory, podMemoryOf, sumMiB, titleOf } from "../../bench/inCluster/podMemory";
-import { formatInCluster, formatInClusterJson, workOf } from "../../bench/inCluster/report";
-import { endTenths, slopePerHour } from "../../bench/inCluster/slope";
-import { formatSoak, formatSoakJson, soakFigures } from "../../bench/inCluster/soakReport";
-import { between, stageFigures } from "../../bench/inCluster/stages";
+import { apiCallsOf, buildFlowSchemas, callsPerChange } from "../../tools/bench/inCluster/apiCalls";
+import type { FormResult } from "../../tools/bench/inCluster/benchmark";
+import { hintsBetween, parseHints } from "../../tools/bench/inCluster/hints";
+import { parseLog, parseTime } from "../../tools/bench/inCluster/logs";
+import { isFresh } from "../../tools/bench/inCluster/measurePods";
+import { parseMetrics } from "../../tools/bench/inCluster/metrics";
+import { momentsOf, processedEvents } from "../../tools/bench/inCluster/moments";
+import { type PodMemory, podMemoryOf, sumMiB, titleOf } from "../../tools/bench/inCluster/podMemory";
+import { formatInCluster, formatInClusterJson, workOf } from "../../tools/bench/inCluster/report";
+import { endTenths, slopePerHour } from "../../tools/bench/inCluster/slope";
+import { formatSoak, formatSoakJson, soakFigures } from "../../tools/bench/inCluster/soakReport";
+import { between, stageFigures } from "../../tools/bench/inCluster/stages";
 
 const MEBIBYTE = 2 ** 20;
 const pod = (name: string, workingSetMiB: number, part: PodMemory["part"] = "operator"): PodMemory => ({

@@ -12,9 +12,9 @@ describe("benchmark in a cluster: a step of the tutorial", () => {
     spec: { size: 2 },
   };
   const run = (step: string, event = "ADD") =>
-    execFileSync("python3", ["bench/inCluster/tutorial.py", step, event, JSON.stringify(memcached)], {
+    execFileSync("python3", ["tools/bench/inCluster/tutorial.py", step, event, JSON.stringify(memcached)], {
       cwd: ROOT,
-      env: { ...process.env, HANDLER: "handlers/memcached/main.py" },
+      env: { ...process.env, HANDLER: "examples/memcached/main.py" },
       encoding: "utf8",
     });
 

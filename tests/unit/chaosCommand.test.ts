@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { chmodSync } from "node:fs";
 import path from "node:path";
-import { main } from "../../cli/chaos";
-import { CommandError } from "../../cli/commandError";
+import { main } from "../../tools/chaos";
 import { rememberVariables } from "../environment";
 import { removeFolder, writeFolder } from "./operatorFolder";
 import { json, TestApiServer } from "./support/testApiServer";
@@ -62,11 +61,7 @@ describe("the command chaos", () => {
       };
     });
     try {
-      await main(args);
-      return { code: 0, text: written.join("") };
-    } catch (error) {
-      if (!(error instanceof CommandError)) throw error;
-      return { code: error.exitCode, text: written.join("") + error.message };
+      return { code: await main(args), text: written.join("") };
     } finally {
       for (const each of restore) each();
     }

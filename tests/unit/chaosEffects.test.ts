@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseLedger, withoutKeys } from "../../chaos/effects";
+import { parseLedger, withoutKeys } from "../../tools/chaos/effects";
 
 const entry = (key: string, value: number) => JSON.stringify({ key, value });
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { parseLedger } from "../../chaos/effects";
-import { Model } from "../../chaos/model";
-import { findDifferences } from "../../chaos/oracle";
-import type { Snapshot } from "../../chaos/snapshot";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { parseLedger } from "../../tools/chaos/effects";
+import { Model } from "../../tools/chaos/model";
+import { findDifferences } from "../../tools/chaos/oracle";
+import type { Snapshot } from "../../tools/chaos/snapshot";
 
 const WISH = { value: 7, maps: 2, secret: true, service: true, far: true, delayMs: 0 };
 const BYSTANDER = made({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "bystander" } }, "b");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Administrator } from "../../chaos/inCluster/administrator";
-import { partsOf } from "../../chaos/inCluster/parts";
+import { Administrator } from "../../tools/chaos/inCluster/administrator";
+import { partsOf } from "../../tools/chaos/inCluster/parts";
 import { json, TestApiServer } from "./support/testApiServer";
 
 describe("the parts that chaos goes wrong with", () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { Fault } from "../../chaos/fault";
-import { History } from "../../chaos/history";
-import { type Outcome, type Performance, perform } from "../../chaos/perform";
-import type { Change, Plan, PlannedFault } from "../../chaos/plan";
+import type { Fault } from "../../tools/chaos/fault";
+import { History } from "../../tools/chaos/history";
+import { type Outcome, type Performance, perform } from "../../tools/chaos/perform";
+import type { Change, Plan, PlannedFault } from "../../tools/chaos/plan";
 
 const CHANGE: Change = { verb: "delete", object: "o-1" };
 

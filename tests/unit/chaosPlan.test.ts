@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { generatePlan, type PlanOptions } from "../../chaos/generatePlan";
+import { generatePlan, type PlanOptions } from "../../tools/chaos/generatePlan";
 
 const FAULTS = ["a", "b", "c", "d"];
 const options = fc.record<PlanOptions>({

@@ -3,7 +3,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { controlPlaneProcess, killControlPlane, podProcesses, signal } from "../../chaos/inCluster/processes";
+import {
+  controlPlaneProcess,
+  killControlPlane,
+  podProcesses,
+  signal,
+} from "../../tools/chaos/inCluster/processes";
 import { eventually } from "./support/eventually";
 
 /** Notes how it was started, and stays. */

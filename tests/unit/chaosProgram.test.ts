@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { Program } from "../../chaos/inCluster/program";
 import { loadOperators } from "../../definition/loadOperators";
+import { Program } from "../../tools/chaos/inCluster/program";
 
 const PROJECT = path.resolve(__dirname, "../..");
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { Outcome } from "../../chaos/perform";
-import { figuresByKind, formatJson, formatText } from "../../chaos/report";
 import { InterruptedError } from "../../cli/interruption";
+import type { Outcome } from "../../tools/chaos/perform";
+import { figuresByKind, formatJson, formatText } from "../../tools/chaos/report";
 
 const OUTCOME: Outcome = {
   seed: 7,

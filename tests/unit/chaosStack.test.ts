@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { lastErrorOf } from "../../chaos/inCluster/stack";
+import { lastErrorOf } from "../../tools/chaos/inCluster/stack";
 
 describe("what Pulumi says of an up that failed", () => {
   const said = (...lines: string[]) => lastErrorOf({ message: lines.join("\n") });

@@ -4,7 +4,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync } from "no
 import path from "node:path";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
-const bootstrap = path.join(__dirname, "..", "..", "cli", "bootstrap.mjs");
+const bootstrap = path.join(__dirname, "..", "..", "tools", "bootstrap.mjs");
 const LOCK = JSON.stringify({ packages: { "": {}, "node_modules/tsx": { version: "1.0.0" } } });
 
 /** Stands in for npm: notes that it was called, and installs a tsx that does nothing. */
@@ -22,19 +22,22 @@ describe("cli: bootstrap", () => {
     root = writeFolder({
       "package-lock.json": LOCK,
       "bin/npm": NPM,
-      // Both are JavaScript, since tsx does nothing here.
-      "cli/start.ts": 'exports.main = async (args) => console.log("started", ...args);',
-      "cli/dev.ts":
-        "exports.main = async (args) => { throw Object.assign(new Error(args[0]), args[1] && { exitCode: +args[1] }); };",
+      // JavaScript, since tsx does nothing here.
+      "cli/argosy.ts": 'exports.main = async (args) => { console.log("argosy", ...args); return 3; };',
+      "tools/test.ts": 'exports.main = async () => { throw new Error("a fault"); };',
     });
     chmodSync(path.join(root, "bin/npm"), 0o755);
-    copyFileSync(bootstrap, path.join(root, "cli/bootstrap.mjs"));
+    copyFileSync(bootstrap, path.join(root, "tools/bootstrap.mjs"));
   });
   afterEach(() => removeFolder(root));
 
   function run(...args: string[]) {
     const env = { ...process.env, PATH: `${path.join(root, "bin")}${path.delimiter}${process.env.PATH}` };
-    return spawnSync(process.execPath, ["cli/bootstrap.mjs", ...args], { cwd: root, env, encoding: "utf8" });
+    return spawnSync(process.execPath, ["tools/bootstrap.mjs", ...args], {
+      cwd: root,
+      env,
+      encoding: "utf8",
+    });
   }
   const npmCalls = () => {
     const file = path.join(root, "npm-calls");
@@ -42,18 +45,18 @@ describe("cli: bootstrap", () => {
   };
 
   it("installs what is missing, says so, and runs the command with its arguments", () => {
-    const { stdout, stderr, status } = run("start", "--context", "x");
-    assert.deepEqual([status, stdout], [0, "started --context x\n"]);
+    const { stdout, stderr, status } = run("argosy", "start", "--context", "x");
+    assert.deepEqual([status, stdout], [3, "argosy start --context x\n"]);
     assert.match(stderr, /^installing the dependencies with npm ci \(0 s\)$/m);
     assert.match(stderr, /^dependencies installed \(\d+ s\)$/m);
   });
 
   it("installs once, and again when the lock file has changed", () => {
-    run("start");
-    run("start");
+    run("argosy");
+    run("argosy");
     assert.equal(npmCalls(), 1);
     addFiles(root, { "package-lock.json": `${LOCK}\n` });
-    run("start");
+    run("argosy");
     assert.equal(npmCalls(), 2);
   });
 
@@ -63,37 +66,34 @@ describe("cli: bootstrap", () => {
       "node_modules/tsx/cjs.js": "",
       "node_modules/.package-lock.json": LOCK,
     });
-    assert.equal(run("start").stdout, "started\n");
+    assert.equal(run("argosy").stdout, "argosy\n");
     assert.equal(npmCalls(), 0);
   });
 
   it("installs where npm has installed something else", () => {
     addFiles(root, { "node_modules/.package-lock.json": LOCK.replace("1.0.0", "0.9.0") });
-    run("start");
+    run("argosy");
     assert.equal(npmCalls(), 1);
   });
 
   it("does not take a failed installation for one", () => {
     addFiles(root, { "npm-fails": "" });
-    const { stderr, status } = run("start");
+    const { stderr, status } = run("argosy");
     assert.equal(status, 1);
     assert.match(stderr, /^npm ci .* ended with exit code 7$/m);
-    run("start");
+    run("argosy");
     assert.equal(npmCalls(), 2);
   });
 
-  it("prints a foreseen error without a stack, with its exit code, and any other with its stack", () => {
-    run("start");
-    const foreseen = run("dev", "no such context", "3");
-    assert.deepEqual([foreseen.status, foreseen.stderr], [3, "no such context\n"]);
-    const unforeseen = run("dev", "a fault");
-    assert.equal(unforeseen.status, 1);
-    assert.match(unforeseen.stderr, /Error: a fault\n +at /);
+  it("prints a fault of a command with its stack", () => {
+    const { status, stderr } = run("test");
+    assert.equal(status, 1);
+    assert.match(stderr, /Error: a fault\n +at /);
   });
 
   it("knows its commands", () => {
     const { status, stderr } = run("strat");
     assert.equal(status, 2);
-    assert.match(stderr, /usage: .*start\|dev\|render\|test\|bench\|chaos\|coverage/);
+    assert.match(stderr, /usage: .*<argosy\|test\|bench\|chaos\|coverage\|e2e>/);
   });
 });

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
 import { isIgnored } from "../../cli/dev/folderWatch";
 import { formatReconcile } from "../../cli/reconcileLine";
-import { formatDuration, indent, lastLines } from "../../cli/terminal/format";
-import { styleFor } from "../../cli/terminal/style";
+import { formatDuration, indent, lastLines, plain, styleFor } from "../../cli/terminal";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 
-const plain = styleFor({ isTTY: false });
 const at = new Date(2026, 0, 31, 12, 3, 4);
 
 const report: ReconcileReport = {
@@ -78,10 +77,13 @@ describe("cli: text for a terminal", () => {
     ]);
   });
 
-  it("is coloured on a terminal only, and never with NO_COLOR", () => {
-    assert.equal(styleFor({ isTTY: true }, {}).red("x"), "\u001b[31mx\u001b[39m");
-    assert.equal(styleFor({ isTTY: true }, { NO_COLOR: "1" }).red("x"), "x");
-    assert.equal(styleFor({ isTTY: false }, {}).red("x"), "x");
+  it("is coloured on a terminal only, and never where colours are unwanted", () => {
+    const terminal = (colourDepth: number) =>
+      Object.assign(new PassThrough(), { isTTY: true, getColorDepth: () => colourDepth });
+    assert.equal(styleFor(terminal(4))("red", "x"), "\u001b[31mx\u001b[39m");
+    // As Node says with NO_COLOR.
+    assert.equal(styleFor(terminal(1))("red", "x"), "x");
+    assert.equal(styleFor(new PassThrough())("red", "x"), "x");
   });
 
   it("is cut and indented by lines", () => {

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { playScene, type Step, type StepResult } from "../../cli/scene/scene";
 import { expect } from "../../cli/scene/stage";
 import { exitCodeOf, formatStep, formatSummary } from "../../cli/scene/tell";
-import { styleFor } from "../../cli/terminal/style";
+import { plain } from "../../cli/terminal";
 import { until } from "../../cli/until";
 
-const plain = styleFor({ isTTY: false });
 const holds: Step<string> = { title: "it holds", play: async (stage) => `seen on ${stage}` };
 
 function step(title: string, play: () => Promise<string>): Step<string> {

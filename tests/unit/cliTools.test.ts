@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { runNode } from "../../cli/tools";
+import { runNode } from "../../tools/runTool";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 describe("a tool that the commands run", () => {

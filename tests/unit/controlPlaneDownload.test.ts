@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -7,9 +8,11 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Asset } from "../../cli/controlPlane/assets";
 import { canDownload, downloadProgram } from "../../cli/controlPlane/download";
 
 const program = "#!/bin/sh\necho version 1\n";
+const sha256 = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
 
 describe("downloading the control plane's programs", () => {
   let directory: string;
@@ -18,13 +21,19 @@ describe("downloading the control plane's programs", () => {
   let server: Server;
   let url: string;
   let answer: RequestListener;
+  /** What the publisher says of the file, whatever is answered for it. */
+  let published: string | undefined;
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), "download-"));
     workDirectory = join(directory, "work");
     await mkdir(workDirectory);
     target = join(directory, "kwok-v1", "kwok");
-    server = createServer((incoming, outgoing) => answer(incoming, outgoing)).listen(0, "127.0.0.1");
+    published = `${sha256(program)}\n`;
+    server = createServer((incoming, outgoing) => {
+      if (incoming.url !== "/checksum") return answer(incoming, outgoing);
+      return published === undefined ? outgoing.writeHead(404).end() : outgoing.end(published);
+    }).listen(0, "127.0.0.1");
     await once(server, "listening");
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/kwok`;
   });
@@ -34,6 +43,12 @@ describe("downloading the control plane's programs", () => {
     await rm(directory, { recursive: true });
   });
 
+  const asset = (further: Partial<Asset> = {}): Asset => ({
+    url,
+    checksum: new URL("/checksum", url).href,
+    ...further,
+  });
+
   async function assertNothingLeft(): Promise<void> {
     assert.ok(!existsSync(target));
     assert.deepEqual(await readdir(workDirectory), []);
@@ -41,7 +56,7 @@ describe("downloading the control plane's programs", () => {
 
   it("puts an executable program in its place", async () => {
     answer = (_incoming, outgoing) => outgoing.end(program);
-    await downloadProgram({ url }, { target, workDirectory });
+    await downloadProgram(asset(), { target, workDirectory });
     assert.equal(execFileSync(target).toString(), "version 1\n");
     assert.deepEqual(await readdir(workDirectory), []);
   });
@@ -51,8 +66,9 @@ describe("downloading the control plane's programs", () => {
     await writeFile(join(directory, "etcd-v1", "etcd"), program);
     execFileSync("tar", ["-czf", join(directory, "archive"), "-C", directory, "etcd-v1"]);
     const archive = await readFile(join(directory, "archive"));
+    published = `${sha256("other")}  other\n${sha256(archive)}  kwok\n`;
     answer = (_incoming, outgoing) => outgoing.end(archive);
-    await downloadProgram({ url, member: "etcd-v1/etcd" }, { target, workDirectory });
+    await downloadProgram(asset({ member: "etcd-v1/etcd" }), { target, workDirectory });
     assert.equal(execFileSync(target).toString(), "version 1\n");
   });
 
@@ -61,19 +77,62 @@ describe("downloading the control plane's programs", () => {
       outgoing.writeHead(200, { "Content-Length": 1000 });
       outgoing.write(program, () => outgoing.destroy());
     };
-    await assert.rejects(downloadProgram({ url }, { target, workDirectory }));
+    await assert.rejects(downloadProgram(asset(), { target, workDirectory }));
     await assertNothingLeft();
   });
 
   it("leaves nothing when what comes is not a program", async () => {
-    answer = (_incoming, outgoing) => outgoing.end("<html>Please log in to this hotel's network</html>");
-    await assert.rejects(downloadProgram({ url }, { target, workDirectory }));
+    const page = "<html>Please log in to this hotel's network</html>";
+    published = sha256(page);
+    answer = (_incoming, outgoing) => outgoing.end(page);
+    await assert.rejects(downloadProgram(asset(), { target, workDirectory }));
     await assertNothingLeft();
+  });
+
+  it("does not run what has another checksum than the publisher says, and names both", async () => {
+    const ran = join(directory, "ran");
+    const evil = `#!/bin/sh\ntouch ${ran}\n`;
+    answer = (_incoming, outgoing) => outgoing.end(evil);
+    const expected = new RegExp(`${sha256(evil)}.* not ${sha256(program)}`);
+    await assert.rejects(downloadProgram(asset(), { target, workDirectory }), expected);
+    assert.ok(!existsSync(ran));
+    await assertNothingLeft();
+  });
+
+  it("does not unpack an archive of another checksum", async () => {
+    answer = (_incoming, outgoing) => outgoing.end("no archive");
+    const downloading = downloadProgram(asset({ member: "etcd" }), { target, workDirectory });
+    await assert.rejects(downloading, /its SHA-256 is/);
+    await assertNothingLeft();
+  });
+
+  for (const [what, text, expected] of [
+    ["no checksum is published", undefined, /checksum: HTTP status 404/],
+    ["the published list does not name the file", `${"0".repeat(64)}  other\n`, /has no SHA-256 of kwok/],
+    ["something else than checksums is published", "<html></html>", /has no SHA-256 of kwok/],
+  ] as const) {
+    it(`does not download where ${what}`, async () => {
+      published = text;
+      answer = () => assert.fail("downloaded");
+      await assert.rejects(downloadProgram(asset(), { target, workDirectory }), expected);
+      await assertNothingLeft();
+    });
+  }
+
+  it("takes the digests that GitHub tells of a release's files", async () => {
+    const assets = [
+      { name: "other", digest: `sha256:${sha256("other")}` },
+      { name: "kwok", digest: `sha256:${sha256(program)}` },
+    ];
+    published = JSON.stringify({ assets });
+    answer = (_incoming, outgoing) => outgoing.end(program);
+    await downloadProgram(asset(), { target, workDirectory });
+    assert.ok(existsSync(target));
   });
 
   it("leaves nothing when the server refuses, and says so", async () => {
     answer = (_incoming, outgoing) => outgoing.writeHead(404).end();
-    await assert.rejects(downloadProgram({ url }, { target, workDirectory }), /HTTP status 404/);
+    await assert.rejects(downloadProgram(asset(), { target, workDirectory }), /HTTP status 404/);
     await assertNothingLeft();
   });
 
@@ -83,7 +142,7 @@ describe("downloading the control plane's programs", () => {
       outgoing.writeHead(200, { "Content-Length": 1000 });
       outgoing.write(program, () => abort.abort(new Error("enough")));
     };
-    await assert.rejects(downloadProgram({ url }, { target, workDirectory, signal: abort.signal }), /enough/);
+    await assert.rejects(downloadProgram(asset(), { target, workDirectory, signal: abort.signal }), /enough/);
     await assertNothingLeft();
   });
 

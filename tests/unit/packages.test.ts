@@ -7,12 +7,14 @@ const ROOT = path.resolve(__dirname, "../..");
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly version?: string }>>;
 }
+type Versions = Readonly<Record<string, string>>;
 interface Packages {
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly devDependencies: Readonly<Record<string, string>>;
+  readonly dependencies: Versions;
+  readonly devDependencies: Versions;
+  readonly peerDependencies: Versions;
 }
 
-const { dependencies, devDependencies } = read("package.json") as Packages;
+const { dependencies, devDependencies, peerDependencies } = read("package.json") as Packages;
 const { packages } = read("package-lock.json") as Lock;
 
 function read(file: string): unknown {
@@ -21,14 +23,20 @@ function read(file: string): unknown {
 
 describe("the packages", () => {
   // kubernetesx asks for the provider's third major version: a second copy would register resources as that one.
-  for (const name of ["@pulumi/pulumi", "@pulumi/kubernetes"]) {
-    it(`have one ${name}, ours`, () => {
+  for (const [name, range] of Object.entries(peerDependencies)) {
+    it(`have one ${name}, of the version that is developed with`, () => {
+      const version = devDependencies[name];
       const places = Object.keys(packages).filter((place) => place.endsWith(`node_modules/${name}`));
       assert.deepEqual(places, [`node_modules/${name}`]);
-      assert.equal(packages[`node_modules/${name}`]?.version, dependencies[name]);
+      assert.equal(packages[`node_modules/${name}`]?.version, version);
       const installed = read(`node_modules/${name}/package.json`) as { readonly version: string };
-      assert.equal(installed.version, dependencies[name]);
+      assert.equal(installed.version, version);
       assert.ok(!existsSync(path.join(ROOT, "node_modules/@pulumi/kubernetesx/node_modules", name)));
+    });
+
+    it(`leave the version of ${name} to the program, within a major version`, () => {
+      assert.equal(range, `^${devDependencies[name]?.split(".")[0]}.0.0`);
+      assert.equal(dependencies[name], undefined);
     });
   }
 
@@ -37,5 +45,18 @@ describe("the packages", () => {
       assert.match(version, /^\d+\.\d+\.\d+$/, name);
       assert.equal(packages[`node_modules/${name}`]?.version, version, name);
     }
+  });
+
+  it("have a reason each in CONTRIBUTING.md", () => {
+    const page = readFileSync(path.join(ROOT, "CONTRIBUTING.md"), "utf8");
+    const reasons = [...page.matchAll(/^\| (`.*`) \|.*\S.*\|$/gm)].flatMap(([, names = ""]) =>
+      names.split(", ").map((name) => name.replaceAll("`", "")),
+    );
+    const isNamed = (name: string) =>
+      reasons.some(
+        (reason) => reason === name || (reason.endsWith("/*") && name.startsWith(reason.slice(0, -1))),
+      );
+    const unnamed = Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !isNamed(name));
+    assert.deepEqual(unnamed, []);
   });
 });

@@ -210,6 +210,7 @@ function sensor(version: string): pulumi.Resource {
 
 describe("a stack's configuration", () => {
   const PROJECT = `name: argosy
+runtime: nodejs
 config:
   size: { type: integer, default: 1 }
   title: { type: string, default: "" }
@@ -316,7 +317,7 @@ module.exports = async () => {
   let root: string;
   before(() => {
     root = writeFolder({
-      "Pulumi.yaml": "name: argosy\n",
+      "Pulumi.yaml": "name: argosy\nruntime: nodejs\n",
       "Pulumi.dev.yaml": "",
       "index.ts": PROGRAM,
       "outputs.json": '{ "platform": { "namespace": "shop" } }',

@@ -2,13 +2,12 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { manifestsOf } from "../../cli/render/manifests";
 import { formatStream } from "../../cli/render/output";
-import { renderStack } from "../../cli/render/renderStack";
 import { addFiles, removeFolder } from "./operatorFolder";
+import { runStack } from "./support/program";
 import { copyProject } from "./support/projectCopy";
 
-const ROOT = path.resolve(__dirname, "../..");
+const FROM_SOURCES = "--conditions=@argosy-dev/source";
 const USAGE_EXIT_CODE = 2;
 
 /** The command as it is typed, in a copy of the project beside it. */
@@ -23,7 +22,7 @@ describe("the command render", () => {
   const elsewhere = () => ({ ...process.env, KUBECONFIG: path.join(copy, "kubeconfig") });
 
   function render(...args: string[]) {
-    const command = ["cli/bootstrap.mjs", "render", ...args];
+    const command = [FROM_SOURCES, "tools/bootstrap.mjs", "argosy", "render", ...args];
     return spawnSync(process.execPath, command, {
       cwd: copy,
       env: elsewhere(),
@@ -58,11 +57,11 @@ describe("the command render", () => {
     });
     const { stdout, stderr, status } = render("--stack", "prod");
     assert.deepEqual([status, stderr], [0, ""]);
-    const here = formatStream(manifestsOf(await renderStack(ROOT, "prod")));
-    assert.ok(here.length > 100_000);
-    assert.equal(stdout, here);
-    assert.equal(formatStream(manifestsOf(await renderStack(ROOT, "prod"))), here);
-    assert.notEqual(stdout, formatStream(manifestsOf(await renderStack(ROOT, "dev"))));
+    const here = async (stack: string) => formatStream((await runStack(stack)).manifests);
+    assert.ok(stdout.length > 100_000);
+    assert.equal(stdout, await here("prod"));
+    assert.equal(stdout, await here("prod"));
+    assert.notEqual(stdout, await here("dev"));
   });
 
   it("prints nothing but manifests, also where the program warns", () =>
@@ -78,7 +77,7 @@ describe("the command render", () => {
     ));
 
   it("can be read by somebody who stops early", () => {
-    const line = `"${process.execPath}" cli/bootstrap.mjs render | head -n 1`;
+    const line = `"${process.execPath}" ${FROM_SOURCES} tools/bootstrap.mjs argosy render | head -n 1`;
     const options = { cwd: copy, env: elsewhere(), encoding: "utf8" } as const;
     const { stdout, stderr, status } = spawnSync("bash", ["-o", "pipefail", "-c", line], options);
     assert.deepEqual([stdout, stderr, status], ["---\n", "", 0]);
@@ -87,7 +86,7 @@ describe("the command render", () => {
   it("explains itself", () => {
     const { stdout, status } = render("--help");
     assert.equal(status, 0);
-    for (const option of ["--stack", "--out", "--against", "--platform"]) assert.ok(stdout.includes(option));
+    for (const option of ["--stack", "--out", "--platform", "--project"]) assert.ok(stdout.includes(option));
   });
 
   it("says what it does not understand, with the exit code for that", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { PROJECT_FOLDER } from "../../cli/tools";
+import { PACKAGE_FOLDER } from "../../cli/project";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 describe("the reporter of the tests", () => {
@@ -29,7 +29,7 @@ describe("the reporter of the tests", () => {
       process.execPath,
       [...mocha, "--reporter=./tests/reporter.ts", ...options, ...files],
       {
-        cwd: PROJECT_FOLDER,
+        cwd: PACKAGE_FOLDER,
         encoding: "utf8",
         timeout: 60_000,
         env: { ...process.env, ARGOSY_TEST_LINGER_MS: "200" },
@@ -52,6 +52,18 @@ describe("the reporter of the tests", () => {
       assert.equal(stdout.match(/Error: no disk/g)?.length, 1);
     });
   }
+
+  it("gives the result to npm test, which says it once, last, and ends with it", () => {
+    const args = ["--conditions=@argosy-dev/source", "tools/bootstrap.mjs", "test"];
+    const { stdout, status } = spawnSync(process.execPath, [...args, "tests/unit/lines.test.ts"], {
+      cwd: PACKAGE_FOLDER,
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    assert.equal(status, 0);
+    assert.deepEqual(stdout.match(/^\d+ passed, .*$/gm), [stdout.trimEnd().split("\n").at(-1)]);
+    assert.match(stdout, /\n[1-9]\d* passed, 0 failed, 0 skipped\n$/);
+  });
 
   it("tells which file leaves something running", () => {
     const { stdout, status, last } = run(["--parallel", "--jobs=2"], "lingers", "fine");

@@ -1,4 +1,4 @@
-import { formatDuration } from "../../../cli/terminal/format";
+import { formatDuration } from "../../../cli/terminal";
 import { eventually } from "../../integration/support/eventually";
 
 const FIRST_MS = 2_000;

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
-import { takeProgram } from "../../../chaos/inCluster/programFiles";
+import { takeProgram } from "../../../tools/chaos/inCluster/programFiles";
 
 /** The folder of this program. */
 export const PROJECT = path.resolve(__dirname, "../../..");

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { UpOptions, UpResult } from "@pulumi/pulumi/automation";
-import { FileStack } from "../../../chaos/inCluster/fileStack";
+import { FileStack } from "../../../tools/chaos/inCluster/fileStack";
 import { lastLineTeller } from "./progress";
 
 /** The stack of a copy of the project, its state in files beside it. */

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { compactEtcd } from "../../../chaos/etcd";
-import type { Fault, FaultEnd } from "../../../chaos/fault";
-import { leadingPod } from "../../../chaos/leader";
-import type { Model } from "../../../chaos/model";
-import { persist } from "../../../chaos/persist";
 import { type Component, processIdOf, readComponents } from "../../../cli/controlPlane/component";
 import { renewGarbageCollector } from "../../../cli/garbageCollector";
+import { compactEtcd } from "../../../tools/chaos/etcd";
+import type { Fault, FaultEnd } from "../../../tools/chaos/fault";
+import { leadingPod } from "../../../tools/chaos/leader";
+import type { Model } from "../../../tools/chaos/model";
+import { persist } from "../../../tools/chaos/persist";
 import type { ChaosPod } from "./chaosPod";
 import type { OwnCluster } from "./cluster";
 import type { ResidentOperator } from "./residentOperator";

@@ -1,7 +1,7 @@
 import path from "node:path";
 import Mocha from "mocha";
-import { testFilesIn } from "../../../cli/testArguments";
-import { PROJECT_FOLDER } from "../../../cli/tools";
+import { PACKAGE_FOLDER } from "../../../cli/project";
+import { testFilesIn } from "../../../tools/testArguments";
 import { offerSharedCluster } from "./cluster";
 
 let stopSharedCluster: (() => Promise<void>) | undefined;
@@ -22,6 +22,6 @@ export async function mochaGlobalTeardown(): Promise<void> {
  */
 async function announceKindsOfAll(): Promise<void> {
   const mocha = new Mocha();
-  mocha.files = testFilesIn("tests/integration").map((file) => path.join(PROJECT_FOLDER, file));
+  mocha.files = testFilesIn("tests/integration").map((file) => path.join(PACKAGE_FOLDER, file));
   await mocha.loadFilesAsync();
 }

@@ -31,12 +31,15 @@ export interface StackOptions extends ProgramOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Runs this project's program as a stack's configuration has it. */
+/** A folder with operators of the tests' own in its handlers/: nobody's edits of this program's are seen by a test. */
+const FOLDER = path.join(ROOT, "tests/program");
+
+/** Runs this project's program as a stack's configuration has it, with the operators of `tests/program/handlers`. */
 export function runStack(stack: string, options: StackOptions = {}): Promise<Run> {
   const configuration = readStackConfiguration(ROOT, stack);
   const settings = Object.entries(options.settings ?? {}).map(([key, value]) => [`argosy:${key}`, value]);
   const values = { ...configuration.values, ...Object.fromEntries(settings) };
-  return run(require("../../../index") as () => unknown, { ...options, values });
+  return run(require("../../../index") as () => unknown, { folder: FOLDER, ...options, values });
 }
 
 /** Runs any program, with the errors of all that it began. */

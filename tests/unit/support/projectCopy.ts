@@ -1,27 +1,30 @@
-import { cpSync, mkdtempSync, realpathSync, symlinkSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
 const ROOT = path.resolve(__dirname, "../../..");
-const PARTS = [
-  "index.ts",
-  "package.json",
-  "package-lock.json",
-  "tsconfig.json",
-  "cli",
-  "components",
-  "definition",
-  "runtime",
-  "handlers",
-];
-const STACKS = ["Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.prod.yaml"];
 
-/** Copies this project into a new temporary folder, with the packages that are installed here. */
+/**
+ * Copies this project into a new temporary folder, with the packages that are installed here. Its handlers/ has the tests'
+ * own operators.
+ */
 export function copyProject(): string {
   const copy = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-project-")));
-  for (const part of [...PARTS, ...STACKS]) {
-    cpSync(path.join(ROOT, part), path.join(copy, part), { recursive: true });
-  }
+  for (const file of projectFiles()) cpSync(path.join(ROOT, file), path.join(copy, file));
+  rmSync(path.join(copy, "handlers"), { recursive: true, force: true });
+  cpSync(path.join(ROOT, "tests/program/handlers"), path.join(copy, "handlers"), {
+    recursive: true,
+    dereference: true,
+  });
   symlinkSync(path.join(ROOT, "node_modules"), path.join(copy, "node_modules"));
   return copy;
+}
+
+/** The files that git knows or would add. */
+function projectFiles(): string[] {
+  const options = { cwd: ROOT, encoding: "utf8" } as const;
+  return execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z"], options)
+    .split("\0")
+    .filter((file) => file !== "" && existsSync(path.join(ROOT, file)));
 }

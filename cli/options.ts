@@ -1,0 +1,60 @@
+import { InvalidArgumentError, Option } from "commander";
+
+/** `--project`: the program that a command works on. */
+export const projectOption = () =>
+  new Option(
+    "--project <folder>",
+    "the folder of the Pulumi program (default: the nearest Pulumi.yaml above)",
+  );
+
+/** `--handlers`: the operators that a command works on. */
+export const handlersOption = () =>
+  new Option("--handlers <folder>", "the folder of the operators (default: handlers/ of the program)");
+
+/** `--stack`: whose configuration is read. */
+export const stackOption = () =>
+  new Option(
+    "--stack <name>",
+    "the stack whose Pulumi.<name>.yaml is read, with the defaults of Pulumi.yaml",
+  ).default("dev");
+
+/** `--platform`: for a stack that has only operators. */
+export const platformOption = () =>
+  new Option(
+    "--platform <file>",
+    'with parts "operators": the platform stack\'s outputs, from pulumi stack output --json --stack <name>',
+  );
+
+/** `--context`: the user's cluster. */
+export const contextOption = () =>
+  new Option("--context <name>", "use a cluster of yours: a context of the kubeconfig");
+
+/** `--kubeconfig`: where that cluster is described. */
+export const kubeconfigOption = () =>
+  new Option(
+    "--kubeconfig <file>",
+    "the kubeconfig of that cluster (default: $KUBECONFIG, else ~/.kube/config)",
+  );
+
+/** `--json`: for programs that read the output. */
+export const jsonOption = (what = "print JSON") => new Option("--json", what);
+
+/** An option's value that counts something, 0 included. */
+export function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number, 0 or more.");
+  return Number(text);
+}
+
+/** An option's value that counts what must be there. */
+export function positiveInteger(text: string): number {
+  if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError("It must be a whole number above 0.");
+  return Number(text);
+}
+
+/** An option's value that is a TCP port; 0 takes a free one. */
+export function port(text: string): number {
+  const number = Number(text);
+  if (!/^\d+$/.test(text) || number > 65_535)
+    throw new InvalidArgumentError("It must be a port, 0 to 65535.");
+  return number;
+}

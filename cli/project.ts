@@ -1,0 +1,48 @@
+import { existsSync, statSync } from "node:fs";
+import path from "node:path";
+import { displayPath } from "../definition/problems";
+import { UsageError } from "./commandError";
+
+/** The folder of this package. */
+export const PACKAGE_FOLDER = path.resolve(__dirname, "..");
+
+const PROJECT_FILE = "Pulumi.yaml";
+const REMEDY = "Name the program's folder with --project, or make a program with: argosy init";
+
+/**
+ * The folder of the user's Pulumi program: the one that is named, else the nearest with a Pulumi.yaml, from the working
+ * folder upward.
+ *
+ * @param named the folder, or its Pulumi.yaml
+ * @throws UsageError where there is no Pulumi.yaml
+ */
+export function findProject(named?: string, from: string = process.cwd()): string {
+  if (named === undefined) return nearestAbove(from);
+  const place = path.resolve(from, named);
+  if (!existsSync(place)) throw new UsageError(`--project ${named}: there is no such folder.`);
+  const folder = statSync(place).isDirectory() ? place : path.dirname(place);
+  if (!existsSync(path.join(folder, PROJECT_FILE))) {
+    throw new UsageError(`--project ${named}: ${displayPath(folder)} has no ${PROJECT_FILE}. ${REMEDY}`);
+  }
+  return folder;
+}
+
+function nearestAbove(start: string): string {
+  for (let folder = start; ; folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, PROJECT_FILE))) return folder;
+    if (folder === path.dirname(folder)) {
+      throw new UsageError(`There is no ${PROJECT_FILE} in ${start} or above. ${REMEDY}`);
+    }
+  }
+}
+
+/**
+ * The folder of the operators: the one that is named, else that of the program.
+ * @throws UsageError where neither is there
+ */
+export function findHandlers({ handlers, project }: { handlers?: string; project?: string }): string {
+  if (handlers === undefined) return path.join(findProject(project), "handlers");
+  const folder = path.resolve(handlers);
+  if (!existsSync(folder)) throw new UsageError(`--handlers ${handlers}: there is no such folder.`);
+  return folder;
+}

@@ -1,0 +1,56 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { displayPath } from "../../definition/problems";
+import { CommandError } from "../commandError";
+
+/** The files that an ES module's folder stands for, as Pulumi looks for them. */
+const INDEX_FILES = ["index.js", "index.mjs", "index.ts", "index.mts"];
+
+/**
+ * Runs a program's files as Pulumi's language host does (sdk/nodejs/cmd/run/run.ts): what a file registers while it is
+ * loaded counts, and a function that it exports is called. TypeScript is compiled, and its types are not checked.
+ *
+ * @param main Pulumi.yaml's `main`: a file or a folder
+ * @returns what the program exports
+ * @throws CommandError where there is no such file
+ */
+export async function loadProgram(folder: string, main = "."): Promise<unknown> {
+  const place = path.resolve(folder, main);
+  const exported = isEsModule(folder) ? await importProgram(place) : requireProgram(place);
+  return typeof exported === "function" ? exported() : exported;
+}
+
+function requireProgram(place: string): unknown {
+  let file: string;
+  try {
+    file = require.resolve(place);
+  } catch {
+    throw noProgram(place);
+  }
+  // A file that was run before would not run again.
+  delete require.cache[file];
+  return require(file);
+}
+
+async function importProgram(place: string): Promise<unknown> {
+  const isFolder = existsSync(place) && statSync(place).isDirectory();
+  const candidates = isFolder ? INDEX_FILES.map((name) => path.join(place, name)) : [place];
+  const file = candidates.find((each) => existsSync(each));
+  if (file === undefined) throw noProgram(place);
+  const { register } = await import("tsx/esm/api");
+  register();
+  const exported: { readonly default?: unknown } = await import(pathToFileURL(file).href);
+  return "default" in exported ? exported.default : exported;
+}
+
+function isEsModule(folder: string): boolean {
+  const file = path.join(folder, "package.json");
+  return existsSync(file) && JSON.parse(readFileSync(file, "utf8")).type === "module";
+}
+
+function noProgram(place: string): CommandError {
+  return new CommandError(
+    `${displayPath(place)} has no program. Write an index.ts there, or name the file as main in Pulumi.yaml.`,
+  );
+}

@@ -1,0 +1,44 @@
+import { styleText } from "node:util";
+
+/** Prints a line of what a command gives, on standard output. */
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Prints a line about how far a command is, on standard error: standard output is for what the command gives. */
+export function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Sets a text off from others. */
+export type Style = (format: "dim" | "bold" | "red" | "green" | "yellow", text: string) => string;
+
+/** The style for a stream: colours on a terminal, unless NO_COLOR is set (https://no-color.org). */
+export function styleFor(stream: NodeJS.WritableStream): Style {
+  return (format, text) => styleText(format, text, { stream });
+}
+
+/** Text without any colours. */
+export const plain: Style = (_format, text) => text;
+
+/** A span of time for people: "8 ms", "1.3 s", "2 min 5 s". */
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1_000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** Puts `prefix` before every line of a text, its trailing blank lines left out. */
+export function indent(text: string, prefix = "    "): string {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => prefix + line)
+    .join("\n");
+}
+
+/** The last lines of a text. */
+export function lastLines(text: string, count: number): string {
+  return text.trimEnd().split("\n").slice(-count).join("\n");
+}

@@ -1,0 +1,32 @@
+import { compareCrdSets } from "../components/crdVerdict/compareCrds";
+import { anyCrdBreaks, formatCrdVerdict } from "../components/crdVerdict/formatCrdVerdict";
+import { EXIT_CODES } from "./commandError";
+import { findProject } from "./project";
+import { manifestsOf } from "./render/manifests";
+import { operatorsAt } from "./render/operatorsAt";
+import { renderStack } from "./render/renderStack";
+import { print } from "./terminal";
+
+/** @see verdict */
+export interface VerdictOptions {
+  readonly stack: string;
+  readonly platform?: string;
+  readonly project?: string;
+  readonly json?: true;
+}
+
+/** `argosy verdict REF`: what the changes of the operators' CRDs since a git ref mean for stored objects and clients. */
+export async function verdict(
+  ref: string,
+  { stack, platform, project, json }: VerdictOptions,
+): Promise<number> {
+  const folder = findProject(project);
+  // Argo's own are none of the operators'.
+  const now = manifestsOf(await renderStack(folder, stack, platform)).filter(
+    ({ kind, metadata }) => kind === "CustomResourceDefinition" && !metadata.name.endsWith(".argoproj.io"),
+  );
+  const comparisons = compareCrdSets(await operatorsAt(folder, ref), now);
+  if (json) print(JSON.stringify(comparisons));
+  else for (const line of formatCrdVerdict(comparisons)) print(line);
+  return anyCrdBreaks(comparisons) ? EXIT_CODES.wouldChange : EXIT_CODES.fine;
+}

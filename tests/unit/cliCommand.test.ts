@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { Command } from "commander";
+import { main } from "../../cli/argosy";
+import { runCommand } from "../../cli/command";
+import { CommandError, UsageError } from "../../cli/commandError";
+import { findProject } from "../../cli/project";
+import { version } from "../../package.json";
+import { removeFolder, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+
+const ROOT = path.resolve(__dirname, "../..");
+
+describe("cli: how a command ends", () => {
+  const ending = (run: () => Promise<number>, args: string[] = [], environment: NodeJS.ProcessEnv = {}) => {
+    const command = new Command("argosy sail").option("--speed <knots>").option("-g, --grep <pattern>");
+    return captured(() => runCommand({ command, run }, args, environment));
+  };
+  const failing = (error: unknown) => ending(() => Promise.reject(error));
+  const never = () => assert.fail("it ran");
+
+  it("with the exit code that the command gives", async () => {
+    assert.deepEqual(await ending(async () => 3), { result: 3, stdout: "", stderr: "" });
+  });
+
+  it("with 2, and what is wrong, for arguments that it does not understand", async () => {
+    const { result, stderr } = await ending(never, ["--sped", "3"]);
+    assert.equal(result, 2);
+    assert.match(stderr, /unknown option '--sped'\n\(Did you mean --speed\?\)/);
+  });
+
+  it("with 0 for help", async () => {
+    const { result, stdout } = await ending(never, ["--help"]);
+    assert.deepEqual([result, stdout.startsWith("Usage: argosy sail")], [0, true]);
+  });
+
+  it("without a stack for what the user can put right", async () => {
+    assert.deepEqual(await failing(new CommandError("no wind")), {
+      result: 1,
+      stdout: "",
+      stderr: "no wind\n",
+    });
+    assert.deepEqual(await failing(new UsageError("no ship")), {
+      result: 2,
+      stdout: "",
+      stderr: "no ship\n",
+    });
+  });
+
+  it("without a stack for an error of another copy of this package", async () => {
+    const error = Object.assign(new Error("operator.yaml: crd is missing."), { name: "OperatorError" });
+    assert.deepEqual(await failing(error), { result: 1, stdout: "", stderr: `${error.message}\n` });
+  });
+
+  it("with the place and the reason, where the system refuses a file", async () => {
+    const error = Object.assign(new Error("EROFS"), { code: "EROFS", path: "/cache/lock" });
+    const { stderr } = await failing(error);
+    assert.equal(stderr, "/cache/lock cannot be used: its file system is read-only.\n");
+  });
+
+  it("with a stack for a defect, and says that it is one", async () => {
+    const { result, stderr } = await failing(new TypeError("x is undefined"));
+    assert.equal(result, 1);
+    assert.match(stderr, /^TypeError: x is undefined\n +at [\s\S]*This is a defect of Argosy/);
+  });
+
+  for (const [option, environment] of [
+    ["--speed <knots>", { npm_config_speed: "true" }],
+    ["--grep <pattern>", { npm_config_grep: "true" }],
+    ["--grep <pattern>", { npm_config_global: "true" }],
+  ] as const) {
+    it(`with 2 where npm took ${Object.keys(environment)}, and says where "--" belongs`, async () => {
+      const run = { ...environment, npm_command: "run", npm_lifecycle_event: "sail" };
+      const { result, stderr } = await ending(never, ["3"], run);
+      assert.equal(result, 2);
+      assert.match(stderr, /npm took --\w+ for an option of its own/);
+      assert.ok(stderr.endsWith(`npm run sail -- ${option}\n`), stderr);
+    });
+  }
+
+  it("is not troubled by options of npx, which takes none of the command's", async () => {
+    const npx = { npm_config_global: "true", npm_command: "exec", npm_lifecycle_event: "npx" };
+    assert.equal((await ending(async () => 0, [], npx)).result, 0);
+  });
+});
+
+describe("the command argosy", () => {
+  const argosy = (...args: string[]) => captured(() => main(args));
+
+  it("names its commands and its exit codes", async () => {
+    const { result, stdout } = await argosy("--help");
+    assert.equal(result, 0);
+    for (const name of ["init", "start", "dev", "test", "render", "verdict"]) {
+      assert.match(stdout, new RegExp(`^ {2}${name} `, "m"));
+    }
+    assert.match(stdout, /Exit codes: 0 .*, 1 .*, 2 .*, 3 /);
+  });
+
+  it("is given help, and tells its version", async () => {
+    assert.match((await argosy("help", "render")).stdout, /^Usage: argosy render/);
+    assert.deepEqual(await argosy("--version"), { result: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  it("wants a command", async () => {
+    const { result, stdout, stderr } = await argosy();
+    assert.deepEqual([result, stdout], [2, ""]);
+    assert.match(stderr, /^Usage: argosy <command>/);
+  });
+
+  it("asks what was meant, where there is no such command", async () => {
+    const { result, stderr } = await argosy("rendr", "--stack", "dev");
+    assert.equal(result, 2);
+    assert.match(stderr, /unknown command 'rendr'\n\(Did you mean render\?\)/);
+  });
+
+  it("prints help without loading what the commands work with", () => {
+    const program = `
+      require("tsx/cjs");
+      const { main } = require("./cli/argosy.ts");
+      const loaded = () => Object.keys(require.cache).filter((file) => /@pulumi|client-node|runtime/.test(file));
+      main(["--help"]).then(() => main(["dev", "--help"])).then(() => console.error(loaded().length));`;
+    const { stderr } = spawnSync(process.execPath, ["-e", program], { cwd: ROOT, encoding: "utf8" });
+    assert.equal(stderr, "0\n");
+  });
+});
+
+describe("cli: the user's program", () => {
+  let folder: string;
+  before(() => {
+    folder = writeFolder({ "shop/Pulumi.yaml": "name: shop", "shop/handlers/a/main.py": "", "empty/x": "" });
+  });
+  after(() => removeFolder(folder));
+
+  it("is the nearest folder above with a Pulumi.yaml", () => {
+    const shop = path.join(folder, "shop");
+    assert.equal(findProject(undefined, path.join(shop, "handlers", "a")), shop);
+    assert.equal(findProject(undefined, shop), shop);
+  });
+
+  it("is the one that is named, by its folder or by its Pulumi.yaml", () => {
+    const shop = path.join(folder, "shop");
+    assert.equal(findProject("shop", folder), shop);
+    assert.equal(findProject("shop/Pulumi.yaml", folder), shop);
+  });
+
+  for (const [what, named, from, expected] of [
+    ["there is none", undefined, "empty", /no Pulumi\.yaml in .*empty or above.* --project, .*argosy init/],
+    ["the folder that is named has none", "empty", "", /--project empty: .*empty has no Pulumi\.yaml/],
+    ["the folder that is named is not there", "none", "", /--project none: there is no such folder/],
+  ] as const) {
+    it(`is asked for where ${what}`, () => {
+      const error = (thrown: unknown) =>
+        thrown instanceof UsageError && thrown.exitCode === 2 && expected.test(thrown.message);
+      assert.throws(() => findProject(named, path.join(folder, from)), error);
+    });
+  }
+});

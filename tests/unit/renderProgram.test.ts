@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import path from "node:path";
+import { removeFolder, writeFolder } from "./operatorFolder";
+
+const ROOT = path.resolve(__dirname, "../..");
+
+const PROJECT = {
+  "Pulumi.yaml": "name: shop\nruntime: nodejs\n",
+  "Pulumi.dev.yaml": "config:\n  shop:size: 3\n",
+};
+const IMPORT = `import * as k8s from "@pulumi/kubernetes";\n`;
+
+/** A ConfigMap that tells how the program was run. */
+const configMap = (value: string) =>
+  `new k8s.core.v1.ConfigMap("map", { metadata: { name: "map" }, data: { value: String(${value}) } });\n`;
+
+describe("a program of a user's own is rendered", () => {
+  const folders: string[] = [];
+  after(() => folders.forEach(removeFolder));
+
+  /** A program outside this repository, with its packages installed. */
+  function programOf(files: Record<string, string>): string {
+    const folder = writeFolder({ ...PROJECT, ...files });
+    folders.push(folder);
+    mkdirSync(path.join(folder, "node_modules"));
+    symlinkSync(path.join(ROOT, "node_modules/@pulumi"), path.join(folder, "node_modules/@pulumi"));
+    return folder;
+  }
+
+  function render(folder: string, ...args: string[]) {
+    const tsx = path.join(ROOT, "node_modules/tsx/dist/cjs/index.cjs");
+    const command = ["-r", tsx, path.join(ROOT, "cli/argosy.ts"), "render", ...args];
+    return spawnSync(process.execPath, command, { cwd: folder, encoding: "utf8" });
+  }
+
+  function assertValue(value: string, { stdout, stderr, status }: ReturnType<typeof render>): void {
+    assert.deepEqual([status, stderr], [0, ""]);
+    assert.equal(
+      stdout,
+      `---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\ndata:\n  value: ${value}\n`,
+    );
+  }
+
+  it("where its resources are made while its file is loaded", () => {
+    const typed = `const value: string = "top";\n`;
+    assertValue("top", render(programOf({ "index.ts": IMPORT + typed + configMap("value") })));
+  });
+
+  it("where it exports a function, which has the stack's configuration", () => {
+    const pulumi = `import { Config } from "@pulumi/pulumi";\n`;
+    const program = `export = async () => { ${configMap(`new Config().require("size")`)} };`;
+    assertValue('"3"', render(programOf({ "index.ts": IMPORT + pulumi + program })));
+  });
+
+  it("in JavaScript", () => {
+    const require = `const k8s = require("@pulumi/kubernetes");\n`;
+    assertValue("js", render(programOf({ "index.js": require + configMap(`"js"`) })));
+  });
+
+  it("as an ES module, which may await at its top", () => {
+    const program = `const value: string = await Promise.resolve("module");\n`;
+    const files = { "package.json": `{"type": "module"}`, "index.ts": IMPORT + program + configMap("value") };
+    assertValue("module", render(programOf(files)));
+  });
+
+  it("from the file that Pulumi.yaml names, in the program's folder as Pulumi runs it", () => {
+    const program = `import { basename } from "node:path";\n${configMap(`require("node:fs").existsSync("Pulumi.yaml")`)}`;
+    const files = {
+      "Pulumi.yaml": `${PROJECT["Pulumi.yaml"]}main: source/\n`,
+      "source/index.ts": IMPORT + program,
+    };
+    const folder = programOf(files);
+    assertValue('"true"', render(folder));
+    assertValue('"true"', render(path.join(folder, "source")));
+    assertValue('"true"', render("/", "--project", folder));
+  });
+
+  it("into a folder that is relative to where the command is typed", () => {
+    const folder = programOf({ "index.ts": IMPORT + configMap("1"), "inner/x": "" });
+    const { status, stderr } = render(path.join(folder, "inner"), "--out", "rendered");
+    assert.deepEqual([status, stderr], [0, "rendered: 1 objects, 1 written, 0 removed\n"]);
+  });
+
+  for (const [what, files, expected] of [
+    ["fails", { "index.ts": "null.x;" }, /^The program in .* failed:\nTypeError: .*\n +at .*index\.ts:1/],
+    [
+      "needs a package that is not installed",
+      { "index.ts": 'import "left-pad";' },
+      /^The program in .* needs the package left-pad, which is not installed\. Run npm install there\.$/m,
+    ],
+    [
+      "has no file",
+      {},
+      /has no program\. Write an index\.ts there, or name the file as main in Pulumi\.yaml\.$/m,
+    ],
+    [
+      "is in another language",
+      { "Pulumi.yaml": "name: shop\nruntime:\n  name: python\n" },
+      /^Pulumi\.yaml: runtime is "python"\. Only programs of the runtime nodejs can be run without Pulumi\./,
+    ],
+    [
+      "has no stack of that name",
+      { "index.ts": "", "Pulumi.dev.yaml": "config: [" },
+      /^Pulumi\.dev\.yaml cannot be read: /,
+    ],
+  ] as const) {
+    it(`but not where it ${what}`, () => {
+      const { status, stdout, stderr } = render(programOf({ ...files }));
+      assert.deepEqual([status, stdout], [1, ""]);
+      assert.match(stderr, expected);
+      assert.doesNotMatch(stderr, /defect of Argosy/);
+    });
+  }
+});

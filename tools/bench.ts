@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { runCommand } from "../cli/command";
+import { CommandError } from "../cli/commandError";
+import { startControlPlane } from "../cli/controlPlane";
+import { cacheDirectory } from "../cli/controlPlane/cache";
+import { memcachedOperator } from "../cli/memcachedOperator";
+import { positiveInteger } from "../cli/options";
+import { progress } from "../cli/terminal";
+import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
+import { BenchmarkError, runBenchmark } from "./bench/benchmark";
+import { type RunName, runNames } from "./bench/peer";
+import { createPeers } from "./bench/peers";
+import { describeMachine, formatJson, formatTable } from "./bench/report";
+
+interface Options {
+  readonly objects: number;
+  readonly burst: number;
+  readonly rounds: number;
+  readonly peers: readonly RunName[];
+  readonly json?: true;
+}
+
+/** `npm run bench`: the same work by Argosy and by its peers, as a table. */
+export function main(args: readonly string[]): Promise<number> {
+  if (args.includes("--cluster")) {
+    // Only here: it loads the whole program.
+    const { main: mainInCluster } =
+      require("./bench/inCluster/command") as typeof import("./bench/inCluster/command");
+    return mainInCluster(args);
+  }
+  const command = new Command("npm run bench --")
+    .description(
+      "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: " +
+        "latency, rate and memory, as a table. Standard error tells how far it is.",
+    )
+    .option("--objects <n>", "Memcacheds created one by one", positiveInteger, 200)
+    .option("--burst <n>", "Memcacheds created at once", positiveInteger, 1000)
+    .option("--rounds <n>", "rounds; the figures are their medians", positiveInteger, 2)
+    .addOption(
+      new Option("--peers <names>", "only these operators, separated by commas")
+        .argParser(runNameList)
+        .default(runNames, "all"),
+    )
+    .option("--json", "print JSON instead of the table")
+    .option(
+      "--cluster",
+      "on the cluster that the kubeconfig names instead; --cluster --help tells its options",
+    );
+  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
+}
+
+async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Promise<number> {
+  const memcached = memcachedOperator();
+  try {
+    const runs = await runBenchmark({
+      peers: createPeers(memcached).filter(({ name }) => peers.includes(name)),
+      work,
+      crd: buildCustomResourceDefinition(memcached),
+      cache: join(cacheDirectory(), "bench"),
+      startControlPlane: () => startControlPlane({ onProgress: progress, signal }),
+      progress,
+      signal,
+    });
+    const format = json ? formatJson : formatTable;
+    process.stdout.write(`${format(runs, work, describeMachine())}\n`);
+    return 0;
+  } catch (error) {
+    if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
+    throw error;
+  }
+}
+
+function runNameList(text: string): RunName[] {
+  const names = text.split(",");
+  const isRunName = (name: string): name is RunName => (runNames as readonly string[]).includes(name);
+  if (!names.every(isRunName)) throw new InvalidArgumentError(`The operators are ${runNames.join(", ")}.`);
+  return names;
+}

@@ -1,0 +1,50 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { LOOPS_FOLDER } from "../../components/engineBundle";
+import type { Operator } from "../../runtime/definition/definition";
+import { programOf } from "../../runtime/definition/handlerProgram";
+import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { NAMESPACE } from "./cluster";
+import { startOperator } from "./operatorProcess";
+import type { Peer } from "./peer";
+import type { Settings } from "./peers/argosy/main";
+
+/** Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children. */
+export function createArgosyPeer(operator: Operator): Peer {
+  let bundle = "";
+  let settingsFile = "";
+  return {
+    name: "argosy",
+    async prepare({ cache }) {
+      bundle = join(cache, "argosy.js");
+      settingsFile = join(cache, "argosy.json");
+      const entry = join(__dirname, "peers", "argosy", "main.ts");
+      await build({ entryPoints: [entry], bundle: true, minify: true, platform: "node", outfile: bundle });
+    },
+    async start(start) {
+      const connection = asPlainData(start.connection);
+      const settings: Settings = {
+        operator,
+        program: programOf(operator, LOOPS_FOLDER),
+        connection,
+        namespace: NAMESPACE,
+      };
+      await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
+      return startOperator({
+        ...start,
+        program: process.execPath,
+        args: [bundle, settingsFile],
+        readyText: "leading",
+      });
+    },
+  };
+}
+
+/** The connection with its certificates as text, and without a token: the control plane's administrator has none. */
+function asPlainData(connection: ClusterConnection): ClusterConnection {
+  const { server, certificateAuthority, certificate, privateKey } = connection;
+  const pem = Object.entries({ certificateAuthority, certificate, privateKey });
+  const texts = pem.filter(([, value]) => value !== undefined).map(([name, value]) => [name, String(value)]);
+  return { server, ...Object.fromEntries(texts) };
+}

@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { HttpTransport } from "../../runtime/kubernetes/transport";
+import { Reflector, type ReflectorSink } from "../../runtime/watch/reflector";
+
+/** The namespace of every object that the benchmark makes. */
+export const NAMESPACE = "benchmark";
+
+/** Paths of the collections that hold an operator's work and what the cluster makes of it, owners first. */
+const collections = {
+  memcacheds: `/apis/cache.example.com/v1alpha1/namespaces/${NAMESPACE}/memcacheds`,
+  deployments: `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`,
+  services: `/api/v1/namespaces/${NAMESPACE}/services`,
+  replicaSets: `/apis/apps/v1/namespaces/${NAMESPACE}/replicasets`,
+  pods: `/api/v1/namespaces/${NAMESPACE}/pods`,
+  endpoints: `/api/v1/namespaces/${NAMESPACE}/endpoints`,
+  endpointSlices: `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`,
+  events: `/api/v1/namespaces/${NAMESPACE}/events`,
+};
+
+/** A kind of object that the benchmark lists or deletes. */
+export type Collection = keyof typeof collections;
+
+/** What the benchmark creates, and what it leaves behind. */
+export interface ClusterOptions {
+  /** `spec.size` of the Memcacheds: how many pods each of their Deployments has. @default 1 */
+  readonly size?: number;
+  /** What is created in place of a Memcached: its collection, and the object of a name. */
+  readonly work?: { readonly collection: Collection; readonly manifest: (name: string) => Manifest };
+  /** Paths of further collections that are cleared with the work: what an operator keeps of it elsewhere. */
+  readonly further?: readonly string[];
+}
+
+const POLL_MS = 250;
+const CLEAR_TIMEOUT_MS = 600_000;
+
+/** The driver's own access to the control plane: few requests, little work for each. */
+export class Cluster {
+  private readonly transport: HttpTransport;
+  private readonly client: KubernetesClient;
+
+  /** @param signal ends every request and wait */
+  constructor(
+    connection: ClusterConnection,
+    private readonly signal: AbortSignal,
+    private readonly options: ClusterOptions = {},
+  ) {
+    this.transport = new HttpTransport(connection);
+    this.client = new KubernetesClient(connection);
+  }
+
+  /** Makes what the work needs: a namespace, and the CRD, as soon as the API serves it. */
+  async install(crd: Manifest): Promise<void> {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
+    await this.post("/api/v1/namespaces", namespace);
+    await this.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd);
+    while (!(await this.isServed("memcacheds"))) await sleep(POLL_MS, undefined, { signal: this.signal });
+  }
+
+  /** How many pods the Deployment of each Memcached has. */
+  get size(): number {
+    return this.options.size ?? 1;
+  }
+
+  /** Creates a Memcached, or what is created in its place. */
+  async create(name: string): Promise<void> {
+    const { work } = this.options;
+    if (work) return this.post(collections[work.collection], work.manifest(name));
+    await this.post(collections.memcacheds, {
+      apiVersion: "cache.example.com/v1alpha1",
+      kind: "Memcached",
+      metadata: { name },
+      spec: { size: this.size },
+    });
+  }
+
+  /** Deletes a Memcached, without waiting for its children. */
+  async delete(name: string): Promise<void> {
+    await this.transport.send({
+      method: "DELETE",
+      path: `${collections.memcacheds}/${name}`,
+      signal: this.signal,
+    });
+  }
+
+  /** Every object of a collection. */
+  async list(collection: Collection): Promise<KubernetesObject[]> {
+    return this.get(collections[collection]);
+  }
+
+  /** The driver's only watch: the Deployments' metadata. To be started and stopped by the caller. */
+  watchDeployments(sink: ReflectorSink): Reflector {
+    const resource = { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", namespaced: true };
+    return new Reflector({ client: this.client, resource, namespace: NAMESPACE, metadataOnly: true, sink });
+  }
+
+  /** Deletes all that the work has made, owners before what they own, and waits until it is gone. */
+  async clear(): Promise<void> {
+    const deadline = Date.now() + CLEAR_TIMEOUT_MS;
+    // Again until all is gone: a controller that has old news may still make something.
+    while (!(await this.isEmpty())) {
+      if (Date.now() > deadline)
+        throw new Error(`not all objects are gone after ${CLEAR_TIMEOUT_MS / 1000} s`);
+      for (const path of this.cleared) {
+        const request = `${path}?gracePeriodSeconds=0&propagationPolicy=Background`;
+        await this.transport.send({ method: "DELETE", path: request, signal: this.signal });
+      }
+      await sleep(POLL_MS, undefined, { signal: this.signal });
+    }
+  }
+
+  /** Closes idle connections. */
+  close(): void {
+    this.transport.close();
+    this.client.close();
+  }
+
+  private get cleared(): string[] {
+    return [...Object.values(collections), ...(this.options.further ?? [])];
+  }
+
+  private async isEmpty(): Promise<boolean> {
+    for (const path of this.cleared) {
+      if ((await this.get(`${path}?limit=1`)).length > 0) return false;
+    }
+    return true;
+  }
+
+  private async isServed(collection: Collection): Promise<boolean> {
+    try {
+      await this.list(collection);
+      return true;
+    } catch (error) {
+      if (isApiError(error, 404)) return false;
+      throw error;
+    }
+  }
+
+  private async get(path: string): Promise<KubernetesObject[]> {
+    const request = { method: "GET", path, signal: this.signal } as const;
+    return (await this.transport.send<{ items: KubernetesObject[] }>(request)).body.items;
+  }
+
+  private async post(path: string, body: Manifest): Promise<void> {
+    await this.transport.send({ method: "POST", path, body, signal: this.signal });
+  }
+}

@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Cluster } from "./cluster";
+
+const SETTLE_POLL_MS = 1_000;
+
+/**
+ * Waits until the operator has done all of its work for `count` Memcacheds and the control plane its own: each
+ * Memcached has a ready Deployment and a Service, and a status that says so.
+ *
+ * @throws Error with what is still missing, after `timeoutMs`
+ */
+export async function untilSettled(cluster: Cluster, count: number, timeoutMs: number, signal: AbortSignal) {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const missing = await findMissing(cluster, count);
+    if (missing === undefined) return;
+    if (Date.now() > deadline) throw new Error(`after ${timeoutMs / 1000} s ${missing}`);
+    await sleep(SETTLE_POLL_MS, undefined, { signal });
+  }
+}
+
+/** What the operator made of the one Memcached there is: owners, the work's labels and the content. */
+export async function describeChildren(cluster: Cluster): Promise<string> {
+  const describe = ({ metadata, spec }: KubernetesObject): unknown => {
+    const owners = metadata.ownerReferences?.map(({ uid: _, ...owner }) => owner);
+    // Labels by which an operator knows its own are its own affair.
+    const labels = Object.entries(metadata.labels ?? {}).filter(([name]) => name.startsWith("app."));
+    return { owners, labels: Object.fromEntries(labels), spec };
+  };
+  const children = [...(await cluster.list("deployments")), ...(await cluster.list("services"))];
+  return JSON.stringify(children.map(describe), undefined, 2);
+}
+
+/** The first line in which two operators' children differ, for a message. */
+export function firstDifference(left: string, right: string): string {
+  const rightLines = right.split("\n");
+  const index = left.split("\n").findIndex((line, at) => line !== rightLines[at]);
+  return `"${left.split("\n")[index]?.trim() ?? ""}", "${rightLines[index]?.trim() ?? ""}"`;
+}
+
+async function findMissing(cluster: Cluster, count: number): Promise<string | undefined> {
+  const deployments = await cluster.list("deployments");
+  const isReady = (object: KubernetesObject) => (statusOf(object).readyReplicas ?? 0) === cluster.size;
+  // Of size 0 they are ready from the start, but only if somebody has looked at them.
+  const ready = deployments.filter((each) => isReady(each) && statusOf(each).observedGeneration).length;
+  if (ready < count) return `${ready} of ${count} Deployments are ready`;
+  const services = await cluster.list("services");
+  if (services.length < count) return `${services.length} of ${count} Services are there`;
+  const told = (await cluster.list("memcacheds")).filter((memcached) => {
+    const { observedGeneration } = statusOf(memcached);
+    return isReady(memcached) && observedGeneration === memcached.metadata.generation;
+  }).length;
+  if (told < count) return `${told} of ${count} Memcacheds have a status that is right`;
+  return undefined;
+}
+
+function statusOf(object: KubernetesObject): Record<string, unknown> {
+  return (object.status as Record<string, unknown> | undefined) ?? {};
+}

@@ -1,0 +1,61 @@
+import { isRecord } from "../../../runtime/json";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { SETTINGS_VARIABLE } from "../../../runtime/pod/podSettings";
+import { type Form, type FormName, OPERATOR_NAMESPACE } from "./form";
+import { POD_STAGES, RESIDENT_STAGES } from "./stages";
+
+/** Kinds of Argo Events in the order in which they must come: a sensor hears only what is said after its start. */
+const EVENT_KINDS = ["EventBus", "Sensor", "EventSource"];
+
+/** What `pulumi up` makes of the Memcached operator, in either form. */
+export interface ArgosyManifests {
+  readonly resident: readonly Manifest[];
+  readonly pod: readonly Manifest[];
+}
+
+/** Where recorded runs, and those in pods, are kept. */
+export const WORKFLOWS_PATH = `/apis/argoproj.io/v1alpha1/namespaces/${OPERATOR_NAMESPACE}/workflows`;
+
+/** Argosy as `pulumi up` installs it: resident, resident without its own watch, and with a pod for each run. */
+export function argosyForms({ resident, pod }: ArgosyManifests): Form[] {
+  const cluster = { size: 0, further: [WORKFLOWS_PATH] };
+  const form = (name: FormName, manifests: readonly Manifest[]) => ({
+    name,
+    groups: inGroups(manifests),
+    cluster,
+  });
+  return [
+    { ...form("pod", pod), isSlow: true, stages: POD_STAGES },
+    { ...form("resident", resident), isSlow: false, stages: RESIDENT_STAGES },
+    { ...form("resident-by-events", resident.map(heedingEvents)), isSlow: false, stages: RESIDENT_STAGES },
+  ];
+}
+
+/**
+ * Manifests in groups that each need those before: the definitions, what they are for, then the event path from its end
+ * to its beginning.
+ */
+export function inGroups(manifests: readonly Manifest[]): Manifest[][] {
+  const early = ["Namespace", "CustomResourceDefinition"];
+  const groups = [
+    manifests.filter(({ kind }) => early.includes(kind)),
+    manifests.filter(({ kind }) => !early.includes(kind) && !EVENT_KINDS.includes(kind)),
+    ...EVENT_KINDS.map((name) => manifests.filter(({ kind }) => kind === name)),
+  ];
+  return groups.filter((group) => group.length > 0);
+}
+
+/** A runner that heeds no change that its own watch tells of: what remains is the way over Argo. */
+function heedingEvents(manifest: Manifest): Manifest {
+  if (manifest.kind !== "Deployment") return manifest;
+  return structuredCloneWith(manifest, (value) => {
+    if (!isRecord(value) || value["name"] !== "runner" || !Array.isArray(value["env"])) return value;
+    const variable = { name: SETTINGS_VARIABLE, value: JSON.stringify({ heedsOwnWatch: false }) };
+    return { ...value, env: [...value["env"], variable] };
+  });
+}
+
+/** A copy in which each object has been replaced by what `change` makes of it. */
+export function structuredCloneWith(manifest: Manifest, change: (value: unknown) => unknown): Manifest {
+  return JSON.parse(JSON.stringify(manifest, (_key, value: unknown) => change(value))) as Manifest;
+}

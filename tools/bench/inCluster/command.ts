@@ -1,0 +1,149 @@
+import { join } from "node:path";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { runCommand } from "../../../cli/command";
+import { CommandError } from "../../../cli/commandError";
+import { cacheDirectory } from "../../../cli/controlPlane/cache";
+import { memcachedOperator } from "../../../cli/memcachedOperator";
+import { positiveInteger } from "../../../cli/options";
+import { progress } from "../../../cli/terminal";
+import { connectionFromKubeconfig } from "../../../components/kubeconfig";
+import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
+import { BenchmarkError } from "../benchmark";
+import { describeMachine } from "../report";
+import { allForms } from "./allForms";
+import { runInCluster } from "./benchmark";
+import { type Form, type FormName, formNames } from "./form";
+import { describeNodes } from "./nodes";
+import type { PeerImages } from "./peerForms";
+import { formatInCluster, formatInClusterJson, type InClusterWork, workOf } from "./report";
+import { runSoak } from "./soak";
+import { formatSoak, formatSoakJson, soakFigures } from "./soakReport";
+import type { FormOptions } from "./withForm";
+
+interface Options extends InClusterWork {
+  readonly forms: readonly FormName[];
+  readonly kopfImage?: string;
+  readonly controllerRuntimeImage?: string;
+  readonly runners: number;
+  readonly soak?: number;
+  readonly context?: string;
+  readonly kubeconfig?: string;
+  readonly json?: true;
+}
+
+const HELP = `
+Forms: tutorial (the published Memcached tutorial: seven pods for each event), pod, resident (recording its runs),
+resident-by-events (the same without the runner's own watch: the way over Argo alone), kopf, controller-runtime (as it is
+out of the box, and raised), bare-pod (a pod without an operator, for scale).
+
+The peers run from images that you build and that the cluster can have; without one its forms are left out. For kind:
+  docker build --tag argosy-bench-kopf:dev tools/bench/peers/kopf
+  docker build --tag argosy-bench-controller-runtime:dev tools/bench/peers/controller-runtime
+  kind load docker-image argosy-bench-kopf:dev argosy-bench-controller-runtime:dev
+  npm run bench -- --cluster --kopf-image argosy-bench-kopf:dev --controller-runtime-image argosy-bench-controller-runtime:dev
+
+With its defaults it takes about half an hour. It needs the rights of an administrator, refuses a cluster that has Argo or Memcacheds, makes namespaces of its own and
+removes all that it made. The driver's clock and the nodes' must agree for the stages.`;
+
+/** `npm run bench -- --cluster`: the forms of an operator on a real cluster, one after another. */
+export function main(args: readonly string[]): Promise<number> {
+  const command = new Command("npm run bench -- --cluster")
+    .description(
+      "Gives Argosy, the tutorial it is after, Kopf and controller-runtime the same work on the cluster that the " +
+        "kubeconfig names: latency, rate, working sets, API calls, and where the time goes.",
+    )
+    .addOption(new Option("--cluster").hideHelp())
+    .addOption(
+      new Option("--forms <names>", "only these, separated by commas")
+        .argParser(formNameList)
+        .default(formNames, "all"),
+    )
+    .option("--objects <n>", "Memcacheds created one by one", positiveInteger, 200)
+    .option("--burst <n>", "Memcacheds created at once", positiveInteger, 1000)
+    .option("--slow-objects <n>", "one by one, where each has a pod", positiveInteger, 20)
+    .option("--slow-burst <n>", "at once, where each has a pod", positiveInteger, 30)
+    .option("--tutorial-objects <n>", "both, of the tutorial", positiveInteger, 2)
+    .option(
+      "--rounds <n>",
+      "rounds of all but the tutorial; the figures are their medians",
+      positiveInteger,
+      1,
+    )
+    .option("--runners <n>", "runners of the resident operator", positiveInteger, 1)
+    .option("--soak <minutes>", "one change a second to the resident operator instead", positiveInteger)
+    .option("--kopf-image <image>", "the image of tools/bench/peers/kopf")
+    .option("--controller-runtime-image <image>", "the image of tools/bench/peers/controller-runtime")
+    .option("--context <name>", "a context of the kubeconfig")
+    .option("--kubeconfig <file>", "a kubeconfig")
+    .option("--json", "print JSON instead of tables")
+    .addHelpText("after", HELP);
+  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
+}
+
+async function bench(options: Options, signal: AbortSignal): Promise<number> {
+  const connection = await connectionFromKubeconfig(options.kubeconfig, options.context);
+  const memcached = memcachedOperator();
+  const ground: FormOptions = {
+    connection,
+    cache: join(cacheDirectory(), "bench", "in-cluster"),
+    crd: buildCustomResourceDefinition(memcached),
+    progress,
+    signal,
+  };
+  const machines = [`driver: ${describeMachine()}`, ...(await describeNodes(connection))];
+  const forms = await allForms(memcached, imagesOf(options), options.runners);
+  try {
+    return options.soak === undefined
+      ? await compare(forms, options, ground, machines)
+      : await soak(forms, options.soak, options, ground, machines);
+  } catch (error) {
+    if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
+    throw error;
+  }
+}
+
+async function compare(
+  all: readonly Form[],
+  options: Options,
+  ground: FormOptions,
+  machines: readonly string[],
+): Promise<number> {
+  const forms = options.forms.flatMap((name) => all.filter((form) => form.name === name));
+  const leftOut = options.forms
+    .filter((name) => !forms.some((form) => form.name === name))
+    .map((name) => `${name}: no image is given (--${name === "kopf" ? "kopf" : "controller-runtime"}-image)`);
+  for (const line of leftOut) progress(`left out: ${line}`);
+  const outcome = await runInCluster({ ...ground, forms, workOf: (form) => workOf(form, options) });
+  const format = options.json ? formatInClusterJson : formatInCluster;
+  process.stdout.write(`${format({ ...outcome, leftOut, machines })}\n`);
+  return outcome.failures.length === 0 ? 0 : 1;
+}
+
+async function soak(
+  forms: readonly Form[],
+  minutes: number,
+  { json }: Options,
+  ground: FormOptions,
+  machines: readonly string[],
+): Promise<number> {
+  const form = forms.find(({ name }) => name === "resident");
+  if (!form) throw new RangeError("there is no resident form");
+  const figures = soakFigures(await runSoak({ ...ground, form, minutes }));
+  const format = json ? formatSoakJson : formatSoak;
+  process.stdout.write(`${format(figures, machines)}\n`);
+  return 0;
+}
+
+function imagesOf({ kopfImage, controllerRuntimeImage }: Options): PeerImages {
+  return {
+    ...(kopfImage !== undefined && { kopf: kopfImage }),
+    ...(controllerRuntimeImage !== undefined && { controllerRuntime: controllerRuntimeImage }),
+  };
+}
+
+function formNameList(text: string): FormName[] {
+  const names = text.split(",");
+  const isFormName = (name: string): name is FormName => (formNames as readonly string[]).includes(name);
+  if (!names.every(isFormName)) throw new InvalidArgumentError(`The forms are ${formNames.join(", ")}.`);
+  return names;
+}

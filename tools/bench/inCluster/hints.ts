@@ -1,0 +1,48 @@
+import { RUNNER_PORTS } from "../../../runtime/pod/layout";
+import { OPERATOR_NAMESPACE } from "./form";
+import { parseMetrics } from "./metrics";
+import type { Objects } from "./objects";
+import { POD } from "./readiness";
+
+/** Events that reached a runner, by which way told of a change first. */
+export interface Hints {
+  /** The runner's own watch had told of it already. */
+  readonly watchFirst: number;
+  /** The event came first, and began the run. */
+  readonly eventFirst: number;
+}
+
+/** What the runners' metrics say; undefined where they cannot be read, as behind a NetworkPolicy. */
+export async function hintsOf(objects: Objects): Promise<Hints | undefined> {
+  const label = "app.kubernetes.io/component=runner";
+  const pods = await objects.list(POD, OPERATOR_NAMESPACE, label);
+  try {
+    const paths = pods.map(
+      ({ metadata: { name } }) =>
+        `/api/v1/namespaces/${OPERATOR_NAMESPACE}/pods/${name}:${RUNNER_PORTS.metrics}/proxy/metrics`,
+    );
+    return parseHints((await Promise.all(paths.map((path) => objects.text(path)))).join("\n"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The counters of one or more runners. */
+export function parseHints(metrics: string): Hints {
+  const samples = parseMetrics(metrics, "argosy_hints_total");
+  const sum = (result: string) =>
+    samples
+      .filter(({ labels }) => labels["result"] === result)
+      .reduce((total, { value }) => total + value, 0);
+  return { watchFirst: sum("known"), eventFirst: sum("queued") };
+}
+
+/** What came between two looks. */
+export function hintsBetween(before: Hints, after: Hints | undefined): Hints | undefined {
+  return (
+    after && {
+      watchFirst: after.watchFirst - before.watchFirst,
+      eventFirst: after.eventFirst - before.eventFirst,
+    }
+  );
+}

@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Progress } from "../peer";
+import type { Objects, Reference } from "./objects";
+import { POD, whyNotReady } from "./readiness";
+
+/** Images are pulled in it. */
+const READY_TIMEOUT_MS = 300_000;
+const GONE_TIMEOUT_MS = 60_000;
+const NAMESPACE_TIMEOUT_MS = 180_000;
+const POLL_MS = 250;
+
+/** Kinds whose finalizers a controller of ours has to take away, in the order in which they go. */
+const FINALIZED = [["EventSource", "Sensor"], ["EventBus"]] as const;
+const WORKFLOW = { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow" } as const;
+
+/** What a form has in the cluster: applied group by group, and removed in the order in which it can go. */
+export class Installation {
+  private readonly applied: Manifest[] = [];
+
+  constructor(
+    private readonly objects: Objects,
+    private readonly progress: Progress,
+  ) {}
+
+  /**
+   * Applies manifests one after another, and waits until what they ask for is there.
+   * @throws Error with what is still missing, after five minutes; the signal's reason
+   */
+  async apply(manifests: readonly Manifest[], signal: AbortSignal): Promise<void> {
+    for (const manifest of manifests) {
+      signal.throwIfAborted();
+      this.applied.push(manifest);
+      await this.objects.apply(manifest);
+    }
+    const deadline = Date.now() + READY_TIMEOUT_MS;
+    for (const manifest of manifests) {
+      for (;;) {
+        signal.throwIfAborted();
+        const why = await whyNotReady(this.objects, manifest);
+        if (why === undefined) break;
+        if (Date.now() > deadline) throw new Error(`after ${READY_TIMEOUT_MS / 1000} s ${why}`);
+        await sleep(POLL_MS, undefined, { signal });
+      }
+    }
+  }
+
+  /**
+   * Removes all that was applied, whatever has happened: custom resources while their operator lives, what Argo
+   * finalizes while its controller lives. What does not go by itself is helped; what fails keeps nothing else from going.
+   * @throws Error the first that a step has met
+   */
+  async remove(): Promise<void> {
+    const manifests = [...this.applied].reverse();
+    const ofKind = (kind: string) => manifests.filter((manifest) => manifest.kind === kind);
+    const definitions = ofKind("CustomResourceDefinition");
+    const isArgos = ({ metadata: { name } }: Manifest) => name.endsWith(".argoproj.io");
+
+    const rest = manifests.filter(({ metadata }) => metadata.namespace === undefined);
+    const steps = [
+      () => this.deleteAll(definitions.filter((definition) => !isArgos(definition))),
+      async () => {
+        for (const { metadata } of ofKind("Namespace")) await this.endWorkflows(metadata.name);
+      },
+      ...FINALIZED.map((kinds) => () => this.deleteAll(kinds.flatMap(ofKind))),
+      () => this.deleteAll(rest, NAMESPACE_TIMEOUT_MS),
+    ];
+    const errors: unknown[] = [];
+    for (const step of steps) await step().catch((error: unknown) => errors.push(error));
+    if (errors.length > 0) throw errors[0];
+    this.applied.length = 0;
+  }
+
+  /** Workflows first: their controller takes its finalizers from their pods. */
+  private async endWorkflows(namespace: string): Promise<void> {
+    await this.deleteAll(await this.objects.list(WORKFLOW, namespace));
+    const label = "workflows.argoproj.io/workflow";
+    const pods = await this.objects.list(POD, namespace, label);
+    await this.deleteAll(pods);
+  }
+
+  private async deleteAll(references: readonly Reference[], timeoutMs = GONE_TIMEOUT_MS): Promise<void> {
+    for (const reference of references) await this.objects.delete(reference);
+    let deadline = Date.now() + timeoutMs;
+    let left = references;
+    let released = false;
+    for (;;) {
+      left = await this.there(left);
+      if (left.length === 0) return;
+      if (Date.now() > deadline) {
+        const names = left.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(", ");
+        if (released) throw new Error(`these do not go away: ${names}. Remove them by hand.`);
+        this.progress(`helping these to go: ${names}`);
+        for (const reference of left) await this.release(reference);
+        released = true;
+        deadline = Date.now() + GONE_TIMEOUT_MS;
+      }
+      await sleep(POLL_MS);
+    }
+  }
+
+  private async there(references: readonly Reference[]): Promise<Reference[]> {
+    const found: Reference[] = [];
+    for (const reference of references) if (await this.objects.find(reference)) found.push(reference);
+    return found;
+  }
+
+  /** Of a namespace, what keeps it are the objects in it that nobody finalizes any more. */
+  private async release(reference: Reference): Promise<void> {
+    if (reference.kind !== "Namespace") return this.objects.release(reference);
+    for (const kind of ["Pod", "EventSource", "Sensor", "EventBus"]) {
+      const apiVersion = kind === "Pod" ? "v1" : WORKFLOW.apiVersion;
+      for (const object of await this.objects.list({ apiVersion, kind }, reference.metadata.name)) {
+        await this.objects.release(object);
+      }
+    }
+  }
+}

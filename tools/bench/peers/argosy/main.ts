@@ -1,0 +1,35 @@
+import { readFileSync } from "node:fs";
+import type { Operator } from "../../../../runtime/definition/definition";
+import type { HandlerProgram } from "../../../../runtime/definition/handlerProgram";
+import { Engine } from "../../../../runtime/engine";
+import { ChildProcessTransport } from "../../../../runtime/handler/childProcessTransport";
+import type { ClusterConnection } from "../../../../runtime/kubernetes/connection";
+
+/** What the benchmark writes down for its Argosy process, as JSON. */
+export interface Settings {
+  readonly operator: Operator;
+  /** The operator's handler. */
+  readonly program: HandlerProgram;
+  readonly connection: ClusterConnection;
+  /** The namespace of the Lease. */
+  readonly namespace: string;
+}
+
+// The engine as one process out of one bundle, as in its runner: no TypeScript compiler, no Pulumi in memory.
+const { operator, program, connection, namespace } = JSON.parse(
+  readFileSync(process.argv[2] ?? "", "utf8"),
+) as Settings;
+const { folder, env } = operator;
+const controller = new Engine({
+  operator,
+  connection,
+  namespace,
+  transport: new ChildProcessTransport({ ...program, folder, env }),
+  identity: `benchmark-${process.pid}`,
+  onNotice: (notice) => console.log(notice),
+  onReport: ({ name, failure }) => {
+    if (failure) console.log(`${name}: ${failure.message}`);
+  },
+});
+process.once("SIGTERM", () => void controller.stop());
+void controller.start();

@@ -1,0 +1,123 @@
+// Runs a command from the sources: node tools/bootstrap.mjs <argosy|test|bench|chaos|coverage|e2e> [arguments]
+//
+// It needs nothing but Node, and brings what the commands need: the dependencies, and TypeScript in this process.
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const OLDEST_NODE = [20, 19];
+/** The file of each command: the product's own, and those of its maintainers. */
+const FILES = {
+  argosy: "cli/argosy.ts",
+  test: "tools/test.ts",
+  bench: "tools/bench.ts",
+  chaos: "tools/chaos.ts",
+  coverage: "tools/coverage.ts",
+  e2e: "tools/e2e.ts",
+};
+const REPORT_EVERY_MS = 15_000;
+const USAGE_EXIT_CODE = 2;
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
+const lockFile = path.join(root, "package-lock.json");
+/** Names the lock file that node_modules was installed from, by its hash. */
+const recordFile = path.join(root, "node_modules", ".argosy-lock");
+
+/** Whether node_modules was installed from the lock file as it is now, whoever installed it. */
+function isInstalled() {
+  if (!existsSync(path.join(root, "node_modules"))) return false;
+  if (existsSync(recordFile)) return readFileSync(recordFile, "utf8") === lockHash();
+  if (!npmHasInstalled()) return false;
+  recordInstallation();
+  return true;
+}
+
+/** Whether npm's own record of node_modules has every package of the lock file in its version. */
+function npmHasInstalled() {
+  const installedFile = path.join(root, "node_modules", ".package-lock.json");
+  if (!existsSync(installedFile)) return false;
+  const installed = JSON.parse(readFileSync(installedFile, "utf8")).packages;
+  const wanted = Object.entries(JSON.parse(readFileSync(lockFile, "utf8")).packages);
+  return wanted.every(
+    ([place, { version, optional }]) => !place || optional || installed[place]?.version === version,
+  );
+}
+
+function lockHash() {
+  return createHash("sha256").update(readFileSync(lockFile)).digest("hex");
+}
+
+function recordInstallation() {
+  writeFileSync(recordFile, lockHash());
+}
+
+async function install() {
+  const startedAt = Date.now();
+  const tell = (line) => process.stderr.write(`${line} (${Math.round((Date.now() - startedAt) / 1000)} s)\n`);
+  tell("installing the dependencies with npm ci");
+  const timer = setInterval(() => tell("still installing the dependencies"), REPORT_EVERY_MS);
+  try {
+    await run("npm", ["ci", "--no-audit", "--no-fund"]);
+  } finally {
+    clearInterval(timer);
+  }
+  recordInstallation();
+  tell("dependencies installed");
+}
+
+/** Runs a program to its end, with its output on our standard error. It ends when we are told to. */
+async function run(program, args) {
+  const child = spawn(program, args, { cwd: root, stdio: ["ignore", process.stderr, process.stderr] });
+  const stop = (signal) => child.kill(signal);
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  try {
+    await new Promise((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (code, signal) => {
+        if (code === 0) resolve();
+        else
+          reject(new UserError(`${program} ${args.join(" ")} ended with ${signal ?? `exit code ${code}`}`));
+      });
+    });
+  } finally {
+    process.off("SIGINT", stop).off("SIGTERM", stop);
+  }
+}
+
+/** Something that whoever typed the command can put right: told without a stack. */
+class UserError extends Error {
+  /** @param exitCode 1, or {@link USAGE_EXIT_CODE} */
+  constructor(message, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Gives the exit code. The command itself prints what went wrong in it. */
+async function main([command, ...args]) {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
+    throw new UserError(
+      `Node ${OLDEST_NODE.join(".")} or newer is needed; this is ${process.versions.node}.`,
+    );
+  }
+  const file = FILES[command];
+  if (!file) {
+    const commands = Object.keys(FILES).join("|");
+    throw new UserError(`usage: node tools/bootstrap.mjs <${commands}> [arguments]`, USAGE_EXIT_CODE);
+  }
+  if (!isInstalled()) await install();
+  const require = createRequire(import.meta.url);
+  require("tsx/cjs");
+  return require(path.join(root, file)).main(args);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${error instanceof UserError ? error.message : (error?.stack ?? error)}\n`);
+  process.exitCode = error?.exitCode ?? 1;
+}

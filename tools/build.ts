@@ -1,0 +1,91 @@
+import { chmodSync, cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { generateDtsBundle } from "dts-bundle-generator";
+import { buildSync } from "esbuild";
+import { ASSETS } from "../components/assets";
+import { bundleEngine } from "../components/engineBundle";
+import { dependencies, peerDependencies } from "../package.json";
+import { licencesOf } from "./licences";
+
+const PROJECT_FOLDER = path.resolve(__dirname, "..");
+
+/** What is compiled, and from where: a library for programs, and the command. */
+const LIBRARY = { file: "index.js", entry: "components/index.ts" };
+const COMMAND = { file: "cli.js", entry: "cli/argosy.ts" };
+
+/**
+ * Builds what the npm package has in `dist`. The same sources and packages give the same bytes on every machine and in every
+ * folder.
+ *
+ * @param folder - is emptied first
+ */
+export function build(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const write = (name: string, text: string) => writeFileSync(path.join(folder, name), text);
+
+  const library = compile(LIBRARY.entry);
+  const command = compile(COMMAND.entry);
+  const engine = bundleEngine();
+  write(LIBRARY.file, library.code);
+  write(LIBRARY.file.replace(/\.js$/, ".d.ts"), declare(LIBRARY.entry));
+  write(COMMAND.file, `#!/usr/bin/env node\n${command.code}`);
+  chmodSync(path.join(folder, COMMAND.file), 0o755);
+  write("engine.js", engine.code);
+  for (const [asset, source] of Object.entries(ASSETS)) {
+    cpSync(path.join(PROJECT_FOLDER, source), path.join(folder, asset), { recursive: true });
+  }
+  const inputs = [library, command, engine].flatMap((bundle) => bundle.inputs);
+  write("THIRD-PARTY-LICENSES", licencesOf(inputs, PROJECT_FOLDER));
+}
+
+interface Bundle {
+  readonly code: string;
+  /** The files that it was made of, relative to the project's folder. */
+  readonly inputs: readonly string[];
+}
+
+/** Compiles our own code to one CommonJS file, with every package in it that a user's npm does not install. */
+function compile(entry: string): Bundle {
+  const { outputFiles, metafile } = buildSync({
+    entryPoints: [entry],
+    absWorkingDir: PROJECT_FOLDER,
+    bundle: true,
+    external: Object.keys({ ...dependencies, ...peerDependencies }),
+    platform: "node",
+    format: "cjs",
+    target: "node20",
+    define: { ARGOSY_IS_COMPILED: "true" },
+    legalComments: "none",
+    tsconfigRaw: { compilerOptions: { strict: true } },
+    logLevel: "warning",
+    metafile: true,
+    write: false,
+  });
+  const [output] = outputFiles;
+  if (!output) throw new Error(`esbuild made no bundle of ${entry}`);
+  return { code: output.text, inputs: Object.keys(metafile.inputs) };
+}
+
+/** The declarations of what a file exports, in one text that names no other file of ours. */
+function declare(entry: string): string {
+  const [declarations] = generateDtsBundle(
+    [
+      {
+        filePath: path.join(PROJECT_FOLDER, entry),
+        output: { noBanner: true, exportReferencedTypes: false },
+      },
+    ],
+    { preferredConfigPath: path.join(PROJECT_FOLDER, "tsconfig.json") },
+  );
+  if (declarations === undefined) throw new Error(`no declarations were made of ${entry}`);
+  return declarations;
+}
+
+if (require.main === module) {
+  const [folder] = process.argv.slice(2);
+  if (folder === undefined || existsSync(path.join(folder, "package.json"))) {
+    process.stderr.write("usage: tsx tools/build.ts FOLDER    (it is emptied first)\n");
+    process.exitCode = 2;
+  } else build(path.resolve(folder));
+}

@@ -1,0 +1,112 @@
+import { Command } from "commander";
+import { runCommand } from "../cli/command";
+import { CommandError } from "../cli/commandError";
+import { positiveInteger, wholeNumber } from "../cli/options";
+import { PACKAGE_FOLDER } from "../cli/project";
+import { progress } from "../cli/terminal";
+import { IMAGES, imageReference } from "../components/manifests/images";
+import { ChaosOptionError, OccupiedError, PulumiError } from "./chaos/inCluster/errors";
+import { runInCluster } from "./chaos/inCluster/run";
+import type { Outcome } from "./chaos/perform";
+import { formatJson, formatText } from "./chaos/report";
+import { findCluster } from "./findCluster";
+
+interface Options {
+  readonly seed: number;
+  readonly changes: number;
+  readonly podChanges: number;
+  readonly objects: number;
+  readonly podObjects: number;
+  readonly faults?: string;
+  readonly nodeFaults?: true;
+  readonly from?: string;
+  readonly context?: string;
+  readonly kubeconfig?: string;
+  readonly keep?: true;
+  readonly json?: true;
+}
+
+const HELP = `
+After each round of changes and faults all must become as it must be: every object observed at its newest generation, with
+exactly the children that its handler gives; what was deleted gone with its children; nothing of anybody else touched.
+The same seed makes the same plan, where the same faults can be had.
+
+It needs pulumi and the rights of an administrator, refuses a cluster where Argosy is installed, makes namespaces of its own
+and removes all that it made. It kills and stops what it has installed itself, and with --node-faults the cluster's API
+server and etcd too.`;
+
+/** `npm run chaos`: operators of both forms on a cluster, while everything goes wrong. */
+export function main(args: readonly string[]): Promise<number> {
+  const command = new Command("npm run chaos --")
+    .description(
+      "Installs an operator of each form into the cluster that the kubeconfig names, changes hundreds of objects while " +
+        "parts are killed, cut off and frozen, and looks whether a change is lost. Skipped without pulumi or a cluster.",
+    )
+    .option("--seed <n>", "the seed of the plan", wholeNumber, 1)
+    .option("--changes <n>", "changes of objects of the resident operator; 0 for none", wholeNumber, 10_000)
+    .option("--pod-changes <n>", "changes where each run has a pod; 0 for none", wholeNumber, 300)
+    .option("--objects <n>", "names of objects of the resident operator", positiveInteger, 300)
+    .option("--pod-objects <n>", "the same where each run has a pod", positiveInteger, 10)
+    .option("--faults <text>", "only kinds of faults with this in their name")
+    .option("--node-faults", "the cluster's one node and its control plane are this machine, and we are root")
+    .option(
+      "--from <commit>",
+      "begin with this commit of the program; the first upgrade brings the present one",
+    )
+    .option("--context <name>", "a context of the kubeconfig")
+    .option("--kubeconfig <file>", "a kubeconfig")
+    .option("--keep", "leave all as it is where something is lost")
+    .option("--json", "print JSON instead of tables")
+    .addHelpText("after", HELP);
+  return runCommand({ command, run: (signal) => chaos(command.opts(), signal) }, args);
+}
+
+async function chaos(options: Options, signal: AbortSignal): Promise<number> {
+  const { seed, changes, podChanges, objects, podObjects, json, faults, nodeFaults, from, keep } = options;
+  if (changes + podChanges === 0) {
+    throw new CommandError("error: --changes and --pod-changes are both 0: give one of them a number.", 2);
+  }
+  const found = await findCluster(options.kubeconfig, options.context);
+  if ("missing" in found) {
+    progress(`chaos skipped: ${found.missing}`);
+    return 0;
+  }
+  const { outcomes, failure } = await runInCluster({
+    connection: found.connection,
+    seed,
+    changes: { resident: changes, pod: podChanges },
+    objects: { resident: objects, pod: podObjects },
+    nodeFaults: nodeFaults ?? false,
+    ...(faults !== undefined && { only: faults }),
+    ...(from !== undefined && { from }),
+    keep: keep ?? false,
+    project: PACKAGE_FOLDER,
+    image: imageReference(IMAGES.node, {}),
+    progress: (line) => progress(`${new Date().toISOString().slice(11, 19)} ${line}`),
+    signal,
+  }).catch((error: unknown) => {
+    if (error instanceof ChaosOptionError) throw new CommandError(error.message, 2, { cause: error });
+    if (error instanceof OccupiedError) throw new CommandError(error.message, 1, { cause: error });
+    throw error;
+  });
+  const command = commandOf(options);
+  const texts = Object.entries(outcomes).map(([form, outcome]) => formatText(form, outcome, command));
+  if (json) process.stdout.write(`${formatJson(outcomes, command)}\n`);
+  else if (texts.length > 0) process.stdout.write(`${texts.join("\n\n")}\n`);
+  signal.throwIfAborted();
+  if (failure instanceof PulumiError) throw new CommandError(failure.message, 1, { cause: failure });
+  if (failure !== undefined) throw failure;
+  return Object.values<Outcome>(outcomes).some(({ lost }) => lost.length > 0) ? 1 : 0;
+}
+
+/** What repeats the run. */
+function commandOf(options: Options): string {
+  const { seed, changes, podChanges, objects, podObjects, faults, nodeFaults, from } = options;
+  const words = [
+    `--seed ${seed} --changes ${changes} --pod-changes ${podChanges} --objects ${objects} --pod-objects ${podObjects}`,
+    ...(faults === undefined ? [] : [`--faults ${JSON.stringify(faults)}`]),
+    ...(nodeFaults ? ["--node-faults"] : []),
+    ...(from === undefined ? [] : [`--from ${from}`]),
+  ];
+  return `npm run chaos -- ${words.join(" ")}`;
+}

@@ -1,0 +1,72 @@
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { parseLedger } from "../effects";
+import type { Effects } from "../oracle";
+import { type Administrator, RESOURCES } from "./administrator";
+
+const NAME = "ledger";
+const PORT = 8080;
+
+/** Keeps every line that it is sent, and gives those from a number on. */
+const PROGRAM = `
+const lines = [];
+require("node:http").createServer((request, response) => {
+  if (request.method === "GET") {
+    const from = Number(new URL(request.url, "http://ledger").searchParams.get("from"));
+    return response.end(JSON.stringify(lines.slice(from)));
+  }
+  let body = "";
+  request.on("data", (chunk) => { body += chunk; });
+  request.on("end", () => { lines.push(body); response.end(); });
+}).listen(${PORT});
+`;
+
+/** What is outside of Kubernetes, in a pod: nothing goes wrong with it, and it forgets nothing. */
+export class Ledger {
+  private readonly lines: string[] = [];
+
+  constructor(
+    private readonly administrator: Administrator,
+    private readonly namespace: string,
+  ) {}
+
+  /** Where handlers post their entries to. */
+  get url(): string {
+    return `http://${NAME}.${this.namespace}.svc:${PORT}/`;
+  }
+
+  /** Its labels. */
+  static readonly labels = { app: NAME };
+
+  /** @param image of Node */
+  async start(image: string): Promise<void> {
+    const metadata = { name: NAME, namespace: this.namespace, labels: Ledger.labels };
+    const pod: Manifest = {
+      ...{ apiVersion: "v1", kind: "Pod", metadata },
+      spec: {
+        securityContext: { runAsNonRoot: true, runAsUser: 1000 },
+        containers: [
+          {
+            name: NAME,
+            image,
+            command: ["node", "-e", PROGRAM],
+            resources: { requests: { cpu: "100m" } },
+            readinessProbe: { tcpSocket: { port: PORT }, periodSeconds: 1 },
+          },
+        ],
+      },
+    };
+    const service: Manifest = {
+      ...{ apiVersion: "v1", kind: "Service", metadata },
+      spec: { selector: Ledger.labels, ports: [{ port: PORT }] },
+    };
+    await this.administrator.apply(RESOURCES.pod, pod);
+    await this.administrator.apply(RESOURCES.service, service);
+  }
+
+  /** All that was done. */
+  async read(): Promise<Effects> {
+    const path = `/api/v1/namespaces/${this.namespace}/pods/${NAME}:${PORT}/proxy/?from=${this.lines.length}`;
+    this.lines.push(...(await this.administrator.client.read<string[]>(path)));
+    return parseLedger(this.lines.join("\n"));
+  }
+}

@@ -1,0 +1,87 @@
+import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import { DEFAULT_INSTALLATION } from "../../../runtime/names";
+import { leadingPod } from "../leader";
+import { NotYetError, persist } from "../persist";
+import type { Administrator } from "./administrator";
+import { type Execution, operatorOf } from "./program";
+
+/** Where operators live and where Argo's controllers do, and the name of the event path: the defaults. */
+export const NAMESPACE = "argosy";
+export const CONTROLLER_NAMESPACE = "argosy-system";
+const EVENT_PATH = "argosy";
+const PATIENCE_MS = 60_000;
+
+/** Pods of what `pulumi up` made, as they are at a time. */
+export type Pods = () => Promise<readonly KubernetesObject[]>;
+
+/** The parts of an installation that things go wrong with. Each throws where nothing of it is there, nor comes. */
+export interface Parts {
+  readonly eventSource: Pods;
+  readonly sensor: Pods;
+  readonly eventBus: Pods;
+  readonly keeper: Pods;
+  readonly eventsController: Pods;
+  readonly workflowController: Pods;
+  readonly runners: Pods;
+  readonly leader: Pods;
+  readonly standby: Pods;
+  /** Pods in which one object each is reconciled, now. */
+  readonly runs: Pods;
+}
+
+/** Finds the parts that an operator stands on. */
+export function partsOf(administrator: Administrator, execution: Execution): Parts {
+  const operator = operatorOf(execution);
+  const labelled =
+    (namespace: string, name: string, component: string): Pods =>
+    async () => {
+      const selection = `app.kubernetes.io/name=${name},app.kubernetes.io/component=${component}`;
+      return some(await administrator.pods(namespace, selection), `${name} ${component}`);
+    };
+  const runners = labelled(NAMESPACE, operator, "runner");
+  const runnersThat =
+    (leads: boolean): Pods =>
+    async () => {
+      const holder = await leadingPod(administrator.client, {
+        namespace: NAMESPACE,
+        operator: { installation: DEFAULT_INSTALLATION, name: operator },
+      });
+      const all = await runners();
+      const isLeader = ({ metadata }: KubernetesObject) => metadata.name === holder;
+      // The lease of one that was killed or rolled out names it until it expires.
+      const leader = some(all.filter(isLeader), "leader");
+      return leads
+        ? leader
+        : some(
+            all.filter((pod) => !isLeader(pod)),
+            "standby",
+          );
+    };
+  return {
+    eventSource: soon(labelled(NAMESPACE, EVENT_PATH, "event-source")),
+    sensor: soon(labelled(NAMESPACE, EVENT_PATH, "sensor")),
+    eventBus: soon(labelled(NAMESPACE, EVENT_PATH, "event-bus")),
+    keeper: soon(labelled(NAMESPACE, EVENT_PATH, "keeper")),
+    eventsController: soon(labelled(CONTROLLER_NAMESPACE, "argo-events", "controller")),
+    workflowController: soon(labelled(CONTROLLER_NAMESPACE, "argo-workflows", "controller")),
+    runners: soon(runners),
+    leader: soon(runnersThat(true)),
+    standby: soon(runnersThat(false)),
+    runs: soon(labelled(NAMESPACE, operator, "run")),
+  };
+}
+
+/** Those that several parts have together. */
+export function together(...parts: readonly Pods[]): Pods {
+  return async () => (await Promise.all(parts.map((pods) => pods()))).flat();
+}
+
+/** What is to be had next, in spite of an API server that another fault keeps from answering. */
+export function soon<Found>(find: () => Promise<Found>): () => Promise<Found> {
+  return () => persist(find, { patienceMs: PATIENCE_MS, signal: new AbortController().signal });
+}
+
+function some(pods: readonly KubernetesObject[], what: string): readonly KubernetesObject[] {
+  if (pods.length === 0) throw new NotYetError(`no pod of the ${what} is there`);
+  return pods;
+}

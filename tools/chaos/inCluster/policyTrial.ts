@@ -1,0 +1,58 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { type Administrator, RESOURCES } from "./administrator";
+import { Ledger } from "./ledger";
+
+const NAME = "network-trial";
+const TIMEOUT_MS = 120_000;
+const POLL_MS = 500;
+
+/** Ends well when it was not let through for three seconds, within half a minute. */
+const PROGRAM = `
+(async () => {
+  for (let tries = 0; tries < 10; tries++) {
+    const let_through = await fetch(process.env.TARGET, { signal: AbortSignal.timeout(3000) }).catch(() => false);
+    if (!let_through) process.exit(0);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+  process.exit(1);
+})();
+`;
+
+/**
+ * Whether the cluster's network enforces NetworkPolicy, as a pod sees it to which one closes the ledger.
+ * @param image of Node
+ * @throws Error where the pod does not come to an end
+ */
+export async function enforcesPolicies(
+  administrator: Administrator,
+  ledger: { readonly url: string; readonly namespace: string },
+  image: string,
+): Promise<boolean> {
+  const { client } = administrator;
+  const metadata = { name: NAME, namespace: ledger.namespace };
+  const policy: Manifest = {
+    ...{ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata },
+    spec: { podSelector: { matchLabels: Ledger.labels }, policyTypes: ["Ingress"] },
+  };
+  const env = [{ name: "TARGET", value: ledger.url }];
+  const pod: Manifest = {
+    ...{ apiVersion: "v1", kind: "Pod", metadata },
+    spec: {
+      restartPolicy: "Never",
+      containers: [{ name: NAME, image, command: ["node", "-e", PROGRAM], env }],
+    },
+  };
+  await administrator.apply(RESOURCES.networkPolicy, policy);
+  try {
+    await administrator.apply(RESOURCES.pod, pod);
+    for (const deadline = Date.now() + TIMEOUT_MS; Date.now() < deadline; await pause(POLL_MS)) {
+      const { phase } = ((await client.get(RESOURCES.pod, metadata))?.["status"] ?? {}) as { phase?: string };
+      if (phase === "Succeeded" || phase === "Failed") return phase === "Succeeded";
+    }
+    throw new Error(`pod ${NAME} has not come to an end`);
+  } finally {
+    await client.delete(RESOURCES.pod, metadata);
+    await client.delete(RESOURCES.networkPolicy, metadata);
+  }
+}

@@ -1,0 +1,122 @@
+import { spawn } from "node:child_process";
+import { openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import { NotYetError } from "../persist";
+
+const GONE_MS = 10_000;
+/** Whoever looks after a process has started it again within this time. */
+const LOOKED_AFTER_MS = 4_000;
+const POLL_MS = 100;
+
+/** A process of this machine. */
+export interface NodeProcess {
+  readonly id: number;
+  readonly args: readonly string[];
+}
+
+/**
+ * The process of a control plane on this machine, by its program's name: only one in the network namespace that we are
+ * in, since several clusters may share a machine. @throws Error where there is none
+ */
+export function controlPlaneProcess(program: string): NodeProcess {
+  const own = readlinkSync("/proc/self/ns/net");
+  const found = processes().find(
+    ({ id, args }) => path.basename(args[0] ?? "") === program && linkOf(id, "ns/net") === own,
+  );
+  if (!found) throw new Error(`no process of ${program} is in this network namespace`);
+  return found;
+}
+
+/** The processes of a pod, if they are on this machine. @throws NotYetError where there are none: it may not have begun */
+export function podProcesses({ metadata: { name, uid } }: KubernetesObject): readonly NodeProcess[] {
+  // With systemd as the driver of cgroups, dashes are underscores.
+  const marks = [uid, uid.replaceAll("-", "_")];
+  const found = processes().filter(({ id }) => {
+    const groups = textOf(id, "cgroup");
+    return marks.some((mark) => groups.includes(mark));
+  });
+  if (found.length === 0) throw new NotYetError(`no process of pod ${name} is on this machine`);
+  return found;
+}
+
+/** Sends a signal, unless it has ended. */
+export function signal({ id }: NodeProcess, name: NodeJS.Signals): void {
+  try {
+    process.kill(id, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/**
+ * Kills a process of a control plane.
+ * @returns starts it again as it was, unless somebody has
+ */
+export async function killControlPlane(program: string): Promise<() => Promise<void>> {
+  const victim = controlPlaneProcess(program);
+  const { id, args } = victim;
+  const [, ...rest] = args;
+  const executable = readlinkSync(`/proc/${id}/exe`);
+  const folder = readlinkSync(`/proc/${id}/cwd`);
+  const environment = Object.fromEntries(
+    textOf(id, "environ")
+      .split("\0")
+      .filter((entry) => entry.includes("="))
+      .map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]),
+  );
+  const log = linkOf(id, "fd/1");
+  signal(victim, "SIGKILL");
+  await until(() => linkOf(id, "exe") === "", GONE_MS, `process ${id} to end`);
+  return async () => {
+    await until(() => isThere(program), LOOKED_AFTER_MS, program).catch(() => {
+      const output = log.startsWith("/") ? openSync(log, "a") : "ignore";
+      spawn(executable, rest, {
+        cwd: folder,
+        env: environment,
+        argv0: args[0] ?? program,
+        detached: true,
+        stdio: ["ignore", output, output],
+      }).unref();
+    });
+  };
+}
+
+function isThere(program: string): boolean {
+  try {
+    return controlPlaneProcess(program).id > 0;
+  } catch {
+    return false;
+  }
+}
+
+async function until(holds: () => boolean, timeoutMs: number, what: string): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    await pause(POLL_MS);
+  }
+}
+
+function processes(): NodeProcess[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({ id: Number(name), args: textOf(Number(name), "cmdline").split("\0").slice(0, -1) }));
+}
+
+function textOf(id: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${id}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function linkOf(id: number, file: string): string {
+  try {
+    return readlinkSync(`/proc/${id}/${file}`);
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,209 @@
+import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
+import { DEFAULT_INSTALLATION } from "../../../runtime/names";
+import { withoutKeys } from "../effects";
+import type { Fault, LeftOut } from "../fault";
+import { generatePlan } from "../generatePlan";
+import type { Ground } from "../ground";
+import { History } from "../history";
+import { Model } from "../model";
+import { findDifferences } from "../oracle";
+import { type Outcome, perform } from "../perform";
+import { persist } from "../persist";
+import { Player } from "../player";
+import { makeBystanders, takeSnapshot } from "../snapshot";
+import { Administrator, RESOURCES } from "./administrator";
+import { cleanUp, type Made, tellHow } from "./cleanUp";
+import { ChaosOptionError, OccupiedError } from "./errors";
+import { faultKinds, findFaults } from "./faults";
+import { Ledger } from "./ledger";
+import { CONTROLLER_NAMESPACE, NAMESPACE } from "./parts";
+import { enforcesPolicies } from "./policyTrial";
+import { type Execution, operatorOf, Program, resourceOf } from "./program";
+import { ChaosStack } from "./stack";
+
+/** What a run of chaos in a cluster is made of. */
+export interface ChaosOptions {
+  readonly connection: ClusterConnection;
+  readonly seed: number;
+  /** How many changes in each form; 0 leaves the form out. */
+  readonly changes: Readonly<Record<Execution, number>>;
+  /** How many names of objects there are in each form. */
+  readonly objects: Readonly<Record<Execution, number>>;
+  /** Whether the cluster's one node and its control plane are this machine, and we its root. */
+  readonly nodeFaults: boolean;
+  /** Only kinds of faults in whose name this is. @default all */
+  readonly only?: string;
+  /** A commit of this program to begin with; the present one comes with the first upgrade. @default the present one */
+  readonly from?: string;
+  /** Leave everything there where something is lost. */
+  readonly keep: boolean;
+  /** The folder of this program. */
+  readonly project: string;
+  /** Node. */
+  readonly image: string;
+  readonly progress: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+const STACK = "chaos";
+const OWN = "argosy-chaos";
+const LEDGER = `${OWN}-ledger`;
+const FAULT_SECONDS = [3, 30] as const;
+const READY_MS = 120_000;
+
+/** How the two forms differ in pace. */
+const PACE: Readonly<
+  Record<Execution, { changesPerRound: number; changesPerSecond: number; patienceMs: number }>
+> = {
+  // The longest pause of a retry is five minutes (runtime/queue.ts), and a resync comes every ten.
+  resident: { changesPerRound: 80, changesPerSecond: 10, patienceMs: 330_000 },
+  // A resync comes every two minutes, and makes a run of every object, which wait for one another's place on the node.
+  pod: { changesPerRound: 10, changesPerSecond: 1, patienceMs: 600_000 },
+};
+
+/** What came of a run: the figures of each form that was begun, and what kept it from its end. */
+export interface ChaosResult {
+  readonly outcomes: Partial<Record<Execution, Outcome>>;
+  /** What broke it off, the signal's reason too; or why not all could be taken away. */
+  readonly failure?: unknown;
+}
+
+/**
+ * Installs this program with an operator of each form, plays a plan for each while things go wrong, and takes all away.
+ * @throws before anything is made: OccupiedError where the cluster is not empty enough, ChaosOptionError
+ */
+export async function runInCluster(options: ChaosOptions): Promise<ChaosResult> {
+  const { progress, signal, keep, image } = options;
+  const executions = (["resident", "pod"] as const).filter((execution) => options.changes[execution] > 0);
+  const administrator = new Administrator(options.connection);
+  try {
+    assertKnown(administrator, executions, options.only);
+    const grounds = new Map(executions.map((execution) => [execution, groundOf(administrator, execution)]));
+    const namespaces = [LEDGER, ...[...grounds.values()].flatMap(({ namespace, far }) => [namespace, far])];
+    await assertEmpty(administrator, [NAMESPACE, CONTROLLER_NAMESPACE, ...namespaces]);
+    const ledger = new Ledger(administrator, LEDGER);
+    const { project, from } = options;
+    const program = new Program(project, {
+      ...{ stack: STACK, executions, ledger: ledger.url, image },
+      ...(from !== undefined && { from }),
+    });
+    const stack = new ChaosStack(program, STACK, signal);
+    const made: Made = { administrator, namespaces, program, stack };
+    const outcomes: Partial<Record<Execution, Outcome>> = {};
+    const failures: unknown[] = [];
+    try {
+      await install(made, ledger, options);
+      for (const [execution, ground] of grounds) {
+        const outcome = await playForm({ ...options, ...made, ledger, execution, ground });
+        outcomes[execution] = outcome;
+        if (outcome.brokenOff) throw outcome.brokenOff;
+      }
+    } catch (error) {
+      failures.push(error);
+    }
+    if (signal.aborted) progress("interrupted: what was made is taken away; Ctrl-C again leaves it there");
+    if (keep && Object.values(outcomes).some(({ lost }) => lost.length > 0)) {
+      progress("left as it is. To take it away:");
+      tellHow(made, progress);
+    } else {
+      await cleanUp(made, progress).catch((error: unknown) => failures.push(error));
+    }
+    return { outcomes, ...(failures.length > 0 && { failure: failures[0] }) };
+  } finally {
+    administrator.close();
+  }
+}
+
+async function install(
+  { administrator, namespaces, stack }: Made,
+  ledger: Ledger,
+  { image, progress, signal }: ChaosOptions,
+): Promise<void> {
+  for (const name of namespaces) {
+    const { apiVersion, kind } = RESOURCES.namespace;
+    await administrator.apply(RESOURCES.namespace, { apiVersion, kind, metadata: { name } });
+  }
+  await ledger.start(image);
+  progress("pulumi up");
+  await stack.up(progress);
+  signal.throwIfAborted();
+  await persist(() => ledger.read(), { patienceMs: READY_MS, signal });
+}
+
+interface Form extends ChaosOptions, Made {
+  readonly execution: Execution;
+  readonly ground: Ground;
+  readonly ledger: Ledger;
+}
+
+async function playForm(form: Form): Promise<Outcome> {
+  const { administrator, execution, ground, image, only = "", seed, signal, ledger } = form;
+  const { changesPerRound, changesPerSecond, patienceMs } = PACE[execution];
+  const progress = (line: string) => form.progress(`${execution}: ${line}`);
+  const model = new Model(ground.namespace, ground.far);
+  const history = new History();
+  const player = new Player({ ground, model, history, patienceMs, signal });
+  const trial = { url: ledger.url, namespace: LEDGER };
+  const found = await findFaults(
+    { ...form, player, model, progress },
+    { isNode: form.nodeFaults, enforcesPolicies: () => enforcesPolicies(administrator, trial, image) },
+  );
+  const isAsked = ({ kind }: LeftOut | Fault) => kind.includes(only);
+  const [faults, leftOut] = [found.faults.filter(isAsked), found.leftOut.filter(isAsked)];
+  for (const { kind, why } of leftOut) progress(`left out: ${kind}: ${why}`);
+  const bystanders = await makeBystanders(ground, {
+    installation: DEFAULT_INSTALLATION,
+    name: operatorOf(execution),
+  });
+  const plan = generatePlan({
+    seed,
+    changes: form.changes[execution],
+    objects: form.objects[execution],
+    calmRounds: 1,
+    changesPerRound,
+    faults: faults.map(({ kind }) => kind),
+    faultSeconds: FAULT_SECONDS,
+    mostDelayMs: 200,
+  });
+  const read = () => persist(() => ledger.read(), { patienceMs, signal });
+  // The other form's.
+  const former = await read();
+  const effects = async () => withoutKeys(await read(), former);
+  const outcome = await perform(plan, {
+    player,
+    history,
+    faults,
+    effects,
+    differences: async () => {
+      const snapshot = await persist(() => takeSnapshot(ground), { patienceMs, signal });
+      return findDifferences(model, snapshot, bystanders, await effects());
+    },
+    changesPerSecond,
+    patienceMs,
+    progress,
+    signal,
+  });
+  return { ...outcome, leftOut: [...leftOut, ...outcome.leftOut] };
+}
+
+function groundOf({ client }: Administrator, execution: Execution): Ground {
+  const namespace = `${OWN}-${execution}`;
+  return { client, resource: resourceOf(execution), namespace, far: `${namespace}-far` };
+}
+
+function assertKnown(administrator: Administrator, executions: readonly Execution[], only = ""): void {
+  const kinds = new Set(executions.flatMap((execution) => faultKinds(administrator, execution)));
+  if ([...kinds].some((kind) => kind.includes(only))) return;
+  const list = [...kinds].sort().map((kind) => `  ${kind}`);
+  const why = `no kind of fault has "${only}" in its name. They are:`;
+  throw new ChaosOptionError("--faults <text>", [why, ...list].join("\n"));
+}
+
+async function assertEmpty({ client }: Administrator, namespaces: readonly string[]): Promise<void> {
+  for (const name of namespaces) {
+    if (!(await client.get(RESOURCES.namespace, { name }))) continue;
+    throw new OccupiedError(
+      `the cluster has a namespace ${name} already: the run would install into it and delete it. Use an empty cluster (KUBECONFIG), or "pulumi destroy" what is there.`,
+    );
+  }
+}

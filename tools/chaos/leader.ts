@@ -1,0 +1,27 @@
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { leaseNameOf, type OperatorIdentity } from "../../runtime/names";
+import { NotYetError } from "./persist";
+
+const LEASES: Resource = {
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  plural: "leases",
+  namespaced: true,
+};
+
+/**
+ * The name of the pod that leads, or led last, as an operator's Lease has it.
+ * @throws NotYetError where no runner holds the lease
+ */
+export async function leadingPod(
+  client: KubernetesClient,
+  { namespace, operator }: { readonly namespace: string; readonly operator: OperatorIdentity },
+): Promise<string> {
+  const lease = await client.get(LEASES, { namespace, name: leaseNameOf(operator) });
+  const { holderIdentity } = (lease?.["spec"] ?? {}) as { holderIdentity?: string };
+  // runtime/pod/identity.ts: a pod's name has no underscore.
+  const [pod] = holderIdentity?.split("_") ?? [];
+  if (!pod) throw new NotYetError(`no runner of ${operator.name} leads`);
+  return pod;
+}

@@ -1,0 +1,102 @@
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { childrenOf } from "./handler/children";
+import type { ChaosSpec, Trouble, Wish } from "./spec";
+
+/** What must be of one object. */
+export interface Expected {
+  readonly spec: ChaosSpec;
+  /** Whether somebody else has put a condition into its status. */
+  readonly foreignCondition: boolean;
+}
+
+/** Something that must never happen, and did. */
+export interface Violation {
+  readonly object: string;
+  readonly what: string;
+}
+
+/** What must be there once all is quiet: the changes that the API server has accepted, and nothing else. */
+export class Model {
+  private readonly all = new Map<string, Expected>();
+  private others: readonly KubernetesObject[] = [];
+  private readonly broken: Violation[] = [];
+  /** The version of the handler's files. */
+  version = 1;
+
+  constructor(
+    private readonly namespace: string,
+    private readonly far: string,
+  ) {}
+
+  get objects(): ReadonlyMap<string, Expected> {
+    return this.all;
+  }
+
+  /** What other controllers have made as controlled by objects, as they made it. */
+  get foreigners(): readonly KubernetesObject[] {
+    return this.others;
+  }
+
+  /** What was seen on the way that must never be. */
+  get violations(): readonly Violation[] {
+    return this.broken;
+  }
+
+  get(name: string): Expected | undefined {
+    return this.all.get(name);
+  }
+
+  /** The spec that a wish makes. */
+  specOf(wish: Wish, trouble: Trouble | "" = "", until = 0): ChaosSpec {
+    return { ...wish, far: wish.far ? this.far : "", trouble, until };
+  }
+
+  created(name: string, spec: ChaosSpec): void {
+    this.all.set(name, { spec, foreignCondition: false });
+  }
+
+  changed(name: string, spec: ChaosSpec): void {
+    this.all.set(name, { foreignCondition: false, ...this.all.get(name), spec });
+  }
+
+  marked(name: string): void {
+    const known = this.all.get(name);
+    if (known) this.all.set(name, { ...known, foreignCondition: true });
+  }
+
+  foreign(made: KubernetesObject): void {
+    this.others = [...this.others, made];
+  }
+
+  /** An object was deleted so that what is controlled by it stays, and nobody controls that any more. */
+  released(ownerUid: string): void {
+    this.others = this.others.filter((other) => !isControlledBy(other, ownerUid));
+  }
+
+  /** What other controllers have made as controlled by the object with that uid. */
+  foreignersOf(ownerUid: string): KubernetesObject[] {
+    return this.others.filter((other) => isControlledBy(other, ownerUid));
+  }
+
+  violated(violation: Violation): void {
+    this.broken.push(violation);
+  }
+
+  deleted(name: string): void {
+    this.all.delete(name);
+  }
+
+  /** The children that an object must have, each with its namespace. */
+  childrenOf(name: string): Manifest[] {
+    const spec = this.all.get(name)?.spec;
+    if (!spec) return [];
+    return childrenOf(name, spec, this.version).map((child) => ({
+      ...child,
+      metadata: { namespace: this.namespace, ...child.metadata },
+    }));
+  }
+}
+
+function isControlledBy({ metadata }: KubernetesObject, ownerUid: string): boolean {
+  return metadata.ownerReferences?.some(({ uid }) => uid === ownerUid) ?? false;
+}

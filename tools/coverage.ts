@@ -1,0 +1,29 @@
+import { runCommand } from "../cli/command";
+import { runTool } from "./runTool";
+import { testCommand } from "./testArguments";
+
+/** Every source of ours, so that a file that no test loads counts as well. */
+const SOURCES = ["index.ts", "cli/**", "components/**", "handlers/**", "runtime/**"];
+const ALL_TESTS = ["tests/unit", "tests/integration"];
+
+/**
+ * `npm run coverage`: the tests, and how much of the code they run, as a table and as HTML in coverage/.
+ * It takes the arguments of `npm test`.
+ *
+ * @returns the exit code: 1 where a test has failed, 2 for wrong arguments
+ */
+export function main(args: readonly string[]): Promise<number> {
+  return runCommand({ command: testCommand("coverage"), run: () => coverage(args) }, args);
+}
+
+async function coverage(args: readonly string[]): Promise<number> {
+  const reporters = ["text-summary", "html"].flatMap((name) => ["--reporter", name]);
+  const sources = ["--all", ...SOURCES.flatMap((pattern) => ["--include", pattern])];
+  const test = [process.execPath, "tools/bootstrap.mjs", "test", ...(args.length > 0 ? args : ALL_TESTS)];
+  const { exitCode } = await runTool({
+    title: "tests with coverage",
+    entry: "c8/bin/c8.js",
+    args: [...reporters, ...sources, ...test],
+  });
+  return exitCode;
+}

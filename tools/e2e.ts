@@ -1,0 +1,46 @@
+import type { Command } from "commander";
+import { runCommand } from "../cli/command";
+import { readTestArguments, testCommand } from "./testArguments";
+import { endTests, runTests } from "./testRun";
+
+const FOLDER = "tests/e2e";
+
+/** The test files in their order: each finds what the ones before it have left. */
+const STEPS = [
+  "up",
+  "objects",
+  "workflows",
+  "view",
+  "network",
+  "operations",
+  "takeover",
+  "destroy",
+  "upgrade",
+  "leaving",
+  "adoption",
+  "operationsPage",
+];
+
+/**
+ * `npm run e2e`: installs a copy of this project into the cluster that the kubeconfig names, tries what it promises,
+ * and takes it away again. Skipped where there is no Pulumi or no cluster.
+ *
+ * @returns the exit code: 1 where a test has failed, 2 for wrong arguments
+ */
+export function main(args: readonly string[]): Promise<number> {
+  const command = testCommand("e2e");
+  return runCommand({ command, run: () => e2e(command) }, args);
+}
+
+async function e2e(command: Command): Promise<number> {
+  const { files, options } = readTestArguments(command, [FOLDER]);
+  const all = STEPS.map((name) => `${FOLDER}/${name}.test.ts`);
+  const result = await runTests({
+    title: "e2e",
+    files: all.filter((file) => files.length === 0 || files.includes(file)),
+    // Not what mocha finds by itself: that is for `npm test`.
+    options: ["--config=.mocharc.e2e.json", ...options],
+    jobs: 1,
+  });
+  return endTests(result);
+}

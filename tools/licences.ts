@@ -1,0 +1,27 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+/**
+ * The licences of the packages that a bundle is made of, as one text.
+ *
+ * @param inputs - files of the bundle, relative to the folder
+ * @throws Error for a package without the text of its licence
+ */
+export function licencesOf(inputs: readonly string[], folder: string): string {
+  const packages = new Set(inputs.flatMap((input) => packageFolderOf(input) ?? []));
+  const texts = [...packages].sort().map((each) => licenceOf(path.join(folder, each)));
+  return ["Argosy's compiled files contain these packages.\n", ...texts].join(`\n${"-".repeat(80)}\n\n`);
+}
+
+/** The folder of the package that a file belongs to: "node_modules/@pulumi/kubernetesx". Undefined for our own files. */
+function packageFolderOf(input: string): string | undefined {
+  return /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
+}
+
+function licenceOf(folder: string): string {
+  const manifest = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
+  const file = readdirSync(folder).find((name) => /^licen[cs]e(\.\w+)?$/i.test(name));
+  if (!file) throw new Error(`${manifest.name} has no file with its licence. It cannot be bundled.`);
+  const text = readFileSync(path.join(folder, file), "utf8").trim();
+  return `${manifest.name} ${manifest.version.replace(/^v/, "")} (${manifest.license})\n\n${text}\n`;
+}

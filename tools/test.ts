@@ -1,0 +1,61 @@
+import { availableParallelism } from "node:os";
+import type { Command } from "commander";
+import { runCommand } from "../cli/command";
+import { EXIT_CODES } from "../cli/commandError";
+import { progress } from "../cli/terminal";
+import { runCheck } from "./runTool";
+import { readTestArguments, testCommand, testFilesIn } from "./testArguments";
+import { endTests, runTests, sumOf, type TestResult } from "./testRun";
+
+const TYPE_CHECK = { title: "type check", entry: "typescript/bin/tsc", args: ["--noEmit"] };
+const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"] };
+
+/**
+ * The two kinds of tests, one after the other. More files than there are cores run at a time, since most of them wait
+ * most of the time: for timers, processes and the control plane that integration tests share.
+ */
+const KINDS = [
+  { title: "unit tests", folder: "tests/unit", jobsPerCore: 2 },
+  { title: "integration tests", folder: "tests/integration", jobsPerCore: 3 },
+];
+
+/**
+ * `npm test`: type check, lint, and all tests. With arguments it is tests alone: `npm test -- --grep queue`,
+ * `npm test -- tests/unit/queue.test.ts`. The last line of the output is "N passed, N failed, N skipped".
+ *
+ * @returns the exit code: 1 where anything has failed, 2 for wrong arguments
+ */
+export function main(args: readonly string[]): Promise<number> {
+  const command = testCommand("test");
+  return runCommand({ command, run: () => test(command, args.length === 0) }, args);
+}
+
+/** @param isWhole whether to check types and style as well */
+async function test(command: Command, isWhole: boolean): Promise<number> {
+  const { files, options, jobs } = readTestArguments(
+    command,
+    KINDS.map(({ folder }) => folder),
+  );
+  for (const check of isWhole ? [TYPE_CHECK, LINT] : []) {
+    const exitCode = await runCheck(check);
+    if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, exitCode });
+  }
+  const results: TestResult[] = [];
+  for (const { title, folder, jobsPerCore } of KINDS) {
+    const all = files.length > 0 ? files : testFilesIn(folder);
+    const chosen = all.filter((file) => file.startsWith(`${folder}/`));
+    if (chosen.length === 0) continue;
+    const result = await runTests({
+      title,
+      files: chosen,
+      options,
+      jobs: jobs ?? jobsPerCore * availableParallelism(),
+    });
+    results.push(result);
+    if (result.exitCode !== 0 && options.includes("--bail")) break;
+  }
+  const sum = sumOf(results);
+  const isNone = sum.passed + sum.failed + sum.skipped === 0;
+  if (isNone) progress("no test has such a name");
+  return endTests(isNone ? { ...sum, exitCode: EXIT_CODES.failed } : sum);
+}
