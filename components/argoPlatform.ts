@@ -9,7 +9,7 @@ import type { Platform, PlatformOptions } from "./manifests/platform/options";
 import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
 import { checkWorkloadOptions } from "./manifests/workloads";
-import { warnOfSecondCopy } from "./package";
+import { warnOfSdk } from "./package";
 import { after, registerSet } from "./register";
 
 /** What an {@link ArgoPlatform} is made from. */
@@ -45,7 +45,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
   constructor(name: string, args: ArgoPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
     refuse(checkWorkloadOptions(args));
     super("argosy:index:ArgoPlatform", `${name}-platform`, {}, opts);
-    warnOfSecondCopy();
+    warnOfSdk();
     const child = { parent: this };
     const guarded = { ...child, protect: args.protect ?? false };
 

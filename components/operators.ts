@@ -11,7 +11,7 @@ import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
 import type { Platform } from "./manifests/platform/options";
 import { checkWorkloadOptions, type WorkloadOptions, workloadOptionsOf } from "./manifests/workloads";
 import { Operator } from "./operator";
-import { warnOfSecondCopy } from "./package";
+import { warnOfSdk } from "./package";
 import { after, register } from "./register";
 
 /** What {@link Operators} are made from. */
@@ -80,7 +80,7 @@ export class Operators extends pulumi.ComponentResource {
     }));
 
     super("argosy:index:Operators", name, {}, opts);
-    warnOfSecondCopy();
+    warnOfSdk();
     const child = { parent: this };
     const ground =
       "controllerNamespace" in args.platform

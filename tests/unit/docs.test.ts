@@ -110,13 +110,13 @@ describe("the documentation", () => {
       scripts: Record<string, string>;
     };
     const named = documents.flatMap((document) => {
-      const text = readFileSync(path.join(root, document), "utf8");
-      return [...text.matchAll(/(?:^|`)npm (?:run )?(?:--silent )?([a-z0-9-]+)/gm)].map((match) => ({
+      const code = codeIn(readFileSync(path.join(root, document), "utf8"));
+      return [...code.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z0-9-]+)/g)].map((match) => ({
         document,
         script: match[1] ?? "",
       }));
     });
-    const npmCommands = ["audit", "ci", "install", "pack"];
+    const npmCommands = ["ci", "install", "audit", "pack"];
     const unknown = named.filter(({ script }) => !(script in scripts) && !npmCommands.includes(script));
     assert.ok(named.length > 0);
     assert.deepEqual(unknown, []);
@@ -148,6 +148,11 @@ describe("the documentation", () => {
     assert.deepEqual(broken, []);
   });
 });
+
+/** What a Markdown text has in fenced blocks, in indented blocks and between backticks. */
+function codeIn(text: string): string {
+  return (text.match(/^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`/gms) ?? []).join("\n");
+}
 
 interface Described {
   readonly description: string;

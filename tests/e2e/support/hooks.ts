@@ -16,7 +16,8 @@ export function session(): Session {
  */
 export const mochaHooks = {
   async beforeAll(this: Mocha.Context): Promise<void> {
-    this.timeout(60_000);
+    // npm installs the packed package.
+    this.timeout(300_000);
     const found = await findCluster();
     if ("missing" in found) {
       if (process.env["CI"]) throw new Error(`e2e cannot run: ${found.missing}`);

@@ -9,7 +9,7 @@ const FROM = "ARGOSY_E2E_FROM";
 
 /**
  * The revision to upgrade from: what {@link FROM} says, else the newest tag before this commit, else the commit before
- * the one that last changed the program. Undefined where git's history lacks it: a shallow clone, or no clone at all.
+ * the one that last changed the package. Undefined where git's history lacks it: a shallow clone, or no clone at all.
  */
 export async function olderRevision(): Promise<string | undefined> {
   const given = process.env[FROM];
