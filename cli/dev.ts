@@ -1,7 +1,7 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { loadOperators } from "../components/loadOperators";
+import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";
 import { writeExample } from "./dev/example";

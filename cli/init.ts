@@ -2,8 +2,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } f
 import path from "node:path";
 import { stringify } from "yaml";
 import { assetPath } from "../components/assets";
+import { displayPath } from "../definition/problems";
 import { devDependencies, name as packageName, version } from "../package.json";
-import { displayPath } from "../runtime/definition/operatorError";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { print } from "./terminal";
 

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
-import { displayPath } from "../runtime/definition/operatorError";
+import { displayPath } from "../definition/problems";
 import { UsageError } from "./commandError";
 
 /** The folder of this package. */

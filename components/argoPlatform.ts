@@ -9,7 +9,7 @@ import type { PlatformOptions } from "./manifests/platform/options";
 import { buildSubmitter } from "./manifests/platform/submitter";
 import { buildViewer } from "./manifests/platform/viewer";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
-import { warnOfSecondCopy } from "./package";
+import { warnOfSdk } from "./package";
 import type { Platform } from "./platform";
 import { after, registerSet } from "./register";
 
@@ -45,7 +45,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
 
   constructor(name: string, args: ArgoPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
     super("argosy:index:ArgoPlatform", `${name}-platform`, {}, opts);
-    warnOfSecondCopy();
+    warnOfSdk();
     const child = { parent: this };
     const guarded = { ...child, protect: args.protect ?? false };
 

@@ -59,6 +59,7 @@ export function bundleEngine(): EngineBundle {
     // The runner's image is newer; this is what the project supports.
     target: "node20",
     legalComments: "none",
+    preserveSymlinks: true,
     // No tsconfig.json is looked for: one that a user has changed for his own programs must not change ours.
     tsconfigRaw: { compilerOptions: { strict: true } },
     logLevel: "silent",

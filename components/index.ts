@@ -4,9 +4,9 @@
  * @packageDocumentation
  */
 
-export { OperatorError } from "../runtime/program";
+export { loadOperators } from "../definition/loadOperators";
+export { OperatorError } from "../definition/problems";
 export { ArgoPlatform, type ArgoPlatformArgs } from "./argoPlatform";
-export { loadOperators } from "./loadOperators";
 export { Operators, type OperatorsArgs } from "./operators";
 export { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
 export type { Platform } from "./platform";

@@ -1,5 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
-import { checkOperators, type Operator as OperatorDefinition } from "../runtime/program";
+import { checkOperators } from "../definition/checkOperators";
+import type { Operator as OperatorDefinition } from "../runtime/program";
 import { ArgoPlatform, type ArgoPlatformArgs, platformOf } from "./argoPlatform";
 import { engineFiles } from "./engineBundle";
 import { EventPath } from "./eventPath";
@@ -7,7 +8,7 @@ import type { EventBusOptions } from "./manifests/eventPath/options";
 import { planEventPath } from "./manifests/eventPath/planEventPath";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
 import { Operator } from "./operator";
-import { warnOfSecondCopy } from "./package";
+import { warnOfSdk } from "./package";
 import type { PodPlacement } from "./placement";
 import type { Platform } from "./platform";
 import { after, register } from "./register";
@@ -72,7 +73,7 @@ export class Operators extends pulumi.ComponentResource {
     }));
 
     super("argosy:index:Operators", name, {}, opts);
-    warnOfSecondCopy();
+    warnOfSdk();
     const child = { parent: this };
     const ground =
       "controllerNamespace" in args.platform

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
-import { name, version } from "../package.json";
+import { name, peerDependencies, version } from "../package.json";
 
 /** What npm knows this package by. */
 export const PACKAGE_NAME = name;
@@ -9,32 +9,41 @@ export const PACKAGE_NAME = name;
 /** The version of this package. */
 export const ARGOSY_VERSION = version;
 
-const PROVIDER = "@pulumi/kubernetes";
+const SDK = "@pulumi/kubernetes";
 let warned = false;
 
 /**
- * Warns once where the program has another copy of the Kubernetes SDK than this package. npm installs a second copy where
- * the versions that both ask for have none in common, or where the package is linked.
+ * Warns once where the program has another copy of the Kubernetes SDK than this package, or one of a version that this
+ * package does not accept. npm installs such copies when it is forced to, and where a package is linked.
  *
  * @param programFolder - the folder of the Pulumi program. Pulumi runs a program in its folder
  */
-export function warnOfSecondCopy(programFolder = process.cwd()): void {
+export function warnOfSdk(programFolder = process.cwd()): void {
   const ours = copyFor(__filename);
   const theirs = copyFor(path.join(programFolder, "index.js"));
-  if (warned || !ours || !theirs || ours.folder === theirs.folder) return;
+  if (warned || !ours) return;
+  const accepted = peerDependencies[SDK];
+  const remedy = `Ask for ${SDK} ${accepted} in the program's package.json, and run: npm dedupe`;
+  const complaint =
+    theirs && theirs.folder !== ours.folder
+      ? `There are two copies of ${SDK}. The program has ${theirs.version} in ${theirs.folder}. ${PACKAGE_NAME} has ` +
+        `${ours.version} in ${ours.folder}. Pulumi may use two versions of the Kubernetes provider in one stack`
+      : majorOf(ours.version) !== majorOf(accepted) &&
+        `${PACKAGE_NAME} ${ARGOSY_VERSION} was not made for ${SDK} ${ours.version}, which is in ${ours.folder}`;
+  if (!complaint) return;
   warned = true;
-  void pulumi.log.warn(
-    `There are two copies of ${PROVIDER}. The program has ${theirs.version} in ${theirs.folder}. ${PACKAGE_NAME} has ` +
-      `${ours.version} in ${ours.folder}. Pulumi may use two versions of the Kubernetes provider in one stack. Ask for a ` +
-      `version of ${PROVIDER} in the program's package.json that ${PACKAGE_NAME} accepts, and run: npm dedupe`,
-  );
+  void pulumi.log.warn(`${complaint}. ${remedy}`);
+}
+
+function majorOf(version: string): string | undefined {
+  return /\d+/.exec(version)?.[0];
 }
 
 /** The copy of the Kubernetes SDK that a file gets. Undefined where the file gets none. */
 function copyFor(file: string): { folder: string; version: string } | undefined {
   const require = createRequire(file);
   try {
-    const manifest = require.resolve(`${PROVIDER}/package.json`);
+    const manifest = require.resolve(`${SDK}/package.json`);
     return { folder: path.dirname(manifest), version: require(manifest).version };
   } catch {
     return undefined;

@@ -1,5 +1,5 @@
 import { RunError } from "@pulumi/pulumi";
-import { OperatorError } from "../runtime/program";
+import { OperatorError } from "../definition/problems";
 
 /**
  * Wraps a Pulumi program so that what its author has to put right in an operator's files is shown as that, without a

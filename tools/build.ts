@@ -33,10 +33,18 @@ export function build(folder: string): void {
   chmodSync(path.join(folder, COMMAND.file), 0o755);
   write("engine.js", engine.code);
   for (const [asset, source] of Object.entries(ASSETS)) {
-    cpSync(path.join(PROJECT_FOLDER, source), path.join(folder, asset), { recursive: true });
+    cpSync(path.join(PROJECT_FOLDER, source), path.join(folder, asset), {
+      recursive: true,
+      filter: isSource,
+    });
   }
   const inputs = [library, command, engine].flatMap((bundle) => bundle.inputs);
   write("THIRD-PARTY-LICENSES", licencesOf(inputs, PROJECT_FOLDER));
+}
+
+/** Python leaves what it has compiled beside a handler that has run. */
+function isSource(file: string): boolean {
+  return path.basename(file) !== "__pycache__";
 }
 
 interface Bundle {
@@ -55,6 +63,8 @@ function compile(entry: string): Bundle {
     platform: "node",
     format: "cjs",
     target: "node20",
+    // Where the packages are linked, the places that they are linked to would be in the code.
+    preserveSymlinks: true,
     define: { ARGOSY_IS_COMPILED: "true" },
     legalComments: "none",
     tsconfigRaw: { compilerOptions: { strict: true } },

@@ -1,14 +1,6 @@
-import {
-  DNS_LABEL,
-  fields,
-  integer,
-  isRecord,
-  oneOf,
-  optional,
-  pattern,
-  type Shape,
-} from "../../runtime/program";
+import { isRecord } from "../../runtime/program";
 import { SSL_MODES } from "../manifests/platform/archive";
+import { DNS_LABEL, fields, integer, oneOf, optional, pattern, type Shape } from "./shape";
 
 /** A century: beyond it, Argo's time overflows. */
 const MOST_DAYS = 36_500;

@@ -1,8 +1,9 @@
-import { fields, type Report } from "../../runtime/program";
+import type { Report } from "../../definition/problems";
 import { checkPlatformOptions } from "../manifests/platform/checkPlatformOptions";
 import { platformArgs } from "./args";
 import { ConfigurationError } from "./configurationError";
 import { parseSetting, SETTING_SHAPES, type Settings } from "./settings";
+import { fields } from "./shape";
 
 /**
  * Reads and checks a stack's whole configuration.

@@ -1,3 +1,10 @@
+import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
+import { bytesOf } from "../manifests/eventPath/quantity";
+import type { ArchiveOptions } from "../manifests/platform/archive";
+import type { PodPlacement } from "../placement";
+import type { Installation } from "../platform";
+import { ARCHIVE_SHAPE } from "./archiveShape";
+import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
 import {
   anyText,
   DNS_LABEL,
@@ -12,14 +19,7 @@ import {
   pattern,
   type Shape,
   text,
-} from "../../runtime/program";
-import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
-import { bytesOf } from "../manifests/eventPath/quantity";
-import type { ArchiveOptions } from "../manifests/platform/archive";
-import type { PodPlacement } from "../placement";
-import type { Installation } from "../platform";
-import { ARCHIVE_SHAPE } from "./archiveShape";
-import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
+} from "./shape";
 
 /** What a stack holds: everything, or a platform and its operators in a stack each. */
 export type Parts = "all" | "platform" | "operators";

@@ -1,4 +1,5 @@
-import { isJsonObject, type Json, type JsonObject, versionsOf } from "../../runtime/program";
+import { versionsOf } from "../../definition/customResourceDefinition";
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/program";
 import type { Place } from "./change";
 import type { Schema } from "./schema";
 

@@ -381,7 +381,7 @@ function refusal(
     error.code === 422 &&
     /immutable|may not change|are forbidden/.test(error.message);
   const remedy = isImmutable
-    ? ` Declare update: "recreate" or "never" for ${child.resource.kind} in operator.ts.`
+    ? ` Declare update: recreate or never for ${child.resource.kind} in operator.yaml.`
     : "";
   const message = `the API server refused ${nameOf(child)}: ${error.message}.${remedy}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });

@@ -1,8 +1,8 @@
 import { statusOf } from "../argo/workflows";
 import type { Child } from "../children/childStore";
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../definition/shape";
 import { fingerprint } from "../fingerprint";
+import { isRecord } from "../json";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { storeKey } from "../watch/store";
 

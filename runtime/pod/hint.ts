@@ -1,5 +1,5 @@
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../definition/shape";
+import { isRecord } from "../json";
 import type { ObjectName } from "../kubernetes/objects";
 
 /** Says that an object may have changed. */

@@ -3,7 +3,7 @@ import { resourceOf } from "../argo/runTarget";
 import { ChildStore } from "../children/childStore";
 import { ownManagers } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../definition/shape";
+import { isRecord } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { conditionsIn, type KubernetesObject } from "../kubernetes/objects";

@@ -48,7 +48,7 @@ export function openSurroundings(
 
 /**
  * Reads which operator a pod is of.
- * @throws OperatorError where its definition is missing or unusable
+ * @throws DefinitionFileError where its definition is missing or unusable
  */
 export function openPod(surroundings: Surroundings): Pod {
   const operator = readDefinitionFile(pathOf(surroundings.settings, "definition"));

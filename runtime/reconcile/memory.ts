@@ -1,4 +1,4 @@
-import { isRecord } from "../definition/shape";
+import { isRecord } from "../json";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 
 /**

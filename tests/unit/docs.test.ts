@@ -6,6 +6,10 @@ import path from "node:path";
 import ts from "typescript";
 import { parse, parseAllDocuments } from "yaml";
 import { localHandler } from "../../cli/localHandler";
+import { check } from "../../definition/checks";
+import { operatorSchema } from "../../definition/jsonSchema";
+import { Problems } from "../../definition/problems";
+import { DEFINITION } from "../../definition/schema";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
@@ -32,8 +36,8 @@ describe("the documentation", () => {
     for (const { place, code } of blocksFor("ts")) {
       it(place, function () {
         this.timeout(60_000);
-        // As an operator.ts of this program, so that its imports are the ones that its reader writes.
-        const file = path.join(root, "examples", "documentation", "operator.ts");
+        // Beside index.ts, so that its imports are the ones that its reader writes.
+        const file = path.join(root, "documentation.ts");
         assert.deepEqual(diagnose(file, code), []);
       });
     }
@@ -73,18 +77,46 @@ describe("the documentation", () => {
     }
   });
 
+  describe("shows definitions of operators that are in order", () => {
+    for (const { place, code } of blocksFor("yaml").filter(isDefinition)) {
+      it(place, () => {
+        const problems = new Problems();
+        check(DEFINITION, parse(code), problems.at(place));
+        assert.equal(problems.toError().message, "");
+      });
+    }
+
+    it("which are told from other YAML", () => {
+      assert.ok(blocks.some(isDefinition));
+      const unmarked = blocksFor("yaml").filter((block) => {
+        const keys = Object.keys(parseAllDocuments(block.code)[0]?.toJS() ?? {});
+        return !isDefinition(block) && ["crd", "handler", "children"].some((key) => keys.includes(key));
+      });
+      assert.deepEqual(unmarked, []);
+    });
+  });
+
+  it("tells of every field of operator.yaml what its schema tells", () => {
+    const { properties } = operatorSchema("") as { properties: Record<string, Described> };
+    const rows = Object.entries(properties).map(
+      ([field, { description }]) => `| \`${field}\` | ${description} |`,
+    );
+    assert.ok(rows.length > 15);
+    assert.deepEqual(tableOf("docs/handlers.md", "field"), rows);
+  });
+
   it("names only npm scripts that exist", () => {
     const { scripts } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
       scripts: Record<string, string>;
     };
     const named = documents.flatMap((document) => {
-      const text = readFileSync(path.join(root, document), "utf8");
-      return [...text.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z0-9-]+)/g)].map((match) => ({
+      const code = codeIn(readFileSync(path.join(root, document), "utf8"));
+      return [...code.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z0-9-]+)/g)].map((match) => ({
         document,
         script: match[1] ?? "",
       }));
     });
-    const npmCommands = ["ci", "install", "audit"];
+    const npmCommands = ["ci", "install", "audit", "pack"];
     const unknown = named.filter(({ script }) => !(script in scripts) && !npmCommands.includes(script));
     assert.ok(named.length > 0);
     assert.deepEqual(unknown, []);
@@ -98,10 +130,8 @@ describe("the documentation", () => {
       ([key, { type, default: value, description }]) =>
         `| \`${key}\` | ${type} | \`${JSON.stringify(value)}\` | ${description} |`,
     );
-    const text = readFileSync(path.join(root, "docs", "configuration.md"), "utf8");
-    const [, table = ""] = /^\| key \|.*\n\| --- .*\n((?:\|.*\n)+)/m.exec(text) ?? [];
     assert.ok(rows.length > 15);
-    assert.deepEqual(table.trimEnd().split("\n"), rows);
+    assert.deepEqual(tableOf("docs/configuration.md", "key"), rows);
   });
 
   it("links only to files that exist", () => {
@@ -118,6 +148,27 @@ describe("the documentation", () => {
     assert.deepEqual(broken, []);
   });
 });
+
+/** What a Markdown text has in fenced blocks, in indented blocks and between backticks. */
+function codeIn(text: string): string {
+  return (text.match(/^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`/gms) ?? []).join("\n");
+}
+
+interface Described {
+  readonly description: string;
+}
+
+function isDefinition({ role }: CodeBlock): boolean {
+  return role === "operator";
+}
+
+/** The rows of the first table of a document whose first column is called so. */
+function tableOf(document: string, column: string): string[] {
+  const text = readFileSync(path.join(root, document), "utf8");
+  const pattern = new RegExp(`^\\| ${column} \\|.*\\n\\| --- .*\\n((?:\\|.*\\n)+)`, "m");
+  const [, table = ""] = pattern.exec(text) ?? [];
+  return table.trimEnd().split("\n");
+}
 
 function diagnose(file: string, code: string): string[] {
   const config = ts.readConfigFile(path.join(root, "tsconfig.json"), ts.sys.readFile);

@@ -5,7 +5,7 @@ import ts from "typescript";
 import { PACKAGE_NAME } from "../../components/package";
 
 const ROOT = path.resolve(__dirname, "../..");
-const FOLDERS = ["runtime", "components", "program", "examples", "cli", "tools", "tests"];
+const FOLDERS = ["runtime", "definition", "components", "program", "examples", "cli", "tools", "tests"];
 
 /**
  * The engine's layers, the highest first: a file imports files of its own layer and of those below it. An entry is a
@@ -69,7 +69,7 @@ describe("arrows point one way:", () => {
   });
 
   it("the engine imports nothing above it", () => {
-    const above = ["components", "program", "examples", "cli", "tools", "tests", "index"];
+    const above = [...FOLDERS.filter((folder) => folder !== "runtime"), "index"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "runtime") && within(of, ...above)),
       [],
@@ -102,25 +102,49 @@ describe("arrows point one way:", () => {
   });
 
   it("the engine knows no Pulumi and no kubeconfig, and stays small", () => {
-    const packages = ["@pulumi", "@kubernetes/client-node", "esbuild", "commander", "tsx"];
+    const packages = ["@pulumi", "@kubernetes/client-node", "esbuild", "commander", "tsx", "yaml", "zod"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "runtime") && within(of, ...packages)),
       [],
     );
   });
 
-  it("one file of the engine reads YAML", () => {
-    assert.deepEqual(
-      found(({ from, of }) => within(from, "runtime") && of === "yaml"),
-      ["runtime/definition/readYaml.ts -> yaml"],
-    );
-  });
-
-  it("what runs in a cluster reads no YAML: that is an author's form", () => {
+  it("what runs in a cluster reads no YAML and has no schemas of ours: those are an author's", () => {
     const reached = reachableFrom("runtime/pod/main.ts");
     assert.ok(reached.size > 30);
-    const yaml = found(({ from, of }) => reached.has(from) && of === "yaml");
-    assert.deepEqual(yaml, []);
+    const authors = found(({ from, of }) => reached.has(from) && (of === "yaml" || of === "zod"));
+    assert.deepEqual(authors, []);
+  });
+
+  it("an author's side knows of the engine what an operator is, and nothing above that", () => {
+    const lowest = LAYERS.findIndex(([layer]) => layer === "definition");
+    const ofEngine = found(({ from, of }) => {
+      if (!within(from, "definition") || !within(of, "runtime")) return false;
+      return (layerOf(placeOf(of)) ?? 0) < lowest;
+    });
+    assert.deepEqual(ofEngine, []);
+    assert.deepEqual(
+      found(
+        ({ from, of }) =>
+          within(from, "definition") &&
+          within(of, ...FOLDERS, "index") &&
+          !within(of, "definition", "runtime"),
+      ),
+      [],
+    );
+    assert.ok(found(({ from, of }) => within(from, "definition") && within(of, "runtime")).length > 10);
+  });
+
+  it("an author's side knows no Pulumi: its files are read in programs and in commands alike", () => {
+    assert.deepEqual(
+      found(({ from, of }) => within(from, "definition") && within(of, "@pulumi")),
+      [],
+    );
+    // Each is loaded where a definition is, and reads what an author wrote.
+    assert.deepEqual(
+      found(({ from, of }) => within(from, "definition") && of === "yaml"),
+      ["definition/readYaml.ts -> yaml"],
+    );
   });
 
   it("the builders of manifests are plain functions, without Pulumi", () => {
@@ -148,7 +172,7 @@ describe("arrows point one way:", () => {
     );
   });
 
-  it("a chaos run knows the engine, and nothing above it", () => {
+  it("a chaos run knows the engine and definitions, and nothing above them", () => {
     const above = ["components", "program", "examples", "cli", "tools/bench", "tests", "index"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "tools/chaos") && within(of, ...above)),

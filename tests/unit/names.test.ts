@@ -12,7 +12,8 @@ import {
   buildResidentRollout,
   runnerLabels,
 } from "../../components/manifests/operator/residentPod";
-import { isRecord } from "../../runtime/definition/shape";
+import { OperatorError } from "../../definition/problems";
+import { isRecord } from "../../runtime/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import {
   elsewhereFinalizerOf,
@@ -24,7 +25,7 @@ import {
   identityOf,
   leaseNameOf,
 } from "../../runtime/names";
-import { problemsOf, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { operatorOptions, withFiles } from "./operatorManifests";
 
 /** RFC 1123, as apimachinery/pkg/util/validation has it. */
@@ -181,11 +182,21 @@ describe("for whatever name an operator has, and whatever namespaces it looks af
     );
   });
 
+  function isRefused(load: () => unknown): boolean {
+    try {
+      load();
+      return false;
+    } catch (error) {
+      assert.ok(error instanceof OperatorError, String(error));
+      return true;
+    }
+  }
+
   it("and no other names come so far: a definition with one is refused", () => {
     const folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
     try {
       const refused = (more: object, installation?: string) =>
-        problemsOf(folder, { ...widgetDefinition, ...more }, undefined, { installation }).length > 0;
+        isRefused(() => loadDefinition(folder, { ...widgetDefinition, ...more }, { installation }));
       fc.assert(
         fc.property(fc.oneof(fc.string(), name(63)), (text) => {
           assert.equal(refused({ name: text }), !(SERVICE.test(text) && text.length <= 40), text);

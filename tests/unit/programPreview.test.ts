@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../runtime/definition/shape";
+import { isRecord } from "../../runtime/json";
 import { runStack } from "./support/program";
 
 /** How Pulumi marks what is not known yet (sdk/nodejs/runtime/rpc.ts, unknownValue), and what is secret. */

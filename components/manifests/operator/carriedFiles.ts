@@ -1,6 +1,7 @@
 import { readdirSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import { isRecord, type Problems } from "../../../runtime/program";
+import type { Problems } from "../../../definition/problems";
+import { isRecord } from "../../../runtime/program";
 
 /** A file of an operator's folder that goes along into the cluster. */
 export interface CarriedFile {
@@ -14,7 +15,7 @@ export interface CarriedFile {
 /** Left out wherever they are: hidden files, what tools leave behind, editors' backups. */
 const LEFT_OUT = /^(\..*|__pycache__|node_modules|.*~|#.*#|.*\.(swp|bak))$/;
 /** Left out at the top of the folder: what Argosy itself reads. */
-const OWN = ["operator.ts", "operator.js", "fixtures"];
+const OWN = ["operator.yaml", "fixtures"];
 
 /** A name of which a key of a ConfigMap can be made: see `keyOf` in handlerFiles.ts. */
 const CARRIABLE = /^[-_a-zA-Z0-9]+(\.[-_a-zA-Z0-9]+)*$/;

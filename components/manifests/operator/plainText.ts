@@ -1,4 +1,4 @@
-import type { Report } from "../../../runtime/program";
+import type { Report } from "../../../definition/problems";
 
 const REMEDY = "A ConfigMap carries text: put binary files into the handler's image.";
 

@@ -37,15 +37,15 @@ export function buildResidentPod(operator: Operator, options: OperatorOptions, f
       buildHandlerContainer(operator, options, "resident"),
     ],
     volumes: buildVolumes(operator, files, "resident"),
-    ...(options.replicas > 1 && { topologySpreadConstraints: [spread(operator)] }),
+    ...(replicasOf(operator, options) > 1 && { topologySpreadConstraints: [spread(operator)] }),
     ...placementFields(options.placement),
   };
 }
 
 /** The specification of the runner's Deployment, but for its pod. */
-export function buildResidentRollout(operator: Operator, { replicas }: OperatorOptions) {
+export function buildResidentRollout(operator: Operator, options: OperatorOptions) {
   return {
-    replicas,
+    replicas: replicasOf(operator, options),
     selector: { matchLabels: runnerLabels(operator) },
     // The new one watches before the old one goes; the lease sees to it that only one of them writes.
     strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
@@ -63,4 +63,9 @@ function spread(operator: Operator) {
     whenUnsatisfiable: "ScheduleAnyway",
     labelSelector: { matchLabels: runnerLabels(operator) },
   };
+}
+
+/** What the program says of this operator alone goes before what it says of all. */
+function replicasOf(operator: Operator, options: OperatorOptions): number {
+  return operator.replicas ?? options.replicas;
 }

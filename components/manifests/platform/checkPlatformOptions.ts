@@ -1,4 +1,4 @@
-import { DNS_LABEL, oneOf, pattern, type Shape } from "../../../runtime/program";
+import { DNS_LABEL, oneOf, pattern, type Shape } from "../../configuration/shape";
 import { ownsController, type PlatformOptions } from "./options";
 
 /** Something in a platform's options that whoever configures it has to put right. */

@@ -13,7 +13,8 @@ export function session(): Session {
 /** Called by mocha (`require` in .mocharc.e2e.json) before the first test and after the last one. */
 export const mochaHooks = {
   async beforeAll(this: Mocha.Context): Promise<void> {
-    this.timeout(60_000);
+    // npm installs the packed package.
+    this.timeout(300_000);
     const found = await findCluster();
     if ("missing" in found) {
       process.stderr.write(`e2e skipped: ${found.missing}\n`);

@@ -101,7 +101,7 @@ describe("an operator that was renamed", function () {
     return operator;
   }
 
-  async function install(options: typeof BEFORE & { formerNames?: readonly string[] }) {
+  async function install(options: typeof BEFORE & { formerNames?: string[] }) {
     const operator = await TestOperator.install(await sharedCluster(), options);
     operators.push(operator);
     return operator;

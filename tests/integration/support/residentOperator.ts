@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import { buildAccess } from "../../../components/manifests/operator/roles";
-import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
-import { loadOperator } from "../../../runtime/definition/loadOperator";
+import type { OperatorDefinition } from "../../../definition/schema";
+import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { PodSettings } from "../../../runtime/pod/podSettings";
+import { loadDefinition } from "../../unit/operatorFolder";
 import type { TestCluster } from "./cluster";
 import { namespace } from "./manifests";
 import { ResidentPod } from "./residentPod";
@@ -51,10 +52,10 @@ export class ResidentOperator {
     for (const [file, content] of Object.entries({ "main.js": planned, ...handlerFiles })) {
       writeFileSync(path.join(folder, file), content);
     }
-    const operator = loadOperator(folder, {
+    const operator = loadDefinition(folder, {
       crd: "crd.yaml",
       handler: { image: "node:22-alpine", command: [process.execPath, "main.js"] },
-      children: [{ apiVersion: "v1", kind: "ConfigMap" }],
+      children: ["v1/ConfigMap"],
       ...definition,
     });
     const home = `${name}-runners`;

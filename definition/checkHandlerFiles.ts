@@ -1,29 +1,32 @@
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import path from "node:path";
-import type { OperatorDefinition } from "./definition";
-import { languageOf } from "./handlerProgram";
-import type { Report } from "./operatorError";
+import { languageOf } from "../runtime/definition/handlerProgram";
+import { checkFunction } from "./bundleFunction";
+import type { Problems, Report } from "./problems";
+import type { CheckedDefinition } from "./schema";
 
 /** A word of a command that looks like a file of the folder: "main.py", "./bin/run.sh"; not "-x.y", not a URL. */
 const FILE_NAME = /^(?!-)[\w./-]*[\w-]\.[A-Za-z]\w*$/;
 
-/** Checks that the files of the operator's folder that its handler names are there to be run. */
+/** Checks that the files of the operator's folder that its handler names are there, and may define what they are to. */
 export function checkHandlerFiles(
   folder: string,
-  { handler, finalize }: Pick<OperatorDefinition, "handler" | "finalize">,
+  { handler, finalize }: Pick<CheckedDefinition, "handler" | "finalize">,
+  problems: Problems,
   report: Report,
 ): void {
   if (typeof handler !== "string") return checkCommandFiles(folder, handler.command, report);
   if (!isThere(folder, handler, "handler", "Create it, or correct the name.", report)) return;
-  if (languageOf(handler) !== "python") return;
-  const source = readFileSync(path.resolve(folder, handler), "utf8");
-  for (const name of ["reconcile", ...(finalize ? ["finalize"] : [])]) {
+  const functions = ["reconcile", ...(finalize ? ["finalize"] : [])];
+  if (languageOf(handler) === "python") checkPython(folder, handler, functions, report);
+  else checkFunction(folder, handler, functions, problems, report);
+}
+
+function checkPython(folder: string, file: string, functions: readonly string[], report: Report): void {
+  const source = readFileSync(path.resolve(folder, file), "utf8");
+  for (const name of functions) {
     if (new RegExp(`\\b${name}\\b|import \\*`).test(source)) continue;
-    report(
-      "handler",
-      `"${handler}" has no function ${name}(request)`,
-      `Define it: def ${name}(request): ...`,
-    );
+    report("handler", `"${file}" has no function ${name}(request)`, `Define it: def ${name}(request): ...`);
   }
 }
 

@@ -1,10 +1,10 @@
-import type { Json, JsonObject } from "../kubernetes/objects";
-import { MEMORY_FIELD, OWN_STATUS_FIELDS } from "../names";
-import type { CustomResourceKind } from "./definition";
-import type { Report } from "./operatorError";
+import type { CustomResourceKind } from "../runtime/definition/definition";
+import { statusChecker } from "../runtime/definition/statusSchema";
+import { isRecord } from "../runtime/json";
+import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
+import { MEMORY_FIELD, OWN_STATUS_FIELDS } from "../runtime/names";
+import type { Problems, Report } from "./problems";
 import { readYaml } from "./readYaml";
-import { isRecord } from "./shape";
-import { statusChecker } from "./statusSchema";
 
 /** A CustomResourceDefinition as its author wrote it, and the kind that it defines. */
 export interface CustomResourceDefinition {
@@ -16,16 +16,31 @@ export interface CustomResourceDefinition {
  * Reads and checks a CRD file. Left to the API server is what it says clearly itself, such as a schema that is
  * not structural.
  *
- * @param file - absolute path
- * @param report - is told of every problem
+ * @param file absolute path
+ * @param problems is told of every problem, with line and column
  * @returns undefined where there was one
  */
 export function readCustomResourceDefinition(
   file: string,
-  report: Report,
+  problems: Problems,
 ): CustomResourceDefinition | undefined {
-  const crd = readDocument(file, report);
-  if (crd === undefined) return undefined;
+  const missing = "Name the CustomResourceDefinition's file as crd in the definition.";
+  const documents = readYaml(file, missing, problems);
+  if (documents === undefined) return undefined;
+  const [document, another] = documents;
+  if (another) {
+    another.report(
+      "the file",
+      `has ${documents.length} documents`,
+      "Keep one CustomResourceDefinition in it.",
+    );
+    return undefined;
+  }
+  if (!document || !isJsonObject(document.content)) {
+    problems.in(file)("the file", "has no object in it", "Write a CustomResourceDefinition.");
+    return undefined;
+  }
+  const { content: crd, report } = document;
   if (crd.kind !== "CustomResourceDefinition" || crd.apiVersion !== "apiextensions.k8s.io/v1") {
     report(
       "the document",
@@ -48,25 +63,6 @@ export function versionsOf(crd: JsonObject): JsonObject[] {
 export function statusSchemaOf(version: JsonObject): JsonObject | undefined {
   const schema = at(version, "schema", "openAPIV3Schema", "properties", "status");
   return isJsonObject(schema) ? schema : undefined;
-}
-
-/** Whether a JSON value is an object. */
-export function isJsonObject(value: Json | undefined): value is JsonObject {
-  return isRecord(value);
-}
-
-function readDocument(file: string, report: Report): JsonObject | undefined {
-  const missing = "Name the CustomResourceDefinition's file as crd in the definition.";
-  const documents = readYaml(file, missing, report);
-  if (documents === undefined) return undefined;
-  if (documents.length > 1) {
-    report("the file", `has ${documents.length} documents`, "Keep one CustomResourceDefinition in it.");
-    return undefined;
-  }
-  const [document] = documents;
-  if (isJsonObject(document)) return document;
-  report("the file", "has no object in it", "Write a CustomResourceDefinition.");
-  return undefined;
 }
 
 function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefined {

@@ -1,5 +1,6 @@
-import { nearest } from "./nearest";
-import type { Report } from "./operatorError";
+import { nearest } from "../../definition/nearest";
+import type { Report } from "../../definition/problems";
+import { isRecord } from "../../runtime/program";
 
 /** A DNS label (RFC 1123), of any length that one may have: the name of a namespace is one. */
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -12,11 +13,6 @@ export interface Shape {
   readonly optional?: boolean;
   /** Reports everything that is wrong with the value that stands in `field`. */
   check(value: unknown, field: string, report: Report): void;
-}
-
-/** Whether a value is an object with fields (not null, not a list). */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The same shape for a field that may be left out. */
@@ -174,3 +170,15 @@ function describe(value: unknown): string {
       return `a value of type ${typeof value}`;
   }
 }
+
+/** The longest installation: with a dot and the longest name, an identity still fits into a label. */
+const LONGEST_INSTALLATION = 20;
+
+/** What tells the operators of one program from those of others in the same cluster. */
+export const INSTALLATION_SHAPE = text(
+  `Use at most ${LONGEST_INSTALLATION} lower-case letters, digits and "-", for example "argosy".`,
+  (installation) =>
+    installation.length <= LONGEST_INSTALLATION && DNS_LABEL.test(installation)
+      ? undefined
+      : `is "${installation}", not a DNS label of at most ${LONGEST_INSTALLATION} characters`,
+);

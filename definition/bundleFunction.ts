@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { type BuildFailure, buildSync, type Message } from "esbuild";
-import { definitionFile, type OperatorError, Problems } from "../runtime/program";
+import { OperatorError, Problems, type Report } from "./problems";
 
 /** A function in JavaScript or TypeScript as one file. */
 export interface FunctionBundle {
@@ -60,28 +60,36 @@ export function bundleFunction(folder: string, file: string): FunctionBundle {
 }
 
 /**
- * Checks that a function can be bundled, and that it may define what it is to.
- * @throws OperatorError
+ * Checks that a function can be bundled, and that its file may define what it is to.
+ * @param functions what is to be exported: "reconcile"
  */
-export function checkFunction(folder: string, file: string, finalize: boolean): void {
-  const { code } = bundleFunction(folder, file);
-  const problems = new Problems();
-  const report = problems.in(definitionFile(folder));
-  for (const name of ["reconcile", ...(finalize ? ["finalize"] : [])]) {
-    // Whether it is exported shows when it is run; what nobody exports is not in the bundle of an ES module.
-    if (new RegExp(`\\b${name}\\b`).test(code)) continue;
-    const remedy = `Write there: export function ${name}(request) { ... }`;
-    report("handler", `"${file}" exports no function ${name}(request)`, remedy);
+export function checkFunction(
+  folder: string,
+  file: string,
+  functions: readonly string[],
+  problems: Problems,
+  report: Report,
+): void {
+  try {
+    const { code } = bundleFunction(folder, file);
+    for (const name of functions) {
+      // Whether it is exported shows when it is run; what nobody exports is not in the bundle of an ES module.
+      if (new RegExp(`\\b${name}\\b`).test(code)) continue;
+      const remedy = `Write there: export function ${name}(request) { ... }`;
+      report("handler", `"${file}" exports no function ${name}(request)`, remedy);
+    }
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    problems.add(error);
   }
-  if (problems.found) throw problems.toError();
 }
 
 function toOperatorError(folder: string, file: string, error: unknown): OperatorError {
   const problems = new Problems();
   for (const { text, location } of messagesOf(error)) {
-    const place = location ? `line ${location.line}, column ${location.column + 1}` : "the file";
-    const report = problems.in(path.resolve(folder, location?.file ?? file));
-    report(place, `cannot be bundled: ${text.replace(/\.$/, "")}`, remedyFor(text, folder));
+    const position = location ? { line: location.line, column: location.column + 1 } : undefined;
+    const report = problems.in(path.resolve(folder, location?.file ?? file), () => position);
+    report("the function", `cannot be bundled: ${text.replace(/\.$/, "")}`, remedyFor(text, folder));
   }
   return problems.toError();
 }

@@ -1,7 +1,8 @@
-import { BUILT_IN_KINDS, groupsOfKind, isNamespaced } from "../kubernetes/kinds";
-import { groupOf } from "../kubernetes/objects";
-import type { ChildKind, CustomResourceKind, OperatorDefinition } from "./definition";
-import type { Report } from "./operatorError";
+import type { ChildKind, CustomResourceKind } from "../runtime/definition/definition";
+import { BUILT_IN_KINDS, groupsOfKind, isNamespaced } from "../runtime/kubernetes/kinds";
+import { groupOf } from "../runtime/kubernetes/objects";
+import type { Report } from "./problems";
+import type { CheckedDefinition } from "./schema";
 
 /**
  * Checks the declared kinds against one another, against the custom resource and against what Kubernetes has.
@@ -9,7 +10,7 @@ import type { Report } from "./operatorError";
  * @param resource - undefined where the CRD could not be read
  */
 export function checkChildren(
-  { children, namespaces = "all" }: OperatorDefinition,
+  { children, namespaces }: Pick<CheckedDefinition, "children" | "namespaces">,
   resource: CustomResourceKind | undefined,
   report: Report,
 ): void {
@@ -34,18 +35,16 @@ export function checkChildren(
     }
     checkKnownKind(child, field, report);
     if (namespaces !== "all" && isNamespaced(child.apiVersion, child.kind) === false) {
-      report(
-        field,
-        `is ${child.kind}, which is in no namespace`,
-        'Leave it out, or write namespaces: "all".',
-      );
+      report(field, `is ${child.kind}, which is in no namespace`, "Leave it out, or write namespaces: all.", [
+        "namespaces",
+      ]);
     }
   }
   if (namespaces !== "all" && resource?.namespaced === false) {
     report(
       "namespaces",
       "is a list, but the CRD's scope is Cluster",
-      'Write namespaces: "all", or scope: Namespaced.',
+      "Write namespaces: all, or scope: Namespaced.",
     );
   }
 }

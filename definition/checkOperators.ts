@@ -1,8 +1,9 @@
-import type { Json } from "../kubernetes/objects";
-import { formerIdentitiesOf, identityOf } from "../names";
-import type { Operator } from "./definition";
-import { definitionFile, displayPath, Problems, type Report } from "./operatorError";
-import { isRecord } from "./shape";
+import type { Operator } from "../runtime/definition/definition";
+import { isRecord } from "../runtime/json";
+import type { Json } from "../runtime/kubernetes/objects";
+import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../runtime/names";
+import { definitionFile, reportOn } from "./definitionFile";
+import { displayPath, Problems, type Report } from "./problems";
 
 /**
  * Checks what no operator can know alone: that names, those of before included, are not given twice, and that no two
@@ -13,7 +14,7 @@ import { isRecord } from "./shape";
 export function checkOperators(operators: readonly Operator[]): void {
   const problems = new Problems();
   for (const [index, operator] of operators.entries()) {
-    const report = problems.in(definitionFile(operator.folder));
+    const report = reportOn(operator, problems);
     checkResyncName(operator, operators, report);
     for (const other of operators.slice(0, index)) {
       const where = displayPath(definitionFile(other.folder));
@@ -25,7 +26,7 @@ export function checkOperators(operators: readonly Operator[]): void {
         );
       }
       checkTaken(operator, other, report);
-      checkTaken(other, operator, problems.in(definitionFile(other.folder)));
+      checkTaken(other, operator, reportOn(other, problems));
       checkSharedFormerNames(operator, other, report);
       if (operator.customResource.group !== other.customResource.group) continue;
       const { group, plural } = operator.customResource;
@@ -96,4 +97,26 @@ function namesOf({ crd, customResource: { kind, plural } }: Operator): {
     resources: [...new Set([plural, word(names.singular, kind.toLowerCase()), ...shortNames])],
     kinds: [...new Set([kind, word(names.listKind, `${kind}List`)])],
   };
+}
+
+/** Checks what the names that an operator had say beside one another and beside the one that it has. */
+export function checkFormerNames(
+  formerNames: readonly string[],
+  operator: OperatorIdentity,
+  report: Report,
+): void {
+  const seen = new Map<string, number>();
+  for (const [index, identity] of formerIdentitiesOf({ ...operator, formerNames })
+    .map(identityOf)
+    .entries()) {
+    const field = `formerNames[${index}]`;
+    if (identity === identityOf(operator)) {
+      report(field, `is "${formerNames[index]}", the operator's own name`, "Leave it out.");
+    }
+    const first = seen.get(identity);
+    if (first !== undefined) {
+      report(field, `is "${formerNames[index]}", as is formerNames[${first}]`, "Keep one of the two.");
+    }
+    seen.set(identity, first ?? index);
+  }
 }

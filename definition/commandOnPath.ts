@@ -1,8 +1,9 @@
 import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
-import type { Operator } from "./definition";
-import { programOf } from "./handlerProgram";
-import { definitionFile, displayPath, Problems } from "./operatorError";
+import type { Operator } from "../runtime/definition/definition";
+import { programOf } from "../runtime/definition/handlerProgram";
+import { reportOn } from "./definitionFile";
+import { displayPath, Problems } from "./problems";
 
 /** What execvp searches where there is no PATH (glibc's `confstr(_CS_PATH)`). */
 const DEFAULT_PATH = "/bin:/usr/bin";
@@ -45,7 +46,7 @@ export function checkCommand(
     ? "Make it one with chmod +x, or name the interpreter first."
     : `Install ${program} here; on a cluster it comes with the image ${handler.image}.`;
   const field = "command" in handler ? "handler.command[0]" : "handler";
-  problems.in(definitionFile(operator.folder))(field, `"${program}" ${where}`, remedy);
+  reportOn(operator, problems)(field, `"${program}" ${where}`, remedy);
   throw problems.toError();
 }
 

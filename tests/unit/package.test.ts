@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import { readFileSync, rmSync, statSync } from "node:fs";
+import path from "node:path";
+import { engineFiles } from "../../components/engineBundle";
+import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
+import { widgetCrd } from "./operatorFolder";
+import { filesOf, packProject, UserProject } from "./support/packedPackage";
+
+const ROOT = path.resolve(__dirname, "../..");
+
+/** A user's operator. */
+const WIDGET = {
+  "handlers/widget/crd.yaml": widgetCrd(),
+  "handlers/widget/main.ts": "export const reconcile = () => ({ children: [] });\n",
+  "handlers/widget/operator.yaml": "crd: crd.yaml\nhandler: main.ts\nchildren: [v1/Service]\n",
+};
+const ARGS = `{
+  definitions: loadOperators("./handlers"),
+  platform: { namespace: "ops", instanceId: "ops", jetStreamVersion: "2.10.29" },
+  eventBus: { replicas: 1 },
+  placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+  replicas: 2,
+  runsKeptSeconds: 3600,
+  failedRunsKeptSeconds: 86400,
+}`;
+
+/** One program in each language that Node runs, with an object of its own beside the operators. */
+const PROGRAMS = {
+  "typescript.ts": `import { loadOperators, Operators, type OperatorsArgs } from "${PACKAGE_NAME}";
+import * as k8s from "@pulumi/kubernetes";
+
+const args: OperatorsArgs = ${ARGS};
+const { customResources }: Operators = new Operators("ops", args);
+export const names: readonly string[] = customResources;
+export const team = new k8s.core.v1.Namespace("team", { metadata: { name: "team" } }).metadata.name;
+`,
+  "javascript.js": `const { loadOperators, Operators } = require("${PACKAGE_NAME}");
+const k8s = require("@pulumi/kubernetes");
+new Operators("ops", ${ARGS});
+new k8s.core.v1.Namespace("team", { metadata: { name: "team" } });
+`,
+  "module.mjs": `import { loadOperators, Operators } from "${PACKAGE_NAME}";
+import * as k8s from "@pulumi/kubernetes";
+new Operators("ops", ${ARGS});
+new k8s.core.v1.Namespace("team", { metadata: { name: "team" } });
+`,
+};
+
+/** Runs a program under Pulumi's mocks, and prints what it registered. */
+const PLAY = `const pulumi = require("@pulumi/pulumi");
+const file = require("node:path").resolve(process.argv[2]);
+const resources = [];
+const newResource = ({ type, name, inputs }) => {
+  resources.push({ type, name, inputs });
+  return { id: name, state: inputs };
+};
+(async () => {
+  await pulumi.runtime.setMocks({ newResource, call: ({ inputs }) => inputs }, "shop", "dev");
+  await pulumi.runtime.runInPulumiStack(async () => void (file.endsWith(".mjs") ? await import(file) : require(file)));
+  await pulumi.runtime.disconnect();
+  console.log(JSON.stringify(resources));
+})();
+`;
+
+function tsconfig(options: object = {}): { compilerOptions: object } {
+  const target = { target: "ES2022", module: "nodenext", types: ["node"], noEmit: true };
+  return { compilerOptions: { strict: true, ...target, ...options } };
+}
+
+interface Resource {
+  readonly type: string;
+  readonly name: string;
+  readonly inputs: { readonly data?: Record<string, string> };
+}
+
+describe("the npm package", function () {
+  this.timeout(240_000);
+  let packed: ReturnType<typeof packProject>;
+  let project: UserProject;
+
+  before(() => {
+    packed = packProject();
+    const files = {
+      ...WIDGET,
+      ...PROGRAMS,
+      "play.cjs": PLAY,
+      "package.json": "{}",
+      "tsconfig.json": JSON.stringify(tsconfig()),
+    };
+    project = new UserProject(packed.tarball, files, ["typescript", "ts-node", "@types/node"]);
+  });
+  after(() => {
+    project?.remove();
+    packed?.remove();
+  });
+
+  it("holds what a user needs, and nothing else", () => {
+    assert.deepEqual(filesOf(packed.tarball), [
+      "LICENSE",
+      "README.md",
+      "dist/THIRD-PARTY-LICENSES",
+      "dist/cli.js",
+      "dist/engine.js",
+      "dist/examples/memcached/crd.yaml",
+      "dist/examples/memcached/fixtures/created.yaml",
+      "dist/examples/memcached/fixtures/partly-ready.yaml",
+      "dist/examples/memcached/fixtures/too-large.yaml",
+      "dist/examples/memcached/main.py",
+      "dist/examples/memcached/operator.yaml",
+      "dist/functions/function.js",
+      "dist/functions/function.py",
+      "dist/guard.sh",
+      "dist/handler.sh",
+      "dist/index.d.ts",
+      "dist/index.js",
+      "dist/watchdog.sh",
+      "operator.schema.json",
+      "package.json",
+    ]);
+  });
+
+  it("has the same bytes when it is built in another folder", () => {
+    const again = packProject();
+    try {
+      assert.deepEqual(differences(again.tarball), []);
+      assert.ok(readFileSync(packed.tarball).equals(readFileSync(again.tarball)));
+    } finally {
+      again.remove();
+    }
+  });
+
+  function differences(tarball: string): string[] {
+    const other = new UserProject(tarball, {});
+    try {
+      const contentOf = ({ package: folder }: UserProject, file: string) =>
+        readFileSync(path.join(folder, file));
+      return filesOf(tarball).filter((file) => !contentOf(project, file).equals(contentOf(other, file)));
+    } finally {
+      other.remove();
+    }
+  }
+
+  it("has the licence of everything that is compiled into it, and no path of the machine", () => {
+    const text = (name: string) => readFileSync(path.join(project.package, "dist", name), "utf8");
+    const licences = text("THIRD-PARTY-LICENSES");
+    for (const name of ["@pulumi/kubernetesx", "prom-client", "tdigest"]) {
+      assert.match(licences, new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(.+\\)$`, "m"));
+    }
+    for (const file of filesOf(packed.tarball)) {
+      const content = readFileSync(path.join(project.package, file), "utf8");
+      assert.ok(!content.includes(ROOT), file);
+    }
+  });
+
+  it("has declarations that name no package but those that npm installs with it", () => {
+    const declarations = readFileSync(path.join(project.package, "dist/index.d.ts"), "utf8");
+    const imported = [...declarations.matchAll(/(?:from|import\()\s*["']([^"']+)["']/g)].map(
+      ([, name]) => name,
+    );
+    const manifest = JSON.parse(readFileSync(path.join(project.package, "package.json"), "utf8"));
+    const installed = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+    assert.ok(imported.includes("@pulumi/pulumi"));
+    assert.deepEqual(
+      imported.filter((name = "") => !installed.includes(name)),
+      [],
+    );
+    assert.doesNotMatch(declarations, /kubernetesx|\bkx\b/);
+  });
+
+  function play(file: string, ...options: string[]): { resources: readonly Resource[]; stderr: string } {
+    const { stdout, stderr, status } = project.node(...options, "play.cjs", file);
+    assert.equal(status, 0, stderr);
+    return { resources: JSON.parse(stdout), stderr };
+  }
+
+  it("is used by programs in TypeScript, JavaScript and ES modules, all to the same end", () => {
+    const { resources, stderr } = play("javascript.js");
+    assert.equal(stderr, "");
+    const types = new Set(resources.map(({ type }) => type));
+    for (const type of [
+      "argosy:index:Operators",
+      "kubernetes:apps/v1:Deployment",
+      "kubernetes:core/v1:Namespace",
+    ]) {
+      assert.ok(types.has(type), type);
+    }
+    assert.deepEqual(play("module.mjs").resources, resources);
+    assert.deepEqual(
+      play("typescript.ts", "--require", "ts-node/register/transpile-only").resources,
+      resources,
+    );
+  });
+
+  it("brings the very engine that the sources make", () => {
+    const [engine] = play("javascript.js").resources.filter(({ inputs }) => inputs.data?.["engine.js"]);
+    assert.deepEqual(engine?.inputs.data, { ...engineFiles() });
+  });
+
+  function typeCheck(file: string, options: object): { stdout: string; status: number | null } {
+    project.add({ "tsconfig.check.json": JSON.stringify({ ...tsconfig(options), files: [file] }) });
+    const { stdout, status } = project.node("node_modules/typescript/bin/tsc", "-p", "tsconfig.check.json");
+    return { stdout, status };
+  }
+
+  for (const skipLibCheck of [true, false]) {
+    it(`type-checks with skipLibCheck ${skipLibCheck}`, () => {
+      const exact = { exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
+      assert.deepEqual(typeCheck("typescript.ts", { ...exact, skipLibCheck }), { stdout: "", status: 0 });
+    });
+  }
+
+  it("has types that refuse what is wrong", () => {
+    project.add({ "wrong.ts": PROGRAMS["typescript.ts"].replace("replicas: 2", 'replicas: "two"') });
+    const { stdout, status } = typeCheck("wrong.ts", { skipLibCheck: true });
+    assert.notEqual(status, 0);
+    assert.match(
+      stdout,
+      /^wrong\.ts\(\d+,\d+\): error TS2322: Type 'string' is not assignable to type 'number'/,
+    );
+  });
+
+  it("tells its version", () => {
+    const { stdout } = project.node("-p", `require("${PACKAGE_NAME}").ARGOSY_VERSION`);
+    assert.equal(stdout.trim(), ARGOSY_VERSION);
+    assert.equal(ARGOSY_VERSION, JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")).version);
+  });
+
+  it("has the command, as a program", () => {
+    const { bin } = JSON.parse(readFileSync(path.join(project.package, "package.json"), "utf8"));
+    const file = path.join(project.package, bin.argosy);
+    assert.match(readFileSync(file, "utf8"), /^#!\/usr\/bin\/env node\n/);
+    assert.ok(statSync(file).mode & 0o100);
+    const { stdout, status } = project.node(file, "render", "--help");
+    assert.equal(status, 0);
+    assert.match(stdout, /--stack/);
+  });
+
+  /** Gives the package a copy of the Kubernetes SDK, which is the program's under another version. */
+  function giveSdk(place: string, version: string): void {
+    const main = `module.exports = require(${JSON.stringify(require.resolve("@pulumi/kubernetes"))});`;
+    project.add({
+      [`${place}/package.json`]: JSON.stringify({ name: "@pulumi/kubernetes", version, main: "index.js" }),
+      [`${place}/index.js`]: main,
+    });
+  }
+
+  it("warns once where the program has another copy of @pulumi/kubernetes, with both folders and what to do", () => {
+    const second = `node_modules/${PACKAGE_NAME}/node_modules/@pulumi/kubernetes`;
+    giveSdk(second, "4.0.0");
+    const { stderr } = play("javascript.js");
+    rmSync(path.join(project.folder, second), { recursive: true });
+    const [warning = "", ...others] = stderr.trim().split("\n");
+    assert.deepEqual(others, []);
+    assert.match(warning, /^warning: .*There are two copies of @pulumi\/kubernetes\. /);
+    const programs = path.dirname(require.resolve("@pulumi/kubernetes/package.json"));
+    for (const part of [`4.0.0 in ${path.join(project.folder, second)}`, ` in ${programs}`, "npm dedupe"]) {
+      assert.ok(warning.includes(part), warning);
+    }
+  });
+
+  it("warns where the one copy of @pulumi/kubernetes is of a version that it is not made for", () => {
+    const place = "node_modules/@pulumi/kubernetes";
+    rmSync(path.join(project.folder, place));
+    giveSdk(place, "3.30.2");
+    const { stderr } = play("javascript.js");
+    assert.match(
+      stderr,
+      /^warning: .* was not made for @pulumi\/kubernetes 3\.30\.2, which is in .*\^4\.0\.0/,
+    );
+  });
+});
