@@ -20,7 +20,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
       "empty/Pulumi.yaml": "name: empty\nruntime: nodejs\n",
       "empty/handlers/readme": "",
       "broken/Pulumi.yaml": "name: broken\nruntime: nodejs\n",
-      "broken/handlers/shop/operator.js": "module.exports = { crd: 3 };",
+      "broken/handlers/shop/operator.yaml": "crd: 3\n",
       "handlers/readme": "",
       file: "",
       kubeconfig: {
@@ -60,7 +60,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
 
     it(`${command} with an empty folder handlers`, async () => {
       const text = await complaint(1, command, "--project", within("empty"));
-      assert.match(text, /empty\/handlers: no operator is in this folder\. Give each operator a folder/);
+      assert.match(text, /empty\/handlers: the folder has no operator in it\. Give each operator a folder/);
     });
 
     it(`${command} with a folder of operators that is not there`, async () => {
@@ -70,7 +70,7 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
 
     it(`${command} with an operator that is not in order`, async () => {
       const text = await complaint(1, command, "--project", within("broken"));
-      assert.match(text, /broken\/handlers\/shop\/operator\.js: /);
+      assert.match(text, /broken\/handlers\/shop\/operator\.yaml/);
     });
   }
 
