@@ -7,8 +7,8 @@
 export { loadOperators } from "../definition/loadOperators";
 export { OperatorError } from "../definition/problems";
 export { ArgoPlatform, type ArgoPlatformArgs } from "./argoPlatform";
+export type { Platform } from "./manifests/platform/options";
 export { Operators, type OperatorsArgs } from "./operators";
 export { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
-export type { Platform } from "./platform";
 export { platformOfStack } from "./platformStack";
 export { showUserErrors } from "./userErrors";

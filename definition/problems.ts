@@ -48,9 +48,9 @@ export class Problems {
     };
   }
 
-  /** Takes up what another error says. */
+  /** Takes up what another error says, where that has not been said. */
   add(error: OperatorError): void {
-    this.lines.push(...error.problems);
+    this.lines.push(...error.problems.filter((problem) => !this.lines.includes(problem)));
   }
 
   /** Whether anything has been reported. */

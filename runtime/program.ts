@@ -4,7 +4,7 @@
  */
 
 export { instanceLabel, workflowTemplateOf } from "./argo/workflows";
-export type { Operator, PolicyRule } from "./definition/definition";
+export { FUNCTION_IMAGES, type Operator, type PolicyRule } from "./definition/definition";
 export { FUNCTION_LOOPS, languageOf, programOf } from "./definition/handlerProgram";
 export type { EventPathPart } from "./eventPath/eventPathPods";
 export { fingerprint } from "./fingerprint";

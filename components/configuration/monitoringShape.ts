@@ -1,4 +1,4 @@
-import type { MonitoringOptions } from "../manifests/monitoring/options";
+import type { MonitoringOptions } from "../manifests/platform/options";
 import { DNS_LABEL, fields, flag, mapOf, optional, pattern } from "./shape";
 
 /** What a configuration says of monitoring. */

@@ -8,8 +8,8 @@ import { POD_LAYOUT } from "./layout";
 export const DEFINITION_FILE = "operator.json";
 
 /**
- * What the runner reads: the operator without what is of no use there, so that a change of it rolls no runner out. The
- * folder is the author's, and of the CRD all that the engine needs is in `customResource`.
+ * What the runner reads: the operator without what the runner does not need. So a change of that rolls no runner out.
+ * The folder is the author's, and everything that the engine needs of the CRD is in `customResource`.
  */
 export function definitionFileContent(operator: Operator): string {
   const { folder: _folder, crd: _crd, overridden: _overridden, replicas: _replicas, ...read } = operator;
@@ -38,7 +38,7 @@ const NEEDED = {
 /**
  * Reads the operator that this runner runs.
  * @param folder where operator.json is
- * @throws DefinitionFileError where the file is not there, or not what {@link definitionFileContent} gives
+ * @throws DefinitionFileError if the file is not there, or not what {@link definitionFileContent} gives
  */
 export function readDefinitionFile(folder: string): Operator {
   const file = path.join(folder, DEFINITION_FILE);

@@ -4,13 +4,12 @@ import { buildEventPathAccounts } from "../../components/manifests/eventPath/acc
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
 import { buildEventSource, SENSOR_ANNOTATION } from "../../components/manifests/eventPath/eventSource";
-import { dependencyOf, eventsOf } from "../../components/manifests/eventPath/operatorEvent";
-import type { EventPathOptions } from "../../components/manifests/eventPath/options";
-import { sensorPodLabels } from "../../components/manifests/eventPath/podTemplate";
+import { dependencyOf, type EventPathOptions, eventsOf } from "../../components/manifests/eventPath/options";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
+import { sensorPodLabels } from "../../components/manifests/names";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { argoValidator, NO_ARGO_SCHEMAS, skip } from "./support/argoSchemas";
+import { argoValidator } from "./support/argoSchemas";
 import { operator } from "./support/objects";
 
 const OPTIONS: EventPathOptions = {
@@ -123,9 +122,8 @@ describe("buildEventSource", () => {
     assert.notEqual(annotation(sourceOf({ ...RESIDENT, execution: "pod" })), before);
   });
 
-  it("is in order for Argo", function () {
+  it("is in order for Argo", () => {
     const validate = argoValidator("EventSource");
-    if (!validate) return skip(this, NO_ARGO_SCHEMAS);
     assert.deepEqual(validate(buildEventSource(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
   });
 });
@@ -242,13 +240,11 @@ describe("buildSensor", () => {
     assert.deepEqual(labels, [{ "argosy.dev/operator": "argosy.heavy" }]);
   });
 
-  it("is in order for Argo, and so are the Workflows that it creates", function () {
+  it("is in order for Argo, and so are the Workflows that it creates", () => {
     const validate = argoValidator("Sensor");
-    const validateWorkflow = argoValidator("Workflow");
-    if (!validate || !validateWorkflow) return skip(this, NO_ARGO_SCHEMAS);
     assert.deepEqual(validate(buildSensor(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
     const workflow = sensorOf(POD).triggers[0]?.template.k8s?.source.resource;
-    assert.deepEqual(validateWorkflow(workflow), []);
+    assert.deepEqual(argoValidator("Workflow")(workflow), []);
   });
 });
 

@@ -130,6 +130,13 @@ describe("loadOperators", () => {
     assert.match(problems()[0] ?? "", /^b\/operator\.yaml:1:1: crd defines widgets\.shop\.example\.com/);
   });
 
+  it("says once what is wrong for all of them", () => {
+    addFiles(root, { "b/crd.yaml": crdOf("b"), "b/operator.yaml": definition() });
+    assert.deepStrictEqual(problems({ installation: "a.b" }), [
+      'the program: installation is "a.b", not a DNS label of at most 20 characters. Use at most 20 lower-case letters, digits and "-", for example "argosy".',
+    ]);
+  });
+
   it("tells of all operators at once", () => {
     addFiles(root, { "a/operator.yaml": definition({ concurrency: 0 }), "b/operator.yaml": "crd: [" });
     const [first, second] = problems();

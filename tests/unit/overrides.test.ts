@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import fc from "fast-check";
-import { planEventPath } from "../../components/manifests/eventPath/planEventPath";
-import { buildResidentRollout } from "../../components/manifests/operator/residentPod";
+import { planEventPath } from "../../components/manifests/eventPath/eventSource";
+import { buildRunner } from "../../components/manifests/operator/runner";
 import { reportOn } from "../../definition/definitionFile";
 import type { LoadOptions } from "../../definition/loadOperator";
 import { loadOperators } from "../../definition/loadOperators";
@@ -12,7 +12,7 @@ import { OperatorError, Problems } from "../../definition/problems";
 import { type OperatorDefinition, type OperatorOverrides, OVERRIDES } from "../../definition/schema";
 import type { Operator } from "../../runtime/definition/definition";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
-import { operatorOptions } from "./operatorManifests";
+import { operatorOptions, withFiles } from "./operatorManifests";
 import { crdOf } from "./support/sampleOperators";
 
 const DEFINITION = {
@@ -112,7 +112,10 @@ describe("overrides", () => {
   });
 
   it("give an operator its own number of runners", () => {
-    const rollout = (operator: Operator) => buildResidentRollout(operator, operatorOptions()).replicas;
+    const rollout = (operator: Operator) => {
+      const { files } = withFiles();
+      return buildRunner(operator, operatorOptions(), files).spec?.replicas;
+    };
     assert.equal(rollout(load({})), 1);
     assert.equal(rollout(load({ replicas: 5 })), 5);
   });
@@ -140,13 +143,13 @@ describe("overrides", () => {
     [
       "values of another type",
       { env: { LEVEL: 3 }, replicas: "2" },
-      "overrides.widget: env.LEVEL must be a text, not the number 3: write it in quotes. Quote it.",
+      "overrides.widget: env.LEVEL must be a text, not the number 3: write it in quotes. A variable is a text, for example LOG_LEVEL: info.",
       'overrides.widget: replicas must be a whole number, not the text "2". One leads, the others stand by: give 1 or 2.',
     ],
     [
       "an output of Pulumi",
       { env: { HOST: pulumi.output("a") } },
-      "overrides.widget: env.HOST must be a text, not an output of Pulumi, which is only known later. Quote it.",
+      "overrides.widget: env.HOST must be a text, not an output of Pulumi, which is only known later. A variable is a text, for example LOG_LEVEL: info.",
     ],
     [
       "a value beyond its range",

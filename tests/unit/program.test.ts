@@ -68,12 +68,11 @@ describe("the program", () => {
         assert.deepEqual(unlabelled, []);
       });
 
-      it("keeps Argo's schemas, every key of them", function () {
+      it("keeps Argo's schemas, every key of them", () => {
         const argo = manifests().filter(({ apiVersion }) => apiVersion === "argoproj.io/v1alpha1");
         assert.ok(argo.length >= 4);
         for (const manifest of argo) {
           const validate = argoValidator(manifest.kind as ArgoKind);
-          if (!validate) this.skip();
           assert.deepEqual(validate(manifest), [], `${manifest.kind} ${manifest.metadata.name}`);
         }
       });

@@ -85,8 +85,8 @@ export interface TestController {
   reportsOf(name: string): ReconcileReport[];
   /** The value of a metric, summed over the series that carry these labels. */
   metric(name: string, labels?: Record<string, string>): Promise<number>;
-  /** Stops it gracefully. Idempotent. */
-  stop(): Promise<void>;
+  /** Stops it gracefully. Idempotent. @param graceMs how long work in progress may take. @default for ever */
+  stop(graceMs?: number): Promise<void>;
 }
 
 const GROUP = "engine.example.com";
@@ -236,8 +236,8 @@ export class TestOperator {
       notices,
       reportsOf: (name) => reports.filter((report) => report.name === name),
       metric: (name, labels) => readMetric(controller, name, labels),
-      stop: () => {
-        stopped ??= controller.stop();
+      stop: (graceMs) => {
+        stopped ??= controller.stop(graceMs);
         return stopped;
       },
     };
@@ -245,9 +245,12 @@ export class TestOperator {
     return running;
   }
 
-  /** Stops its controllers and removes its folder. What it has in the cluster stays: the cluster itself goes. */
-  async dispose(): Promise<void> {
-    await Promise.all(this.controllers.map((controller) => controller.stop()));
+  /**
+   * Stops its controllers and removes its folder. What it has in the cluster stays: the cluster itself goes.
+   * @param graceMs how long work in progress may take. @default for ever
+   */
+  async dispose(graceMs?: number): Promise<void> {
+    await Promise.all(this.controllers.map((controller) => controller.stop(graceMs)));
     rmSync(path.dirname(this.operator.folder), { recursive: true, force: true });
   }
 }
