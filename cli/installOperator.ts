@@ -1,5 +1,5 @@
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
-import { buildRoles, type RunnerAccount } from "../components/manifests/operator/roles";
+import { buildRoles, type RunnerAccount } from "../components/manifests/operator/rbac";
 import type { Operator } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { discover, UnknownKindError } from "../runtime/kubernetes/discovery";

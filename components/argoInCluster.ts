@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { ConfigurationError } from "./configuration/configurationError";
 import { lookFor, type Presence } from "./lookInCluster";
-import type { Installation } from "./platform";
+import type { Installation } from "./manifests/platform/options";
 
 /** A product of Argo, the key that says how it comes into the cluster, and a CRD by which it is known. */
 const PRODUCTS = [

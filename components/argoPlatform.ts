@@ -1,16 +1,15 @@
 import * as pulumi from "@pulumi/pulumi";
-import { buildMonitoring } from "./manifests/monitoring/buildMonitoring";
-import { buildArgoEventsController } from "./manifests/platform/argoEventsController";
-import { buildArgoEventsDefinitions } from "./manifests/platform/argoEventsDefinitions";
+import { refuse } from "./configuration/configurationError";
+import { buildMonitoring } from "./manifests/monitoring/monitoring";
+import { buildArgoEventsController } from "./manifests/platform/argoEvents";
 import { buildArgoServer } from "./manifests/platform/argoServer";
-import { buildArgoWorkflowsDefinitions } from "./manifests/platform/argoWorkflowsDefinitions";
+import { buildArgoEventsDefinitions, buildArgoWorkflowsDefinitions } from "./manifests/platform/definitions";
 import { buildNamespaces } from "./manifests/platform/namespaces";
-import type { PlatformOptions } from "./manifests/platform/options";
-import { buildSubmitter } from "./manifests/platform/submitter";
-import { buildViewer } from "./manifests/platform/viewer";
+import type { Platform, PlatformOptions } from "./manifests/platform/options";
+import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
+import { checkWorkloadOptions } from "./manifests/workloads";
 import { warnOfSdk } from "./package";
-import type { Platform } from "./platform";
 import { after, registerSet } from "./register";
 
 /** What an {@link ArgoPlatform} is made from. */
@@ -44,6 +43,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
   readonly platform: Platform;
 
   constructor(name: string, args: ArgoPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
+    refuse(checkWorkloadOptions(args));
     super("argosy:index:ArgoPlatform", `${name}-platform`, {}, opts);
     warnOfSdk();
     const child = { parent: this };

@@ -2,10 +2,9 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Manifest, Operator } from "../runtime/program";
 import { buildEventPathAccounts } from "./manifests/eventPath/accounts";
 import { buildEventBus } from "./manifests/eventPath/eventBus";
-import { buildEventSource } from "./manifests/eventPath/eventSource";
+import { buildEventSource, planEventPath } from "./manifests/eventPath/eventSource";
 import { buildKeeper } from "./manifests/eventPath/keeper";
 import type { EventPathOptions } from "./manifests/eventPath/options";
-import { planEventPath } from "./manifests/eventPath/planEventPath";
 import { buildSensor } from "./manifests/eventPath/sensor";
 import { after, register, registerSet } from "./register";
 

@@ -9,6 +9,6 @@ export { ArgoPlatform, type ArgoPlatformArgs } from "./argoPlatform";
 export { loadOperators } from "./loadOperators";
 export { Operators, type OperatorsArgs } from "./operators";
 export { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
-export type { Platform } from "./platform";
+export type { Platform } from "./manifests/platform/options";
 export { platformOfStack } from "./platformStack";
 export { showUserErrors } from "./userErrors";

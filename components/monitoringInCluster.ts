@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { ConfigurationError } from "./configuration/configurationError";
 import { lookFor, type Presence } from "./lookInCluster";
-import { MONITORING_KINDS, type MonitoringOptions } from "./manifests/monitoring/options";
+import { MONITORING_KINDS, type MonitoringOptions } from "./manifests/platform/options";
 
 /**
  * Looks into the cluster, before anything is registered, whether the Prometheus Operator's kinds are there that the

@@ -1,9 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { formerIdentitiesOf, type Operator as OperatorDefinition } from "../runtime/program";
-import { awaited } from "./manifests/awaited";
-import { buildCustomResourceDefinition } from "./manifests/customResourceDefinition";
-import { buildOperator } from "./manifests/operator/buildOperator";
 import type { OperatorFiles } from "./manifests/operator/configMaps";
+import { buildCrd, buildOperator } from "./manifests/operator/operator";
 import type { OperatorOptions } from "./manifests/operator/options";
 import { after, register, registerSet } from "./register";
 import { registerRunnerDeployment } from "./runnerDeployment";
@@ -57,15 +55,11 @@ export class Operator extends pulumi.ComponentResource {
         after({ ...child, deleteBeforeReplace: true }, [...beneath, ...parts]),
       );
     this.workings = definition.execution === "resident" ? [...parts, runner()] : parts;
-    const crd = buildCustomResourceDefinition(definition);
-    const metadata = {
-      ...crd.metadata,
-      annotations: { ...crd.metadata.annotations, ...awaited("Established") },
-    };
+    const crd = buildCrd(definition, args);
     // Its own name, so that a renamed operator keeps it: to replace it would delete every custom resource.
     this.customResourceDefinition = register(
       crd.metadata.name,
-      { ...crd, metadata },
+      crd,
       after({ ...child, protect }, [...beneath, ...this.workings]),
     );
     this.registerOutputs({ customResource: crd.metadata.name });

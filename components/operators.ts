@@ -1,19 +1,20 @@
 import * as pulumi from "@pulumi/pulumi";
 import { checkOperators, type Operator as OperatorDefinition } from "../runtime/program";
 import { ArgoPlatform, type ArgoPlatformArgs, platformOf } from "./argoPlatform";
+import { refuse } from "./configuration/configurationError";
 import { engineFiles } from "./engineBundle";
 import { EventPath } from "./eventPath";
+import { planEventPath } from "./manifests/eventPath/eventSource";
 import type { EventBusOptions } from "./manifests/eventPath/options";
-import { planEventPath } from "./manifests/eventPath/planEventPath";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
+import type { Platform } from "./manifests/platform/options";
+import { checkWorkloadOptions, type WorkloadOptions, workloadOptionsOf } from "./manifests/workloads";
 import { Operator } from "./operator";
 import { warnOfSdk } from "./package";
-import type { PodPlacement } from "./placement";
-import type { Platform } from "./platform";
 import { after, register } from "./register";
 
 /** What {@link Operators} are made from. */
-export interface OperatorsArgs {
+export interface OperatorsArgs extends WorkloadOptions {
   /** The definitions, each checked: see `loadOperators`. */
   readonly definitions: readonly OperatorDefinition[];
   /** The platform to make, or one that is there. */
@@ -21,7 +22,6 @@ export interface OperatorsArgs {
   /** Names the event path. Programs that share a platform need different ones. @default the component's name */
   readonly eventPathName?: string;
   readonly eventBus: EventBusOptions;
-  readonly placement: PodPlacement;
   /** Runners of each resident operator. */
   readonly replicas: number;
   /** How long Workflows of runs that succeeded are kept, in seconds. */
@@ -59,12 +59,19 @@ export class Operators extends pulumi.ComponentResource {
 
   /** @throws OperatorError, before anything is registered, with everything that an author has to put right */
   constructor(name: string, args: OperatorsArgs, opts?: pulumi.ComponentResourceOptions) {
-    const { definitions, placement, protect = false, eventPathName = name } = args;
+    const { definitions, protect = false, eventPathName = name } = args;
     const platform = "controllerNamespace" in args.platform ? platformOf(args.platform) : args.platform;
-    const path = { name: eventPathName, platform, placement, eventBus: args.eventBus };
+    const workloads = workloadOptionsOf(args);
+    const path = { ...workloads, name: eventPathName, platform, eventBus: args.eventBus };
     const options = { ...args, platform, eventPathName };
     const engine = buildEngineFiles(eventPathName, platform.namespace, { ...engineFiles() });
     checkOperators(definitions);
+    refuse(
+      checkWorkloadOptions(
+        args,
+        definitions.map((definition) => definition.name),
+      ),
+    );
     planEventPath(definitions, path);
     const plans = definitions.map((definition) => ({
       definition,
@@ -76,7 +83,7 @@ export class Operators extends pulumi.ComponentResource {
     const child = { parent: this };
     const ground =
       "controllerNamespace" in args.platform
-        ? [new ArgoPlatform(name, { ...args.platform, protect }, child)]
+        ? [new ArgoPlatform(name, { ...workloads, ...args.platform, protect }, child)]
         : [];
     const above = after(child, ground);
 

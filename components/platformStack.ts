@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { isRecord } from "../runtime/program";
 import { ConfigurationError } from "./configuration/configurationError";
-import type { Platform } from "./platform";
+import type { Platform } from "./manifests/platform/options";
 
 /**
  * The platform that another stack has made: its output `platform`. Awaited, not an Output, because names and

@@ -1,7 +1,7 @@
 import * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Manifest } from "../runtime/program";
-import type { ManifestSet } from "./manifests/manifestSet";
+import type { ManifestSet } from "./manifests/metadata";
 
 type ResourceClass = new (
   name: string,

@@ -3,9 +3,8 @@ import * as kx from "@pulumi/kubernetesx";
 import * as pulumi from "@pulumi/pulumi";
 import type { Operator } from "../runtime/program";
 import type { OperatorFiles } from "./manifests/operator/configMaps";
-import { runnerNameOf } from "./manifests/operator/names";
 import type { OperatorOptions } from "./manifests/operator/options";
-import { buildResidentPod, buildResidentRollout, runnerLabels } from "./manifests/operator/residentPod";
+import { buildRunner } from "./manifests/operator/runner";
 
 /**
  * The Deployment of a resident operator's runner, its pod built with kubernetesx. The one file that uses it: its
@@ -22,19 +21,12 @@ export function registerRunnerDeployment(
   files: OperatorFiles,
   opts: pulumi.CustomResourceOptions,
 ): k8s.apps.v1.Deployment {
-  const labels = runnerLabels(operator);
-  const pod = new kx.PodBuilder(buildResidentPod(operator, options, files) as unknown as kx.types.PodSpec);
-  return new k8s.apps.v1.Deployment(
-    name,
-    {
-      metadata: { name: runnerNameOf(operator.name), namespace: options.platform.namespace, labels },
-      spec: {
-        ...buildResidentRollout(operator, options),
-        template: { metadata: { labels }, spec: pod.podSpec.apply(withoutEmptyLists) },
-      },
-    },
-    opts,
-  );
+  const { metadata, spec } = buildRunner(operator, options, files);
+  const { podSpec } = new kx.PodBuilder(spec.template.spec as kx.types.PodSpec);
+  const template = { metadata: spec.template.metadata, spec: podSpec.apply(withoutEmptyLists) };
+  // Pulumi's types know no lists that are read-only.
+  const args = { metadata, spec: { ...spec, template } };
+  return new k8s.apps.v1.Deployment(name, args as unknown as k8s.apps.v1.DeploymentArgs, opts);
 }
 
 /** kubernetesx gives every container an empty list for what it does not have. */

@@ -6,7 +6,7 @@
 export { instanceLabel, workflowTemplateOf } from "./argo/workflows";
 export { checkOperators } from "./definition/checkOperators";
 export { isJsonObject, statusSchemaOf, versionsOf } from "./definition/customResourceDefinition";
-export type { Operator, PolicyRule } from "./definition/definition";
+export { FUNCTION_IMAGES, type Operator, type PolicyRule } from "./definition/definition";
 export { FUNCTION_LOOPS, languageOf, programOf } from "./definition/handlerProgram";
 export { type LoadOptions, loadOperator } from "./definition/loadOperator";
 export {

@@ -4,7 +4,7 @@ import { CommandError } from "../cli/commandError";
 import { positiveInteger, wholeNumber } from "../cli/options";
 import { PACKAGE_FOLDER } from "../cli/project";
 import { progress } from "../cli/terminal";
-import { IMAGES, imageReference } from "../components/images";
+import { IMAGES, imageReference } from "../components/manifests/images";
 import { ChaosOptionError, OccupiedError, PulumiError } from "./chaos/inCluster/errors";
 import { runInCluster } from "./chaos/inCluster/run";
 import type { Outcome } from "./chaos/perform";

@@ -1,8 +1,8 @@
 import type { ArgoPlatformArgs } from "../argoPlatform";
 import type { ArchiveOptions } from "../manifests/platform/archive";
-import { JETSTREAM_VERSION } from "../manifests/platform/argoEventsConfiguration";
+import { JETSTREAM_VERSION } from "../manifests/platform/argoEvents";
+import type { PodPlacement } from "../manifests/pods";
 import type { OperatorsArgs } from "../operators";
-import type { PodPlacement } from "../placement";
 import type { Settings } from "./settings";
 
 /** What a configuration says of the platform. */

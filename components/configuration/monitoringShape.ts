@@ -1,5 +1,5 @@
 import { DNS_LABEL, fields, flag, mapOf, optional, pattern } from "../../runtime/program";
-import type { MonitoringOptions } from "../manifests/monitoring/options";
+import type { MonitoringOptions } from "../manifests/platform/options";
 
 /** What a configuration says of monitoring. */
 export interface MonitoringSettings extends MonitoringOptions {

@@ -1,5 +1,5 @@
 import { fields, type Report } from "../../runtime/program";
-import { checkPlatformOptions } from "../manifests/platform/checkPlatformOptions";
+import { checkPlatformOptions } from "../manifests/platform/checkOptions";
 import { platformArgs } from "./args";
 import { ConfigurationError } from "./configurationError";
 import { parseSetting, SETTING_SHAPES, type Settings } from "./settings";

@@ -14,10 +14,11 @@ import {
   text,
 } from "../../runtime/program";
 import { SMALLEST_STORAGE } from "../manifests/eventPath/eventBus";
-import { bytesOf } from "../manifests/eventPath/quantity";
+import { EVENT_BUS_REPLICAS } from "../manifests/eventPath/options";
 import type { ArchiveOptions } from "../manifests/platform/archive";
-import type { PodPlacement } from "../placement";
-import type { Installation } from "../platform";
+import type { Installation } from "../manifests/platform/options";
+import type { PodPlacement } from "../manifests/pods";
+import { bytesOf } from "../manifests/resources";
 import { ARCHIVE_SHAPE } from "./archiveShape";
 import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
 
@@ -25,7 +26,8 @@ import { MONITORING_SHAPE, type MonitoringSettings } from "./monitoringShape";
 export type Parts = "all" | "platform" | "operators";
 
 /** A stack's configuration by the keys of Pulumi.yaml, which describes each. Where a text is "", it means none. */
-export interface Settings extends Omit<PodPlacement, "registry"> {
+export interface Settings
+  extends Required<Pick<PodPlacement, "imagePullSecrets" | "nodeSelector" | "tolerations">> {
   readonly parts: Parts;
   readonly platformStack: string;
   readonly name: string;
@@ -96,7 +98,7 @@ export const SETTING_SHAPES: Readonly<Record<keyof Settings, Shape>> = {
   eventBusReplicas: {
     remedy: "Give 1, or an odd number from 3 to 7.",
     check(value, field, report) {
-      if (value !== 1 && value !== 3 && value !== 5 && value !== 7)
+      if (!EVENT_BUS_REPLICAS.includes(value as number))
         report(field, `is ${JSON.stringify(value)}`, this.remedy);
     },
   },

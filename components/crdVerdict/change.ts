@@ -1,5 +1,3 @@
-import type { ChangeKind } from "./changeKind";
-
 /**
  * "breaking": a stored object, a request or a read that was in order before may fail, lose something or mean something
  * else. "safe": none can. What only becomes possible is safe; where readers must be prepared for it, the message says so.
@@ -39,3 +37,138 @@ export function safe(place: Place, change: ChangeKind, message: string): CrdChan
 export function anyBreaks(changes: readonly CrdChange[]): boolean {
   return changes.some(({ verdict }) => verdict === "breaking");
 }
+
+/** Whether a place is within the status, which the operator writes and everybody else reads. */
+export function inStatus({ path }: Place): boolean {
+  return /^\.status\b/.test(path);
+}
+
+/**
+ * A rule that refuses what it has let pass.
+ *
+ * @param what - what was changed: "The minimum was raised from 0 to 1"
+ * @param refused - what is refused from now on: "a smaller value"
+ */
+export function tightened(place: Place, change: ChangeKind, what: string, refused: string): CrdChange {
+  const stored = `stored objects with ${refused} are refused at their next write`;
+  return breaking(
+    place,
+    change,
+    inStatus(place)
+      ? `${what}: the operator is refused when it writes ${refused}, and ${stored}; keep the old rule.`
+      : `${what}: ${stored}, and clients that send ${refused} are refused; keep the old rule, and let the handler tell of such objects in their status.`,
+  );
+}
+
+/** A rule that lets pass what it has refused. */
+export function loosened(place: Place, change: ChangeKind, what: string): CrdChange {
+  return safe(
+    place,
+    change,
+    `${what}: what was valid stays so; who reads the field must be prepared for the rest.`,
+  );
+}
+
+/** A value as an author writes it. */
+export function show(value: unknown): string {
+  return JSON.stringify(value) ?? "none";
+}
+
+/** Some values in a row: `"a", "b"`. */
+export function showAll(values: readonly unknown[]): string {
+  return values.map(show).join(", ");
+}
+
+/** What a bound limits, as in the names of its changes. */
+export type LowerBound = "minimum" | "min-length" | "min-items" | "min-properties";
+/** @see LowerBound */
+export type UpperBound = "maximum" | "max-length" | "max-items" | "max-properties";
+
+type OfTheSet = "crd-removed" | "crd-added";
+
+type OfNames =
+  | "group-changed"
+  | "plural-changed"
+  | "kind-changed"
+  | "list-kind-changed"
+  | "singular-changed"
+  | "scope-changed"
+  | "short-name-removed"
+  | "short-name-added"
+  | "category-removed"
+  | "category-added";
+
+type OfVersions =
+  | "version-removed"
+  | "version-added"
+  | "version-unserved"
+  | "version-served"
+  | "version-deprecated"
+  | "version-undeprecated"
+  | "storage-version-changed"
+  | "conversion-webhook-removed"
+  | "conversion-webhook-added"
+  | "conversion-webhook-changed"
+  | "status-subresource-removed"
+  | "status-subresource-added"
+  | "scale-subresource-removed"
+  | "scale-subresource-added"
+  | "scale-subresource-changed"
+  | "selectable-field-removed"
+  | "selectable-field-added"
+  | "printer-columns-changed";
+
+type OfFields =
+  | "field-removed"
+  | "field-added"
+  | "required-added"
+  | "required-removed"
+  | "additional-properties-removed"
+  | "additional-properties-added"
+  | "unknown-fields-pruned"
+  | "unknown-fields-preserved"
+  | "embedded-resource-removed"
+  | "embedded-resource-added";
+
+type OfValues =
+  | "type-changed"
+  | "type-widened"
+  | "nullable-removed"
+  | "nullable-added"
+  | "default-removed"
+  | "default-added"
+  | "default-changed"
+  | "enum-added"
+  | "enum-removed"
+  | "enum-value-removed"
+  | "enum-value-added"
+  | "pattern-added"
+  | "pattern-removed"
+  | "pattern-changed"
+  | "format-added"
+  | "format-removed"
+  | "format-changed"
+  | "multiple-of-tightened"
+  | "multiple-of-loosened"
+  | "unique-items-added"
+  | "unique-items-removed"
+  | `${LowerBound | UpperBound}-${"raised" | "lowered"}`;
+
+type OfRules =
+  | "validation-rule-added"
+  | "validation-rule-removed"
+  | "composition-tightened"
+  | "composition-loosened";
+
+type OfTopology = "list-type-changed" | "list-map-keys-changed" | "map-type-changed";
+
+/** What has changed, in one word for programs. */
+export type ChangeKind =
+  | OfTheSet
+  | OfNames
+  | OfVersions
+  | OfFields
+  | OfValues
+  | OfRules
+  | OfTopology
+  | "description-changed";

@@ -1,7 +1,5 @@
-import type { CrdChange, Place } from "./change";
-import type { LowerBound, UpperBound } from "./changeKind";
+import { type CrdChange, type LowerBound, loosened, type Place, tightened, type UpperBound } from "./change";
 import { type JsonType, numberIn, type Schema, typesOf } from "./schema";
-import { loosened, tightened } from "./wording";
 
 /** A limit and whether the limit itself is outside. */
 interface Limit {

@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject } from "../../runtime/program";
-import { breaking, type CrdChange, type Place } from "./change";
-import type { Schema } from "./schema";
-import { loosened, show, tightened } from "./wording";
+import { isDeepStrictEqual } from "node:util";
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/program";
+import { breaking, type CrdChange, loosened, type Place, show, showAll, tightened } from "./change";
+import { isIntOrString, type Schema, textsIn, typesOf } from "./schema";
 
 /** The rules in CEL, x-kubernetes-validations. Another rule is one that is gone and one that is new. */
 export function compareRules(before: Schema, after: Schema, place: Place): CrdChange[] {
@@ -34,4 +34,110 @@ function rulesOf(schema: Schema): Map<string, JsonObject> {
   const rules = schema["x-kubernetes-validations"];
   const all = Array.isArray(rules) ? rules.filter(isJsonObject) : [];
   return new Map(all.map((rule) => [show([String(rule.rule).trim(), rule.optionalOldSelf === true]), rule]));
+}
+
+const KEYWORDS = ["allOf", "anyOf", "oneOf", "not"] as const;
+
+/** What generators write beside x-kubernetes-int-or-string; it says the same. */
+const INT_OR_STRING: Json = [{ type: "integer" }, { type: "string" }];
+
+/**
+ * allOf, anyOf, oneOf and not. Loosened are: one of them left out, a schema less in allOf, a schema more in anyOf.
+ * Whether any other change lets pass as much as before is not judged: it counts as tightened.
+ */
+export function compareCompositions(before: Schema, after: Schema, place: Place): CrdChange[] {
+  return KEYWORDS.flatMap((keyword) => {
+    const [old, now] = [compositionOf(before, keyword), compositionOf(after, keyword)];
+    if (isDeepStrictEqual(old, now) || (includesAll(old, now) && includesAll(now, old))) return [];
+    const isLooser =
+      now === undefined ||
+      (keyword === "allOf" && includesAll(old, now)) ||
+      (keyword === "anyOf" && old !== undefined && includesAll(now, old));
+    if (isLooser) return [loosened(place, "composition-loosened", `${keyword} asks for less`)];
+    const what = `${keyword} was ${old === undefined ? "added" : "changed"}, and whether all that was valid passes it cannot be judged`;
+    return [tightened(place, "composition-tightened", what, "a value that does not pass")];
+  });
+}
+
+function compositionOf(schema: Schema, keyword: (typeof KEYWORDS)[number]): Json | undefined {
+  const value = schema[keyword];
+  if (keyword === "anyOf" && isIntOrString(schema) && isDeepStrictEqual(value, INT_OR_STRING)) {
+    return undefined;
+  }
+  return value;
+}
+
+/** Whether the first list has every entry of the second. */
+function includesAll(whole: Json | undefined, part: Json | undefined): boolean {
+  if (!Array.isArray(whole) || !Array.isArray(part)) return false;
+  return part.every((entry) => whole.some((other) => isDeepStrictEqual(entry, other)));
+}
+
+/** What server-side apply takes from the CRD: who owns what, field by field. */
+const OWNERSHIP = "who applies the field runs into conflicts, or overwrites what others own in it";
+
+/** What a list of this type does not allow. */
+const EQUAL = { atomic: undefined, set: "equal items", map: "items with equal keys" } as const;
+
+/**
+ * How lists and maps are merged. Every change breaks: items and fields that were owned each by its own manager are
+ * owned as one afterwards, or the other way round, and what that makes of managed fields that are stored is not defined
+ * (https://kubernetes.io/docs/reference/using-api/server-side-apply/#compatibility-across-toplogy-changes). That no two
+ * items are equal is checked besides (apiextensions-apiserver, schema/listtype/validation.go).
+ */
+export function compareTopology(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const types = typesOf(before);
+  return [
+    ...(types.includes("array") ? compareLists(before, after, place) : []),
+    ...(types.includes("object") ? compareMaps(before, after, place) : []),
+  ];
+}
+
+function compareLists(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const [old, now] = [listTypeOf(before), listTypeOf(after)];
+  if (old !== now) {
+    const equal = EQUAL[now];
+    const refused = equal ? `stored objects and requests with ${equal} are refused, and ` : "";
+    return [
+      breaking(
+        place,
+        "list-type-changed",
+        `The list type went from ${old} to ${now}: ${refused}${OWNERSHIP}; keep ${old}.`,
+      ),
+    ];
+  }
+  const [oldKeys, keys] = [keysOf(before), keysOf(after)];
+  if (show(oldKeys) === show(keys)) return [];
+  return [
+    breaking(
+      place,
+      "list-map-keys-changed",
+      `The keys of the items went from ${showAll(oldKeys)} to ${showAll(keys)}: stored objects and requests with items of equal keys are refused, and ${OWNERSHIP}; keep the keys.`,
+    ),
+  ];
+}
+
+function compareMaps(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const [old, now] = [mapTypeOf(before), mapTypeOf(after)];
+  if (old === now) return [];
+  return [
+    breaking(
+      place,
+      "map-type-changed",
+      `The map type went from ${old} to ${now}: ${OWNERSHIP}; keep ${old}.`,
+    ),
+  ];
+}
+
+function listTypeOf(schema: Schema): "atomic" | "set" | "map" {
+  const type = schema["x-kubernetes-list-type"];
+  return type === "set" || type === "map" ? type : "atomic";
+}
+
+function keysOf(schema: Schema): string[] {
+  return textsIn(schema["x-kubernetes-list-map-keys"]).sort();
+}
+
+function mapTypeOf(schema: Schema): "granular" | "atomic" {
+  return schema["x-kubernetes-map-type"] === "atomic" ? "atomic" : "granular";
 }

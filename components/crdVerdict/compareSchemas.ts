@@ -1,14 +1,30 @@
 import { isDeepStrictEqual } from "node:util";
-import { anyBreaks, type CrdChange, type Place, safe } from "./change";
+import {
+  anyBreaks,
+  breaking,
+  type CrdChange,
+  inStatus,
+  loosened,
+  type Place,
+  safe,
+  tightened,
+} from "./change";
 import { compareBounds } from "./compareBounds";
-import { compareCompositions } from "./compareCompositions";
-import { compareFields } from "./compareFields";
-import { compareRules } from "./compareRules";
-import { compareTopology } from "./compareTopology";
-import { compareTypes } from "./compareTypes";
+import { compareCompositions, compareRules, compareTopology } from "./compareRules";
 import { compareValues } from "./compareValues";
-import { nestedSchemas } from "./nestedSchemas";
-import type { Schema } from "./schema";
+import {
+  comparableFields,
+  fieldPath,
+  fieldSchema,
+  isEmbeddedResource,
+  isIntOrString,
+  nestedSchemas,
+  OBJECT_FIELDS,
+  requiredOf,
+  type Schema,
+  typesOf,
+  unknownFieldSchema,
+} from "./schema";
 
 const DOCUMENTATION = ["title", "description", "example", "externalDocs"];
 
@@ -39,4 +55,149 @@ const COMPARISONS: readonly ((before: Schema, after: Schema, place: Place) => Cr
 function compareDocumentation(before: Schema, after: Schema, place: Place): CrdChange[] {
   if (DOCUMENTATION.every((keyword) => isDeepStrictEqual(before[keyword], after[keyword]))) return [];
   return [safe(place, "description-changed", "The description was changed, which nothing depends on.")];
+}
+
+/** Whether a value may have other types than before. */
+function compareTypes(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const old = typesOf(before);
+  const now = typesOf(after);
+  const what = `The type went from ${nameOf(before)} to ${nameOf(after)}`;
+  if (old.some((type) => !now.includes(type))) {
+    const readers = inStatus(place)
+      ? "the operator that writes the old one"
+      : "clients that send the old one";
+    return [
+      breaking(
+        place,
+        "type-changed",
+        `${what}: stored objects are refused at their next write, and so are ${readers}; leave the field, and add another of the new type.`,
+      ),
+    ];
+  }
+  if (now.length === old.length) return [];
+  return [
+    safe(
+      place,
+      "type-widened",
+      `${what}: what was valid stays so; a client that decodes the old type alone fails at the first value of another.`,
+    ),
+  ];
+}
+
+function nameOf(schema: Schema): string {
+  if (isIntOrString(schema)) return "int-or-string";
+  return typeof schema.type === "string" && schema.type !== "" ? schema.type : "any";
+}
+
+/** Which fields an object may have and which it must have. What is within them is compared by itself. */
+function compareFields(before: Schema, after: Schema, place: Place): CrdChange[] {
+  if (!typesOf(before).includes("object")) return [];
+  const required = compareRequired(before, after, place);
+  const told = new Set(required.filter(({ verdict }) => verdict === "breaking").map(({ path }) => path));
+  return [
+    ...comparableFields(before, after).flatMap((name) => {
+      const field = { ...place, path: fieldPath(place, name) };
+      const [old, now] = [fieldSchema(before, name), fieldSchema(after, name)];
+      if (old && !now) return [fieldRemoved(field)];
+      if (now && !old && !told.has(field.path)) {
+        return [
+          safe(field, "field-added", "The field is new: no stored object has it, and no client sends it."),
+        ];
+      }
+      return [];
+    }),
+    ...required,
+    ...compareUnknownFields(before, after, place),
+    ...compareEmbedding(before, after, place),
+  ];
+}
+
+/** Pruned on every read and every write, whatever etcd still has of it. */
+function fieldRemoved(field: Place): CrdChange {
+  const who = inStatus(field)
+    ? "clients that read it find nothing, what the operator writes to it is dropped"
+    : "what clients send in it is dropped or refused";
+  const what = `The field was removed: stored objects lose it, and ${who}`;
+  return breaking(
+    field,
+    "field-removed",
+    `${what}; keep it, and say in its description that it is not used.`,
+  );
+}
+
+/**
+ * A field that must be there now breaks every stored object that has its parent without it, also where the parent itself
+ * is optional. Not so with a default, which is put there before anything is checked.
+ */
+function compareRequired(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const [old, now] = [requiredOf(before), requiredOf(after)];
+  const given = isEmbeddedResource(after) ? OBJECT_FIELDS : [];
+  const at = (name: string) => ({ ...place, path: fieldPath(place, name) });
+  const added = now.filter((name) => !old.includes(name) && !given.includes(name));
+  const removed = old.filter((name) => !now.includes(name) && fieldSchema(after, name) !== undefined);
+  return [
+    ...added.map((name) =>
+      fieldSchema(after, name)?.default === undefined
+        ? tightened(
+            at(name),
+            "required-added",
+            "The field is required now, and has no default",
+            "no value in it",
+          )
+        : safe(
+            at(name),
+            "required-added",
+            "The field is required now, and its default is there where it is missing.",
+          ),
+    ),
+    ...removed.map((name) => loosened(at(name), "required-removed", "The field may be left out now")),
+  ];
+}
+
+function compareUnknownFields(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const [old, now] = [unknownFieldSchema(before), unknownFieldSchema(after)];
+  if (Boolean(old) === Boolean(now)) return [];
+  const isMap = Boolean((old ? before : after).additionalProperties);
+  if (now) {
+    return isMap
+      ? [loosened(place, "additional-properties-added", "Fields of any name are allowed now")]
+      : [loosened(place, "unknown-fields-preserved", "Fields that the schema does not name are kept now")];
+  }
+  const lost =
+    "stored objects lose every field that the schema does not name, and what is written to one is dropped";
+  return isMap
+    ? [
+        breaking(
+          place,
+          "additional-properties-removed",
+          `Fields of any name are no longer allowed: ${lost}; keep additionalProperties.`,
+        ),
+      ]
+    : [
+        breaking(
+          place,
+          "unknown-fields-pruned",
+          `Unknown fields are no longer preserved: ${lost}; name in the schema all that is in use, or keep x-kubernetes-preserve-unknown-fields.`,
+        ),
+      ];
+}
+
+function compareEmbedding(before: Schema, after: Schema, place: Place): CrdChange[] {
+  const [old, now] = [isEmbeddedResource(before), isEmbeddedResource(after)];
+  if (old === now) return [];
+  if (now) {
+    const what = "It must be a whole object of Kubernetes now";
+    const refused = "a value without apiVersion and kind";
+    return [tightened(place, "embedded-resource-added", what, refused)];
+  }
+  const what = "It need not be a whole object of Kubernetes any more";
+  const lost = OBJECT_FIELDS.filter((name) => fieldSchema(after, name) === undefined);
+  if (lost.length === 0) return [loosened(place, "embedded-resource-removed", what)];
+  return [
+    breaking(
+      place,
+      "embedded-resource-removed",
+      `${what}: stored objects lose its ${lost.join(", ")}, and what is written there is dropped; keep x-kubernetes-embedded-resource.`,
+    ),
+  ];
 }

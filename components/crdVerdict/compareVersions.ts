@@ -1,9 +1,9 @@
-import type { JsonObject } from "../../runtime/program";
-import { breaking, type CrdChange, safe } from "./change";
-import { comparePrinterColumns } from "./comparePrinterColumns";
+import { isDeepStrictEqual } from "node:util";
+import { isJsonObject, type JsonObject, versionsOf } from "../../runtime/program";
+import { objectIn } from "../manifests/customResourceDefinition";
+import { anyBreaks, breaking, type CrdChange, type Place, safe, show } from "./change";
 import { compareSchemas } from "./compareSchemas";
-import { compareSelectableFields, compareSubresources } from "./compareSubresources";
-import { rootSchemaOf, versionPlace, versionsByName } from "./version";
+import type { Schema } from "./schema";
 
 /** Versions that come and go, and what has changed within those that stay. */
 export function compareVersions(before: JsonObject, after: JsonObject): CrdChange[] {
@@ -70,4 +70,192 @@ function compareServing(name: string, before: JsonObject, after: JsonObject): Cr
     changes.push(safe(versionPlace(name, "deprecated"), change, `${what}, and served as before.`));
   }
   return changes;
+}
+
+/** The subresources status and scale of a version. */
+function compareSubresources(name: string, before: JsonObject, after: JsonObject): CrdChange[] {
+  const [old, now] = [objectIn(before, "subresources"), objectIn(after, "subresources")];
+  return [...compareStatus(name, old, now), ...compareScale(name, old, now)];
+}
+
+function compareStatus(name: string, before: JsonObject, after: JsonObject): CrdChange[] {
+  const [old, now] = [isJsonObject(before.status), isJsonObject(after.status)];
+  const place = versionPlace(name, "subresources.status");
+  if (old === now) return [];
+  if (now) {
+    const what = "The status subresource was added: a status that clients write with the object is dropped";
+    const remedy = "have them write to /status";
+    return [
+      breaking(
+        place,
+        "status-subresource-added",
+        `${what}, and no longer counts as a new generation; ${remedy}.`,
+      ),
+    ];
+  }
+  const what = "The status subresource was removed: the operator's writes of status fail";
+  return [
+    breaking(
+      place,
+      "status-subresource-removed",
+      `${what}, and clients that write the object overwrite its status; keep status: {}.`,
+    ),
+  ];
+}
+
+function compareScale(name: string, before: JsonObject, after: JsonObject): CrdChange[] {
+  const [old, now] = [before.scale, after.scale];
+  const place = versionPlace(name, "subresources.scale");
+  const scalers = "kubectl scale and HorizontalPodAutoscalers";
+  if (!isJsonObject(old)) {
+    return isJsonObject(now)
+      ? [safe(place, "scale-subresource-added", `The scale subresource is new: ${scalers} can be used.`)]
+      : [];
+  }
+  if (!isJsonObject(now)) {
+    const what = `The scale subresource was removed: ${scalers} fail`;
+    return [breaking(place, "scale-subresource-removed", `${what}; keep it.`)];
+  }
+  return ["specReplicasPath", "statusReplicasPath", "labelSelectorPath"].flatMap((field) => {
+    if (isDeepStrictEqual(old[field], now[field])) return [];
+    const at = versionPlace(name, `subresources.scale.${field}`);
+    const what = `It went from ${show(old[field])} to ${show(now[field])}`;
+    if (old[field] === undefined || old[field] === "") {
+      return [safe(at, "scale-subresource-changed", `${what}: ${scalers} are told more than before.`)];
+    }
+    const broken = `${scalers} read or write another field`;
+    return [breaking(at, "scale-subresource-changed", `${what}: ${broken}; keep the old path.`)];
+  });
+}
+
+/** The fields by which lists and watches can be narrowed (`kubectl get --field-selector`). */
+function compareSelectableFields(name: string, before: JsonObject, after: JsonObject): CrdChange[] {
+  const [old, now] = [selectableFieldsOf(before), selectableFieldsOf(after)];
+  const place = versionPlace(name, "selectableFields");
+  return [
+    ...old
+      .filter((path) => !now.includes(path))
+      .map((path) => {
+        const what = `${path} is no longer selectable: lists and watches with it as field selector are refused`;
+        return breaking(place, "selectable-field-removed", `${what}; keep it.`);
+      }),
+    ...now
+      .filter((path) => !old.includes(path))
+      .map((path) => safe(place, "selectable-field-added", `${path} can be used as field selector.`)),
+  ];
+}
+
+/** Paths with and without the leading dot are the same to nobody but the reader: as they are written. */
+function selectableFieldsOf({ selectableFields }: JsonObject): string[] {
+  const fields = Array.isArray(selectableFields) ? selectableFields.filter(isJsonObject) : [];
+  return fields.map(({ jsonPath }) => String(jsonPath));
+}
+
+/** The columns of `kubectl get`: made for people's eyes, so that no change of them breaks. */
+function comparePrinterColumns(name: string, before: JsonObject, after: JsonObject): CrdChange[] {
+  if (isDeepStrictEqual(before.additionalPrinterColumns ?? [], after.additionalPrinterColumns ?? []))
+    return [];
+  const message = "kubectl get shows other columns; a script should read fields, not columns.";
+  return [safe(versionPlace(name, "additionalPrinterColumns"), "printer-columns-changed", message)];
+}
+
+/** In which version objects are stored, and what converts between the versions. */
+export function compareStorage(before: JsonObject, after: JsonObject): CrdChange[] {
+  return [
+    ...compareStorageVersion(before, after),
+    ...compareConversion(before, after),
+    ...comparePruning(before, after),
+  ];
+}
+
+/**
+ * Objects stay stored in the old version until each is written again. Without a webhook, only `apiVersion` is rewritten
+ * between versions: what the new one does not know is dropped, and what it does not allow is refused.
+ */
+function compareStorageVersion(before: JsonObject, after: JsonObject): CrdChange[] {
+  const [old, now] = [storageVersionOf(before), storageVersionOf(after)];
+  if (!old || !now || old.name === now.name) return [];
+  // Told as such: nothing can be stored in a version that is gone.
+  if (!versionsByName(after).has(String(old.name))) return [];
+  const place = versionPlace(String(now.name), "storage");
+  const what = `Objects are stored in ${now.name} instead of ${old.name}`;
+  const migrate = `rewrite those that are stored, before ${old.name} goes`;
+  if (hasWebhook(after)) {
+    const message = `${what}: the conversion webhook must convert both ways without loss; ${migrate}.`;
+    return [safe(place, "storage-version-changed", message)];
+  }
+  if (!anyBreaks(compareSchemas(rootSchemaOf(old), rootSchemaOf(now), { path: "." }))) {
+    const message = `${what}, which allows all that was allowed: they need no conversion; ${migrate}.`;
+    return [safe(place, "storage-version-changed", message)];
+  }
+  return [
+    breaking(
+      place,
+      "storage-version-changed",
+      `${what}, which does not allow all that was allowed, and nothing converts: stored objects, and those of clients of ${old.name}, lose fields or are refused; give both versions one schema, or a conversion webhook.`,
+    ),
+  ];
+}
+
+function compareConversion(before: JsonObject, after: JsonObject): CrdChange[] {
+  const place = { path: "spec.conversion" };
+  const [old, now] = [hasWebhook(before), hasWebhook(after)];
+  if (!old && now) {
+    const message =
+      "A webhook converts between the versions now: it must answer for every version but the stored one.";
+    return [safe(place, "conversion-webhook-added", message)];
+  }
+  if (old && !now) {
+    const what = "The conversion webhook was removed";
+    if (versionsByName(before).size < 2) {
+      return [safe(place, "conversion-webhook-removed", `${what}: there was nothing to convert.`)];
+    }
+    const broken =
+      "stored objects of other versions, and clients that use these, get fields that are not of theirs";
+    return [breaking(place, "conversion-webhook-removed", `${what}: ${broken}; keep it.`)];
+  }
+  if (isDeepStrictEqual(conversionOf(before).webhook, conversionOf(after).webhook)) return [];
+  const message = "Another webhook converts: it must answer as the old one did, which cannot be seen here.";
+  return [safe(place, "conversion-webhook-changed", message)];
+}
+
+/** Of CRDs from the days of v1beta1: unknown fields of all objects were kept. */
+function comparePruning(before: JsonObject, after: JsonObject): CrdChange[] {
+  const [old, now] = [before, after].map((crd) => objectIn(crd, "spec").preserveUnknownFields === true);
+  const place = { path: "spec.preserveUnknownFields" };
+  if (old === now) return [];
+  if (now)
+    return [safe(place, "unknown-fields-preserved", "Fields that the schema does not name are kept now.")];
+  const what =
+    "Unknown fields are no longer preserved: stored objects lose every field that the schema does not name";
+  return [breaking(place, "unknown-fields-pruned", `${what}; name in the schema all that is in use.`)];
+}
+
+function storageVersionOf(crd: JsonObject): JsonObject | undefined {
+  return [...versionsByName(crd).values()].find(({ storage }) => storage === true);
+}
+
+function conversionOf(crd: JsonObject): JsonObject {
+  return objectIn(objectIn(crd, "spec"), "conversion");
+}
+
+function hasWebhook(crd: JsonObject): boolean {
+  return conversionOf(crd).strategy === "Webhook";
+}
+
+/** The versions of a CRD by their names. */
+function versionsByName(crd: JsonObject): Map<string, JsonObject> {
+  return new Map(versionsOf(crd).map((version) => [String(version.name), version]));
+}
+
+/** A field of a version of the CRD, as the place of a change. */
+function versionPlace(version: string, field?: string): Place {
+  const path = `spec.versions[${version}]`;
+  return { version, path: field === undefined ? path : `${path}.${field}` };
+}
+
+/** The schema of whole objects. The API server always takes them as embedded: it keeps their metadata. */
+function rootSchemaOf({ schema }: JsonObject): Schema {
+  const root = objectIn(objectIn({ schema }, "schema"), "openAPIV3Schema");
+  return { ...root, "x-kubernetes-embedded-resource": true };
 }

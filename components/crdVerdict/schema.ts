@@ -15,7 +15,7 @@ export interface SchemaPair {
 export type JsonType = "object" | "array" | "string" | "integer" | "number" | "boolean";
 
 /** The schema of what a parent preserves: any value whatever. */
-export const ANYTHING: Schema = { "x-kubernetes-preserve-unknown-fields": true, nullable: true };
+const ANYTHING: Schema = { "x-kubernetes-preserve-unknown-fields": true, nullable: true };
 
 /** What every object has of itself, and the API server keeps without being told. */
 export const OBJECT_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata"];
@@ -34,7 +34,7 @@ export function isIntOrString(schema: Schema): boolean {
 }
 
 /** Whether unknown fields are kept as they are. */
-export function preservesUnknownFields(schema: Schema): boolean {
+function preservesUnknownFields(schema: Schema): boolean {
   return schema["x-kubernetes-preserve-unknown-fields"] === true;
 }
 
@@ -43,7 +43,7 @@ export function isEmbeddedResource(schema: Schema): boolean {
 }
 
 /** The names of the fields that a schema knows, those of every object included where it is one. */
-export function fieldNamesOf(schema: Schema): string[] {
+function fieldNamesOf(schema: Schema): string[] {
   return [...Object.keys(propertiesOf(schema)), ...(isEmbeddedResource(schema) ? OBJECT_FIELDS : [])];
 }
 
@@ -73,7 +73,7 @@ export function unknownFieldSchema(schema: Schema): Schema | undefined {
 }
 
 /** The schema of the items of a list; undefined where there is none. */
-export function itemSchema(schema: Schema): Schema | undefined {
+function itemSchema(schema: Schema): Schema | undefined {
   const { items } = schema;
   if (!isJsonObject(items)) return preservesUnknownFields(schema) ? ANYTHING : undefined;
   // What a list preserves, it preserves in its items (skipPrune in schema/pruning/algorithm.go).
@@ -98,4 +98,36 @@ export function numberIn(schema: Schema, keyword: string): number | undefined {
 
 function propertiesOf({ properties }: Schema): JsonObject {
   return isJsonObject(properties) ? properties : {};
+}
+
+/** The schemas within two schemas that speak of the same value: fields, values of a map, items. */
+export function nestedSchemas(before: Schema, after: Schema, place: Place): SchemaPair[] {
+  const types = typesOf(before);
+  const pairs: SchemaPair[] = [];
+  const add = (inBefore: Schema | undefined, inAfter: Schema | undefined, path: string) => {
+    if (inBefore && inAfter) pairs.push({ before: inBefore, after: inAfter, place: { ...place, path } });
+  };
+  if (types.includes("object")) {
+    for (const name of comparableFields(before, after)) {
+      add(fieldSchema(before, name), fieldSchema(after, name), fieldPath(place, name));
+    }
+    add(unknownFieldSchema(before), unknownFieldSchema(after), `${place.path}{}`);
+  }
+  if (types.includes("array")) add(itemSchema(before), itemSchema(after), `${place.path}[]`);
+  return pairs;
+}
+
+/** The fields that either schema names, in the order of their names. */
+export function comparableFields(before: Schema, after: Schema): string[] {
+  const names = new Set([...fieldNamesOf(before), ...fieldNamesOf(after)]);
+  // That they come or go as a whole is a change of its own.
+  if (isEmbeddedResource(before) !== isEmbeddedResource(after)) {
+    for (const name of OBJECT_FIELDS) names.delete(name);
+  }
+  return [...names].sort();
+}
+
+/** The path of a field within a place. */
+export function fieldPath(place: Place, name: string): string {
+  return place.path === "." ? `.${name}` : `${place.path}.${name}`;
 }

@@ -1,4 +1,5 @@
-import type { Manifest, PolicyRule } from "../../runtime/program";
+import type { PolicyRule } from "../../runtime/program";
+import type { Role, RoleBinding, ServiceAccount } from "./kinds";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -15,8 +16,8 @@ export interface Grant {
 
 /** A Role, or a ClusterRole where no namespace is given, and its binding to the account. */
 export function buildRole({ name, namespace, labels, rules, account }: Grant): {
-  readonly role: Manifest;
-  readonly binding: Manifest;
+  readonly role: Role;
+  readonly binding: RoleBinding;
 } {
   const apiVersion = "rbac.authorization.k8s.io/v1";
   const kind = namespace === undefined ? "ClusterRole" : "Role";
@@ -33,7 +34,17 @@ export function buildRole({ name, namespace, labels, rules, account }: Grant): {
   };
 }
 
-/** A service account. */
-export function buildAccount(name: string, namespace: string, labels: Labels): Manifest {
-  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace, labels } };
+/** A service account. @param annotations by which a cloud gives it an identity. @default none */
+export function buildAccount(
+  name: string,
+  namespace: string,
+  labels: Labels,
+  annotations: Labels = {},
+): ServiceAccount {
+  const isAnnotated = Object.keys(annotations).length > 0;
+  return {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { name, namespace, labels, ...(isAnnotated && { annotations }) },
+  };
 }

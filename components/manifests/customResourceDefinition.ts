@@ -117,8 +117,8 @@ function completeColumns(authors: Json | undefined): Json[] {
   return [...columns, ...PRINTER_COLUMNS.filter(({ name }) => !taken.includes(name.toLowerCase()))];
 }
 
-/** The object in a field; an empty one where there is none. */
-function objectIn(parent: JsonObject, field: string): JsonObject {
+/** The object in a field of a CRD; an empty one where there is none. */
+export function objectIn(parent: { readonly [field: string]: Json | undefined }, field: string): JsonObject {
   const value = parent[field];
   return isJsonObject(value) ? value : {};
 }

@@ -46,7 +46,7 @@ export interface ResyncResult {
   readonly failed: number;
 }
 
-/** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/resync.ts. */
+/** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/workflows.ts. */
 const WITHIN_MS = 240_000;
 /** Before the next resync is due: the Workflow controller leaves out one whose predecessor has not ended. */
 const SHARE_OF_PERIOD = 0.75;

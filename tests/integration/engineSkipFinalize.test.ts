@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { localHandler } from "../../cli/localHandler";
-import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rules";
+import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { runOnce } from "../../runtime/pod/runOnce";
 import type { Reference } from "./support/api";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { connectionAs } from "../../cli/serviceAccountToken";
 import { buildKeeper } from "../../components/manifests/eventPath/keeper";
-import { JETSTREAM_VERSION } from "../../components/manifests/platform/argoEventsConfiguration";
+import { JETSTREAM_VERSION } from "../../components/manifests/platform/argoEvents";
 import { Keeper } from "../../runtime/eventPath/keeper";
 import { KubernetesClient, PODS } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";

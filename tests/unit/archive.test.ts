@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "yaml";
 import type { ArchiveOptions } from "../../components/manifests/platform/archive";
-import { checkPlatformOptions } from "../../components/manifests/platform/checkPlatformOptions";
+import { checkPlatformOptions } from "../../components/manifests/platform/checkOptions";
 import type { PolicyRule } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { deploymentsOf, everyManifest, platformOptions, podOf } from "./support/platform";

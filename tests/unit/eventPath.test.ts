@@ -4,10 +4,9 @@ import { buildEventPathAccounts } from "../../components/manifests/eventPath/acc
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
 import { buildEventSource, SENSOR_ANNOTATION } from "../../components/manifests/eventPath/eventSource";
-import { dependencyOf, eventsOf } from "../../components/manifests/eventPath/operatorEvent";
-import type { EventPathOptions } from "../../components/manifests/eventPath/options";
-import { sensorPodLabels } from "../../components/manifests/eventPath/podTemplate";
+import { dependencyOf, type EventPathOptions, eventsOf } from "../../components/manifests/eventPath/options";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
+import { sensorPodLabels } from "../../components/manifests/names";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { argoValidator, NO_ARGO_SCHEMAS, skip } from "./support/argoSchemas";

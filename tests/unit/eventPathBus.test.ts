@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parse } from "yaml";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import type { EventBusOptions } from "../../components/manifests/eventPath/options";
-import { bytesOf } from "../../components/manifests/eventPath/quantity";
+import { bytesOf } from "../../components/manifests/resources";
 import { argoValidator, NO_ARGO_SCHEMAS, skip } from "./support/argoSchemas";
 
 /** The event bus of these options in namespace "operators". */

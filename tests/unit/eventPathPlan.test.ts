@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { buildEventSource } from "../../components/manifests/eventPath/eventSource";
-import type { EventPathOptions } from "../../components/manifests/eventPath/options";
 import {
+  buildEventSource,
   MAX_SPECIFICATION_BYTES,
   planEventPath,
   specificationBytes,
-} from "../../components/manifests/eventPath/planEventPath";
+} from "../../components/manifests/eventPath/eventSource";
+import type { EventPathOptions } from "../../components/manifests/eventPath/options";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
 import { OperatorError } from "../../runtime/definition/operatorError";
 import { operator } from "./support/objects";

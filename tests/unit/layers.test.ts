@@ -8,10 +8,12 @@ const ROOT = path.resolve(__dirname, "../..");
 const FOLDERS = ["runtime", "components", "program", "examples", "cli", "tools", "tests"];
 
 /**
- * The engine's layers, the highest first: a file imports files of its own layer and of those below it. An entry is a
- * folder, which ends in "/", or a file; a file's own entry goes before that of its folder.
+ * Layers of a folder, the highest first: a file imports files of its own layer and of those below it. An entry is a
+ * folder, which ends in "/", or a file; the longest entry that a file is at is its own.
  */
-const LAYERS: readonly (readonly [name: string, ...places: string[]])[] = [
+type Layers = readonly (readonly [name: string, ...places: string[]])[];
+
+const ENGINE: Layers = [
   ["program", "program"],
   ["in a pod", "pod/"],
   ["beside Argo", "argo/", "eventPath/"],
@@ -24,6 +26,22 @@ const LAYERS: readonly (readonly [name: string, ...places: string[]])[] = [
   ["Kubernetes", "kubernetes/", "http/", "objectKey"],
   ["plain", "failure", "fingerprint", "flaw", "json", "lines"],
   ["constants", "names", "pod/layout"],
+];
+
+const COMPONENTS: Layers = [
+  ["components", "/"],
+  ["CRD verdict", "crdVerdict/"],
+  ["monitoring", "manifests/monitoring/"],
+  ["operator", "manifests/operator/"],
+  ["event path", "manifests/eventPath/"],
+  ["platform", "manifests/platform/"],
+  ["common to all manifests", "manifests/"],
+  ["author's files", "bundleFunction"],
+];
+
+const LAYERED: readonly (readonly [folder: string, layers: Layers])[] = [
+  ["runtime", ENGINE],
+  ["components", COMPONENTS],
 ];
 
 /** A file's import of something: of a file by its path from the project's root, of a package by its name. */
@@ -76,26 +94,28 @@ describe("arrows point one way:", () => {
     );
   });
 
-  it("each file of the engine has a layer, and each entry of the layers has files", () => {
-    const engine = files.filter((file) => within(file, "runtime")).map(placeOf);
-    assert.deepEqual(
-      engine.filter((place) => layerOf(place) === undefined),
-      [],
-    );
-    const entries = LAYERS.flatMap(([, ...places]) => places);
-    assert.deepEqual(
-      entries.filter((entry) => !engine.some((place) => isAt(place, entry))),
-      [],
-    );
-  });
-
-  it("a file of the engine imports none of a layer above its own", () => {
-    const upward = found(({ from, of }) => {
-      if (!within(from, "runtime") || !within(of, "runtime")) return false;
-      return (layerOf(placeOf(of)) ?? 0) < (layerOf(placeOf(from)) ?? 0);
+  for (const [folder, layers] of LAYERED) {
+    it(`each file of ${folder} has a layer, and each entry of its layers has files`, () => {
+      const own = files.filter((file) => within(file, folder));
+      assert.deepEqual(
+        own.filter((file) => layerOf(file, folder, layers) === undefined),
+        [],
+      );
+      const used = new Set(own.map((file) => entryOf(file, folder, layers)));
+      assert.deepEqual(
+        layers.flatMap(([, ...places]) => places).filter((place) => !used.has(place)),
+        [],
+      );
     });
-    assert.deepEqual(upward, []);
-  });
+
+    it(`a file of ${folder} imports none of a layer above its own`, () => {
+      const upward = found(({ from, of }) => {
+        if (!within(from, folder) || !within(of, folder)) return false;
+        return (layerOf(of, folder, layers) ?? 0) < (layerOf(from, folder, layers) ?? 0);
+      });
+      assert.deepEqual(upward, []);
+    });
+  }
 
   it("no file imports itself by way of others", () => {
     assert.deepEqual(cycles(), []);
@@ -123,11 +143,16 @@ describe("arrows point one way:", () => {
     assert.deepEqual(yaml, []);
   });
 
-  it("the builders of manifests are plain functions, without Pulumi", () => {
+  it("the builders of manifests are plain functions, and know of Pulumi the types of Kubernetes' kinds alone", () => {
     const builders = ["components/manifests", "components/crdVerdict"];
+    const kinds = "components/manifests/kinds.ts";
     assert.deepEqual(
       found(({ from, of }) => within(from, ...builders) && within(of, "@pulumi")),
-      [],
+      [`${kinds} -> @pulumi/kubernetes`],
+    );
+    assert.match(
+      readFileSync(path.join(ROOT, kinds), "utf8"),
+      /^import type .* from "@pulumi\/kubernetes";$/m,
     );
   });
 
@@ -199,20 +224,20 @@ function namesIn(file: string): string[] {
   );
 }
 
-/** "runtime/pod/main.ts" is "pod/main" among the engine's {@link LAYERS}. */
-function placeOf(file: string): string {
-  return path.relative("runtime", file).replace(/\.ts$/, "");
+/** The longest entry that a file of the folder is at: "manifests/" of "components/manifests/pods.ts". */
+function entryOf(file: string, folder: string, layers: Layers): string | undefined {
+  const place = path.relative(folder, file).replace(/\.ts$/, "");
+  return layers
+    .flatMap(([, ...entries]) => entries)
+    .filter((entry) => entry === "/" || entry === place || (entry.endsWith("/") && place.startsWith(entry)))
+    .sort((one, other) => other.length - one.length)[0];
 }
 
-function isAt(place: string, entry: string): boolean {
-  return entry.endsWith("/") ? place.startsWith(entry) : place === entry;
-}
-
-/** The number of a place's layer, counted from the highest; undefined where it has none. */
-function layerOf(place: string): number | undefined {
-  const itsOwn = LAYERS.findIndex(([, ...entries]) => entries.includes(place));
-  const itsFolders = LAYERS.findIndex(([, ...entries]) => entries.some((entry) => isAt(place, entry)));
-  return [itsOwn, itsFolders].find((index) => index >= 0);
+/** The number of a file's layer, counted from the highest; undefined where it has none. */
+function layerOf(file: string, folder: string, layers: Layers): number | undefined {
+  const entry = entryOf(file, folder, layers);
+  const index = layers.findIndex(([, ...entries]) => entry !== undefined && entries.includes(entry));
+  return index < 0 ? undefined : index;
 }
 
 /** Files that import each other in a circle, as "a.ts -> b.ts -> a.ts". */

@@ -3,9 +3,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Registry } from "prom-client";
 import { type Alert, alertsOf } from "../../components/manifests/monitoring/alerts";
-import { buildMonitoring } from "../../components/manifests/monitoring/buildMonitoring";
-import { dashboardOf } from "../../components/manifests/monitoring/dashboard";
-import { DASHBOARD_ROWS } from "../../components/manifests/monitoring/dashboardRows";
+import dashboard from "../../components/manifests/monitoring/dashboard.json";
+import { buildMonitoring } from "../../components/manifests/monitoring/monitoring";
 import { missingKinds } from "../../components/monitoringInCluster";
 import { Keeper } from "../../runtime/eventPath/keeper";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
@@ -102,7 +101,7 @@ async function assertGiven(expressions: readonly string[]): Promise<void> {
 
 const ALL = { podMonitor: true, alertRules: true, dashboard: true };
 const alerts = () => alertsOf(platformOptions({ monitoring: ALL }));
-const queries = DASHBOARD_ROWS.flatMap(({ panels }) => panels.flatMap((panel) => panel.queries));
+const queries = dashboard.panels.flatMap(({ targets = [] }) => targets);
 
 describe("metricsIn", () => {
   it("finds the metrics of an expression and their labels, and nothing else", () => {
@@ -152,7 +151,7 @@ describe("the monitoring", function () {
   });
 
   it("names in the legend and in the words of an alert only labels that its expression leaves", () => {
-    for (const { expr, legend } of queries) assertLeft(expr, legend.matchAll(/\{\{(\w+)\}\}/g));
+    for (const { expr, legendFormat } of queries) assertLeft(expr, legendFormat.matchAll(/\{\{(\w+)\}\}/g));
     for (const { expr, annotations } of alerts())
       assertLeft(
         expr,
@@ -183,11 +182,10 @@ describe("the monitoring", function () {
     );
   });
 
-  it("lays its panels out beside and below one another, none over another", () => {
-    const { panels } = dashboardOf("argosy") as unknown as {
-      panels: { id: number; gridPos: { x: number; y: number; w: number; h: number } }[];
-    };
+  it("lays its panels out beside and below one another, none over another, each under a row", () => {
+    const { panels } = dashboard;
     assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
+    assert.equal(panels[0]?.type, "row");
     const taken = new Set<string>();
     for (const { gridPos } of panels) {
       for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
@@ -197,6 +195,43 @@ describe("the monitoring", function () {
         }
       }
     }
+  });
+
+  it("explains each panel, with a title of its own, and asks the data source and the variables that it has", () => {
+    const graphs = dashboard.panels.filter(({ type }) => type !== "row");
+    const titles = graphs.map(({ title }) => title);
+    assert.equal(new Set(titles).size, titles.length);
+    for (const { title, type, description = "", targets = [], fieldConfig } of graphs) {
+      assert.equal(type, "timeseries", title);
+      assert.match(description, /\.$/, title);
+      assert.ok(["s", "ops", "short", "bytes"].includes(fieldConfig?.defaults.unit ?? ""), title);
+      assert.ok(targets.length > 0, title);
+      const references = targets.map(({ refId }) => refId);
+      assert.equal(new Set(references).size, references.length, title);
+    }
+    const variables = ["__rate_interval", "__all", ...dashboard.templating.list.map(({ name }) => name)];
+    const used = [...JSON.stringify(dashboard).matchAll(/\$\{?(\w+)/g)].map(([, name = ""]) => name);
+    assert.deepEqual(
+      used.filter((name) => !variables.includes(name)),
+      [],
+    );
+    assert.deepEqual(new Set(variables), new Set(used));
+    const sources = [...JSON.stringify(dashboard).matchAll(/"datasource":(\{[^}]*\}[^}]*\})/g)];
+    assert.ok(sources.length > queries.length);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana's
+    for (const [, source] of sources) assert.equal(source, '{"type":"prometheus","uid":"${datasource}"}');
+  });
+
+  it("shows the operators' namespace first, and changes nothing else of its dashboard", () => {
+    const options = platformOptions({ namespace: "ops", monitoring: { dashboard: true } });
+    const configMap = buildMonitoring(options)["dashboard"];
+    assert.ok(configMap);
+    const { "argosy.json": text = "" } = configMap["data"] as Record<string, string>;
+    const shown = JSON.parse(text);
+    const [, namespace] = shown.templating.list;
+    assert.deepEqual(namespace.current, { text: "ops", value: "ops" });
+    namespace.current = { text: "argosy", value: "argosy" };
+    assert.deepEqual(shown, dashboard);
   });
 
   it("is made as far as it is asked for, with the labels that it is to be found by", () => {

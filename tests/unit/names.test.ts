@@ -2,16 +2,10 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
-import { buildEventSource } from "../../components/manifests/eventPath/eventSource";
-import { planEventPath } from "../../components/manifests/eventPath/planEventPath";
+import { buildEventSource, planEventPath } from "../../components/manifests/eventPath/eventSource";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
-import { buildOperator } from "../../components/manifests/operator/buildOperator";
-import { runnerNameOf } from "../../components/manifests/operator/names";
-import {
-  buildResidentPod,
-  buildResidentRollout,
-  runnerLabels,
-} from "../../components/manifests/operator/residentPod";
+import { buildOperator } from "../../components/manifests/operator/operator";
+import { buildRunner } from "../../components/manifests/operator/runner";
 import { isRecord } from "../../runtime/definition/shape";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import {
@@ -87,18 +81,6 @@ function manifestsOf({ operator: own, eventPathName, platform, namespaces, execu
     { "main.py": "", "lib/util.py": "" },
     options,
   );
-  const deployment: Manifest = {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: runnerNameOf(own), namespace: platform, labels: runnerLabels(operator) },
-    spec: {
-      ...buildResidentRollout(operator, options),
-      template: {
-        metadata: { labels: runnerLabels(operator) },
-        spec: buildResidentPod(operator, options, files),
-      },
-    },
-  };
   return [
     ...Object.values(buildEventPathAccounts([operator], path)),
     buildEventBus(path),
@@ -107,7 +89,7 @@ function manifestsOf({ operator: own, eventPathName, platform, namespaces, execu
       buildEventSource(shard, path),
     ]),
     ...Object.values(buildOperator(operator, options, files)),
-    ...(execution === "resident" ? [deployment] : []),
+    ...(execution === "resident" ? [buildRunner(operator, options, files)] : []),
   ];
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { ManifestSet } from "../../components/manifests/manifestSet";
-import { buildAccess } from "../../components/manifests/operator/roles";
+import type { ManifestSet } from "../../components/manifests/metadata";
+import { buildAccess } from "../../components/manifests/operator/rbac";
 import type { Operator, PolicyRule } from "../../runtime/definition/definition";
 import { operatorOptions } from "./operatorManifests";
 import { operator } from "./support/objects";

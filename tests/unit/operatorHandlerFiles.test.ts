@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
-import { contentHash } from "../../components/manifests/operator/contentHash";
+import { contentHash } from "../../components/manifests/configMaps";
 import { handlerFiles, keyOf } from "../../components/manifests/operator/handlerFiles";
 import { displayPath, OperatorError } from "../../runtime/definition/operatorError";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";

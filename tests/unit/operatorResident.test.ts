@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
+import type { Container, PodSpec } from "../../components/manifests/kinds";
 import {
   buildNetworkPolicy,
   buildPodDisruptionBudget,
+  buildRunner,
   buildService,
-} from "../../components/manifests/operator/residentNetwork";
-import {
-  buildResidentPod,
-  buildResidentRollout,
   runnerLabels,
-} from "../../components/manifests/operator/residentPod";
+} from "../../components/manifests/operator/runner";
 import type { Operator } from "../../runtime/definition/definition";
 import { readDefinitionFile } from "../../runtime/pod/definitionFile";
 import { readEnvironment } from "../../runtime/pod/environment";
@@ -20,11 +18,12 @@ const TOKEN = POD_LAYOUT.serviceAccount;
 
 function podOf(more: Partial<Operator> = {}, options = operatorOptions(), files?: Record<string, string>) {
   const made = withFiles(more, files, options);
-  const pod = buildResidentPod(made.operator, options, made.files);
-  const [runner, handler] = pod.containers;
-  const [kit] = pod.initContainers;
+  const { template, ...rollout } = buildRunner(made.operator, options, made.files).spec;
+  const pod = template.spec as Required<PodSpec>;
+  const [runner, handler] = pod.containers as readonly Required<Container>[];
+  const [kit] = pod.initContainers as readonly Required<Container>[];
   assert.ok(runner && handler && kit);
-  return { pod, runner, handler, kit, ...made };
+  return { pod, runner, handler, kit, rollout, template, ...made };
 }
 
 const mountsOf = ({
@@ -72,7 +71,9 @@ describe("a resident runner's pod", () => {
   it("has every volume that is mounted, and mounts every one that it has", () => {
     for (const rules of [[], RULES]) {
       const { pod } = podOf({ rules });
-      const mounted = [...pod.initContainers, ...pod.containers].flatMap(({ volumeMounts }) => volumeMounts);
+      const mounted = [...pod.initContainers, ...pod.containers].flatMap(
+        ({ volumeMounts = [] }) => volumeMounts,
+      );
       const names = pod.volumes.map(({ name }) => name);
       assert.deepStrictEqual(new Set(mounted.map(({ name }) => name)), new Set(names));
       assert.equal(new Set(names).size, names.length);
@@ -235,7 +236,7 @@ describe("a resident runner's pod", () => {
   it("goes where the placement says, with all images from the mirror", () => {
     const { pod } = podOf({}, operatorOptions({ placement: PLACEMENT, replicas: 2 }));
     assert.deepStrictEqual(
-      [...pod.initContainers, ...pod.containers].map(({ image }) => image.replace(/:.*/, "")),
+      [...pod.initContainers, ...pod.containers].map(({ image }) => image?.replace(/:.*/, "")),
       ["busybox", "node", "python"].map((name) => `mirror.example.com/hub/library/${name}`),
     );
     assert.deepStrictEqual(pod.imagePullSecrets, [{ name: "pull" }]);
@@ -279,7 +280,7 @@ describe("a resident runner's ConfigMaps", () => {
 
 describe("a resident operator's Deployment, Service and policies", () => {
   const options = operatorOptions({ replicas: 2 });
-  const { operator, pod } = podOf({}, options);
+  const { operator, pod, rollout } = podOf({}, options);
   const selector = { matchLabels: runnerLabels(operator) };
 
   it("select the runner's pods", () => {
@@ -287,23 +288,20 @@ describe("a resident operator's Deployment, Service and policies", () => {
       selector: object;
       maxUnavailable: number;
     };
-    assert.deepStrictEqual(buildResidentRollout(operator, options).selector, selector);
+    assert.deepStrictEqual(rollout.selector, selector);
     assert.deepStrictEqual(budget.selector, selector);
     assert.equal(budget.maxUnavailable, 1);
-    const service = buildService(operator, options).spec as {
-      selector: object;
-      ports: { targetPort: string }[];
-    };
-    assert.deepStrictEqual(service.selector, selector.matchLabels);
-    const [port] = service.ports;
+    const { spec: service } = buildService(operator, options);
+    assert.deepStrictEqual(service?.selector, selector.matchLabels);
+    const [port] = service?.ports ?? [];
     const container = pod.containers[0]?.ports?.find(({ name }) => name === port?.targetPort);
     assert.equal(container?.containerPort, RUNNER_PORTS.hints);
   });
 
   it("never have fewer runners in a roll-out", () => {
-    const { replicas, strategy } = buildResidentRollout(operator, options);
+    const { replicas, strategy } = rollout;
     assert.equal(replicas, 2);
-    assert.deepStrictEqual(strategy.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 });
+    assert.deepStrictEqual(strategy?.rollingUpdate, { maxUnavailable: 0, maxSurge: 1 });
   });
 
   it("let in hints from the event path's Sensors and from other runners, and anybody to the figures", () => {

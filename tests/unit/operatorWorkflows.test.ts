@@ -4,10 +4,13 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:f
 import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
-import { buildOperator } from "../../components/manifests/operator/buildOperator";
+import type { Container as PodContainer, Volume } from "../../components/manifests/kinds";
+import { buildOperator } from "../../components/manifests/operator/operator";
 import type { OperatorOptions } from "../../components/manifests/operator/options";
-import type { Container, Volume } from "../../components/manifests/operator/podParts";
-import { resyncSchedule } from "../../components/manifests/operator/resyncSchedule";
+import { resyncSchedule } from "../../components/manifests/operator/workflows";
+
+type Container = Required<PodContainer>;
+
 import type { Operator } from "../../runtime/definition/definition";
 import { POD_LAYOUT, RUN_PARAMETERS } from "../../runtime/pod/layout";
 import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";

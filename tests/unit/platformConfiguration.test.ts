@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parse } from "yaml";
-import { IMAGES } from "../../components/images";
+import { embeddedYaml } from "../../components/manifests/configMaps";
+import { IMAGES } from "../../components/manifests/images";
 import {
   buildArgoEventsConfiguration,
   JETSTREAM_VERSION,
-} from "../../components/manifests/platform/argoEventsConfiguration";
-import { embeddedYaml } from "../../components/manifests/platform/embeddedYaml";
-import { buildWorkflowConfiguration } from "../../components/manifests/platform/workflowControllerConfiguration";
+} from "../../components/manifests/platform/argoEvents";
+import { buildWorkflowConfiguration } from "../../components/manifests/platform/workflowController";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { platformOptions } from "./support/platform";
 

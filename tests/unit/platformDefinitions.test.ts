@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { buildArgoEventsDefinitions } from "../../components/manifests/platform/argoEventsDefinitions";
-import { buildArgoWorkflowsDefinitions } from "../../components/manifests/platform/argoWorkflowsDefinitions";
+import {
+  buildArgoEventsDefinitions,
+  buildArgoWorkflowsDefinitions,
+} from "../../components/manifests/platform/definitions";
 import type { JsonObject, Manifest } from "../../runtime/kubernetes/objects";
 import { platformOptions } from "./support/platform";
 

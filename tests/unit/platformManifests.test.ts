@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { IMAGES, imageReference } from "../../components/images";
-import { buildArgoEventsController } from "../../components/manifests/platform/argoEventsController";
-import { buildArgoEventsDefinitions } from "../../components/manifests/platform/argoEventsDefinitions";
+import { IMAGES, imageReference } from "../../components/manifests/images";
+import { buildArgoEventsController } from "../../components/manifests/platform/argoEvents";
 import { buildArgoServer } from "../../components/manifests/platform/argoServer";
-import { buildArgoWorkflowsDefinitions } from "../../components/manifests/platform/argoWorkflowsDefinitions";
+import {
+  buildArgoEventsDefinitions,
+  buildArgoWorkflowsDefinitions,
+} from "../../components/manifests/platform/definitions";
 import { buildNamespaces } from "../../components/manifests/platform/namespaces";
-import { buildSubmitter } from "../../components/manifests/platform/submitter";
-import { buildViewer } from "../../components/manifests/platform/viewer";
+import { buildSubmitter, buildViewer } from "../../components/manifests/platform/users";
 import { buildWorkflowController } from "../../components/manifests/platform/workflowController";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import {
@@ -64,7 +65,7 @@ describe("the platform's manifests", () => {
   it("put every workload where the placement says", () => {
     fc.assert(
       fc.property(anyPlatformOptions, (options) => {
-        const { imagePullSecrets, nodeSelector, tolerations } = options.placement;
+        const { imagePullSecrets = [], nodeSelector, tolerations } = options.placement;
         for (const deployment of deploymentsOf(options)) {
           const pod = podOf(deployment);
           assert.deepStrictEqual(

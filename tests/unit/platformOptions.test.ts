@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { checkPlatformOptions } from "../../components/manifests/platform/checkPlatformOptions";
+import { checkPlatformOptions } from "../../components/manifests/platform/checkOptions";
 import type { PlatformOptions } from "../../components/manifests/platform/options";
 import { anyPlatformOptions, platformOptions } from "./support/platform";
 

@@ -1,8 +1,10 @@
-import type { Manifest, Operator, PolicyRule } from "../../../runtime/program";
+import type { Operator, PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
-import { type EventPathOptions, eventPathNames } from "./options";
+import type { ServiceAccount } from "../kinds";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { eventPathNames } from "../names";
+import { accountAnnotations, type PodPart } from "../pods";
+import type { EventPathOptions } from "./options";
 
 /**
  * The service accounts of the event path, and their rights. The sources may list and watch the operators' custom
@@ -18,11 +20,21 @@ export function buildEventPathAccounts(
   const names = eventPathNames(options.name);
   const everywhere = operators.filter(({ namespaces }) => namespaces === "all");
   const listed = new Set(operators.flatMap(({ namespaces }) => (namespaces === "all" ? [] : namespaces)));
-  const source = { account: names.sourceAccount, component: "event-source", options };
-  const sensor = { account: names.sensorAccount, component: "sensor", options };
+  const source = {
+    part: "eventSource",
+    account: names.sourceAccount,
+    component: "event-source",
+    options,
+  } as const;
+  const sensor = { part: "sensor", account: names.sensorAccount, component: "sensor", options } as const;
   return {
     "bus-account": {
-      ...serviceAccount({ account: names.eventBusAccount, component: "event-bus", options }),
+      ...serviceAccount({
+        part: "eventBus",
+        account: names.eventBusAccount,
+        component: "event-bus",
+        options,
+      }),
       automountServiceAccountToken: false,
     },
     "source-account": serviceAccount(source),
@@ -43,6 +55,7 @@ export function buildEventPathAccounts(
 
 /** Whose rights, and for what. */
 interface Grantee {
+  readonly part: PodPart;
   readonly account: string;
   readonly component: string;
   readonly options: EventPathOptions;
@@ -58,8 +71,9 @@ function watchRule({ customResource: { group, plural } }: Operator): PolicyRule 
   return { apiGroups: [group], resources: [plural], verbs: ["list", "watch"] };
 }
 
-function serviceAccount({ account, component, options: { name, platform } }: Grantee): Manifest {
-  return buildAccount(account, platform.namespace, labelsOf(name, component));
+function serviceAccount({ part, account, component, options }: Grantee): ServiceAccount {
+  const labels = labelsOf(options.name, component);
+  return buildAccount(account, options.platform.namespace, labels, accountAnnotations(part, options));
 }
 
 /** A role with these rules, bound to the account: in a namespace, or in the whole cluster where there is none. */

@@ -1,10 +1,11 @@
 import type { Manifest } from "../../../runtime/program";
-import { placementFields } from "../../placement";
-import { awaited, TAKEN_BACK } from "../awaited";
-import { labelsOf } from "../labels";
-import { CONTAINER_SECURITY, POD_SECURITY } from "../podSecurity";
-import { type EventBusOptions, type EventPathOptions, eventPathNames } from "./options";
-import { bytesOf } from "./quantity";
+import type { Affinity } from "../kinds";
+import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
+import { eventPathNames } from "../names";
+import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
+import { bytesOf, type ContainerName, resourcesOf } from "../resources";
+import { transformed } from "../transform";
+import { EVENT_BUS_REPLICAS, type EventBusOptions, type EventPathOptions } from "./options";
 
 const MEBIBYTE = 2 ** 20;
 
@@ -34,39 +35,44 @@ const MOST_STREAM_REPLICAS = 3;
  * @throws RangeError where replicas or storage cannot be
  */
 export function buildEventBus(options: EventPathOptions): Manifest {
-  const { name, platform, placement, eventBus } = options;
+  const { name, platform, eventBus } = options;
   const names = eventPathNames(name);
   const { replicas } = eventBus;
-  if (!Number.isInteger(replicas) || replicas < 1 || replicas % 2 === 0) {
-    throw new RangeError(`eventBus.replicas is ${replicas}. Give 1, or an odd number from 3 on.`);
+  if (!EVENT_BUS_REPLICAS.includes(replicas)) {
+    throw new RangeError(`eventBus.replicas is ${replicas}. Give 1, or an odd number from 3 to 7.`);
   }
-  return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "EventBus",
-    metadata: {
-      name: names.eventBus,
-      namespace: platform.namespace,
-      labels: labelsOf(name, "event-bus"),
-      annotations: { ...awaited("Configured", "Deployed"), ...TAKEN_BACK },
-    },
-    spec: {
-      jetstream: {
-        version: platform.jetStreamVersion,
-        replicas,
-        ...limits(eventBus),
-        maxPayload: MAX_PAYLOAD,
-        ...(eventBus.storage !== undefined && { persistence: persistence(eventBus, eventBus.storage) }),
-        serviceAccountName: names.eventBusAccount,
-        metadata: { labels: labelsOf(name, "event-bus") },
-        securityContext: POD_SECURITY,
-        ...placementFields(placement),
-        ...(replicas > 1 && { affinity: spread(names.eventBus) }),
-        containerTemplate: container("50m", "64Mi", "512Mi"),
-        reloaderContainerTemplate: container("5m", "16Mi", "64Mi"),
-        metricsContainerTemplate: container("5m", "16Mi", "64Mi"),
+  const place = placementFields("eventBus", options);
+  return transformed(
+    "eventBus",
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "EventBus",
+      metadata: {
+        name: names.eventBus,
+        namespace: platform.namespace,
+        labels: labelsOf(name, "event-bus"),
+        annotations: { ...awaited("Configured", "Deployed"), ...TAKEN_BACK },
+      },
+      spec: {
+        jetstream: {
+          version: platform.jetStreamVersion,
+          replicas,
+          ...limits(eventBus),
+          maxPayload: MAX_PAYLOAD,
+          ...(eventBus.storage !== undefined && { persistence: persistence(eventBus, eventBus.storage) }),
+          serviceAccountName: names.eventBusAccount,
+          metadata: podMetadata("eventBus", { labels: labelsOf(name, "event-bus") }, options),
+          securityContext: POD_SECURITY,
+          ...place,
+          ...(replicas > 1 && { affinity: { ...spread(names.eventBus), ...place.affinity } }),
+          containerTemplate: container("eventBus", options),
+          reloaderContainerTemplate: container("eventBusReloader", options),
+          metricsContainerTemplate: container("eventBusMetrics", options),
+        },
       },
     },
-  };
+    options,
+  );
 }
 
 /**
@@ -113,7 +119,7 @@ function persistence({ storageClass }: EventBusOptions, volumeSize: string) {
 }
 
 /** A node each where there are as many, and a zone each: preferred, so that a small cluster still has its bus. */
-function spread(eventBus: string) {
+function spread(eventBus: string): Affinity {
   const labelSelector = {
     matchLabels: { controller: "eventbus-controller", "eventbus-name": eventBus },
   };
@@ -131,10 +137,6 @@ function spread(eventBus: string) {
   };
 }
 
-/** No limit on CPU: it would slow every event of a burst down, and protect nobody. */
-function container(cpu: string, memory: string, mostMemory: string) {
-  return {
-    securityContext: CONTAINER_SECURITY,
-    resources: { requests: { cpu, memory }, limits: { memory: mostMemory } },
-  };
+function container(name: ContainerName, options: EventPathOptions) {
+  return { securityContext: CONTAINER_SECURITY, resources: resourcesOf(name, options) };
 }

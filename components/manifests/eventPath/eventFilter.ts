@@ -92,6 +92,6 @@ local function differ(some, others)
 end
 return differ(now.annotations, before.annotations) or differ(before.annotations, now.annotations)
 `;
-  // Each namespace of an operator carries it, and an environment variable carries all of them: see planEventPath.ts.
+  // Each namespace of an operator carries it, and an environment variable carries all of them: see `planEventPath`.
   return script.replace(/^ +/gm, "");
 }

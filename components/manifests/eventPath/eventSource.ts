@@ -1,11 +1,16 @@
-import { DOMAIN, fingerprint, type Manifest } from "../../../runtime/program";
-import { awaited, TAKEN_BACK } from "../awaited";
-import { labelsOf } from "../labels";
-import { eventsOf, type OperatorEvent } from "./operatorEvent";
-import { type EventPathOptions, eventPathNames } from "./options";
-import { podTemplate } from "./podTemplate";
-import { buildSensor } from "./sensor";
-import type { EventPathShard } from "./shard";
+import {
+  DOMAIN,
+  definitionFile,
+  fingerprint,
+  type Manifest,
+  type Operator,
+  Problems,
+} from "../../../runtime/program";
+import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
+import { eventPathNames } from "../names";
+import { transformed } from "../transform";
+import { type EventPathOptions, type EventPathShard, eventsOf, type OperatorEvent } from "./options";
+import { buildSensor, podTemplate } from "./sensor";
 
 /** On an EventSource's pods: what the Sensor of the same shard is like. */
 export const SENSOR_ANNOTATION = `${DOMAIN}/sensor`;
@@ -22,31 +27,96 @@ export function buildEventSource(shard: EventPathShard, options: EventPathOption
   const { name, platform } = options;
   const names = eventPathNames(name);
   const events = shard.operators.flatMap(eventsOf);
-  return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "EventSource",
-    metadata: {
-      name: shard.name,
-      namespace: platform.namespace,
-      labels: labelsOf(name, "event-source"),
-      annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
+  return transformed(
+    "eventSource",
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "EventSource",
+      metadata: {
+        name: shard.name,
+        namespace: platform.namespace,
+        labels: labelsOf(name, "event-source"),
+        annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
+      },
+      spec: {
+        eventBusName: names.eventBus,
+        replicas: 1,
+        template: podTemplate(options, {
+          part: "eventSource",
+          component: "event-source",
+          serviceAccountName: names.sourceAccount,
+          annotations: { [SENSOR_ANNOTATION]: fingerprint(buildSensor(shard, options).spec) },
+        }),
+        resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])),
+      },
     },
-    spec: {
-      eventBusName: names.eventBus,
-      replicas: 1,
-      template: podTemplate(options, {
-        component: "event-source",
-        serviceAccountName: names.sourceAccount,
-        annotations: { [SENSOR_ANNOTATION]: fingerprint(buildSensor(shard, options).spec) },
-        // It holds every object that it watches, whole.
-        memory: { request: "96Mi", limit: "1Gi" },
-      }),
-      resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])),
-    },
-  };
+    options,
+  );
 }
 
 function watch({ operator, namespace }: OperatorEvent) {
   const { group, version, plural } = operator.customResource;
   return { namespace, group, version, resource: plural, eventTypes: ["ADD", "UPDATE"] };
+}
+
+/**
+ * The most bytes of an EventSource or a Sensor, as its controller hands it to the pod: as base64 in one environment
+ * variable (argo-events, pkg/reconciler/sensor/resource.go, SENSOR_OBJECT). Linux takes 128 KiB for a variable, name
+ * included (include/uapi/linux/binfmts.h, MAX_ARG_STRLEN); above, the pod cannot start. A quarter is left for what
+ * another version of Argo may add.
+ */
+export const MAX_SPECIFICATION_BYTES = 96 * 1024;
+
+/**
+ * Packs operators, in their order, into as few pairs of an EventSource and a Sensor as their specifications allow.
+ * A new operator belongs at the end of the list: one that moves to another pair loses the events on their way.
+ *
+ * @throws OperatorError for an operator that is too large for a pair of its own
+ */
+export function planEventPath(
+  operators: readonly Operator[],
+  options: EventPathOptions,
+): readonly EventPathShard[] {
+  const problems = new Problems();
+  const shards: EventPathShard[] = [];
+  for (const operator of operators) {
+    const last = shards.at(-1);
+    const joined = last && { ...last, operators: [...last.operators, operator] };
+    if (joined && fits(joined, options)) {
+      shards[shards.length - 1] = joined;
+      continue;
+    }
+    const { name } = options;
+    const own = { name: last ? `${name}-${shards.length + 1}` : name, operators: [operator] };
+    shards.push(own);
+    if (!fits(own, options)) {
+      problems.in(definitionFile(operator.folder))(
+        "namespaces",
+        `lists ${eventsOf(operator).length} of them, more than one Sensor's environment can carry`,
+        'Write "all", or make it several operators with fewer namespaces each.',
+      );
+    }
+  }
+  if (problems.found) throw problems.toError();
+  return shards;
+}
+
+function fits(shard: EventPathShard, options: EventPathOptions): boolean {
+  const manifests = [buildSensor(shard, options), buildEventSource(shard, options)];
+  return manifests.every((manifest) => specificationBytes(manifest) <= MAX_SPECIFICATION_BYTES);
+}
+
+/**
+ * How long the environment variable with this EventSource or Sensor gets: name, namespace and specification as JSON,
+ * as Go writes it, in base64.
+ */
+export function specificationBytes({ metadata: { name, namespace }, spec }: Manifest): number {
+  const written = JSON.stringify({
+    metadata: { name, namespace, creationTimestamp: null },
+    spec,
+    status: {},
+  });
+  // Go's encoding/json writes these three as six characters.
+  const json = written.replace(/[<>&]/g, "\\u0000");
+  return Math.ceil(Buffer.byteLength(json) / 3) * 4;
 }

@@ -5,13 +5,14 @@ import {
   RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
 } from "../../../runtime/program";
-import { IMAGES, imageReference } from "../../images";
 import { buildAccount, buildRole } from "../access";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
-import { READ_ONLY } from "../operator/volumes";
-import { buildDeployment } from "../platform/deployment";
-import { type EventPathOptions, eventPathNames } from "./options";
+import { buildDeployment } from "../deployment";
+import { imageOf } from "../images";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { eventPathNames } from "../names";
+import { accountAnnotations, READ_ONLY } from "../pods";
+import { heapOption } from "../resources";
+import type { EventPathOptions } from "./options";
 
 /**
  * What it takes to see when the pods of the event path began, and to let one begin anew. An eviction is the least that
@@ -23,16 +24,14 @@ const RULES: readonly PolicyRule[] = [
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
 ];
 
-const OLD_SPACE_MEBIBYTES = 48;
-
 /**
  * The event path's keeper: the engine, told to replace sensors and event sources whose bus began after them. Argo's own
  * controllers have no remedy for that, and give these pods no probes.
  *
  * @param engine the ConfigMap of the engine
  */
-export function buildKeeper(options: EventPathOptions, engine: Manifest): ManifestSet {
-  const { platform, placement } = options;
+export function buildKeeper(options: EventPathOptions, engine: Pick<Manifest, "metadata">): ManifestSet {
+  const { platform } = options;
   const { namespace } = platform;
   const name = eventPathNames(options.name).keeper;
   const labels = labelsOf(options.name, "keeper");
@@ -42,34 +41,36 @@ export function buildKeeper(options: EventPathOptions, engine: Manifest): Manife
     timeoutSeconds: 5,
   });
   return {
-    "keeper-account": buildAccount(name, namespace, labels),
+    "keeper-account": buildAccount(name, namespace, labels, accountAnnotations("keeper", options)),
     ...keyed(buildRole({ name, namespace, labels, rules: RULES, account: { name, namespace } })),
-    keeper: buildDeployment({
-      name,
-      namespace,
-      labels,
-      placement,
-      strategy: "Recreate",
-      container: {
-        image: imageReference(IMAGES.node, placement),
-        command: ["node", `${POD_LAYOUT.engine}/engine.js`, "keep"],
-        env: [
-          {
-            name: RUNNER_ENVIRONMENT.namespace,
-            valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
-          },
-          { name: RUNNER_ENVIRONMENT.pod, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
-          { name: RUNNER_ENVIRONMENT.eventPath, value: options.name },
-          { name: "NODE_OPTIONS", value: `--max-old-space-size=${OLD_SPACE_MEBIBYTES}` },
-        ],
-        ports: [{ name: "metrics", containerPort: RUNNER_PORTS.metrics }],
-        startupProbe: { ...probe("/livez"), periodSeconds: 1, failureThreshold: 60 },
-        livenessProbe: probe("/livez"),
-        resources: { requests: { cpu: "10m", memory: "48Mi" }, limits: { memory: "128Mi" } },
-        volumeMounts: [{ name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true }],
+    keeper: buildDeployment(
+      {
+        part: "keeper",
+        name,
+        namespace,
+        labels,
+        strategy: "Recreate",
+        container: {
+          image: imageOf("node", options),
+          command: ["node", `${POD_LAYOUT.engine}/engine.js`, "keep"],
+          env: [
+            {
+              name: RUNNER_ENVIRONMENT.namespace,
+              valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
+            },
+            { name: RUNNER_ENVIRONMENT.pod, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+            { name: RUNNER_ENVIRONMENT.eventPath, value: options.name },
+            { name: "NODE_OPTIONS", value: heapOption("keeper", options) },
+          ],
+          ports: [{ name: "metrics", containerPort: RUNNER_PORTS.metrics }],
+          startupProbe: { ...probe("/livez"), periodSeconds: 1, failureThreshold: 60 },
+          livenessProbe: probe("/livez"),
+          volumeMounts: [{ name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true }],
+        },
+        volumes: [{ name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } }],
       },
-      volumes: [{ name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } }],
-    }),
+      options,
+    ),
   };
 }
 

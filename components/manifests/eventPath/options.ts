@@ -1,18 +1,22 @@
-import type { PodPlacement } from "../../placement";
-import type { Platform } from "../../platform";
+import { createHash } from "node:crypto";
+import type { Operator } from "../../../runtime/program";
+import type { Platform } from "../platform/options";
+import type { WorkloadOptions } from "../workloads";
 
 /** What the event path, which all operators of a program share, is built from. */
-export interface EventPathOptions {
+export interface EventPathOptions extends WorkloadOptions {
   /** The name of the EventBus, and of the first EventSource and Sensor: a DNS label of at most 30 characters. */
   readonly name: string;
   readonly platform: Platform;
-  readonly placement: PodPlacement;
   readonly eventBus: EventBusOptions;
 }
 
+/** Numbers of servers that can agree: a majority of an even number is no smaller than that of the next odd one. */
+export const EVENT_BUS_REPLICAS: readonly number[] = [1, 3, 5, 7];
+
 /** The size of the event bus. */
 export interface EventBusOptions {
-  /** Servers: 1, or an odd number from 3 on. */
+  /** Servers, one of {@link EVENT_BUS_REPLICAS}. */
   readonly replicas: number;
   /**
    * The size of each server's volume, as a Kubernetes quantity. Without one the events lie in an emptyDir and are
@@ -23,13 +27,53 @@ export interface EventBusOptions {
   readonly storageClass?: string;
 }
 
-/** Names of what the event path is made of, beside those of its shards. */
-export function eventPathNames(name: string) {
-  return {
-    eventBus: name,
-    eventBusAccount: `${name}-event-bus`,
-    sourceAccount: `${name}-event-source`,
-    sensorAccount: `${name}-sensor`,
-    keeper: `${name}-keeper`,
-  } as const;
+/** One pair of an EventSource and a Sensor, and the operators whose events it carries. */
+export interface EventPathShard {
+  /** The name of both: the event path's own, "argosy", and then "argosy-2", "argosy-3". */
+  readonly name: string;
+  readonly operators: readonly Operator[];
+}
+
+/** One event of an EventSource: an operator's custom resources, in all namespaces or in one. */
+export interface OperatorEvent {
+  /**
+   * A DNS label: the name of the event and of its trigger. Not a dot in it, since it is a token of a NATS subject
+   * (pkg/eventbus/jetstream/eventsource/source_conn.go), and no more than a label's value may have, since a trigger
+   * puts its name on what it creates (pkg/sensors/triggers/standard-k8s/standard-k8s.go).
+   */
+  readonly name: string;
+  readonly operator: Operator;
+  /** The namespace that is watched. "" for all of them, and for custom resources without one. */
+  readonly namespace: string;
+}
+
+/**
+ * An operator's events: one, or one for each namespace that it lists. The names depend on the operator alone: with
+ * another name a Sensor's subscription begins anew, and what lies between is lost to it.
+ */
+export function eventsOf(operator: Operator): OperatorEvent[] {
+  if (operator.namespaces === "all") return [{ name: operator.name, operator, namespace: "" }];
+  return operator.namespaces.map((namespace) => ({
+    name: nameIn(operator.name, namespace),
+    operator,
+    namespace,
+  }));
+}
+
+/**
+ * The name by which a Sensor depends on an event. Argo reads conditions as an expression
+ * (pkg/sensors/listener.go, getDependencyExpression): "3d" and "not" are names of operators, but not of variables.
+ */
+export function dependencyOf({ name }: OperatorEvent): string {
+  return `on-${name}`;
+}
+
+/** The most characters of a DNS label, and of a label's value. */
+const LABEL_LENGTH = 63;
+
+/** With a hash, since "a" in "b-c" and "a-b" in "c" would read alike, and since both may be long. */
+function nameIn(operator: string, namespace: string): string {
+  const hash = createHash("sha256").update(`${operator}/${namespace}`).digest("hex").slice(0, 8);
+  const readable = `${operator}-${namespace}`.slice(0, LABEL_LENGTH - 1 - hash.length).replace(/-+$/, "");
+  return `${readable}-${hash}`;
 }

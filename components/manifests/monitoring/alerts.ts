@@ -1,4 +1,24 @@
+import type { Manifest } from "../../../runtime/program";
+import { labelsOf } from "../metadata";
 import { ownsController, type PlatformOptions } from "../platform/options";
+
+/** The alerts, as a Prometheus Operator takes them. */
+export function buildAlertRules(options: PlatformOptions): Manifest {
+  const { namespace, monitoring } = options;
+  return {
+    apiVersion: "monitoring.coreos.com/v1",
+    kind: "PrometheusRule",
+    metadata: {
+      name: "argosy",
+      namespace,
+      labels: { ...labelsOf("argosy", "monitoring"), ...monitoring?.labels },
+    },
+    spec: {
+      // A group's name is one of all of Prometheus'.
+      groups: [{ name: `argosy-${namespace}`, rules: alertsOf(options).map((alert) => ({ ...alert })) }],
+    },
+  };
+}
 
 /** One alert of Prometheus' (https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/). */
 export interface Alert {

@@ -1,22 +1,18 @@
-import {
-  DEFINITION_FILE,
-  definitionFileContent,
-  type Manifest,
-  type Operator,
-} from "../../../runtime/program";
-import { labelsOf } from "../labels";
-import { contentHash } from "./contentHash";
+import { DEFINITION_FILE, definitionFileContent, type Operator } from "../../../runtime/program";
+import { contentHash } from "../configMaps";
+import type { ConfigMap } from "../kinds";
+import { labelsOf } from "../metadata";
 import { handlerFiles, type KeyToPath } from "./handlerFiles";
 import type { OperatorOptions } from "./options";
 
 /** The ConfigMaps that an operator's pods mount. A change of content is another ConfigMap, and so a roll-out. */
 export interface OperatorFiles {
   /** engine.js and handler.sh. The same for all operators of a program. */
-  readonly engine: Manifest;
+  readonly engine: ConfigMap;
   /** operator.json. */
-  readonly definition: Manifest;
+  readonly definition: ConfigMap;
   /** The author's files. */
-  readonly handler: Manifest;
+  readonly handler: ConfigMap;
   /** Which key of {@link handler} is which file. */
   readonly handlerItems: readonly KeyToPath[];
 }
@@ -27,7 +23,7 @@ export interface OperatorFiles {
  * @param engine - see {@link buildEngineFiles}
  * @throws OperatorError where a file of the author's cannot be carried
  */
-export function buildFiles(operator: Operator, options: OperatorOptions, engine: Manifest): OperatorFiles {
+export function buildFiles(operator: Operator, options: OperatorOptions, engine: ConfigMap): OperatorFiles {
   const { namespace } = options.platform;
   const { data, items } = handlerFiles(operator);
   const build = (role: string, files: Readonly<Record<string, string>>) =>
@@ -50,7 +46,7 @@ export function buildEngineFiles(
   name: string,
   namespace: string,
   files: Readonly<Record<string, string>>,
-): Manifest {
+): ConfigMap {
   return configMap(`${name}-engine`, namespace, labelsOf(name, "engine"), files);
 }
 
@@ -65,7 +61,7 @@ function configMap(
   namespace: string,
   labels: Record<string, string>,
   data: Readonly<Record<string, string>>,
-): Manifest {
+): ConfigMap {
   const name = `${prefix}-${contentHash(data)}`;
   return {
     apiVersion: "v1",

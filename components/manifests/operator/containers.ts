@@ -4,28 +4,16 @@ import {
   PENDING_SECONDS,
   POD_LAYOUT,
   programOf,
+  RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
 } from "../../../runtime/program";
-import { IMAGES, imageReference, mirrored } from "../../images";
-import { CONTAINER_SECURITY } from "../podSecurity";
-import {
-  engineEnvironment,
-  handlerEnvironment,
-  literal,
-  residentEnvironment,
-  workflowEnvironment,
-} from "./environment";
+import { handlerImageOf, imageOf } from "../images";
+import type { Container, EnvVar, Probe, Resources } from "../kinds";
+import { CONTAINER_SECURITY } from "../pods";
+import { heapOption, resourcesOf } from "../resources";
 import type { OperatorOptions } from "./options";
-import type { Container, PodForm, Probe } from "./podParts";
-import { ENGINE_MOUNTS, handlerMounts, runnerMounts, tokenMounts } from "./volumes";
+import { ENGINE_MOUNTS, handlerMounts, type PodForm, runnerMounts, tokenMounts } from "./volumes";
 
-/** No limit of the processor: being throttled for a moment would look like a slow API server. */
-const RUNNER_RESOURCES = { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } };
-/** In a Workflow's pod Argo's executor stands before it, with 17 MiB of its own, and the handler waits for it. */
-const KIT_RESOURCES: Readonly<Record<PodForm, Container["resources"]>> = {
-  resident: { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } },
-  pod: { requests: { cpu: "50m", memory: "24Mi" }, limits: { memory: "64Mi" } },
-};
 /** What a handler asks for where its author says nothing of it. */
 const HANDLER_REQUESTS: Readonly<Record<string, string>> = { cpu: "50m", memory: "64Mi" };
 
@@ -39,7 +27,8 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
   }
   return {
     ...engineContainer("runner", "resident", options),
-    env: [...engineEnvironment(options), ...residentEnvironment(options)],
+    env: [...engineEnvironment("runner", options), ...residentEnvironment(options)],
+    resources: resourcesOf("runner", options),
     ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
     // A minute to begin: before that, being slow is no reason to be started anew.
     startupProbe: probe("/livez", 1, 60),
@@ -67,7 +56,7 @@ export function buildHandlerContainer(
   const { command, answersOn } = programOf(operator, POD_LAYOUT.engine);
   return {
     name: "handler",
-    image: mirrored(operator.handler.image, options.placement.registry),
+    image: handlerImageOf(operator, options),
     command: [
       `${POD_LAYOUT.kit}/busybox`,
       "sh",
@@ -104,9 +93,9 @@ const KIT_ENDS = `{ echo 0 >/var/run/argo/ctr/${KIT}/exitcode; } 2>/dev/null; ex
 export function buildKitContainer(operator: Operator, options: OperatorOptions, form: PodForm): Container {
   return {
     name: KIT,
-    image: imageReference(IMAGES.busybox, options.placement),
+    image: imageOf("busybox", options),
     command: form === "pod" ? ["sh", "-c", `${KIT_COPY.join(" ")} || exit; ${KIT_ENDS}`] : KIT_COPY,
-    resources: KIT_RESOURCES[form],
+    resources: resourcesOf(form === "pod" ? "runKit" : "kit", options),
     securityContext: CONTAINER_SECURITY,
     volumeMounts: [{ name: "kit", mountPath: POD_LAYOUT.kit }, ...tokenMounts(operator, form)],
   };
@@ -115,17 +104,17 @@ export function buildKitContainer(operator: Operator, options: OperatorOptions, 
 function engineContainer(name: string, command: EngineCommand, options: OperatorOptions): Container {
   return {
     name,
-    image: imageReference(IMAGES.node, options.placement),
+    image: imageOf("node", options),
     command: ["node", `${POD_LAYOUT.engine}/engine.js`, command],
-    env: [...engineEnvironment(options), ...workflowEnvironment()],
-    resources: RUNNER_RESOURCES,
+    env: [...engineEnvironment("run", options), ...workflowEnvironment()],
+    resources: resourcesOf("run", options),
     securityContext: CONTAINER_SECURITY,
     volumeMounts: ENGINE_MOUNTS,
   };
 }
 
 /** A resource with a limit of the author's gets no request of ours: it might be larger than the limit. */
-function handlerResources({ resources: { requests = {}, limits = {} } }: Operator): Container["resources"] {
+function handlerResources({ resources: { requests = {}, limits = {} } }: Operator): Resources {
   const ours = Object.entries(HANDLER_REQUESTS).filter(([name]) => !(name in limits));
   return {
     requests: { ...Object.fromEntries(ours), ...requests },
@@ -135,4 +124,55 @@ function handlerResources({ resources: { requests = {}, limits = {} } }: Operato
 
 function probe(path: string, periodSeconds: number, failureThreshold: number): Probe {
   return { httpGet: { path, port: "metrics" }, periodSeconds, timeoutSeconds: 5, failureThreshold };
+}
+
+/** What every engine is told of where it is. */
+function engineEnvironment(container: "runner" | "run", options: OperatorOptions): EnvVar[] {
+  return [
+    field(RUNNER_ENVIRONMENT.namespace, "metadata.namespace"),
+    field(RUNNER_ENVIRONMENT.pod, "metadata.name"),
+    { name: RUNNER_ENVIRONMENT.instanceId, value: options.platform.instanceId },
+    { name: "NODE_OPTIONS", value: heapOption(container, options) },
+  ];
+}
+
+/** A resident engine's further environment: where another one finds it, and how long what it records is kept. */
+function residentEnvironment(options: OperatorOptions): EnvVar[] {
+  const { runsKeptSeconds, failedRunsKeptSeconds, platform } = options;
+  return [
+    field(RUNNER_ENVIRONMENT.address, "status.podIP"),
+    { name: RUNNER_ENVIRONMENT.runsKept, value: String(runsKeptSeconds) },
+    { name: RUNNER_ENVIRONMENT.failedRunsKept, value: String(failedRunsKeptSeconds) },
+    ...(platform.archivesRuns ? [{ name: RUNNER_ENVIRONMENT.archive, value: "true" }] : []),
+  ];
+}
+
+/** The further environment of an engine in a pod of a Workflow. */
+function workflowEnvironment(): EnvVar[] {
+  return [{ name: RUNNER_ENVIRONMENT.workflow, value: "{{workflow.name}}" }];
+}
+
+/** The author's variables, as he wrote them, and a home that can be written to. */
+export function handlerEnvironment({ env, secretEnv }: Operator): EnvVar[] {
+  const home = "HOME" in env || "HOME" in secretEnv ? [] : [{ name: "HOME", value: "/tmp" }];
+  return [
+    ...home,
+    ...Object.entries(env).map(([name, value]) => ({ name, value: literal(value) })),
+    ...Object.entries(secretEnv).map(([name, { secret, key }]) => ({
+      name,
+      valueFrom: { secretKeyRef: { name: secret, key } },
+    })),
+  ];
+}
+
+/**
+ * A text that the kubelet leaves as it is. Else it replaces $(NAME), and "$$" by "$", in commands and environments
+ * (kubernetes, third_party/forked/golang/expansion/expand.go).
+ */
+function literal(value: string): string {
+  return value.replaceAll("$", "$$$$");
+}
+
+function field(name: string, fieldPath: string): EnvVar {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
 }

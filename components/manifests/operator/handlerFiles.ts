@@ -1,12 +1,10 @@
-import { readFileSync, realpathSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
-import { languageOf, type Operator, Problems } from "../../../runtime/program";
+import { isRecord, languageOf, type Operator, Problems, type Report } from "../../../runtime/program";
 import { bundleFunction, type FunctionBundle } from "../../bundleFunction";
-import { type CarriedFile, carriedFiles } from "./carriedFiles";
-import { contentHash } from "./contentHash";
-import { plainText } from "./plainText";
+import { contentHash } from "../configMaps";
 
 /** Which key of a ConfigMap becomes which file of a volume: `items` of a ConfigMap volume. */
 export interface KeyToPath {
@@ -132,4 +130,115 @@ function checkSize(folder: string, files: readonly CarriedFile[], problems: Prob
     `have ${total} bytes, more than the ${MOST_BYTES} of a ConfigMap; the largest: ${named}`,
     "Remove what the handler does not need, or put it into its image.",
   );
+}
+
+/** A file of an operator's folder that goes along into the cluster. */
+interface CarriedFile {
+  /** Relative to the folder, with "/". */
+  readonly path: string;
+  /** Where it is on this machine. */
+  readonly file: string;
+  readonly bytes: number;
+}
+
+/** Left out wherever they are: hidden files, what tools leave behind, editors' backups. */
+const LEFT_OUT = /^(\..*|__pycache__|node_modules|.*~|#.*#|.*\.(swp|bak))$/;
+/** Left out at the top of the folder: what Argosy itself reads. */
+const OWN = ["operator.ts", "operator.js", "fixtures"];
+
+/** A name of which a key of a ConfigMap can be made: see {@link keyOf}. */
+const CARRIABLE = /^[-_a-zA-Z0-9]+(\.[-_a-zA-Z0-9]+)*$/;
+
+/**
+ * The files of a folder and its subfolders that a handler may use, in an order that is the same on every machine.
+ * Symbolic links are followed within the folder.
+ *
+ * @param problems - is told of names that cannot be carried, and of links that lead out of the folder
+ */
+function carriedFiles(folder: string, problems: Problems): CarriedFile[] {
+  const root = realpathSync(folder);
+  const carried: CarriedFile[] = [];
+
+  function visit(directory: string, prefix: string, above: readonly string[]): void {
+    // Not by locale: the order is part of the manifest.
+    for (const name of readdirSync(directory).sort()) {
+      if (LEFT_OUT.test(name) || (prefix === "" && OWN.includes(name))) continue;
+      const file = path.join(directory, name);
+      const report = problems.in(path.join(folder, prefix, name));
+      if (!CARRIABLE.test(name)) {
+        const remedy = 'Rename it: letters, digits, "-", "_", and single dots between them.';
+        report("the name", "cannot be made a key of a ConfigMap", remedy);
+        continue;
+      }
+      try {
+        const target = realpathSync(file);
+        const stats = statSync(target);
+        if (!`${target}${path.sep}`.startsWith(root + path.sep)) {
+          report("the symbolic link", "leads out of the operator's folder", "Put the file itself there.");
+        } else if (above.includes(target)) {
+          report("the symbolic link", "leads to a folder that it is in", "Remove it.");
+        } else if (stats.isDirectory()) {
+          visit(file, `${prefix}${name}/`, [...above, target]);
+        } else if (stats.isFile()) {
+          carried.push({ path: prefix + name, file, bytes: stats.size });
+        } else {
+          report("it", "is neither a file nor a folder", "Remove it.");
+        }
+      } catch (error) {
+        const code = isRecord(error) ? String(error.code) : String(error);
+        if (code === "ENOENT") report("the symbolic link", "leads nowhere", "Remove it, or mend it.");
+        else report("it", `cannot be read: ${code}`, "Give what can be read.");
+      }
+    }
+  }
+
+  visit(folder, "", [root]);
+  return carried;
+}
+
+const REMEDY = "A ConfigMap carries text: put binary files into the handler's image.";
+
+/**
+ * A file's content as text.
+ * @returns undefined where it is none, which has been reported with the offset of the first byte that is wrong
+ */
+function plainText(bytes: Uint8Array, report: Report): string | undefined {
+  const zero = bytes.indexOf(0);
+  if (zero >= 0) {
+    report(`byte ${zero}`, "is zero, which no text has", REMEDY);
+    return undefined;
+  }
+  try {
+    return decoder().decode(bytes);
+  } catch {
+    report(`byte ${firstInvalid(bytes)}`, "is not UTF-8", REMEDY);
+    return undefined;
+  }
+}
+
+/** A byte order mark is part of the file, and stays. */
+function decoder() {
+  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+}
+
+/** The decoder does not tell where it failed: the shortest beginning that it refuses ends there. */
+function firstInvalid(bytes: Uint8Array): number {
+  let valid = 0;
+  let invalid = bytes.length + 1;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    if (isBeginningOfText(bytes.subarray(0, middle))) valid = middle;
+    else invalid = middle;
+  }
+  // Where every beginning is one of a text, the last character is cut off.
+  return Math.min(valid, bytes.length - 1);
+}
+
+function isBeginningOfText(bytes: Uint8Array): boolean {
+  try {
+    decoder().decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
 }

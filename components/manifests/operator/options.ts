@@ -1,10 +1,9 @@
-import type { PodPlacement } from "../../placement";
-import type { Platform } from "../../platform";
+import type { Platform } from "../platform/options";
+import type { WorkloadOptions } from "../workloads";
 
 /** What the manifests of an operator depend on beside its definition. */
-export interface OperatorOptions {
+export interface OperatorOptions extends WorkloadOptions {
   readonly platform: Platform;
-  readonly placement: PodPlacement;
   /** Runners of a resident operator: one leads, the others stand by. */
   readonly replicas: number;
   /** How long Workflows of runs that succeeded are kept, in seconds. */

@@ -1,9 +1,11 @@
 import { type Operator, POD_LAYOUT } from "../../../runtime/program";
+import type { Volume, VolumeMount } from "../kinds";
+import { READ_ONLY } from "../pods";
 import type { OperatorFiles } from "./configMaps";
-import type { PodForm, Volume, VolumeMount } from "./podParts";
 
-/** Whoever may look into the pod's volumes may read them, nobody may write. */
-export const READ_ONLY = 0o444;
+/** The two forms of an operator's pod: see `execution` of a definition. */
+export type PodForm = "resident" | "pod";
+
 /** A ConfigMap keeps no modes, and any of the author's files may be the one that is run. */
 const EXECUTABLE = 0o555;
 /**

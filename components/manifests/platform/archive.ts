@@ -1,5 +1,5 @@
-import type { Json, JsonObject, PolicyRule } from "../../../runtime/program";
-import type { ArgoProgram } from "./deployment";
+import type { JsonObject, PolicyRule } from "../../../runtime/program";
+import type { ArgoProgram } from "../deployment";
 
 /** How a connection to PostgreSQL is secured (https://www.postgresql.org/docs/current/libpq-ssl.html). */
 export const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
@@ -93,7 +93,7 @@ export function withCertificateAuthority(
   archive: ArchiveOptions | undefined,
 ): ArgoProgram {
   if (!archive?.sslMode?.startsWith("verify-")) return program;
-  const { env = [], volumeMounts = [] } = program.container as { env?: Json[]; volumeMounts?: Json[] };
+  const { env = [], volumeMounts = [] } = program.container;
   const items = [{ key: "ca.crt", path: "ca.crt" }];
   return {
     ...program,

@@ -1,14 +1,17 @@
 import type { PolicyRule } from "../../../runtime/program";
-import { IMAGES, imageReference } from "../../images";
 import { buildAccount, buildRole } from "../access";
-import { NOT_AWAITED } from "../awaited";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
+import { type ArgoProgram, buildDeployment, selectorOf } from "../deployment";
+import { imageOf } from "../images";
+import { labelsOf, type ManifestSet, NOT_AWAITED } from "../metadata";
+import { accountAnnotations } from "../pods";
+import { transformed } from "../transform";
 import { withCertificateAuthority } from "./archive";
-import { type ArgoProgram, buildDeployment, selectorOf } from "./deployment";
 import { ownsController, type PlatformOptions } from "./options";
-import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
-import { workflowConfigurationRules } from "./workflowControllerRules";
+import {
+  buildWorkflowConfiguration,
+  WORKFLOW_CONFIGURATION,
+  workflowConfigurationRules,
+} from "./workflowController";
 
 /** Where the UI and its API are. */
 const PORT = 2746;
@@ -28,7 +31,7 @@ const RULES: readonly PolicyRule[] = [
  */
 export function buildArgoServer(options: PlatformOptions): ManifestSet {
   if (!ownsController(options.argoWorkflows)) return {};
-  const { namespace, controllerNamespace, placement } = options;
+  const { namespace, controllerNamespace } = options;
   const name = "argo-server";
   const labels = labelsOf("argo-workflows", "server");
   const account = { name, namespace: controllerNamespace };
@@ -41,14 +44,14 @@ export function buildArgoServer(options: PlatformOptions): ManifestSet {
   });
   const page = { path: "/", port: "web", scheme: "HTTPS" };
   const program: ArgoProgram = {
+    part: "argoServer",
     name,
     namespace: controllerNamespace,
     labels,
-    placement,
     strategy: "RollingUpdate",
     configuration: buildWorkflowConfiguration(options),
     container: {
-      image: imageReference(IMAGES.argoServer, placement),
+      image: imageOf("argoServer", options),
       args: [
         "server",
         "--auth-mode=client",
@@ -60,26 +63,29 @@ export function buildArgoServer(options: PlatformOptions): ManifestSet {
       ports: [{ name: "web", containerPort: PORT }],
       livenessProbe: { httpGet: page, initialDelaySeconds: 30, periodSeconds: 30, timeoutSeconds: 5 },
       readinessProbe: { httpGet: page, periodSeconds: 5, timeoutSeconds: 5 },
-      resources: { requests: { cpu: "20m", memory: "64Mi" }, limits: { memory: "512Mi" } },
       volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
     },
     // It keeps its lists in an SQLite in memory, which may sort a long one in a file.
     volumes: [{ name: "tmp", emptyDir: { sizeLimit: "64Mi" } }],
   };
   return {
-    account: buildAccount(name, controllerNamespace, labels),
+    account: buildAccount(name, controllerNamespace, labels, accountAnnotations("argoServer", options)),
     ...buildRole({ name, namespace, labels, rules: RULES, account }),
     "configuration-role": own.role,
     "configuration-binding": own.binding,
-    server: buildDeployment(withCertificateAuthority(program, options.archive)),
-    service: {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { name, namespace: controllerNamespace, labels, annotations: NOT_AWAITED },
-      spec: {
-        selector: selectorOf(labels),
-        ports: [{ name: "web", port: PORT, targetPort: "web", appProtocol: "https" }],
+    server: buildDeployment(withCertificateAuthority(program, options.archive), options),
+    service: transformed(
+      "argoServerService",
+      {
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name, namespace: controllerNamespace, labels, annotations: NOT_AWAITED },
+        spec: {
+          selector: selectorOf(labels),
+          ports: [{ name: "web", port: PORT, targetPort: "web", appProtocol: "https" }],
+        },
       },
-    },
+      options,
+    ),
   };
 }

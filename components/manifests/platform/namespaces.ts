@@ -1,6 +1,6 @@
-import type { Manifest } from "../../../runtime/program";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
+import type { Namespace } from "../kinds";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { type TransformOptions, transformed } from "../transform";
 import { ownsController, type PlatformOptions } from "./options";
 
 /**
@@ -11,8 +11,10 @@ export function buildNamespaces(options: PlatformOptions): ManifestSet {
   if (!options.createNamespaces) return {};
   const hasControllers = ownsController(options.argoEvents) || ownsController(options.argoWorkflows);
   return {
-    ...(hasControllers && { controllers: buildNamespace(options.controllerNamespace, "controllers") }),
-    operators: buildNamespace(options.namespace, "operators"),
+    ...(hasControllers && {
+      controllers: buildNamespace(options.controllerNamespace, "controllers", options),
+    }),
+    operators: buildNamespace(options.namespace, "operators", options),
   };
 }
 
@@ -20,12 +22,16 @@ export function buildNamespaces(options: PlatformOptions): ManifestSet {
  * A namespace whose pods must keep the `restricted` Pod Security Standard
  * (https://kubernetes.io/docs/concepts/security/pod-security-admission/).
  */
-function buildNamespace(name: string, component: string): Manifest {
-  return {
-    apiVersion: "v1",
-    kind: "Namespace",
-    metadata: { name, labels: { ...labelsOf("argosy", component), ...RESTRICTED } },
-  };
+function buildNamespace(name: string, component: string, options: TransformOptions): Namespace {
+  return transformed(
+    "namespace",
+    {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name, labels: { ...labelsOf("argosy", component), ...RESTRICTED } },
+    },
+    options,
+  );
 }
 
 const RESTRICTED = Object.fromEntries(

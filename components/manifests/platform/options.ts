@@ -1,10 +1,30 @@
-import type { PodPlacement } from "../../placement";
-import type { Installation } from "../../platform";
-import type { MonitoringOptions } from "../monitoring/options";
+import type { WorkloadOptions } from "../workloads";
 import type { ArchiveOptions } from "./archive";
 
+/**
+ * How a product of Argo comes into the cluster.
+ * "install": its CRDs and a controller of our own. "share": the CRDs are there, the controller is our own.
+ * "adopt": both are there.
+ */
+export type Installation = "install" | "share" | "adopt";
+
+/** What the event path and the operators need to know of the platform beneath them: the platform stack's output. */
+export interface Platform {
+  /** Where operators, their events and their runs live; Argo's controllers look after this one namespace. */
+  readonly namespace: string;
+  /** The Workflow controller's instance id: it handles only Workflows that carry it as a label. "" for none. */
+  readonly instanceId: string;
+  /** The JetStream version of the event bus, one that the events controller's configuration knows. */
+  readonly jetStreamVersion: string;
+  /**
+   * Whether the Workflow controller archives runs: then it is given those that a resident operator records as well.
+   * @default false
+   */
+  readonly archivesRuns?: boolean;
+}
+
 /** What the manifests of the platform depend on. {@link checkPlatformOptions} tells what is wrong with them. */
-export interface PlatformOptions {
+export interface PlatformOptions extends WorkloadOptions {
   /** Where event bus, event sources, sensors, runners and Workflows live: the one namespace that Argo manages. */
   readonly namespace: string;
   /** Where Argo's controllers and argo-server live, with rights in {@link namespace} alone. */
@@ -24,7 +44,8 @@ export interface PlatformOptions {
   readonly archive?: ArchiveOptions;
   /** What of the monitoring is made. @default nothing */
   readonly monitoring?: MonitoringOptions;
-  readonly placement: PodPlacement;
+  /** How many Workflows the Workflow controller, if it is ours, lets go on at once. The others wait. @default 50 */
+  readonly parallelism?: number;
 }
 
 /** Whether the product's CRDs are ours. */
@@ -36,3 +57,23 @@ export function ownsDefinitions(installation: Installation): boolean {
 export function ownsController(installation: Installation): boolean {
   return installation !== "adopt";
 }
+
+/** What of the platform's monitoring is made, and how a Prometheus Operator and a Grafana find it. All off by default. */
+export interface MonitoringOptions {
+  /** Whether a PodMonitor tells a Prometheus Operator which pods to scrape. @default false */
+  readonly podMonitor?: boolean;
+  /** Whether a PrometheusRule gives it the alerts. @default false */
+  readonly alertRules?: boolean;
+  /** Whether a ConfigMap gives Grafana the dashboard. @default false */
+  readonly dashboard?: boolean;
+  /** Labels of PodMonitor and PrometheusRule, by which the Prometheus Operator selects them. @default none */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Labels of the dashboard's ConfigMap, by which Grafana's sidecar finds it. @default grafana_dashboard: "1" */
+  readonly dashboardLabels?: Readonly<Record<string, string>>;
+}
+
+/** A kind of the Prometheus Operator's, the option that needs it, and its CRD. */
+export const MONITORING_KINDS = [
+  { option: "podMonitor", kind: "PodMonitor", crd: "podmonitors.monitoring.coreos.com" },
+  { option: "alertRules", kind: "PrometheusRule", crd: "prometheusrules.monitoring.coreos.com" },
+] as const;

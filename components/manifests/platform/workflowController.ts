@@ -1,12 +1,21 @@
-import { IMAGES, imageReference } from "../../images";
+import type { PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
-import { labelsOf } from "../labels";
-import type { ManifestSet } from "../manifestSet";
-import { ARCHIVE_ENVIRONMENT, withCertificateAuthority } from "./archive";
-import { type ArgoProgram, buildDeployment } from "./deployment";
+import { embeddedYaml } from "../configMaps";
+import { type ArgoProgram, buildDeployment } from "../deployment";
+import { imageOf } from "../images";
+import type { ConfigMap } from "../kinds";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { accountAnnotations, CONTAINER_SECURITY, POD_SECURITY } from "../pods";
+import { resourcesOf } from "../resources";
+import { transformed } from "../transform";
+import {
+  ARCHIVE_ENVIRONMENT,
+  ARCHIVING_RULE,
+  archiveRules,
+  buildPersistence,
+  withCertificateAuthority,
+} from "./archive";
 import { ownsController, type PlatformOptions } from "./options";
-import { buildWorkflowConfiguration, WORKFLOW_CONFIGURATION } from "./workflowControllerConfiguration";
-import { workflowConfigurationRules, workflowControllerRules } from "./workflowControllerRules";
 
 /** The controller's own settings that are no flags (argo-workflows, docs/environment-variables.md). */
 const ENVIRONMENT = {
@@ -28,7 +37,7 @@ const ENVIRONMENT = {
  */
 export function buildWorkflowController(options: PlatformOptions): ManifestSet {
   if (!ownsController(options.argoWorkflows)) return {};
-  const { namespace, controllerNamespace, placement, archive } = options;
+  const { namespace, controllerNamespace, archive } = options;
   const name = "workflow-controller";
   const labels = labelsOf("argo-workflows", "controller");
   const account = { name, namespace: controllerNamespace };
@@ -43,21 +52,21 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
   const environment = { ...ENVIRONMENT, ...(archive && ARCHIVE_ENVIRONMENT) };
   const health = { path: "/healthz", port: "health" };
   const program: ArgoProgram = {
+    part: "workflowController",
     name,
     namespace: controllerNamespace,
     labels,
-    placement,
     // Two at once would both start the pods of a Workflow.
     strategy: "Recreate",
     configuration,
     container: {
-      image: imageReference(IMAGES.workflowController, placement),
+      image: imageOf("workflowController", options),
       command: ["workflow-controller"],
       args: [
         "--namespaced",
         `--managed-namespace=${namespace}`,
         `--configmap=${WORKFLOW_CONFIGURATION}`,
-        `--executor-image=${imageReference(IMAGES.argoExecutor, placement)}`,
+        `--executor-image=${imageOf("argoExecutor", options)}`,
         "--executor-image-pull-policy=IfNotPresent",
         // Each run costs about a dozen calls: its defaults of 20 and 30 allow no more than two runs a second.
         "--qps=100",
@@ -71,15 +80,146 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
       // It fails where a Workflow has waited for minutes and none has moved (workflow/controller/healthz.go).
       livenessProbe: { httpGet: health, initialDelaySeconds: 90, periodSeconds: 60, timeoutSeconds: 30 },
       readinessProbe: { httpGet: health, periodSeconds: 5 },
-      resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "1Gi" } },
     },
   };
   return {
-    account: buildAccount(name, controllerNamespace, labels),
+    account: buildAccount(
+      name,
+      controllerNamespace,
+      labels,
+      accountAnnotations("workflowController", options),
+    ),
     ...buildRole({ name, namespace, labels, rules: workflowControllerRules(options), account }),
     "configuration-role": own.role,
     "configuration-binding": own.binding,
     configuration,
-    controller: buildDeployment(withCertificateAuthority(program, archive)),
+    controller: buildDeployment(withCertificateAuthority(program, archive), options),
   };
+}
+
+/**
+ * So many Workflows go on at once, unless the options say otherwise. The others wait in the order in which they came,
+ * without a pod and before their deadlines begin (argo-workflows, workflow/controller/operator.go, markWorkflowPhase):
+ * 300 at once on one small node have pods that find no place until their `pendingTimeout` is over. Recorded runs do not
+ * count.
+ */
+const PARALLELISM = 50;
+
+/** The name under which the controller and argo-server look for it. */
+export const WORKFLOW_CONFIGURATION = "workflow-controller-configmap";
+
+/**
+ * The Workflow controller's configuration, which argo-server reads as well. Each key's value is YAML, in lines of its
+ * own since the controller glues them together, and an unknown key ends the controller
+ * (argo-workflows, config/controller.go, config/config.go).
+ */
+export function buildWorkflowConfiguration(options: PlatformOptions): ConfigMap {
+  const { controllerNamespace, instanceId, archive, parallelism = PARALLELISM } = options;
+  const configuration = {
+    ...(instanceId !== "" && { instanceID: instanceId }),
+    ...CONFIGURATION,
+    parallelism,
+    // The containers init and wait. The image is given on the command line.
+    executor: { securityContext: SECURITY, resources: resourcesOf("argoExecutor", options) },
+    ...(archive && { persistence: buildPersistence(archive) }),
+  };
+  return transformed(
+    "workflowConfiguration",
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: {
+        name: WORKFLOW_CONFIGURATION,
+        namespace: controllerNamespace,
+        labels: labelsOf("argo-workflows", "controller"),
+      },
+      data: Object.fromEntries(
+        Object.entries(configuration).map(([key, value]) => [key, embeddedYaml(value)]),
+      ),
+    },
+    options,
+  );
+}
+
+const { fsGroup: _ofPodsOnly, ...runAs } = POD_SECURITY;
+/** What the `restricted` Pod Security Standard wants of a container, whatever its pod says. */
+const SECURITY = { ...runAs, ...CONTAINER_SECURITY };
+
+const CONFIGURATION = {
+  /**
+   * A submitted Workflow must refer to a WorkflowTemplate, and may set beside that only arguments, entrypoint,
+   * ttlStrategy, podGC, deadline, priority, suspend, shutdown and metadata of itself: no service account, no volume,
+   * no securityContext, no synchronization (workflow/util/merge.go). The same holds for one of a CronWorkflow.
+   */
+  workflowRestrictions: { templateReferencing: "Strict" },
+  /** Plugin templates are answered by the runners, not by a pod of Argo's for each Workflow. */
+  disableAgentPodCreation: true,
+  /** Two to four writes for every run. What went wrong is told nevertheless. */
+  nodeEvents: { enabled: false },
+  workflowEvents: { enabled: false },
+  /** A template's own words win. */
+  mainContainer: { securityContext: SECURITY },
+  podGCDeleteDelayDuration: "30s",
+  /** A pod that was evicted before it ran is made anew. */
+  failedPodRestart: { enabled: true },
+  metricsConfig: {
+    // Its certificate would be signed by itself: nobody could check it.
+    secure: false,
+    // They have the lock's name as a label, and there is a lock for each object.
+    modifiers: {
+      locks_held: { disabled: true },
+      locks_pending: { disabled: true },
+      locks_taken_total: { disabled: true },
+    },
+  },
+};
+
+/**
+ * What the Workflow controller does in the namespace that it manages, for the Workflows that Argosy makes
+ * (argo-workflows, workflow/controller, workflow/cron, workflow/gccontroller). Nobody's token is read, no volume or
+ * disruption budget made. It watches neither ClusterWorkflowTemplates nor namespaces where it may not.
+ *
+ * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until its clean-up
+ * or its deadline, which the kubelet keeps. With it, it could enter the runners.
+ */
+const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
+  // Created for CronWorkflows, deleted when their time to live is over.
+  argo(["workflows"], ["get", "list", "watch", "create", "update", "delete"]),
+  argo(["workflowtemplates"], ["get", "list", "watch"]),
+  argo(["cronworkflows"], ["list", "watch", "patch"]),
+  // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses pods, and Workflows of CronWorkflows.
+  argo(["workflows/finalizers", "cronworkflows/finalizers"], ["update"]),
+  argo(["workflowtasksets"], ["list", "watch", "create", "patch"]),
+  argo(["workflowtasksets/status"], ["patch"]),
+  argo(["workflowtaskresults"], ["list", "watch", "deletecollection"]),
+  // It waits for its caches of all kinds before it begins.
+  argo(["workflowartifactgctasks"], ["list", "watch"]),
+  core(["pods"], ["get", "list", "watch", "create", "patch", "delete"]),
+  // Created where a template is too large for an environment variable, as it is with a large `object` parameter.
+  core(["configmaps"], ["get", "list", "watch", "create"]),
+  core(["events"], ["create", "patch"]),
+];
+
+/** All that the Workflow controller may do there; with an archive, also mark the Workflows that it has archived. */
+function workflowControllerRules({ archive }: PlatformOptions): readonly PolicyRule[] {
+  return [...WORKFLOW_CONTROLLER_RULES, ...(archive ? [ARCHIVING_RULE] : [])];
+}
+
+/**
+ * What the Workflow controller and argo-server do in their own namespace: read their configuration, and the credentials
+ * of their archive.
+ */
+export function workflowConfigurationRules({ archive }: PlatformOptions): readonly PolicyRule[] {
+  return [
+    { ...core(["configmaps"], ["get"]), resourceNames: [WORKFLOW_CONFIGURATION] },
+    ...(archive ? archiveRules(archive) : []),
+  ];
+}
+
+function argo(resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: ["argoproj.io"], resources, verbs };
+}
+
+function core(resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: [""], resources, verbs };
 }

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import type { ArgoPlatformArgs } from "../../../components/argoPlatform";
-import { buildArgoEventsController } from "../../../components/manifests/platform/argoEventsController";
-import { buildArgoEventsDefinitions } from "../../../components/manifests/platform/argoEventsDefinitions";
-import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/argoWorkflowsDefinitions";
+import { buildArgoEventsController } from "../../../components/manifests/platform/argoEvents";
+import {
+  buildArgoEventsDefinitions,
+  buildArgoWorkflowsDefinitions,
+} from "../../../components/manifests/platform/definitions";
 import { buildWorkflowController } from "../../../components/manifests/platform/workflowController";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { namespace } from "../../integration/support/manifests";

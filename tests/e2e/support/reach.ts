@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { IMAGES, imageReference } from "../../../components/images";
+import { IMAGES, imageReference } from "../../../components/manifests/images";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { Metadata } from "../../integration/support/manifests";
 import { session } from "./hooks";

@@ -1,4 +1,4 @@
-import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/argoWorkflowsDefinitions";
+import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/definitions";
 import { RECONCILE_TEMPLATE, WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { PolicyRule } from "../../../runtime/definition/definition";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";

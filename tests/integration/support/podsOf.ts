@@ -1,5 +1,5 @@
 import { parse } from "yaml";
-import { IMAGES } from "../../../components/images";
+import { IMAGES } from "../../../components/manifests/images";
 import { isRecord } from "../../../runtime/definition/shape";
 import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 

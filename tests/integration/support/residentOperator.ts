@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
-import { buildAccess } from "../../../components/manifests/operator/roles";
+import { buildAccess } from "../../../components/manifests/operator/rbac";
 import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
 import { loadOperator } from "../../../runtime/definition/loadOperator";
 import type { Manifest } from "../../../runtime/kubernetes/objects";

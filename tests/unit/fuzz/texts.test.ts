@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { bytesOf } from "../../../components/manifests/eventPath/quantity";
+import { bytesOf } from "../../../components/manifests/resources";
 import { RunTargetError, runTargetOf } from "../../../runtime/argo/runTarget";
 import { openTasksOf } from "../../../runtime/argo/taskSet";
 import { isOver } from "../../../runtime/argo/workflows";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
-import { IMAGES, type Image, imageReference } from "../../../components/images";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "../../../components/manifests/eventPath/eventFilter";
+import { IMAGES, type Image, imageReference } from "../../../components/manifests/images";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { removeFolder } from "../operatorFolder";
 import { run } from "../support/program";
@@ -85,7 +85,7 @@ describe("what the program makes", function () {
     }
   });
 
-  it("names only images of components/images.ts and those of the operators", () => {
+  it("names only images of components/manifests/images.ts and those of the operators", () => {
     const ours = Object.values(IMAGES).map((image) => imageReference(image, {}));
     const theirs = sample.definitions.map(({ handler }) => handler.image);
     const workloads = manifests.filter(({ kind }) => ["Deployment", "WorkflowTemplate"].includes(kind));

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { ManifestSet } from "../../../components/manifests/manifestSet";
-import { buildArgoEventsController } from "../../../components/manifests/platform/argoEventsController";
-import { buildArgoEventsDefinitions } from "../../../components/manifests/platform/argoEventsDefinitions";
+import type { ManifestSet } from "../../../components/manifests/metadata";
+import { buildArgoEventsController } from "../../../components/manifests/platform/argoEvents";
 import { buildArgoServer } from "../../../components/manifests/platform/argoServer";
-import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/argoWorkflowsDefinitions";
+import {
+  buildArgoEventsDefinitions,
+  buildArgoWorkflowsDefinitions,
+} from "../../../components/manifests/platform/definitions";
 import { buildNamespaces } from "../../../components/manifests/platform/namespaces";
 import type { PlatformOptions } from "../../../components/manifests/platform/options";
-import { buildSubmitter } from "../../../components/manifests/platform/submitter";
-import { buildViewer } from "../../../components/manifests/platform/viewer";
+import { buildSubmitter, buildViewer } from "../../../components/manifests/platform/users";
 import { buildWorkflowController } from "../../../components/manifests/platform/workflowController";
-import type { PodPlacement } from "../../../components/placement";
+import type { PodPlacement } from "../../../components/manifests/pods";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 
 /** A platform of which only what a test is about differs from the defaults. */

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { JETSTREAM_VERSION } from "../../../components/manifests/platform/argoEventsConfiguration";
+import { JETSTREAM_VERSION } from "../../../components/manifests/platform/argoEvents";
 import { Operators, type OperatorsArgs } from "../../../components/operators";
 import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
 import { loadOperator } from "../../../runtime/definition/loadOperator";

@@ -1,6 +1,6 @@
-import { IMAGES, imageReference } from "../../../components/images";
 import { buildAccount, buildRole } from "../../../components/manifests/access";
-import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/podSecurity";
+import { IMAGES, imageReference } from "../../../components/manifests/images";
+import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/pods";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { NAMESPACE } from "../cluster";
 import type { Form } from "./form";

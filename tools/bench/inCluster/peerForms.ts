@@ -1,5 +1,5 @@
 import { buildAccount, buildRole } from "../../../components/manifests/access";
-import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/podSecurity";
+import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/pods";
 import type { PolicyRule } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { CONTROLLER_RUNTIME_ARGUMENTS } from "../controllerRuntime";

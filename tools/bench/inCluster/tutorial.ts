@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { buildAccount, buildRole } from "../../../components/manifests/access";
-import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/podSecurity";
+import { CONTAINER_SECURITY, POD_SECURITY } from "../../../components/manifests/pods";
 import type { Operator } from "../../../runtime/definition/definition";
 import { isRecord } from "../../../runtime/definition/shape";
 import type { Manifest } from "../../../runtime/kubernetes/objects";

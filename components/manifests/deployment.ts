@@ -1,0 +1,69 @@
+import { DOMAIN, fingerprint } from "../../runtime/program";
+import type { ConfigMap, Container, Deployment, Volume } from "./kinds";
+import { CONTAINER_SECURITY, POD_SECURITY, type PodsOptions, placementFields, podMetadata } from "./pods";
+import { type ResourceOptions, resourcesOf } from "./resources";
+import { type TransformOptions, transformed } from "./transform";
+
+/** On the pods: changes with the configuration that they read when they start, so that they start anew. */
+const CONFIGURATION_ANNOTATION = `${DOMAIN}/configuration`;
+
+/** One of Argo's programs: a pod of one container. */
+export interface ArgoProgram {
+  readonly part: "argoEventsController" | "workflowController" | "argoServer" | "keeper";
+  /** Name of the Deployment, its container and its service account. */
+  readonly name: string;
+  readonly namespace: string;
+  /** From `labelsOf`. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** "Recreate": never two at once, also not for a moment. */
+  readonly strategy: "Recreate" | "RollingUpdate";
+  /** What the program reads once, at its start. @default nothing, or what has another name whenever it changes */
+  readonly configuration?: ConfigMap;
+  /** Fields of the container beside its name, its resources and its security. */
+  readonly container: Omit<Container, "name" | "resources" | "securityContext">;
+  /** @default none */
+  readonly volumes?: readonly Volume[];
+}
+
+/** The Deployment of one of Argo's programs, as the `restricted` Pod Security Standard wants its pods. */
+export function buildDeployment(
+  program: ArgoProgram,
+  options: PodsOptions & ResourceOptions & TransformOptions,
+): Deployment {
+  const { part, name, namespace, labels, configuration, volumes } = program;
+  const annotations = configuration && { [CONFIGURATION_ANNOTATION]: fingerprint(configuration.data) };
+  const deployment: Deployment = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace, labels },
+    spec: {
+      replicas: 1,
+      strategy: { type: program.strategy },
+      selector: { matchLabels: selectorOf(labels) },
+      template: {
+        metadata: podMetadata(part, { labels, ...(annotations && { annotations }) }, options),
+        spec: {
+          serviceAccountName: name,
+          securityContext: POD_SECURITY,
+          ...placementFields(part, options),
+          containers: [
+            {
+              name,
+              ...program.container,
+              resources: resourcesOf(part, options),
+              securityContext: CONTAINER_SECURITY,
+            },
+          ],
+          ...(volumes && { volumes }),
+        },
+      },
+    },
+  };
+  return transformed(part, deployment, options);
+}
+
+/** By which labels a program's pods are found. A Deployment's selector can never change: the fewer the better. */
+export function selectorOf(labels: Readonly<Record<string, string>>): Record<string, string> {
+  const keys = ["app.kubernetes.io/name", "app.kubernetes.io/component"];
+  return Object.fromEntries(Object.entries(labels).filter(([key]) => keys.includes(key)));
+}

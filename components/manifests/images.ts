@@ -1,0 +1,83 @@
+import { FUNCTION_IMAGES, type Operator } from "../../runtime/program";
+import type { PodPlacement } from "./pods";
+
+/** One container image, pinned. */
+export interface Image {
+  /** Registry and path, without a tag: "quay.io/argoproj/argo-events". */
+  readonly repository: string;
+  readonly tag: string;
+  /** "sha256:..." of the image's index. Wins over the tag, which then only tells people the version. @default none */
+  readonly digest?: string;
+}
+
+/**
+ * Every image that Argosy itself brings, and so every version of Argo, in one place. No digest is written here: none could
+ * be looked up where this list was made, and none is ever invented. {@link ImageOptions.images} takes them.
+ */
+export const IMAGES = {
+  argoEvents: { repository: "quay.io/argoproj/argo-events", tag: "v1.9.11" },
+  workflowController: { repository: "quay.io/argoproj/workflow-controller", tag: "v4.1.2" },
+  argoServer: { repository: "quay.io/argoproj/argocli", tag: "v4.1.2" },
+  argoExecutor: { repository: "quay.io/argoproj/argoexec", tag: "v4.1.2-nonroot" },
+  nats: { repository: "docker.io/library/nats", tag: "2.10.29" },
+  natsConfigReloader: { repository: "docker.io/natsio/nats-server-config-reloader", tag: "0.14.0" },
+  natsMetricsExporter: { repository: "docker.io/natsio/prometheus-nats-exporter", tag: "0.14.0" },
+  /** The runner: Argosy's engine, from a ConfigMap. */
+  node: { repository: "docker.io/library/node", tag: "22.20.0-alpine3.22" },
+  /** Statically linked: its shell must run in the author's image, whatever is in there. */
+  busybox: { repository: "docker.io/library/busybox", tag: "1.37.0-musl" },
+} as const satisfies Record<string, Image>;
+
+/** An image of {@link IMAGES}, or the default image of functions in a language. */
+export type ImageName = keyof typeof IMAGES | keyof typeof FUNCTION_IMAGES;
+
+/** Which images the pods use. */
+export interface ImageOptions {
+  readonly placement: Pick<PodPlacement, "registry">;
+  /**
+   * Other images by name. Each is a whole reference, or ":tag" or "@sha256:..." to keep the image and pin it. `python` and
+   * `javascript` are for functions whose definition names no image. @default {@link IMAGES}
+   */
+  readonly images?: Readonly<Partial<Record<ImageName, string>>>;
+}
+
+/** One of our images as a pod names it. */
+export function imageOf(name: keyof typeof IMAGES, { images, placement }: ImageOptions): string {
+  return mirrored(chosen(imageReference(IMAGES[name], {}), images?.[name]), placement.registry);
+}
+
+/** The image of an operator's handler as its pod names it. */
+export function handlerImageOf({ handler }: Operator, { images = {}, placement }: ImageOptions): string {
+  const [language] = Object.entries(FUNCTION_IMAGES).find(
+    ([, image]) => "function" in handler && handler.image === image,
+  ) ?? [undefined];
+  const given = language === undefined ? undefined : images[language as keyof typeof FUNCTION_IMAGES];
+  return mirrored(chosen(handler.image, given), placement.registry);
+}
+
+/** The image itself, another one, or the same with another tag or digest. */
+function chosen(image: string, given: string | undefined): string {
+  if (given === undefined) return image;
+  if (given.startsWith("@")) return `${image.replace(/@.*$/, "")}${given}`;
+  return given.startsWith(":") ? `${image.replace(/(@.*|:[^/:]*)$/, "")}${given}` : given;
+}
+
+/** An image as a pod names it, from the registry mirror where one is given. */
+export function imageReference(image: Image, { registry }: Pick<PodPlacement, "registry">): string {
+  const { repository, tag, digest } = image;
+  return mirrored(`${repository}:${tag}${digest ? `@${digest}` : ""}`, registry);
+}
+
+/**
+ * A reference with its registry replaced: "python:3.13-slim" of the mirror "mirror.example.com/hub" is
+ * "mirror.example.com/hub/library/python:3.13-slim". Without a mirror it stays as it is.
+ */
+function mirrored(reference: string, registry: string | undefined): string {
+  if (registry === undefined) return reference;
+  const [first = "", ...rest] = reference.split("/");
+  // As the container runtimes read it: a first part with a dot or a port, or "localhost", is a registry.
+  const hasRegistry = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
+  const onDockerHub = !hasRegistry || first === "docker.io";
+  const path = hasRegistry ? rest.join("/") : reference;
+  return `${registry}/${onDockerHub && !path.includes("/") ? `library/${path}` : path}`;
+}

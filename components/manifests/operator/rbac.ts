@@ -1,0 +1,276 @@
+import {
+  groupOf,
+  handlerAccountOf,
+  identityOf,
+  leaseNameOf,
+  type Manifest,
+  type Operator,
+  type OperatorIdentity,
+  type PolicyRule,
+  workflowTemplateOf,
+} from "../../../runtime/program";
+import { buildAccount, buildRole } from "../access";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { resyncNameOf, runnerNameOf } from "../names";
+import { accountAnnotations } from "../pods";
+import type { OperatorOptions } from "./options";
+import { hasToken } from "./volumes";
+
+/** Where an operator's runner lives and what it runs as. */
+export interface RunnerAccount {
+  /** The runner's namespace; its lease is there as well. */
+  readonly namespace: string;
+  readonly serviceAccountName: string;
+}
+
+/**
+ * The runner's service account and exactly the rights that the engine needs for what the operator declares:
+ * its custom resource in the whole cluster, its children's kinds and events in the namespaces that the operator lists or
+ * in all of them, and its lease. The author's `rules` are his handler's, not the runner's.
+ */
+export function buildRoles(operator: Operator, account: RunnerAccount): Manifest[] {
+  const runner = { ...account, component: "runner" };
+  return Object.values({ ...runnerSet(operator, runner), ...leaseSet(operator, runner) });
+}
+
+/**
+ * The service accounts of an operator in a cluster with Argo, with their rights: the runner's, that of a handler with
+ * `rules`, and that of the resync where runs have pods of their own.
+ */
+export function buildAccess(operator: Operator, options: OperatorOptions): ManifestSet {
+  const { namespace } = options.platform;
+  const part = operator.execution === "pod" ? "run" : "runner";
+  const annotations = accountAnnotations(part, options, operator.name);
+  const runner = { ...accountOf("runner", runnerNameOf(operator.name), namespace), annotations };
+  const resident = operator.execution === "resident";
+  return {
+    ...runnerSet(operator, runner),
+    // A run in a pod of its own is fenced by its Workflow's mutex.
+    ...(resident && leaseSet(operator, runner)),
+    ...buildGrant(operator, runner, {
+      about: "workflows",
+      namespaces: [namespace],
+      rules: resident ? RESIDENT_WORKFLOW_RULES : RUN_WORKFLOW_RULES,
+    }),
+    ...(hasToken(operator) && handlerSet(operator, runner)),
+    ...(!resident && resyncSet(operator, options)),
+  };
+}
+
+function runnerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
+  return {
+    ...buildOperatorAccount(operator, runner),
+    ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator)),
+  };
+}
+
+/** Rights to the custom resource in the whole cluster, and others where the operator looks after objects. */
+function objectGrants(
+  operator: Operator,
+  account: OperatorAccount,
+  own: readonly PolicyRule[],
+  others: readonly PolicyRule[],
+): ManifestSet {
+  const { namespaces } = operator;
+  if (namespaces === "all") return buildGrant(operator, account, { namespaces, rules: [...own, ...others] });
+  return {
+    ...buildGrant(operator, account, { namespaces: "all", rules: own }),
+    ...buildGrant(operator, account, { namespaces, rules: others }),
+  };
+}
+
+function leaseSet(operator: Operator, runner: OperatorAccount): ManifestSet {
+  const rules = leaseRules(operator);
+  return buildGrant(operator, runner, { about: "lease", namespaces: [runner.namespace], rules });
+}
+
+/** The account that a handler with `rules` has, these rules, and the runner's right to fetch a token for it. */
+function handlerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
+  const { namespace } = runner;
+  const handler = accountOf("handler", handlerAccountOf(operator.name), namespace);
+  const { namespaces, rules } = operator;
+  return {
+    ...buildGrant(operator, runner, { about: "token", namespaces: [namespace], rules: tokenRules(operator) }),
+    ...buildOperatorAccount(operator, handler),
+    ...buildGrant(operator, handler, { namespaces, rules }),
+  };
+}
+
+function resyncSet(operator: Operator, options: OperatorOptions): ManifestSet {
+  const { namespace } = options.platform;
+  const annotations = accountAnnotations("resync", options, operator.name);
+  const resync = { ...accountOf("resync", resyncNameOf(operator.name), namespace), annotations };
+  const rules = resyncWorkflowRules(operator);
+  return {
+    ...buildOperatorAccount(operator, resync),
+    ...objectGrants(operator, resync, resyncRules(operator), resyncChildRules(operator)),
+    ...buildGrant(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
+  };
+}
+
+function accountOf(component: string, serviceAccountName: string, namespace: string): OperatorAccount {
+  return { component, serviceAccountName, namespace };
+}
+
+/** A service account of an operator, and what it is for. */
+interface OperatorAccount {
+  readonly namespace: string;
+  readonly serviceAccountName: string;
+  /** "runner", "handler" or "resync": in labels, and the beginning of keys and of the roles' names. */
+  readonly component: string;
+  /** @default none */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Rights of an account. */
+interface Rights {
+  /** What they are about; part of keys and names. @default nothing, for the account's main rights */
+  readonly about?: string;
+  /** Where they hold: in the whole cluster, or in these namespaces. */
+  readonly namespaces: Operator["namespaces"];
+  readonly rules: readonly PolicyRule[];
+}
+
+/** The service account itself: `<component>-account`. */
+function buildOperatorAccount(operator: Operator, account: OperatorAccount): ManifestSet {
+  const { component, namespace, serviceAccountName, annotations } = account;
+  const labels = labelsOf(operator.name, component);
+  return { [`${component}-account`]: buildAccount(serviceAccountName, namespace, labels, annotations) };
+}
+
+/**
+ * Roles with these rights, bound to the account: `<component>-role` and `<component>-role-binding` in the whole
+ * cluster, and with "-<namespace>" after each in namespaces. In a cluster they are named by the operator's identity:
+ * another program may have an operator of this name, and rights in the same namespaces.
+ */
+function buildGrant(operator: Operator, account: OperatorAccount, rights: Rights): ManifestSet {
+  const { component, namespace: home, serviceAccountName } = account;
+  const { about, namespaces, rules } = rights;
+  const prefix = about === undefined ? component : `${component}-${about}`;
+  const scopes = namespaces === "all" ? [undefined] : namespaces;
+  return Object.fromEntries(
+    scopes.flatMap((namespace) => {
+      const suffix = namespace === undefined ? "" : `-${namespace}`;
+      const { role, binding } = buildRole({
+        name: `${identityOf(operator)}-${prefix}`,
+        namespace,
+        labels: labelsOf(operator.name, component),
+        rules,
+        account: { name: serviceAccountName, namespace: home },
+      });
+      return [
+        [`${prefix}-role${suffix}`, role],
+        [`${prefix}-role-binding${suffix}`, binding],
+      ];
+    }),
+  );
+}
+
+/**
+ * What the engine needs of the objects that it reconciles. They hold in the whole cluster, also where the operator lists
+ * its namespaces: the deletion of a namespace takes the bindings in it along before its objects, so that a finalizer
+ * could never be removed with rights that hold only there, and the namespace would stay for ever.
+ */
+function customResourceRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
+  const apiGroups = [group];
+  return [
+    { apiGroups, resources: [plural], verbs: ["get", "list", "watch", "patch"] },
+    { apiGroups, resources: [`${plural}/status`], verbs: ["patch"] },
+    // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses owner references that block.
+    { apiGroups, resources: [`${plural}/finalizers`], verbs: ["update"] },
+  ];
+}
+
+/** What it needs of their children, and to tell what it does. */
+function childRules({ children }: Operator): PolicyRule[] {
+  const answered = children.filter(({ retired }) => !retired);
+  const retired = children.filter(({ retired }) => retired);
+  return [
+    ...kindRules(answered, ["get", "list", "watch", "create", "patch", "delete"]),
+    // Nothing of them is ever applied again: what is left of them is found and deleted.
+    ...kindRules(retired, ["get", "list", "watch", "delete"]),
+    EVENT_RULE,
+  ];
+}
+
+/** One rule for each API group, in the order in which the operator declares them. */
+function kindRules(kinds: Operator["children"], verbs: readonly string[]): PolicyRule[] {
+  const resources = new Map<string, string[]>();
+  for (const { apiVersion, plural } of kinds) {
+    const group = groupOf(apiVersion);
+    resources.set(group, [...(resources.get(group) ?? []), plural]);
+  }
+  return [...resources].map(([group, plurals]) => ({ apiGroups: [group], resources: plurals, verbs }));
+}
+
+const EVENT_RULE: PolicyRule = {
+  apiGroups: ["events.k8s.io"],
+  resources: ["events"],
+  verbs: ["create", "patch"],
+};
+
+/** What it takes to agree on a leader. */
+function leaseRules(operator: OperatorIdentity): PolicyRule[] {
+  const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
+  return [
+    // A create cannot be narrowed by name: RBAC does not know the name of an object to come.
+    { ...lease, verbs: ["create"] },
+    { ...lease, verbs: ["get", "update", "patch"], resourceNames: [leaseNameOf(operator)] },
+  ];
+}
+
+/**
+ * What a resync needs of the objects: to look which of them need a run, and to tell those whose last one failed without
+ * a word. It holds in the whole cluster, for the reason of {@link customResourceRules}.
+ */
+function resyncRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
+  return [
+    { apiGroups: [group], resources: [plural], verbs: ["get", "list"] },
+    { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
+  ];
+}
+
+/** What a resync needs of the children, to see which of them somebody changed, and to tell of runs that failed. */
+function resyncChildRules({ children }: Operator): PolicyRule[] {
+  return [
+    ...kindRules(
+      children.filter(({ update }) => update !== "never"),
+      ["list"],
+    ),
+    EVENT_RULE,
+  ];
+}
+
+/** To fetch the token of the handler's own account, and of no other. */
+function tokenRules(operator: Operator): PolicyRule[] {
+  const resourceNames = [handlerAccountOf(operator.name)];
+  return [{ apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"], resourceNames }];
+}
+
+const ARGO = { apiGroups: ["argoproj.io"] };
+
+/** A resident runner records its runs, reads what is submitted, and answers it. */
+export const RESIDENT_WORKFLOW_RULES: readonly PolicyRule[] = [
+  { ...ARGO, resources: ["workflows"], verbs: ["get", "create"] },
+  { ...ARGO, resources: ["workflowtasksets"], verbs: ["list", "watch"] },
+  { ...ARGO, resources: ["workflowtasksets/status"], verbs: ["patch"] },
+];
+
+/** Every pod of a Workflow reports by its executor (argo-workflows, docs/workflow-rbac.md). */
+const EXECUTOR_RULE: PolicyRule = { ...ARGO, resources: ["workflowtaskresults"], verbs: ["create", "patch"] };
+
+/** A run in a pod of its own reads what it was submitted with, and deletes those that it makes needless. */
+export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
+  { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "delete"] },
+  EXECUTOR_RULE,
+];
+
+/** A resync sees which runs there are and why they failed, deletes those that will not begin, and submits others. */
+export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
+  const resourceNames = [workflowTemplateOf(operator.name)];
+  return [
+    { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "create", "delete"] },
+    { ...ARGO, resources: ["workflowtemplates"], verbs: ["get"], resourceNames },
+    EXECUTOR_RULE,
+  ];
+}

@@ -1,0 +1,155 @@
+import { type Manifest, type Operator, RUNNER_PORTS } from "../../../runtime/program";
+import type { Deployment, NetworkPolicy, PodDisruptionBudget, PodSpec, Service } from "../kinds";
+import { labelsOf, NOT_AWAITED } from "../metadata";
+import { runnerNameOf, sensorPodLabels } from "../names";
+import { POD_SECURITY, placementFields, podMetadata } from "../pods";
+import { transformed } from "../transform";
+import type { OperatorFiles } from "./configMaps";
+import { buildHandlerContainer, buildKitContainer, buildRunnerContainer } from "./containers";
+import type { OperatorOptions } from "./options";
+import { buildVolumes } from "./volumes";
+
+/** How long a roll-out may take before it counts as failed: images are pulled in it. In seconds. */
+const ROLLOUT_SECONDS = 300;
+/** The longest that a roll-out or a drain waits for one pod to end. In seconds. */
+const LONGEST_END_SECONDS = 120;
+/** What a runner needs to end beside the answer that it waits for. In seconds. */
+const ENDING_SECONDS = 15;
+
+/** Labels of an operator's resident runners, and what selects them. */
+export function runnerLabels(operator: Operator): Record<string, string> {
+  return labelsOf(operator.name, "runner");
+}
+
+/**
+ * The Deployment of a resident operator's runner.
+ * @throws TransformError where the program's transform does what it may not
+ */
+export function buildRunner(operator: Operator, options: OperatorOptions, files: OperatorFiles): Deployment {
+  const labels = runnerLabels(operator);
+  const { replicas } = options;
+  return transformed(
+    "runner",
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: metadataOf(operator, options),
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        // The new one watches before the old one goes; the lease sees to it that only one of them writes.
+        strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+        progressDeadlineSeconds: ROLLOUT_SECONDS,
+        // Old ones name ConfigMaps that are gone: going back is another `pulumi up`.
+        revisionHistoryLimit: 2,
+        template: {
+          metadata: podMetadata("runner", { labels }, options, operator.name),
+          spec: buildPod(operator, options, files),
+        },
+      },
+    },
+    options,
+  );
+}
+
+function buildPod(operator: Operator, options: OperatorOptions, files: OperatorFiles): PodSpec {
+  return {
+    serviceAccountName: runnerNameOf(operator.name),
+    // The runner's token comes by a volume, which only the runner mounts.
+    automountServiceAccountToken: false,
+    // A variable for each Service of the namespace is no environment that an author could rely on.
+    enableServiceLinks: false,
+    securityContext: POD_SECURITY,
+    // A reconcile that runs is ended, unless it takes too long for a node to wait.
+    terminationGracePeriodSeconds: Math.min(operator.timeoutSeconds + ENDING_SECONDS, LONGEST_END_SECONDS),
+    initContainers: [buildKitContainer(operator, options, "resident")],
+    containers: [
+      buildRunnerContainer(operator, options, "resident"),
+      buildHandlerContainer(operator, options, "resident"),
+    ],
+    volumes: buildVolumes(operator, files, "resident"),
+    ...(options.replicas > 1 && { topologySpreadConstraints: [spread(operator)] }),
+    ...placementFields("runner", options, operator.name),
+  };
+}
+
+/** On nodes of their own where that is possible. */
+function spread(operator: Operator) {
+  return {
+    maxSkew: 1,
+    topologyKey: "kubernetes.io/hostname",
+    whenUnsatisfiable: "ScheduleAnyway",
+    labelSelector: { matchLabels: runnerLabels(operator) },
+  };
+}
+
+/** The Service to which the Sensor posts its hints. */
+export function buildService(operator: Operator, options: OperatorOptions): Service {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { ...metadataOf(operator, options), annotations: NOT_AWAITED },
+    spec: {
+      type: "ClusterIP",
+      selector: runnerLabels(operator),
+      ports: [{ name: "hints", port: RUNNER_PORTS.hints, targetPort: "hints", protocol: "TCP" }],
+    },
+  };
+}
+
+/**
+ * Who may speak to the runners: hints come from the Sensors of the event path, whatever their shard, and Prometheus asks
+ * for metrics. Whom they may speak to is left open: a handler's purpose may be anywhere.
+ */
+export function buildNetworkPolicy(operator: Operator, options: OperatorOptions): NetworkPolicy {
+  const port = (number: number) => [{ port: number, protocol: "TCP" }];
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: metadataOf(operator, options),
+    spec: {
+      podSelector: { matchLabels: runnerLabels(operator) },
+      policyTypes: ["Ingress"],
+      ingress: [
+        {
+          ports: port(RUNNER_PORTS.hints),
+          from: [
+            { podSelector: { matchLabels: sensorPodLabels(options.eventPathName) } },
+            // A standby passes its hints on to the leader.
+            { podSelector: { matchLabels: runnerLabels(operator) } },
+          ],
+        },
+        { ports: port(RUNNER_PORTS.metrics), from: [{ namespaceSelector: monitoring(options) }] },
+      ],
+    },
+  };
+}
+
+/** Unless it is told where, any monitoring of the cluster, wherever it is: the figures are no secret. */
+function monitoring({ prometheusNamespace }: OperatorOptions) {
+  if (prometheusNamespace === undefined) return {};
+  return { matchLabels: { "kubernetes.io/metadata.name": prometheusNamespace } };
+}
+
+/** A drain takes one runner at a time. */
+export function buildPodDisruptionBudget(operator: Operator, options: OperatorOptions): PodDisruptionBudget {
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: metadataOf(operator, options),
+    spec: {
+      maxUnavailable: 1,
+      selector: { matchLabels: runnerLabels(operator) },
+      // One that does not come up shall not keep a node from being drained.
+      unhealthyPodEvictionPolicy: "AlwaysAllow",
+    },
+  };
+}
+
+function metadataOf(operator: Operator, { platform }: OperatorOptions): Manifest["metadata"] {
+  return {
+    name: runnerNameOf(operator.name),
+    namespace: platform.namespace,
+    labels: runnerLabels(operator),
+  };
+}

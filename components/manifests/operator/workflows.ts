@@ -1,0 +1,263 @@
+import {
+  ANSWER_FILE,
+  identityOf,
+  instanceLabel,
+  type Manifest,
+  type ObjectMeta,
+  OPERATOR_LABEL,
+  type Operator,
+  PENDING_SECONDS,
+  RUN_PARAMETERS,
+  runSeconds,
+} from "../../../runtime/program";
+import { labelsOf } from "../metadata";
+import { resyncNameOf, runnerNameOf } from "../names";
+import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
+import type { OperatorFiles } from "./configMaps";
+import {
+  buildHandlerContainer,
+  buildKitContainer,
+  buildResyncContainer,
+  buildRunnerContainer,
+  KIT,
+} from "./containers";
+import type { OperatorOptions } from "./options";
+import { buildVolumes, engineVolumes } from "./volumes";
+
+/**
+ * The output of a run in a pod: what the handler answered where it was only tried, with the parameter `object`. The
+ * engine writes it there; nothing is written by any other run.
+ */
+const ANSWER = { name: "answer", path: ANSWER_FILE } as const;
+
+/**
+ * The WorkflowTemplate of an operator's runs, by the operator's own name. A resident runner records its runs as
+ * Workflows of it and answers those that are submitted; in the form "pod" every run is one, with a pod of its own.
+ */
+export function buildWorkflowTemplate(
+  operator: Operator,
+  options: OperatorOptions,
+  files: OperatorFiles,
+): Manifest {
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "WorkflowTemplate",
+    metadata: workflowMetadata(operator, operator.name, options),
+    spec: {
+      ...workflowFields(operator, options),
+      arguments: RUN_ARGUMENTS,
+      // Never the namespace's default account, although a resident runner answers without a pod.
+      serviceAccountName: runnerNameOf(operator.name),
+      ...(operator.execution === "pod" ? podRun(operator, options, files) : residentRun(operator)),
+    },
+  };
+}
+
+/**
+ * A run that the resident runner answers. The text of the template is constant: Argo would evaluate what it finds
+ * between braces in an object, so that the runner reads the parameters from the Workflow itself. No retries: a run
+ * that failed shows what happened, and the runner's queue tries the object again by itself.
+ */
+function residentRun(operator: Operator) {
+  return {
+    // A runner that rolls out, or that has many objects before this one, is late but not gone.
+    activeDeadlineSeconds: PENDING_SECONDS + runSeconds(operator),
+    templates: [{ name: "reconcile", plugin: { argosy: { operator: operator.name } } }],
+  };
+}
+
+/** The container of Argo's own that waits for the end of the others (argo-workflows, workflow/common/common.go). */
+const WAIT = "wait";
+
+/** A run in a pod of its own. */
+function podRun(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
+  const containers = [
+    // First, so that it has ended when the handler's begins, which waits for it.
+    buildKitContainer(operator, options, "pod"),
+    buildRunnerContainer(operator, options, "pod"),
+    { ...buildHandlerContainer(operator, options, "pod"), dependencies: [KIT] },
+  ];
+  return {
+    ...podFields(operator, "run", options),
+    // Counted from when the lock is had: time for a further reconcile of what has changed meanwhile.
+    activeDeadlineSeconds: PENDING_SECONDS + 2 * runSeconds(operator),
+    // One run at a time of each object. Neither an operator's name nor a namespace's has a dot.
+    synchronization: {
+      mutexes: [
+        {
+          name: `${operator.name}.{{workflow.parameters.${RUN_PARAMETERS.namespace}}}.{{workflow.parameters.${RUN_PARAMETERS.name}}}`,
+        },
+      ],
+    },
+    templates: [
+      {
+        name: "reconcile",
+        // An image that cannot be pulled, a cluster without room. No `retryStrategy` beside it, not even for a pod that was
+        // lost: Argo would look at the phase of the retries' node alone, which is never pending (argo-workflows,
+        // workflow/controller/operator.go, checkTemplateTimeouts). The next resync tells of the failure and tries again.
+        pendingTimeout: `${PENDING_SECONDS}s`,
+        // No init container of ours: the kubelet looks but once a second whether one has ended (kubernetes,
+        // pkg/kubelet/kubelet.go, genericPlegRelistPeriod), while Argo's executor watches for the end of a dependency.
+        // The pair has none: each waits for the other, and one that failed would keep the other from ever starting.
+        containerSet: { containers },
+        // The kubelet starts one after another in the order of the pod, and Argo puts its own first (argo-workflows,
+        // workflow/controller/workflowpod.go).
+        podSpecPatch: JSON.stringify({
+          "$setElementOrder/containers": [...containers.map(({ name }) => ({ name })), { name: WAIT }],
+        }),
+        outputs: {
+          parameters: [{ name: ANSWER.name, valueFrom: { path: ANSWER.path, default: "" } }],
+        },
+        // Not the Workflow's: of those only what a template mounts as a whole gets into the pod, and the mounts of one
+        // container of a set are not looked at (argo-workflows, workflow/controller/workflowpod.go).
+        volumes: buildVolumes(operator, files, "pod"),
+      },
+    ],
+  };
+}
+
+/** How long it may take to look at all objects, and to submit what they need. In seconds. */
+const RESYNC_SECONDS = 300;
+
+/**
+ * The WorkflowTemplate of the run that looks for objects which need one, in the form "pod". Its Workflows only refer
+ * to it, since our Workflow controller takes no others (workflowRestrictions: templateReferencing Strict).
+ */
+export function buildResyncTemplate(
+  operator: Operator,
+  options: OperatorOptions,
+  files: OperatorFiles,
+): Manifest {
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "WorkflowTemplate",
+    metadata: workflowMetadata(operator, resyncNameOf(operator.name), options),
+    spec: {
+      ...workflowFields(operator, options),
+      ...podFields(operator, "resync", options),
+      entrypoint: "resync",
+      serviceAccountName: resyncNameOf(operator.name),
+      activeDeadlineSeconds: PENDING_SECONDS + RESYNC_SECONDS,
+      templates: [
+        {
+          name: "resync",
+          pendingTimeout: `${PENDING_SECONDS}s`,
+          // No retries: the next one comes by itself.
+          container: buildResyncContainer(options),
+          volumes: engineVolumes(files),
+        },
+      ],
+    },
+  };
+}
+
+/**
+ * The CronWorkflow that submits it, every `resyncSeconds` or somewhat more often: see {@link resyncSchedule}. It is
+ * the one that mends what no event has told of, and that tries again what has failed.
+ */
+export function buildCronWorkflow(operator: Operator, options: OperatorOptions): Manifest {
+  const name = resyncNameOf(operator.name);
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "CronWorkflow",
+    metadata: workflowMetadata(operator, name, options),
+    spec: {
+      schedules: [resyncSchedule(operator.resyncSeconds)],
+      concurrencyPolicy: "Forbid",
+      // What a controller that was away has missed is made up for, once.
+      startingDeadlineSeconds: operator.resyncSeconds,
+      successfulJobsHistoryLimit: 1,
+      failedJobsHistoryLimit: 3,
+      workflowSpec: { workflowTemplateRef: { name } },
+    },
+  };
+}
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+
+/** Steps that divide an hour or a day: the times between two runs are then all the same. */
+const MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30];
+const HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
+
+/**
+ * A schedule of cron for "at least this often": the longest even step that is not longer. 600 s are every ten
+ * minutes, and so are 700 s. The shortest step is a minute, as cron has it.
+ *
+ * Not "@every 700s", which the Workflow controller understands too: it reckons that from when it last saw the
+ * CronWorkflow change, which every run does (argo-workflows, workflow/cron/controller.go).
+ */
+export function resyncSchedule(seconds: number): string {
+  if (seconds < HOUR) {
+    const minutes = longest(MINUTES, seconds / MINUTE);
+    return minutes === 1 ? "* * * * *" : `*/${minutes} * * * *`;
+  }
+  const hours = longest(HOURS, seconds / HOUR);
+  if (hours === 24) return "0 0 * * *";
+  return hours === 1 ? "0 * * * *" : `0 */${hours} * * *`;
+}
+
+function longest(steps: readonly number[], limit: number): number {
+  return Math.max(...steps.filter((step, index) => index === 0 || step <= limit));
+}
+
+/** The metadata of an object of Argo Workflows that belongs to an operator. */
+function workflowMetadata(
+  operator: Operator,
+  name: string,
+  { platform: { namespace, instanceId } }: OperatorOptions,
+): ObjectMeta {
+  return {
+    name,
+    namespace,
+    labels: {
+      ...labelsOf(operator.name, "runs"),
+      [OPERATOR_LABEL]: identityOf(operator),
+      // The controller looks only after what carries its own.
+      ...instanceLabel(instanceId),
+    },
+  };
+}
+
+/** Fields of every WorkflowTemplate of ours: the entrypoint, and how long its Workflows are kept. */
+function workflowFields(operator: Operator, options: OperatorOptions) {
+  return {
+    entrypoint: "reconcile",
+    // On every Workflow of the template, whoever submits it.
+    workflowMetadata: { labels: { [OPERATOR_LABEL]: identityOf(operator) } },
+    ttlStrategy: {
+      secondsAfterSuccess: options.runsKeptSeconds,
+      secondsAfterFailure: options.failedRunsKeptSeconds,
+    },
+  };
+}
+
+/** Parameters of a run, each with a default, so that any of them may be left out. */
+const RUN_ARGUMENTS = {
+  parameters: Object.values(RUN_PARAMETERS).map((name) => ({ name, value: "" })),
+} as const;
+
+/**
+ * What a Workflow has no field of its own for. Its pods have no service links, as resident ones have none; and Argo's own
+ * two containers keep the `restricted` Pod Security Standard under a Workflow controller that is not ours as well, whose
+ * configuration says nothing of them (argo-workflows, workflow/controller/workflowpod.go, initContainers, `wait`).
+ */
+const POD_PATCH = {
+  enableServiceLinks: false,
+  initContainers: [{ name: "init", securityContext: CONTAINER_SECURITY }],
+  containers: [{ name: "wait", securityContext: CONTAINER_SECURITY }],
+};
+
+/** Fields of the WorkflowTemplates whose Workflows make pods. */
+function podFields(operator: Operator, part: "run" | "resync", options: OperatorOptions) {
+  const { priorityClassName, ...place } = placementFields(part, options, operator.name);
+  return {
+    podMetadata: podMetadata(part, { labels: labelsOf(operator.name, part) }, options, operator.name),
+    // The logs of a run that failed are there as long as its Workflow.
+    podGC: { strategy: "OnPodSuccess", deleteDelayDuration: "60s" },
+    securityContext: POD_SECURITY,
+    podSpecPatch: JSON.stringify(POD_PATCH),
+    ...place,
+    ...(priorityClassName !== undefined && { podPriorityClassName: priorityClassName }),
+  };
+}

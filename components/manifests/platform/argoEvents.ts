@@ -1,0 +1,152 @@
+import type { PolicyRule } from "../../../runtime/program";
+import { buildAccount, buildRole } from "../access";
+import { embeddedYaml } from "../configMaps";
+import { buildDeployment } from "../deployment";
+import { IMAGES, imageOf } from "../images";
+import type { ConfigMap } from "../kinds";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { accountAnnotations } from "../pods";
+import { ownsController, type PlatformOptions } from "./options";
+
+/** Ports of the events controller (argo-events, pkg/apis/events/v1alpha1/const.go). */
+const PORTS = { metrics: 7777, health: 8081 };
+
+/**
+ * The events controller, where it is ours: it makes pods for event bus, event sources and sensors in the namespace
+ * that it manages, where their objects are, and has no rights elsewhere.
+ */
+export function buildArgoEventsController(options: PlatformOptions): ManifestSet {
+  if (!ownsController(options.argoEvents)) return {};
+  const { namespace, controllerNamespace } = options;
+  const name = "argo-events-controller";
+  const labels = labelsOf("argo-events", "controller");
+  const account = { name, namespace: controllerNamespace };
+  const configuration = buildArgoEventsConfiguration(options);
+  const image = imageOf("argoEvents", options);
+  return {
+    account: buildAccount(
+      name,
+      controllerNamespace,
+      labels,
+      accountAnnotations("argoEventsController", options),
+    ),
+    ...buildRole({ name, namespace, labels, rules: ARGO_EVENTS_RULES, account }),
+    configuration,
+    controller: buildDeployment(
+      {
+        part: "argoEventsController",
+        name,
+        namespace: controllerNamespace,
+        labels,
+        // It names what it makes at random: two at once would make everything twice.
+        strategy: "Recreate",
+        configuration,
+        container: {
+          image,
+          args: [
+            "controller",
+            "--namespaced",
+            `--managed-namespace=${namespace}`,
+            "--leader-election=false",
+            `--metrics-port=${PORTS.metrics}`,
+            `--health-port=${PORTS.health}`,
+          ],
+          env: [
+            // The pods of event sources and sensors run the same image.
+            { name: "ARGO_EVENTS_IMAGE", value: image },
+            // Their own template has a field for it, which is ignored (pkg/apis/events/v1alpha1/template.go).
+            { name: "IMAGE_PULL_POLICY", value: "IfNotPresent" },
+          ],
+          ports: [
+            { name: "metrics", containerPort: PORTS.metrics },
+            { name: "health", containerPort: PORTS.health },
+          ],
+          livenessProbe: { httpGet: { path: "/healthz", port: "health" }, periodSeconds: 10 },
+          readinessProbe: { httpGet: { path: "/readyz", port: "health" }, periodSeconds: 3 },
+          // The path is fixed in the program.
+          volumeMounts: [{ name: "configuration", mountPath: "/etc/argo-events", readOnly: true }],
+        },
+        volumes: [{ name: "configuration", configMap: { name: configuration.metadata.name } }],
+      },
+      options,
+    ),
+  };
+}
+
+/** The JetStream version that the events controller's configuration knows, for `spec.jetstream.version` of an EventBus. */
+export const JETSTREAM_VERSION: string = IMAGES.nats.tag;
+
+/** The events controller's configuration (argo-events, pkg/reconciler/config.go). */
+export function buildArgoEventsConfiguration(options: PlatformOptions): ConfigMap {
+  const { controllerNamespace } = options;
+  const configuration = {
+    eventBus: {
+      nats: { versions: [NO_STREAMING] },
+      jetstream: {
+        settings: "",
+        streamConfig: embeddedYaml(STREAM),
+        versions: [
+          {
+            version: JETSTREAM_VERSION,
+            natsImage: imageOf("nats", options),
+            configReloaderImage: imageOf("natsConfigReloader", options),
+            metricsExporterImage: imageOf("natsMetricsExporter", options),
+            startCommand: "/nats-server",
+          },
+        ],
+      },
+    },
+  };
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: "argo-events-controller-config",
+      namespace: controllerNamespace,
+      labels: labelsOf("argo-events", "controller"),
+    },
+    data: { "controller-config.yaml": embeddedYaml(configuration) },
+  };
+}
+
+/** NATS Streaming is dead, but without an entry for it the controller ends (`ValidateConfig`). It has no image. */
+const NO_STREAMING = { version: "none", natsStreamingImage: "", metricsExporterImage: "" };
+
+/**
+ * Streams of an EventBus that does not say otherwise. Events are hints, worth little after a day. `maxBytes` must be a
+ * number: "1GB" would be read as 0, which is no limit (argo-events, pkg/eventbus/jetstream/base/jetstream.go).
+ */
+const STREAM = {
+  maxMsgs: 20_000,
+  maxAge: "24h",
+  maxBytes: 256 * 1024 * 1024,
+  replicas: 1,
+  duplicates: "300s",
+  retention: 0,
+  discard: 0,
+};
+
+const KINDS = ["eventbus", "eventsources", "sensors"];
+
+/** It reads by a cache, which lists and watches, and gets nothing (controller-runtime's `Manager.GetClient`). */
+const READ = ["list", "watch"];
+
+/**
+ * What the events controller does in the namespace that it manages, for an EventBus of JetStream and for event
+ * sources without a Service (argo-events, pkg/reconciler). It reads no pod, records no event, and, being alone, holds
+ * no lease; in its own namespace it does nothing at all.
+ */
+const ARGO_EVENTS_RULES: readonly PolicyRule[] = [
+  // Updated for their finalizers only.
+  { apiGroups: ["argoproj.io"], resources: KINDS, verbs: [...READ, "update"] },
+  { apiGroups: ["argoproj.io"], resources: KINDS.map((plural) => `${plural}/status`), verbs: ["update"] },
+  // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses what they own.
+  { apiGroups: ["argoproj.io"], resources: KINDS.map((plural) => `${plural}/finalizers`), verbs: ["update"] },
+  // Event sources and sensors are Deployments, the event bus is a StatefulSet.
+  { apiGroups: ["apps"], resources: ["deployments", "statefulsets"], verbs: [...READ, "create", "update"] },
+  { apiGroups: [""], resources: ["configmaps", "services"], verbs: [...READ, "create", "update"] },
+  // The event bus's certificates and passwords, which it looks for by listing (installer/jetstream.go, getSecret).
+  { apiGroups: [""], resources: ["secrets"], verbs: ["list", "create", "delete"] },
+  // A StatefulSet leaves its volumes behind: they go with the EventBus (installer/jetstream.go, uninstallPVCs).
+  { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "delete"] },
+];

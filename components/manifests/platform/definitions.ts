@@ -1,0 +1,228 @@
+import type { JsonObject, Manifest } from "../../../runtime/program";
+import { awaited, labelsOf, type ManifestSet } from "../metadata";
+import { ownsDefinitions, type PlatformOptions } from "./options";
+
+/**
+ * The CRDs of Argo Events, where they are ours. Their controller writes status by the subresource
+ * (argo-events, pkg/reconciler/{eventbus,eventsource,sensor}/controller.go).
+ */
+export function buildArgoEventsDefinitions({ argoEvents }: PlatformOptions): ManifestSet {
+  if (!ownsDefinitions(argoEvents)) return {};
+  return Object.fromEntries(
+    EVENTS_KINDS.map((each) => [each.plural, minimalDefinition("argo-events", each)]),
+  );
+}
+
+/** An object whose fields are Argo's controllers' to check. */
+const ANY_OBJECT: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+
+/** The same, which server-side apply replaces as a whole: an applied specification has no rest of an earlier one. */
+const WHOLE_OBJECT: JsonObject = { ...ANY_OBJECT, "x-kubernetes-map-type": "atomic" };
+
+/** The column that the API server adds by itself only where there is no other one. */
+const AGE_COLUMN: JsonObject = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
+
+const COMMON = {
+  fields: { spec: ANY_OBJECT, status: ANY_OBJECT },
+  required: ["spec"],
+  statusSubresource: true,
+  columns: [
+    {
+      name: "Deployed",
+      type: "string",
+      description: "Whether the controller has made its pods' Deployment or StatefulSet.",
+      jsonPath: '.status.conditions[?(@.type=="Deployed")].status',
+    },
+    AGE_COLUMN,
+  ],
+} satisfies Partial<MinimalKind>;
+
+const EVENTS_KINDS: readonly MinimalKind[] = [
+  // Its plural is irregular.
+  { kind: "EventBus", plural: "eventbus", singular: "eventbus", shortNames: ["eb"], ...COMMON },
+  { kind: "EventSource", plural: "eventsources", singular: "eventsource", shortNames: ["es"], ...COMMON },
+  { kind: "Sensor", plural: "sensors", singular: "sensor", shortNames: ["sn"], ...COMMON },
+];
+
+/**
+ * The CRDs of Argo Workflows, where they are ours. Only two of the kinds have a status subresource: the controller
+ * writes a Workflow and its status at once, and with the subresource every status would be lost
+ * (argo-workflows, manifests/base/crds; `persistUpdates` in workflow/controller/operator.go).
+ */
+export function buildArgoWorkflowsDefinitions({ argoWorkflows }: PlatformOptions): ManifestSet {
+  if (!ownsDefinitions(argoWorkflows)) return {};
+  return Object.fromEntries(
+    WORKFLOWS_KINDS.map((each) => [each.plural, minimalDefinition("argo-workflows", each)]),
+  );
+}
+
+const SPEC = { fields: { spec: WHOLE_OBJECT }, required: ["spec"], statusSubresource: false };
+const SPEC_AND_STATUS = { ...SPEC, fields: { spec: WHOLE_OBJECT, status: WHOLE_OBJECT } };
+/** Several clients write the fields of one such object by merge patches: they are not replaced as a whole. */
+const TASKS = {
+  fields: { spec: ANY_OBJECT, status: ANY_OBJECT },
+  required: ["spec"],
+  statusSubresource: true,
+};
+
+const WORKFLOWS_KINDS: readonly MinimalKind[] = [
+  {
+    kind: "Workflow",
+    plural: "workflows",
+    singular: "workflow",
+    shortNames: ["wf"],
+    ...SPEC_AND_STATUS,
+    columns: [
+      { name: "Status", type: "string", jsonPath: ".status.phase", description: "Its phase." },
+      { name: "Age", type: "date", jsonPath: ".status.startedAt", description: "Time since it was started." },
+      {
+        name: "Message",
+        type: "string",
+        jsonPath: ".status.message",
+        description: "Why it is in this phase.",
+      },
+    ],
+  },
+  {
+    kind: "WorkflowTemplate",
+    plural: "workflowtemplates",
+    singular: "workflowtemplate",
+    shortNames: ["wftmpl"],
+    ...SPEC,
+  },
+  {
+    kind: "ClusterWorkflowTemplate",
+    plural: "clusterworkflowtemplates",
+    singular: "clusterworkflowtemplate",
+    shortNames: ["clusterwftmpl", "cwft"],
+    scope: "Cluster",
+    ...SPEC,
+  },
+  {
+    kind: "CronWorkflow",
+    plural: "cronworkflows",
+    singular: "cronworkflow",
+    shortNames: ["cwf", "cronwf"],
+    ...SPEC_AND_STATUS,
+    columns: [
+      { name: "Schedules", type: "string", jsonPath: ".spec.schedules", description: "When it runs." },
+      { name: "Suspended", type: "boolean", jsonPath: ".spec.suspend", description: "Whether it is paused." },
+      {
+        name: "Last Run",
+        type: "date",
+        jsonPath: ".status.lastScheduledTime",
+        description: "Time since its last run was due.",
+      },
+      AGE_COLUMN,
+    ],
+  },
+  {
+    kind: "WorkflowEventBinding",
+    plural: "workfloweventbindings",
+    singular: "workfloweventbinding",
+    shortNames: ["wfeb"],
+    ...SPEC,
+    fields: { spec: ANY_OBJECT },
+  },
+  {
+    kind: "WorkflowTaskSet",
+    plural: "workflowtasksets",
+    singular: "workflowtaskset",
+    shortNames: ["wfts"],
+    ...TASKS,
+  },
+  {
+    kind: "WorkflowTaskResult",
+    plural: "workflowtaskresults",
+    singular: "workflowtaskresult",
+    // It has no specification: the result is the object (pkg/apis/workflow/v1alpha1/task_result_types.go).
+    fields: {
+      phase: { type: "string" },
+      message: { type: "string" },
+      outputs: ANY_OBJECT,
+      progress: { type: "string" },
+    },
+    required: [],
+    statusSubresource: false,
+  },
+  {
+    kind: "WorkflowArtifactGCTask",
+    plural: "workflowartifactgctasks",
+    singular: "workflowartifactgctask",
+    shortNames: ["wfat"],
+    ...TASKS,
+  },
+];
+
+/** A kind of Argo's, as far as its CRD must know it. */
+interface MinimalKind {
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  /** @default [] */
+  readonly shortNames?: readonly string[];
+  /** @default "Namespaced" */
+  readonly scope?: "Namespaced" | "Cluster";
+  /** The schema of each field beside metadata. */
+  readonly fields: Readonly<Record<string, JsonObject>>;
+  /** Fields beside metadata that must be there. */
+  readonly required: readonly string[];
+  /** Whether status is a subresource: what writes it elsewhere loses it. */
+  readonly statusSubresource: boolean;
+  /** @default the API server's own: the age */
+  readonly columns?: readonly JsonObject[];
+}
+
+/**
+ * A CRD of Argo's that says no more than the API server must know. Argo's complete ones take 2.8 MB each, which is
+ * more than a preview can show or a state should hold.
+ *
+ * @param product - "argo-events"
+ */
+function minimalDefinition(product: string, each: MinimalKind): Manifest {
+  const { kind, plural, singular, shortNames = [], columns } = each;
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: {
+      name: `${plural}.argoproj.io`,
+      labels: labelsOf(product, "definitions"),
+      // What is of this kind can be created only then, and Pulumi does not wait for it by itself.
+      annotations: awaited("Established"),
+    },
+    spec: {
+      group: "argoproj.io",
+      scope: each.scope ?? "Namespaced",
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular,
+        ...(shortNames.length > 0 && { shortNames }),
+      },
+      versions: [
+        {
+          name: "v1alpha1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: rootSchema(each) },
+          ...(each.statusSubresource && { subresources: { status: {} } }),
+          ...(columns && { additionalPrinterColumns: columns }),
+        },
+      ],
+    },
+  };
+}
+
+function rootSchema({ fields, required }: MinimalKind): JsonObject {
+  return {
+    type: "object",
+    required: ["metadata", ...required],
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object" },
+      ...fields,
+    },
+  };
+}

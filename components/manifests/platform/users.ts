@@ -1,0 +1,65 @@
+import type { PolicyRule } from "../../../runtime/program";
+import { buildAccount, buildRole } from "../access";
+import { labelsOf, type ManifestSet } from "../metadata";
+import type { PlatformOptions } from "./options";
+
+const READ = ["get", "list", "watch"];
+
+/** Everything of the event path and of the runs, their logs, and no Secret or ConfigMap. */
+const VIEW_RULES: readonly PolicyRule[] = [
+  {
+    apiGroups: ["argoproj.io"],
+    resources: [
+      "workflows",
+      "workflowtemplates",
+      "cronworkflows",
+      "workfloweventbindings",
+      "workflowtasksets",
+      "workflowtaskresults",
+      "eventsources",
+      "sensors",
+      "eventbus",
+    ],
+    verbs: READ,
+  },
+  { apiGroups: [""], resources: ["pods", "events"], verbs: READ },
+  { apiGroups: [""], resources: ["pods/log"], verbs: ["get"] },
+];
+
+/**
+ * An account that sees everything in the Argo UI and can change nothing: `kubectl create token argosy-viewer` makes a
+ * token to log in with. No pod runs as it.
+ */
+export function buildViewer(options: PlatformOptions): ManifestSet {
+  return buildPersonalAccount("viewer", VIEW_RULES, options);
+}
+
+/** An account for people, in the operators' namespace: its token is mounted nowhere. */
+function buildPersonalAccount(
+  role: string,
+  rules: readonly PolicyRule[],
+  { namespace }: PlatformOptions,
+): ManifestSet {
+  const name = `argosy-${role}`;
+  const labels = labelsOf("argosy", role);
+  const account = { name, namespace };
+  return {
+    account: { ...buildAccount(name, namespace, labels), automountServiceAccountToken: false },
+    ...buildRole({ name, namespace, labels, rules, account }),
+  };
+}
+
+const RULES: readonly PolicyRule[] = [
+  ...VIEW_RULES,
+  { apiGroups: ["argoproj.io"], resources: ["workflows"], verbs: ["create"] },
+];
+
+/**
+ * An account that sees what the viewer sees, and may submit an operator's WorkflowTemplate and resubmit a recorded run.
+ * So it may have any operator look at any of its objects, or try a handler on any example. It may not choose what runs, nor
+ * as whom: our Workflow controller takes only Workflows of a template, with few fields of their own (argo-workflows,
+ * docs/workflow-restrictions.md, Strict).
+ */
+export function buildSubmitter(options: PlatformOptions): ManifestSet {
+  return buildPersonalAccount("submitter", RULES, options);
+}

@@ -1,0 +1,126 @@
+import type { Resources } from "./kinds";
+
+/**
+ * What each container asks for and what it may use at most, where a program does not say otherwise. Few limits of the
+ * processor: being throttled for a moment would slow a burst down, and protect nobody.
+ */
+export const RESOURCES = {
+  argoEventsController: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "256Mi" } },
+  workflowController: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "1Gi" } },
+  argoServer: { requests: { cpu: "20m", memory: "64Mi" }, limits: { memory: "512Mi" } },
+  /** Argo's own containers, init and wait, in the pods of runs. */
+  argoExecutor: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "256Mi" } },
+  eventBus: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "512Mi" } },
+  eventBusReloader: { requests: { cpu: "5m", memory: "16Mi" }, limits: { memory: "64Mi" } },
+  eventBusMetrics: { requests: { cpu: "5m", memory: "16Mi" }, limits: { memory: "64Mi" } },
+  /** It holds every object that it watches, whole. */
+  eventSource: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "1Gi" } },
+  sensor: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "512Mi" } },
+  keeper: { requests: { cpu: "10m", memory: "48Mi" }, limits: { memory: "128Mi" } },
+  runner: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
+  /** The engine in the pod of a run, and in that of a resync. */
+  run: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
+  /** The container that puts a shell into a runner's pod. */
+  kit: { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } },
+  /** The same in a run's pod. Argo's executor stands before it, with 17 MiB of its own, and the handler waits for it. */
+  runKit: { requests: { cpu: "50m", memory: "24Mi" }, limits: { memory: "64Mi" } },
+} as const satisfies Record<string, Resources>;
+
+/** A container whose resources a program may choose. Those of a handler are its author's. */
+export type ContainerName = keyof typeof RESOURCES;
+
+/** What containers ask for and may use. */
+export interface ResourceOptions {
+  /**
+   * Requests and limits by container. Each figure takes the place of the one in {@link RESOURCES}, and the others stay.
+   * @default {@link RESOURCES}
+   */
+  readonly resources?: Readonly<Partial<Record<ContainerName, Pick<Resources, "requests" | "limits">>>>;
+}
+
+/** The resources of a container. */
+export function resourcesOf(name: ContainerName, { resources = {} }: ResourceOptions) {
+  const { requests, limits }: Resources = RESOURCES[name];
+  const given = resources[name];
+  return {
+    requests: { ...requests, ...given?.requests },
+    limits: { ...limits, ...given?.limits },
+  } satisfies Resources;
+}
+
+const MEBIBYTE = 2 ** 20;
+/** What Node needs beside its heap, at least. */
+const BESIDE_HEAP = 80 * MEBIBYTE;
+const SMALLEST_HEAP = 48 * MEBIBYTE;
+
+/** Containers that run the engine. */
+const ENGINES: readonly ContainerName[] = ["runner", "run", "keeper"];
+
+/** The option of Node that keeps its heap within the limit of a container. */
+export function heapOption(name: ContainerName, options: ResourceOptions): string {
+  return `--max-old-space-size=${Math.floor(heapOf(name, options) / MEBIBYTE)}`;
+}
+
+/** Less than the container's limit: Node needs room beside its heap. */
+function heapOf(name: ContainerName, options: ResourceOptions): number {
+  const limit = bytesOf(resourcesOf(name, options).limits["memory"] ?? "");
+  return limit - Math.max(BESIDE_HEAP, (limit * 3) / 8);
+}
+
+/** What is wrong with the resources of a container: each as a field and a complaint. Nothing where all is well. */
+export function resourceProblems(
+  name: ContainerName,
+  options: ResourceOptions,
+): [field: string, complaint: string][] {
+  const problems: [string, string][] = [];
+  const { requests, limits } = resourcesOf(name, options);
+  for (const [field, figures] of Object.entries({ requests, limits })) {
+    for (const [resource, figure] of Object.entries(figures)) {
+      if (amountOf(figure) === undefined)
+        problems.push([`${field}.${resource}`, `is "${figure}", which is no quantity`]);
+    }
+  }
+  if (problems.length > 0) return problems;
+  for (const [resource, limit] of Object.entries(limits)) {
+    const request = requests[resource];
+    if (request === undefined || (amountOf(request) ?? 0) <= (amountOf(limit) ?? 0)) continue;
+    problems.push([`requests.${resource}`, `is ${request}, and the limit is ${limit}`]);
+  }
+  if (ENGINES.includes(name) && heapOf(name, options) < SMALLEST_HEAP) {
+    problems.push(["limits.memory", `is ${limits["memory"]}, and the engine needs 128Mi`]);
+  }
+  return problems;
+}
+
+const FACTORS: Readonly<Record<string, number>> = {
+  "": 1,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+};
+
+/**
+ * The bytes that a Kubernetes quantity such as "2Gi" or "1.5G" means, rounded down.
+ *
+ * @throws RangeError where it is none, or so large that a number cannot hold it
+ */
+export function bytesOf(quantity: string): number {
+  const bytes = quantity.endsWith("m") ? Number.NaN : Math.floor(amountOf(quantity) ?? Number.NaN);
+  if (Number.isSafeInteger(bytes)) return bytes;
+  throw new RangeError(`"${quantity}" is not a size. Give a quantity, for example "2Gi".`);
+}
+
+/** What a quantity of any resource amounts to; undefined where it is none. "100m" is a tenth. */
+function amountOf(quantity: string): number | undefined {
+  const [, number = "", suffix = ""] = /^([0-9]+(?:\.[0-9]+)?)([a-zA-Z]{0,2})$/.exec(quantity) ?? [];
+  const amount = Number.parseFloat(number) * (FACTORS[suffix] ?? Number.NaN);
+  return Number.isFinite(amount) ? amount : undefined;
+}

@@ -1,0 +1,262 @@
+import { isDeepStrictEqual } from "node:util";
+import { isRecord, type Manifest } from "../../runtime/program";
+import type { ConfigMap, Deployment, Namespace, NetworkPolicy, PodDisruptionBudget, Service } from "./kinds";
+
+/** A manifest of a kind for which there are no types here: one of Argo's or of the Prometheus Operator's, or a CRD. */
+export interface UntypedManifest extends Manifest {
+  // biome-ignore lint/suspicious/noExplicitAny: a transform knows what it changes, and no type can help it
+  [field: string]: any;
+}
+
+/** The manifests that a program may change. */
+export interface TransformedManifests {
+  readonly namespace: Namespace;
+  readonly argoEventsController: Deployment;
+  readonly workflowController: Deployment;
+  /** The configuration of Workflow controller and argo-server. */
+  readonly workflowConfiguration: ConfigMap;
+  readonly argoServer: Deployment;
+  readonly argoServerService: Service;
+  readonly podMonitor: UntypedManifest;
+  readonly alertRules: UntypedManifest;
+  readonly dashboard: ConfigMap;
+  readonly eventBus: UntypedManifest;
+  readonly eventSource: UntypedManifest;
+  readonly sensor: UntypedManifest;
+  readonly keeper: Deployment;
+  /** The runner of each resident operator. */
+  readonly runner: Deployment;
+  readonly runnerService: Service;
+  readonly runnerNetworkPolicy: NetworkPolicy;
+  readonly runnerDisruptionBudget: PodDisruptionBudget;
+  /** Of the runs of each operator. */
+  readonly workflowTemplate: UntypedManifest;
+  /** Of the resyncs of each operator whose runs have pods of their own. */
+  readonly resyncTemplate: UntypedManifest;
+  readonly resync: UntypedManifest;
+  /** The CRD of each operator. */
+  readonly crd: UntypedManifest;
+}
+
+/** The same manifest, to be changed in place. */
+export type Mutable<T> = T extends readonly (infer Item)[]
+  ? Mutable<Item>[]
+  : T extends object
+    ? { -readonly [Field in keyof T]: Mutable<T[Field]> }
+    : T;
+
+/**
+ * Changes of manifests before they are registered, by part. A transform changes the copy that it is given, or returns
+ * another manifest. It gives plain data, and the same for the same manifest: it is called more than once. Apart from that
+ * it may do anything but change what other objects know a manifest by, or remove what Argosy needs in it.
+ *
+ * @example
+ * ```ts
+ * const transform: Transforms = {
+ *   runner: (deployment) => {
+ *     deployment.spec.template.spec.dnsPolicy = "Default";
+ *   },
+ * };
+ * ```
+ */
+export type Transforms = {
+  readonly [Part in keyof TransformedManifests]?: (
+    manifest: Mutable<TransformedManifests[Part]>,
+    // biome-ignore lint/suspicious/noConfusingVoidType: a function without a return is what most of them are
+  ) => TransformedManifests[Part] | void;
+};
+
+/** How a program changes what Argosy makes. */
+export interface TransformOptions {
+  /** @default no changes */
+  readonly transform?: Transforms;
+}
+
+/** A transform that fails, or that does what it may not. */
+export class TransformError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "TransformError";
+  }
+}
+
+/** What Argosy needs in a part's manifest, by paths. */
+interface Relied {
+  /** These values stay the same. */
+  readonly same: readonly string[];
+  /** What is in these stays in them. More may be added. */
+  readonly kept: readonly string[];
+}
+
+/** What may be changed anywhere within what is kept. */
+const FREE: readonly string[] = [
+  "image",
+  "imagePullPolicy",
+  "resources",
+  "securityContext",
+  "startupProbe",
+  "readinessProbe",
+  "livenessProbe",
+  "podSpecPatch",
+  "pendingTimeout",
+];
+
+const POD: Relied = {
+  same: ["spec.selector", "spec.template.spec.serviceAccountName"],
+  kept: [
+    "spec.template.metadata",
+    "spec.template.spec.initContainers",
+    "spec.template.spec.containers",
+    "spec.template.spec.volumes",
+  ],
+};
+/** Two of these at once would do everything twice. */
+const ONE_POD: Relied = { ...POD, same: [...POD.same, "spec.replicas", "spec.strategy"] };
+const EVENT_PATH = ["spec.template.serviceAccountName", "spec.eventBusName", "spec.replicas"];
+const RUNS: Relied = {
+  same: ["spec.entrypoint", "spec.serviceAccountName", "spec.synchronization"],
+  kept: ["spec.arguments", "spec.workflowMetadata", "spec.podMetadata", "spec.templates"],
+};
+const NOTHING: Relied = { same: [], kept: [] };
+
+const RELIED: Readonly<Record<keyof TransformedManifests, Relied>> = {
+  namespace: NOTHING,
+  argoEventsController: ONE_POD,
+  workflowController: ONE_POD,
+  workflowConfiguration: {
+    same: [
+      "data.instanceID",
+      "data.workflowRestrictions",
+      "data.disableAgentPodCreation",
+      "data.persistence",
+    ],
+    kept: [],
+  },
+  argoServer: POD,
+  argoServerService: { same: ["spec.selector"], kept: ["spec.ports"] },
+  podMonitor: NOTHING,
+  alertRules: NOTHING,
+  dashboard: NOTHING,
+  eventBus: {
+    same: ["spec.jetstream.version", "spec.jetstream.serviceAccountName", "spec.jetstream.maxPayload"],
+    kept: ["spec.jetstream.metadata"],
+  },
+  eventSource: { same: [...EVENT_PATH, "spec.resource"], kept: ["spec.template.metadata"] },
+  sensor: { same: [...EVENT_PATH, "spec.dependencies"], kept: ["spec.template.metadata", "spec.triggers"] },
+  keeper: ONE_POD,
+  runner: POD,
+  runnerService: { same: ["spec.selector"], kept: ["spec.ports"] },
+  runnerNetworkPolicy: { same: ["spec.podSelector"], kept: ["spec.policyTypes", "spec.ingress"] },
+  runnerDisruptionBudget: { same: ["spec.selector"], kept: [] },
+  workflowTemplate: RUNS,
+  resyncTemplate: RUNS,
+  resync: { same: ["spec.workflowSpec"], kept: [] },
+  crd: { same: [], kept: ["spec"] },
+};
+
+/** The parts that have a transform. */
+export const TRANSFORM_PARTS = Object.keys(RELIED) as readonly (keyof TransformedManifests)[];
+
+/**
+ * A part's manifest as the program wants it.
+ * @throws TransformError that names the part, the object and the field
+ */
+export function transformed<Part extends keyof TransformedManifests>(
+  part: Part,
+  manifest: TransformedManifests[Part],
+  { transform = {} }: TransformOptions,
+): TransformedManifests[Part] {
+  const change = transform[part];
+  if (!change) return manifest;
+  const { kind, metadata } = manifest as Manifest;
+  const refuse = (complaint: string, remedy: string, cause?: unknown) => {
+    const what = `transform.${part} of the ${kind} ${metadata.name}`;
+    return new TransformError(`${what} ${complaint}. ${remedy}`, cause === undefined ? {} : { cause });
+  };
+  const copy = structuredClone(manifest) as Mutable<TransformedManifests[Part]>;
+  let returned: unknown;
+  try {
+    returned = change(copy);
+  } catch (error) {
+    throw refuse(`failed: ${(error as Error)?.message ?? String(error)}`, "Correct the function.", error);
+  }
+  const result = returned === undefined ? copy : returned;
+  if (!isRecord(result) || result instanceof Promise) {
+    throw refuse(
+      `returned ${result instanceof Promise ? "a promise" : JSON.stringify(result)}`,
+      "Return the manifest, or change the one that is given and return nothing.",
+    );
+  }
+  const foreign = foreignIn(result, "");
+  if (foreign !== undefined) {
+    throw refuse(
+      `gives no plain data in ${foreign}`,
+      "Give text, numbers, lists and objects: no Output and no function.",
+    );
+  }
+  // Without fields that are undefined: to set one so is to remove it.
+  const changed = JSON.parse(JSON.stringify(result)) as Manifest;
+  const broken = brokenIn(manifest as Manifest, changed, RELIED[part]);
+  if (broken !== undefined) {
+    throw refuse(`changes ${broken}, which Argosy or another object relies on`, "Leave that as it is.");
+  }
+  return changed as unknown as TransformedManifests[Part];
+}
+
+/** The first field that is no longer what something relies on. */
+function brokenIn(before: Manifest, after: Manifest, { same, kept }: Relied): string | undefined {
+  const identity = ["apiVersion", "kind", "metadata.name", "metadata.namespace"];
+  const changed = [...identity, ...same].find(
+    (path) => !isDeepStrictEqual(at(before, path), at(after, path)),
+  );
+  if (changed !== undefined) return changed;
+  for (const path of ["metadata.labels", "metadata.annotations", ...kept]) {
+    const missing = missingIn(at(before, path), at(after, path), path);
+    if (missing !== undefined) return missing;
+  }
+  return undefined;
+}
+
+/** The path of what a value no longer has. */
+function missingIn(before: unknown, after: unknown, path: string): string | undefined {
+  if (before === undefined) return undefined;
+  if (Array.isArray(before)) return missingItem(before, after, path);
+  if (!isRecord(before)) return isDeepStrictEqual(before, after) ? undefined : path;
+  if (!isRecord(after)) return path;
+  for (const [field, value] of Object.entries(before)) {
+    if (FREE.includes(field)) continue;
+    const missing = missingIn(value, after[field], `${path}.${field}`);
+    if (missing !== undefined) return missing;
+  }
+  return undefined;
+}
+
+function missingItem(before: readonly unknown[], after: unknown, path: string): string | undefined {
+  // The order of words is what a command is.
+  if (!Array.isArray(after) || /\.(command|args)$/.test(path))
+    return isDeepStrictEqual(before, after) ? undefined : path;
+  for (const item of before) {
+    if (after.some((other) => missingIn(item, other, "") === undefined)) continue;
+    const name = isRecord(item) && typeof item.name === "string" ? item.name : undefined;
+    const namesake = after.find((other) => isRecord(other) && other.name === name && name !== undefined);
+    const place = `${path}[${name ?? ""}]`;
+    return namesake === undefined ? place : missingIn(item, namesake, place);
+  }
+  return undefined;
+}
+
+/** The path of something that is no plain data. */
+function foreignIn(value: unknown, path: string): string | undefined {
+  if (value === null || ["string", "number", "boolean", "undefined"].includes(typeof value)) return undefined;
+  const prototype = typeof value === "object" ? Object.getPrototypeOf(value) : undefined;
+  if (![Object.prototype, Array.prototype, null].includes(prototype)) return path === "" ? "it" : path;
+  for (const [field, each] of Object.entries(value as object)) {
+    const foreign = foreignIn(each, path === "" ? field : `${path}.${field}`);
+    if (foreign !== undefined) return foreign;
+  }
+  return undefined;
+}
+
+function at(value: unknown, path: string): unknown {
+  return path.split(".").reduce((each: unknown, field) => (isRecord(each) ? each[field] : undefined), value);
+}

@@ -1,0 +1,146 @@
+import { DOMAIN, FUNCTION_IMAGES } from "../../runtime/program";
+import { IMAGES, type ImageName, type ImageOptions } from "./images";
+import { POD_PARTS, type PodOptions, type PodsOptions } from "./pods";
+import { type ContainerName, RESOURCES, type ResourceOptions, resourceProblems } from "./resources";
+import { TRANSFORM_PARTS, type TransformOptions } from "./transform";
+
+/** What a program chooses of everything that Argosy makes: pods, images, resources, and changes of single manifests. */
+export interface WorkloadOptions extends PodsOptions, ImageOptions, ResourceOptions, TransformOptions {
+  readonly placement: PodsOptions["placement"];
+}
+
+/** These options, and nothing else of whatever has them. */
+export function workloadOptionsOf({
+  placement,
+  images,
+  resources,
+  pods,
+  transform,
+}: WorkloadOptions): WorkloadOptions {
+  return {
+    placement,
+    ...(images && { images }),
+    ...(resources && { resources }),
+    ...(pods && { pods }),
+    ...(transform && { transform }),
+  };
+}
+
+/** Every key that the options by name have. */
+export const WORKLOAD_KEYS = {
+  images: [...Object.keys(IMAGES), ...Object.keys(FUNCTION_IMAGES)] as readonly ImageName[],
+  resources: Object.keys(RESOURCES) as readonly ContainerName[],
+  pods: [...POD_PARTS, "operators"] as const,
+  transform: TRANSFORM_PARTS,
+} as const;
+
+/** Something in the options that whoever gives them has to put right. */
+export interface OptionProblem {
+  /** The option: "resources.sensor.requests.memory". */
+  readonly key: string;
+  /** What is wrong, to follow the key: `is "a.b", not a DNS label`. */
+  readonly complaint: string;
+  /** How to put it right, in a sentence. */
+  readonly remedy: string;
+}
+
+/** A reference with registry, path, tag and digest, or a tag or a digest alone. */
+const REFERENCE =
+  /^([a-zA-Z0-9][-a-zA-Z0-9._]*(:[0-9]+)?(\/[a-z0-9][-a-z0-9._]*)*)?(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@sha256:[0-9a-f]{64})?$/;
+
+/** Labels and annotations that are Argosy's, or that its objects are found by. */
+const OWN_KEY = new RegExp(
+  `^(app\\.kubernetes\\.io/(name|component|managed-by)|([^/]+\\.)?${DOMAIN.replace(/\./g, "\\.")}/.*)$`,
+);
+
+/**
+ * What is wrong with options whose types are right, in the order of their keys.
+ * @param operators the names of the operators, where they are known
+ */
+export function checkWorkloadOptions(
+  options: WorkloadOptions,
+  operators?: readonly string[],
+): readonly OptionProblem[] {
+  return [
+    ...unknownKeys(options, operators),
+    ...imageProblems(options),
+    ...problemsOfResources(options),
+    ...podProblems(options),
+  ];
+}
+
+function unknownKeys(options: WorkloadOptions, operators: readonly string[] | undefined): OptionProblem[] {
+  const given: [key: string, value: object | undefined, known: readonly string[]][] = [
+    ...Object.entries(WORKLOAD_KEYS).map(([key, known]): [string, object | undefined, readonly string[]] => [
+      key,
+      options[key as keyof typeof WORKLOAD_KEYS],
+      known,
+    ]),
+    ...(operators
+      ? [
+          ["pods.operators", options.pods?.operators, operators] as [
+            string,
+            object | undefined,
+            readonly string[],
+          ],
+        ]
+      : []),
+  ];
+  return given.flatMap(([key, value = {}, known]) =>
+    Object.keys(value)
+      .filter((name) => !known.includes(name))
+      .map((name) => ({
+        key: `${key}.${name}`,
+        complaint: "is unknown",
+        remedy: `There are ${known.join(", ")}.`,
+      })),
+  );
+}
+
+function imageProblems({ images = {} }: WorkloadOptions): OptionProblem[] {
+  return Object.entries(images)
+    .filter(
+      ([, image]) =>
+        !REFERENCE.test(image) || image === "" || !/[:@]/.test(image.replace(/^[^/]*:[0-9]+\//, "")),
+    )
+    .map(([name, image]) => ({
+      key: `images.${name}`,
+      complaint: `is "${image}", no image with a tag or a digest`,
+      remedy:
+        'Give a reference such as "registry.example.com/node:22.20.0", or ":22.20.0" or "@sha256:..." alone.',
+    }));
+}
+
+function problemsOfResources(options: WorkloadOptions): OptionProblem[] {
+  return WORKLOAD_KEYS.resources.flatMap((name) =>
+    options.resources?.[name] === undefined
+      ? []
+      : resourceProblems(name, options).map(([field, complaint]) => ({
+          key: `resources.${name}.${field}`,
+          complaint,
+          remedy: "Raise the limit, or lower the request.",
+        })),
+  );
+}
+
+function podProblems({
+  placement,
+  pods: { operators = {}, ...parts } = {},
+}: WorkloadOptions): OptionProblem[] {
+  const all: [string, PodOptions | undefined][] = [
+    ["placement", placement],
+    ...Object.entries(parts).map(([part, own]): [string, PodOptions | undefined] => [`pods.${part}`, own]),
+    ...Object.entries(operators).map(([name, own]): [string, PodOptions] => [`pods.operators.${name}`, own]),
+  ];
+  return all.flatMap(([key, options]) =>
+    (["labels", "annotations"] as const).flatMap((field) =>
+      Object.keys(options?.[field] ?? {})
+        .filter((name) => OWN_KEY.test(name))
+        .map((name) => ({
+          key: `${key}.${field}`,
+          complaint: `has "${name}", which Argosy sets itself`,
+          remedy: "Leave it out.",
+        })),
+    ),
+  );
+}
