@@ -1,0 +1,294 @@
+import { z } from "zod";
+import { isRecord } from "../runtime/json";
+import type { JsonObject } from "../runtime/kubernetes/objects";
+import { nearest } from "./nearest";
+import type { Report } from "./problems";
+
+/**
+ * The building blocks of our zod schemas. Each gives its complaints in our words, with a remedy: {@link check} passes
+ * both on. What a value must look like stands in the schema alone, from which types and JSON Schema follow as well.
+ */
+
+/** The complaint and the remedy of one problem, as the message of a zod issue. Neither has a line break of its own. */
+function messageOf(complaint: string, remedy: string): string {
+  return `${complaint}\n${remedy}`;
+}
+
+interface RawIssue {
+  readonly code?: string | undefined;
+  readonly input?: unknown;
+  readonly expected?: unknown;
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  string: "a text",
+  int: "a whole number",
+  number: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+};
+
+/** Messages for a value of another type than the one that a schema takes; `expected` names that type. */
+function told(remedy: string, expected?: string) {
+  return {
+    error: (issue: RawIssue) => messageOf(typeComplaint(issue, expected), remedy),
+  };
+}
+
+function typeComplaint({ input, expected }: RawIssue, words = EXPECTED[String(expected)]): string {
+  if (input === undefined) return "is missing";
+  if (input === null) return "has no value";
+  const isScalar = typeof input === "number" || typeof input === "boolean";
+  const quoting = words === "a text" && isScalar ? ": write it in quotes" : "";
+  return `must be ${words}, not ${describe(input)}${quoting}`;
+}
+
+/** Messages for a value of the right type. */
+function saying(remedy: string, complain: (value: string) => string) {
+  return {
+    error: ({ input }: RawIssue) =>
+      messageOf(String(input).trim() === "" ? "is empty" : complain(String(input)), remedy),
+  };
+}
+
+/** Any text, the empty one included. */
+export function anyText(remedy: string) {
+  return z.string(told(remedy));
+}
+
+/**
+ * A text, which by default is not empty.
+ * @param complain says what is wrong with a text ("is not a DNS label"), or undefined where nothing is
+ */
+export function text(
+  remedy: string,
+  complain: (value: string) => string | undefined = () => undefined,
+  least: 0 | 1 = 1,
+) {
+  return z
+    .string(told(remedy))
+    .regex(least === 0 ? /^/ : /\S/, { ...saying(remedy, () => "is empty"), abort: true })
+    .refine(
+      (value) => complain(value) === undefined,
+      saying(remedy, (value) => complain(value) ?? ""),
+    );
+}
+
+/** A text that matches a regular expression; `standard` names what it then is: "a DNS label". */
+export function pattern(expression: RegExp, standard: string, remedy: string) {
+  return z.string(told(remedy)).regex(
+    expression,
+    saying(remedy, (value) => `is ${quoted(value)}, not ${standard}`),
+  );
+}
+
+/** A whole number within a range, both ends included. */
+export function integer(least: number, most: number, remedy: string) {
+  const complaints = {
+    error: (issue: RawIssue) => {
+      const complaint = Number.isInteger(issue.input)
+        ? `is ${issue.input}, outside of ${least} to ${most}`
+        : typeComplaint(issue, "a whole number");
+      return messageOf(complaint, remedy);
+    },
+  };
+  return z.int(complaints).min(least, complaints).max(most, complaints);
+}
+
+/** True or false. */
+export function flag(remedy: string) {
+  return z.boolean(told(remedy));
+}
+
+/** One of a few words. */
+export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words, remedy: string) {
+  const known = words.map(quoted).join(", ");
+  return z.enum(words, {
+    error: ({ input }: RawIssue) =>
+      typeof input === "string"
+        ? messageOf(`is ${quoted(input)}, not one of ${known}`, remedy)
+        : messageOf(typeComplaint({ input }, "a text"), remedy),
+  });
+}
+
+/** One word; `otherwise` completes the complaint about any other: "is 3, not all and no list". */
+export function word<const Word extends string>(known: Word, otherwise: string, remedy: string) {
+  return z.literal(known, {
+    error: ({ input }) => {
+      const found = typeof input === "string" ? quoted(input) : describe(input);
+      return messageOf(`is ${found}, ${otherwise}`, remedy);
+    },
+  });
+}
+
+/** A list whose entries all have one shape. */
+export function listOf<Entry extends z.ZodType>(entry: Entry, remedy: string) {
+  return z.array(entry, told(remedy));
+}
+
+/** A list that has an entry at least. */
+export function filledListOf<Entry extends z.ZodType>(entry: Entry, remedy: string) {
+  return listOf(entry, remedy).min(1, { error: () => messageOf("is empty", remedy) });
+}
+
+/** An object whose keys are the author's own, each key and each value of one shape. */
+export function mapOf<Entry extends z.ZodType>(key: z.ZodType<string, string>, entry: Entry, remedy: string) {
+  return z.record(key, entry, told(remedy));
+}
+
+/** An object with any fields, as JSON has it. */
+export function anyObject(remedy: string) {
+  return z.custom<JsonObject>(isRecord, {
+    error: (issue) => messageOf(typeComplaint(issue, "an object"), remedy),
+  });
+}
+
+/**
+ * An object of known fields. Any other is refused, with the field that was likely meant.
+ * @param refused complaint and remedy for fields that are not known, but to be expected
+ */
+export function fields<Shape extends z.core.$ZodShape>(
+  shape: Shape,
+  remedy: string,
+  refused: Readonly<Record<string, readonly [complaint: string, remedy: string]>> = {},
+) {
+  const known = Object.keys(shape);
+  const refuse = (key: string): string => {
+    const expected = Object.hasOwn(refused, key) ? refused[key] : undefined;
+    if (expected) return messageOf(...expected);
+    if (key === "<<")
+      return messageOf("is a merge key, which YAML 1.2 does not have", "Write the fields out.");
+    const meant = nearest(key, known);
+    const advice = meant === undefined ? `Known are: ${known.join(", ")}.` : `Did you mean ${meant}?`;
+    return messageOf("is not a known field", advice);
+  };
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === "unrecognized_keys"
+        ? (issue.keys as string[]).map(refuse).join("\n")
+        : messageOf(typeComplaint(issue), remedy),
+  });
+}
+
+/**
+ * Either of several shapes. Complained of is what keeps a value from the shape that it is most like.
+ * @param expected what they are together: "a text or an object"
+ */
+export function either<const Options extends readonly [z.ZodType, ...z.ZodType[]]>(
+  options: Options,
+  expected: string,
+  remedy: string,
+) {
+  return z.union(options, told(remedy, expected));
+}
+
+/** Adds what a check of several fields together complains of to a zod issue's context. */
+export function complainIn(context: {
+  addIssue(issue: { code: "custom"; path: PropertyKey[]; message: string; params: object }): void;
+}): (path: PropertyKey[], complaint: string, remedy: string, because?: readonly string[]) => void {
+  return (path, complaint, remedy, because = []) =>
+    context.addIssue({ code: "custom", path, message: messageOf(complaint, remedy), params: { because } });
+}
+
+/**
+ * Checks a value, and reports everything that is wrong with it.
+ * @returns what the schema makes of the value; undefined where anything was reported
+ */
+export function check<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  report: Report,
+  field = "",
+): z.output<Schema> | undefined {
+  const hidden = hiddenKey(value);
+  if (hidden !== undefined) {
+    report(fieldAt(field, hidden), "is a name that no field can have", "Give it another one.");
+    return undefined;
+  }
+  const { success, data, error } = schema.safeParse(value, { reportInput: true });
+  if (success) return data;
+  for (const issue of error.issues) tell(issue, field, report);
+  return undefined;
+}
+
+function tell(issue: z.core.$ZodIssue, field: string, report: Report): void {
+  const at = fieldAt(field, issue.path);
+  const messages = issue.message.split("\n");
+  const say = (place: string, index: number) =>
+    report(place, messages[index] ?? "", messages[index + 1] ?? "", becauseOf(issue));
+  if (issue.code === "unrecognized_keys") {
+    for (const [index, key] of issue.keys.entries()) say(fieldAt(at, [key]), 2 * index);
+  } else if (issue.code === "invalid_union" && branchOf(issue.errors)) {
+    for (const inner of branchOf(issue.errors) ?? []) tell(inner, at, report);
+  } else if (issue.code === "invalid_key") {
+    for (const inner of issue.issues) tell(inner, at, report);
+  } else {
+    say(at, 0);
+  }
+}
+
+function becauseOf(issue: z.core.$ZodIssue): readonly string[] {
+  return issue.code === "custom" ? ((issue.params?.because as readonly string[]) ?? []) : [];
+}
+
+/** The complaints about the one shape of several that has the value's type; undefined where not just one has. */
+function branchOf(branches: z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
+  const isOfOtherType = ({ code, path, input }: z.core.$ZodIssue) =>
+    path.length === 0 && (code === "invalid_type" || (code === "invalid_value" && typeof input !== "string"));
+  const fitting = branches.filter((issues) => !issues.some(isOfOtherType));
+  return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+/** "children" and [0, "kind"] make "children[0].kind". */
+export function fieldAt(field: string, path: readonly PropertyKey[]): string {
+  return path.reduce<string>((name, key) => {
+    if (typeof key === "number") return `${name}[${key}]`;
+    return name === "" ? String(key) : `${name}.${String(key)}`;
+  }, field);
+}
+
+/** No schema of ours has more levels. */
+const MOST_LEVELS = 6;
+
+/** The way to a key named __proto__, which zod passes over in silence. */
+function hiddenKey(value: unknown, levels = MOST_LEVELS): PropertyKey[] | undefined {
+  if (typeof value !== "object" || value === null || levels === 0) return undefined;
+  if (Object.hasOwn(value, "__proto__")) return ["__proto__"];
+  const entries = Array.isArray(value) ? value.entries() : Object.entries(value);
+  for (const [key, inner] of entries) {
+    const path = hiddenKey(inner, levels - 1);
+    if (path) return [key, ...path];
+  }
+  return undefined;
+}
+
+function describe(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  switch (typeof value) {
+    case "string":
+      return `the text ${quoted(value)}`;
+    case "number":
+      return `the number ${value}`;
+    case "boolean":
+      return String(value);
+    case "object":
+      return isOutput(value) ? "an output of Pulumi, which is only known later" : "an object";
+    default:
+      return `a value of type ${typeof value}`;
+  }
+}
+
+function isOutput(value: object | null): boolean {
+  return (value as { __pulumiOutput?: unknown } | null)?.__pulumiOutput === true;
+}
+
+/** More of a text is of no use in a complaint. */
+const LONGEST_QUOTATION = 100;
+
+/** A text in quotes, on one line whatever is in it. */
+export function quoted(value: string): string {
+  const isLong = value.length > LONGEST_QUOTATION;
+  return JSON.stringify(isLong ? `${value.slice(0, LONGEST_QUOTATION)}…` : value);
+}

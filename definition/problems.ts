@@ -1,0 +1,77 @@
+import path from "node:path";
+import { escaped } from "../runtime/json";
+
+/** Something in an operator's files, or in what a program says of operators, that its author has to put right. */
+export class OperatorError extends Error {
+  override readonly name = "OperatorError";
+
+  /** @param problems one line each: the place, the field, what is wrong, the remedy */
+  constructor(readonly problems: readonly string[]) {
+    super(problems.join("\n"));
+  }
+}
+
+/**
+ * Notes one problem: `report("children[1].kind", "is missing", "Name the kind as the manifest does.")`.
+ * @param because further fields that the complaint depends on
+ */
+export type Report = (field: string, complaint: string, remedy: string, because?: readonly string[]) => void;
+
+/** A place in a file. Both are counted from 1, as editors do. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Where a field is in a file, or where it would be; undefined where that cannot be told. */
+export type Locate = (field: string) => Position | undefined;
+
+/** Collects what is wrong, over all files of an operator, so that its author sees everything at once. */
+export class Problems {
+  private readonly lines: string[] = [];
+
+  /** A {@link Report} for problems of one file: "handlers/memcached/operator.yaml:7:3: children is missing. ..." */
+  in(file: string, locate: Locate = () => undefined): Report {
+    return (field, complaint, remedy) => {
+      const position = locate(field);
+      const place = position ? `:${position.line}:${position.column}` : "";
+      this.at(`${displayPath(file)}${place}`)(field, complaint, remedy);
+    };
+  }
+
+  /** A {@link Report} for problems of what is no file. */
+  at(place: string): Report {
+    return (field, complaint, remedy) => {
+      this.lines.push(`${place}: ${nameOf(field)} ${complaint}. ${remedy}`);
+    };
+  }
+
+  /** Takes up what another error says. */
+  add(error: OperatorError): void {
+    this.lines.push(...error.problems);
+  }
+
+  /** Whether anything has been reported. */
+  get found(): boolean {
+    return this.lines.length > 0;
+  }
+
+  /** Everything that has been reported so far, as the error to throw. */
+  toError(): OperatorError {
+    return new OperatorError(this.lines);
+  }
+}
+
+/** More of a field's name is of no use. */
+const LONGEST_FIELD = 200;
+
+/** A field's name on one line: keys are an author's own, and may be any text. */
+function nameOf(field: string): string {
+  const name = field.length > LONGEST_FIELD ? `${field.slice(0, LONGEST_FIELD)}…` : field;
+  return name === "" ? "it" : name.replace(/\p{Cc}/gu, escaped);
+}
+
+/** The path as the user would type it: relative to the current directory. */
+export function displayPath(file: string): string {
+  return path.relative(process.cwd(), file) || ".";
+}

@@ -1,0 +1,388 @@
+import type { z } from "zod";
+import type { ChildKind } from "../runtime/definition/definition";
+import {
+  anyText,
+  complainIn,
+  either,
+  fields,
+  filledListOf,
+  flag,
+  integer,
+  listOf,
+  mapOf,
+  oneOf,
+  pattern,
+  quoted,
+  text,
+  word,
+} from "./checks";
+
+/** A DNS label (RFC 1123), of any length that one may have: the name of a namespace is one. */
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Cron knows nothing shorter than a minute. In seconds. */
+const SHORTEST_POD_RESYNC = 60;
+
+/** An operator's name becomes part of longer names, of which a Service's is the shortest: 63. */
+const LONGEST_NAME = 40;
+
+/** The longest installation: with a dot and the longest name, an identity still fits into a label. */
+const LONGEST_INSTALLATION = 20;
+
+/** An operator's name: the beginning of a Service's, and those have a letter first (RFC 1035). */
+export const NAME = pattern(
+  new RegExp(`^(?=.{1,${LONGEST_NAME}}$)[a-z]([-a-z0-9]*[a-z0-9])?$`),
+  `a DNS label of at most ${LONGEST_NAME} characters that begins with a letter`,
+  `Use at most ${LONGEST_NAME} lower-case letters, digits and "-", a letter first, for example name: memcached.`,
+);
+
+/** What tells the operators of one program from those of others in the same cluster. */
+export const INSTALLATION = pattern(
+  new RegExp(`^(?=.{1,${LONGEST_INSTALLATION}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?$`),
+  `a DNS label of at most ${LONGEST_INSTALLATION} characters`,
+  `Use at most ${LONGEST_INSTALLATION} lower-case letters, digits and "-", for example "argosy".`,
+);
+
+const formerName = text(
+  "Give a name that the operator had, for example cache, or with its installation, shop.cache.",
+  (former) => {
+    const [name = "", ...installations] = former.split(".").reverse();
+    const isIdentity =
+      isShort(name, LONGEST_NAME) &&
+      installations.length <= 1 &&
+      installations.every((installation) => isShort(installation, LONGEST_INSTALLATION));
+    return isIdentity ? undefined : `is ${quoted(former)}, which no operator can have been called`;
+  },
+);
+
+function isShort(label: string, longest: number): boolean {
+  return label.length <= longest && DNS_LABEL.test(label);
+}
+
+const image = text("Pin the image by tag or digest, for example image: python:3.13-slim.", (name) => {
+  if (/\s/.test(name)) return `is ${quoted(name)}, which no image is called`;
+  if (/@sha256:[0-9a-f]{64}$/.test(name)) return undefined;
+  // A colon before the last slash belongs to a registry's port.
+  const tag = name.slice(name.lastIndexOf("/") + 1).split(":")[1];
+  if (!tag) return `is ${quoted(name)}, without a tag or a digest`;
+  return tag === "latest" ? `is ${quoted(name)}, and what "latest" is changes` : undefined;
+});
+
+const HANDLER_REMEDY = "Name the file that defines reconcile(request), for example handler: main.py.";
+
+const functionFile = pattern(
+  /^[\w-][\w./-]*\.(py|js|ts)$/,
+  "a file in Python, JavaScript or TypeScript",
+  HANDLER_REMEDY,
+).describe("A file that defines reconcile(request): main.py, main.js or main.ts.");
+
+const handlerCommand = fields(
+  {
+    image: image.describe("The stock image that it runs in, pinned."),
+    command: filledListOf(
+      text('Write each word of the command as a text of its own, for example ["python3", "main.py"].'),
+      'Give program and arguments, for example command: ["python3", "main.py"].',
+    ).describe("Program and arguments, started in the operator's folder."),
+  },
+  'Write, for example, handler: { image: "python:3.13-slim", command: ["python3", "main.py"] }.',
+).describe("A program of any language, which reads one line of JSON and writes one.");
+
+const CHILD_REMEDY = "Write, for example, apps/v1/Deployment, or { apiVersion: apps/v1, kind: Deployment }.";
+
+const childInShort = pattern(
+  /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*\/[A-Z][A-Za-z0-9]*$/,
+  "a group, a version and a kind",
+  CHILD_REMEDY,
+)
+  .describe("Group, version and kind: apps/v1/Deployment, v1/Service.")
+  .transform((child): ChildKind => {
+    const slash = child.lastIndexOf("/");
+    return { apiVersion: child.slice(0, slash), kind: child.slice(slash + 1) };
+  });
+
+const childKind = fields(
+  {
+    apiVersion: pattern(
+      /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*$/,
+      "a group and version",
+      "Write it as the manifest does, for example apiVersion: apps/v1.",
+    ).describe("Group and version, as in the manifest: apps/v1, v1."),
+    kind: pattern(
+      /^[A-Z][A-Za-z0-9]*$/,
+      "a kind",
+      "Name the kind as the manifest does, for example kind: Service.",
+    ).describe("The kind, as in the manifest: Deployment."),
+    update: oneOf(["apply", "recreate", "never"], "Leave it out for apply.")
+      .optional()
+      .describe(
+        "What happens when the handler answers other content for a child that exists. apply: server-side apply. " +
+          "recreate: the same, and a child with a field that cannot be changed is deleted and created again. " +
+          "never: created once and then left alone. Default: apply.",
+      ),
+    plural: pattern(
+      /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
+      "the lower-case plural of a resource",
+      "Name it as `kubectl api-resources` does.",
+    )
+      .optional()
+      .describe(
+        "The resource's name in the API: deployments. Needed only for a kind that is not Kubernetes' own and has an irregular plural.",
+      ),
+    retired: flag("Write it of a kind that the handler no longer answers, or leave it out.")
+      .optional()
+      .describe(
+        "The handler answers this kind no longer, but once did. What is left of it is deleted. Default: false.",
+      ),
+  },
+  CHILD_REMEDY,
+);
+
+const quantities = mapOf(
+  text("Name a resource, for example memory."),
+  pattern(
+    /^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/,
+    "a quantity",
+    'Write it as a text, for example memory: 128Mi or cpu: "1".',
+  ),
+  "Write, for example, { cpu: 100m, memory: 128Mi }.",
+).optional();
+
+const variableName = pattern(
+  /^[A-Za-z_][A-Za-z0-9_]*$/,
+  "the name of an environment variable",
+  "Use letters, digits and _, and no digit first.",
+);
+
+const secretKey = fields(
+  {
+    secret: pattern(
+      /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
+      "the name of a Secret",
+      "Name the Secret in the runner's namespace.",
+    ).describe("Name of the Secret, in the runner's namespace."),
+    key: pattern(/^[-._a-zA-Z0-9]+$/, "a key of a Secret", "Name the key in that Secret."),
+  },
+  "Write, for example, { secret: api, key: token }.",
+);
+
+const noWildcard = (value: string) => (value.includes("*") ? `is ${quoted(value)}, a wildcard` : undefined);
+const WILDCARD_REMEDY = 'Name each one; "*" would allow more than anybody has read.';
+const ruleEntry = text(WILDCARD_REMEDY, noWildcard);
+
+/** Verbs that let their holder gain any permission whatever. */
+const ESCALATING_VERBS = ["escalate", "bind", "impersonate"];
+
+const rule = fields(
+  {
+    apiGroups: filledListOf(
+      // The core group is the empty text.
+      text(WILDCARD_REMEDY, noWildcard, 0),
+      'Name the API groups, for example apiGroups: [batch]; "" is the core group.',
+    ),
+    resources: filledListOf(ruleEntry, "Name the resources, for example resources: [jobs]."),
+    verbs: filledListOf(
+      text("Name each verb that the handler needs, for example get.", (verb) => {
+        const escalates = ESCALATING_VERBS.includes(verb);
+        return escalates ? `is ${quoted(verb)}, with which every other right can be had` : noWildcard(verb);
+      }),
+      "Name the verbs, for example verbs: [get, list].",
+    ),
+    resourceNames: listOf(ruleEntry, "Name the objects, or leave it out for all of them.").optional(),
+  },
+  "Write, for example, { apiGroups: [batch], resources: [jobs], verbs: [get, list] }.",
+);
+
+const NAMESPACES_REMEDY = "Write all or a list of namespaces, for example [team-a].";
+
+/** The fields that a definition may leave out, and a program's overrides may give in its place. */
+const OVERRIDABLE = {
+  image: image.describe(
+    "The image of a function, pinned. Default: python:3.13-slim for Python, node:22-slim for JavaScript and TypeScript.",
+  ),
+  execution: oneOf(["resident", "pod"], "Leave it out for resident.").describe(
+    "resident: a living runner. pod: a pod of its own for each run. Default: resident.",
+  ),
+  concurrency: integer(1, 128, "Leave it out for 64.").describe(
+    "How many objects are reconciled at once, 1 to 128. Not with execution: pod, where a resync lets 32 runs go on at " +
+      "once. Default: 64.",
+  ),
+  timeoutSeconds: integer(1, 3600, "Leave it out for 30.").describe(
+    "After so many seconds without an answer the handler's processes are killed. 1 to 3600. Default: 30.",
+  ),
+  resyncSeconds: integer(10, 86400, "Leave it out for 600.").describe(
+    "Every object is reconciled at least this often, in seconds. 10 to 86400. With execution: pod 60 or more, and the " +
+      "next shorter step of cron: 700 is every ten minutes. Default: 600.",
+  ),
+  namespaces: either(
+    [
+      word("all", 'not "all" and no list', NAMESPACES_REMEDY),
+      filledListOf(
+        pattern(DNS_LABEL, "the name of a namespace", "Name a namespace, for example team-a."),
+        NAMESPACES_REMEDY,
+      ),
+    ],
+    '"all" or a list',
+    NAMESPACES_REMEDY,
+  ).describe("The namespaces whose objects are handled. Default: all."),
+  resources: fields(
+    { requests: quantities, limits: quantities },
+    "Write, for example, { limits: { memory: 128Mi } }.",
+  ).describe("Requests and limits of the handler's container, in Kubernetes quantities."),
+  env: mapOf(variableName, anyText("Quote it."), "Write, for example, env: { LOG_LEVEL: info }.").describe(
+    "Environment variables of the handler.",
+  ),
+  secretEnv: mapOf(
+    variableName,
+    secretKey,
+    "Write, for example, secretEnv: { API_TOKEN: { secret: api, key: token } }.",
+  ).describe("Environment variables of the handler that come from Secrets in the runner's namespace."),
+  record: oneOf(["changes", "all", "failures"], "Leave it out for changes.").describe(
+    "Which runs are recorded as Workflows. Not with execution: pod, where every run is one. Default: changes.",
+  ),
+};
+
+const IS_RESERVED = ["is reserved and not built yet", "Leave it out."] as const;
+
+/** Fields that have a meaning in the contract and are not built yet. They are refused until they are. */
+const RESERVED = Object.fromEntries(
+  ["uses", "watch", "on", "schedules", "grants", "guards"].map((field) => [field, IS_RESERVED]),
+);
+
+/** What stands in an operator.yaml. */
+export const DEFINITION = fields(
+  {
+    crd: text(
+      "Give the path of the CustomResourceDefinition in the operator's folder, for example crd: crd.yaml.",
+    ).describe("Path of the CustomResourceDefinition's YAML, relative to the operator's folder."),
+    handler: either([functionFile, handlerCommand], "a text or an object", HANDLER_REMEDY).describe(
+      "A file that defines reconcile(request): main.py, main.js or main.ts. Or image and command of a program in any " +
+        "language, which reads one line of JSON and writes one.",
+    ),
+    image: OVERRIDABLE.image.optional(),
+    children: listOf(
+      either([childInShort, childKind], "a text or an object", CHILD_REMEDY),
+      "List every kind that the handler may answer; [] where it answers none.",
+    ).describe("Every kind of object that the handler may answer. An answer with another kind is refused."),
+    name: NAME.optional().describe("The operator's name. Default: the name of its folder."),
+    formerNames: listOf(
+      formerName,
+      "List the names that the operator had, for example [cache], or leave it out.",
+    )
+      .default([])
+      .describe(
+        "Names that this operator had before. What it left under them in a cluster is handed over to it. " +
+          "cache is a name in the same installation, shop.cache one in the installation shop.",
+      ),
+    finalize: flag("Leave it out for false.")
+      .default(false)
+      .describe("Whether the handler is asked to clean up before an object goes. Default: false."),
+    rules: listOf(rule, "List RBAC rules, or leave it out.")
+      .default([])
+      .describe(
+        "Further RBAC rules, for a handler that calls the API itself. Only with them the handler gets a token.",
+      ),
+    execution: OVERRIDABLE.execution.default("resident"),
+    concurrency: OVERRIDABLE.concurrency.optional(),
+    timeoutSeconds: OVERRIDABLE.timeoutSeconds.default(30),
+    resyncSeconds: OVERRIDABLE.resyncSeconds.default(600),
+    namespaces: OVERRIDABLE.namespaces.default("all"),
+    resources: OVERRIDABLE.resources.default({}),
+    env: OVERRIDABLE.env.default({}),
+    secretEnv: OVERRIDABLE.secretEnv.default({}),
+    record: OVERRIDABLE.record.optional(),
+  },
+  "Write crd, handler and children.",
+  RESERVED,
+).superRefine((definition, context) => {
+  const complain = complainIn(context);
+  const { handler, image, env, secretEnv, execution } = definition;
+  for (const name of Object.keys(env)) {
+    if (!Object.hasOwn(secretEnv, name)) continue;
+    complain(["secretEnv", name], "is in env as well", "Keep one of the two.", [`env.${name}`]);
+  }
+  if (image !== undefined && typeof handler !== "string") {
+    complain(["image"], "is for a function", "Put it into handler, beside its command.");
+  }
+  if (execution === "pod") checkPod(definition, complain);
+});
+
+/** What an author writes in operator.yaml. */
+export type OperatorDefinition = z.input<typeof DEFINITION>;
+
+/** A definition that has been checked, with the defaults that depend on nothing else. */
+export type CheckedDefinition = z.output<typeof DEFINITION>;
+
+const IN_DEFINITION = ["cannot be overridden", "Write it in operator.yaml: all stacks share it."] as const;
+
+/** What a program may give in the place of an operator's definition: in what stacks differ. */
+export const OVERRIDES = fields(
+  {
+    image: OVERRIDABLE.image.optional(),
+    execution: OVERRIDABLE.execution.optional(),
+    concurrency: OVERRIDABLE.concurrency.optional(),
+    timeoutSeconds: OVERRIDABLE.timeoutSeconds.optional(),
+    resyncSeconds: OVERRIDABLE.resyncSeconds.optional(),
+    namespaces: OVERRIDABLE.namespaces.optional(),
+    resources: OVERRIDABLE.resources.optional(),
+    env: OVERRIDABLE.env.optional(),
+    secretEnv: OVERRIDABLE.secretEnv.optional(),
+    record: OVERRIDABLE.record.optional(),
+    replicas: integer(1, 5, "One leads, the others stand by: give 1 or 2.").optional(),
+  },
+  "Write, for example, { replicas: 1, env: { LOG_LEVEL: debug } }.",
+  Object.fromEntries(
+    ["crd", "handler", "children", "name", "formerNames", "finalize", "rules"].map((field) => [
+      field,
+      IN_DEFINITION,
+    ]),
+  ),
+);
+
+/** What a program says of one operator in the place of its operator.yaml. */
+export type OperatorOverrides = z.input<typeof OVERRIDES>;
+
+/** What a resident runner could do, and a pod for each run cannot. */
+function checkPod(
+  {
+    concurrency,
+    record,
+    resyncSeconds,
+    env,
+    handler,
+  }: {
+    readonly concurrency?: number | undefined;
+    readonly record?: string | undefined;
+    readonly resyncSeconds: number;
+    readonly env: Readonly<Record<string, string>>;
+    readonly handler: string | { readonly command: readonly string[] };
+  },
+  complain: ReturnType<typeof complainIn>,
+): void {
+  const inPod = "with execution: pod";
+  const because = ["execution"];
+  if (concurrency !== undefined) {
+    const complaint = `has no meaning ${inPod}: each run has a pod of its own`;
+    complain(["concurrency"], complaint, "Leave it out.", because);
+  }
+  if (record !== undefined) {
+    complain(["record"], `has no meaning ${inPod}: every run is a Workflow`, "Leave it out.", because);
+  }
+  if (resyncSeconds < SHORTEST_POD_RESYNC) {
+    complain(
+      ["resyncSeconds"],
+      `is ${resyncSeconds}, less than the minute that a CronWorkflow has for its shortest step`,
+      `Give at least ${SHORTEST_POD_RESYNC}, or leave out execution: pod.`,
+      because,
+    );
+  }
+  const words = typeof handler === "string" ? [] : handler.command;
+  const texts = [
+    ...Object.entries(env).map(([name, value]) => ({ path: ["env", name], value })),
+    ...words.map((value, index) => ({ path: ["handler", "command", index], value })),
+  ];
+  for (const { path, value } of texts) {
+    if (!value.includes("{{")) continue;
+    const complaint = `has "{{", which Argo Workflows would read as a variable of its own ${inPod}`;
+    complain(path, complaint, "Put it into a file of the folder, or into a Secret for secretEnv.", because);
+  }
+}
