@@ -1,4 +1,4 @@
-import { connectionFromKubeconfig, KubeconfigError } from "../components/kubeconfig";
+import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { CommandError } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";

@@ -5,10 +5,25 @@
  */
 
 export { OperatorError } from "../runtime/program";
-export { ArgoPlatform, type ArgoPlatformArgs } from "./argoPlatform";
+export { ArgoPlatform } from "./argoPlatform";
+export type {
+  ArchiveArgs,
+  ArgoPlatformArgs,
+  ClusterArgs,
+  EventBusArgs,
+  MonitoringArgs,
+  OperatorsArgs,
+  PlacementArgs,
+  PlatformComponent,
+  PodArgs,
+  WorkloadArgs,
+} from "./arguments";
+export type { DeployedOperator } from "./deployedOperator";
+export { ConfigurationError } from "./errors";
+export type { EventPath } from "./eventPath";
 export { loadOperators } from "./loadOperators";
-export { Operators, type OperatorsArgs } from "./operators";
+export type { ArgoMode, Platform } from "./manifests/platform/options";
+export type { Transforms } from "./manifests/transform";
+export { Operators } from "./operators";
 export { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
-export type { Platform } from "./manifests/platform/options";
-export { platformOfStack } from "./platformStack";
-export { showUserErrors } from "./userErrors";
+export { platformOfStack } from "./platform";

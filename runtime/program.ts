@@ -16,22 +16,7 @@ export {
   Problems,
   type Report,
 } from "./definition/operatorError";
-export {
-  anyText,
-  DNS_LABEL,
-  fields,
-  flag,
-  integer,
-  isRecord,
-  listOf,
-  mapOf,
-  oneOf,
-  optional,
-  pattern,
-  type Shape,
-  text,
-} from "./definition/shape";
-export { INSTALLATION_SHAPE } from "./definition/validateDefinition";
+export { isRecord } from "./definition/shape";
 export type { EventPathPart } from "./eventPath/eventPathPods";
 export { fingerprint } from "./fingerprint";
 export { KubernetesClient } from "./kubernetes/client";
@@ -47,6 +32,7 @@ export {
 } from "./kubernetes/objects";
 export type { Resource } from "./kubernetes/resource";
 export {
+  DEFAULT_INSTALLATION,
   DOMAIN,
   formerIdentitiesOf,
   identityOf,
@@ -61,6 +47,7 @@ export { DEFINITION_FILE, definitionFileContent } from "./pod/definitionFile";
 export { handlerAccountOf } from "./pod/handlerToken";
 export {
   ANSWER_FILE,
+  ARGO_HALVES,
   type EngineCommand,
   POD_LAYOUT,
   RUN_PARAMETERS,

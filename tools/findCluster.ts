@@ -1,4 +1,4 @@
-import { connectionFromKubeconfig, KubeconfigError } from "../components/kubeconfig";
+import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import { commandOnPath } from "../runtime/definition/commandOnPath";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";

@@ -1,13 +1,7 @@
-import {
-  DOMAIN,
-  definitionFile,
-  fingerprint,
-  type Manifest,
-  type Operator,
-  Problems,
-} from "../../../runtime/program";
+import { DOMAIN, definitionFile, type Manifest, type Operator, Problems } from "../../../runtime/program";
 import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
 import { eventPathNames } from "../names";
+import { contentFingerprint } from "../placeholder";
 import { transformed } from "../transform";
 import { type EventPathOptions, type EventPathShard, eventsOf, type OperatorEvent } from "./options";
 import { buildSensor, podTemplate } from "./sensor";
@@ -45,7 +39,7 @@ export function buildEventSource(shard: EventPathShard, options: EventPathOption
           part: "eventSource",
           component: "event-source",
           serviceAccountName: names.sourceAccount,
-          annotations: { [SENSOR_ANNOTATION]: fingerprint(buildSensor(shard, options).spec) },
+          annotations: { [SENSOR_ANNOTATION]: contentFingerprint(buildSensor(shard, options).spec) },
         }),
         resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])),
       },

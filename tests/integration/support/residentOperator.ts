@@ -8,6 +8,7 @@ import type { Operator, OperatorDefinition } from "../../../runtime/definition/d
 import { loadOperator } from "../../../runtime/definition/loadOperator";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { PodSettings } from "../../../runtime/pod/podSettings";
+import { samplePlatform } from "../../unit/support/platform";
 import type { TestCluster } from "./cluster";
 import { namespace } from "./manifests";
 import { ResidentPod } from "./residentPod";
@@ -58,7 +59,7 @@ export class ResidentOperator {
       ...definition,
     });
     const home = `${name}-runners`;
-    const platform = { namespace: home, instanceId: "", jetStreamVersion: "" };
+    const platform = samplePlatform({ namespace: home, instanceId: "" });
     const access = buildAccess(operator, {
       platform,
       placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
