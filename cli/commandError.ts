@@ -54,6 +54,8 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EROFS: "its file system is read-only",
   ENOSPC: "no space is left on its file system",
   ENOTDIR: "a part of its path is a file",
+  EEXIST: "a file is in its place",
+  EISDIR: "a folder is in its place",
 };
 
 /** The error as a {@link CommandError}, where the user can put it right; any other error as it is. */
@@ -64,8 +66,16 @@ export function asCommandError(error: unknown): unknown {
   }
   if (!(error instanceof Error) || error instanceof CommandError) return error;
   if (FORESEEN.has(error.name)) return new CommandError(error.message, EXIT_CODES.failed, { cause: error });
-  const { code = "", path } = error as NodeJS.ErrnoException;
-  const complaint = SYSTEM_ERRORS[code];
+  const complaint = complaintOfSystem(error);
+  const { path } = error as NodeJS.ErrnoException;
   if (complaint === undefined || path === undefined) return error;
   return new CommandError(`${path} cannot be used: ${complaint}.`, EXIT_CODES.failed, { cause: error });
+}
+
+/** Why the operating system refused a file or a folder; undefined for any other error. */
+export function complaintOfSystem(error: unknown): string | undefined {
+  const { code = "", syscall } = error as NodeJS.ErrnoException;
+  // So Node says that a folder with parents cannot be made, on a read-only file system too.
+  if (code === "ENOENT" && syscall === "mkdir") return "it cannot be made";
+  return SYSTEM_ERRORS[code];
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { loadOperators } from "../components/loadOperators";
+import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";
 import { writeExample } from "./dev/example";
@@ -13,7 +13,7 @@ import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
 import { findHandlers } from "./project";
 import { formatLog, formatReconcile } from "./reconcileLine";
 import { runOperator } from "./runOperator";
-import { print, styleFor } from "./terminal";
+import { print, progress, styleFor } from "./terminal";
 
 /** @see dev */
 export interface DevOptions extends ClusterOptions {
@@ -32,7 +32,7 @@ export async function dev(options: DevOptions, signal: AbortSignal): Promise<num
   const folder = await realpath(findHandlers(options));
   // Workshop loads them again; a mistake should not wait for a control plane.
   loadOperators(folder);
-  const cluster = await openCluster(options, (line) => print(style("dim", line)), signal);
+  const cluster = await openCluster(options, progress, signal);
   try {
     return await work(folder, cluster, options.metricsPort, signal);
   } finally {

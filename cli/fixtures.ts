@@ -1,12 +1,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { anyObject, check, fields, listOf, oneOf } from "../definition/checks";
+import { Problems } from "../definition/problems";
+import { readYaml } from "../definition/readYaml";
 import { desiredChildren } from "../runtime/children/desiredChildren";
-import { isJsonObject } from "../runtime/definition/customResourceDefinition";
 import type { Operator } from "../runtime/definition/definition";
-import { Problems } from "../runtime/definition/operatorError";
-import { readYaml } from "../runtime/definition/readYaml";
-import { anyObject, fields, listOf, oneOf, optional } from "../runtime/definition/shape";
 import { statusChecker } from "../runtime/definition/statusSchema";
 import { ReconcileFailure } from "../runtime/failure";
 import {
@@ -20,6 +19,7 @@ import { HandlerPool } from "../runtime/handler/handlerPool";
 import { parseAnswer } from "../runtime/handler/parseAnswer";
 import { isNamespaced } from "../runtime/kubernetes/kinds";
 import type { Json, JsonObject, Manifest } from "../runtime/kubernetes/objects";
+import { isJsonObject } from "../runtime/kubernetes/objects";
 import { localHandler } from "./localHandler";
 
 /** An example of what a handler is asked and what it must answer. */
@@ -79,27 +79,22 @@ export function readFixtures(folder: string): Fixture[] {
   for (const name of readdirSync(directory).sort()) {
     if (!/\.ya?ml$/.test(name)) continue;
     const file = path.join(directory, name);
-    const report = problems.in(file);
-    const documents = readYaml(file, "Give it back, or leave it out.", report) ?? [];
-    for (const [index, document] of documents.entries()) {
+    const documents = readYaml(file, "Give it back, or leave it out.", problems) ?? [];
+    for (const [index, { content, report }] of documents.entries()) {
       const place = documents.length > 1 ? `#${index + 1}` : "";
-      fixtureShape.check(document, place && `documents[${index}]`, report);
-      // Where the shape is another, this is thrown away below.
-      const fixture = document as unknown as Omit<Fixture, "name">;
-      fixtures.push({ ...DEFAULTS, ...fixture, name: `fixtures/${name}${place}` });
+      const fixture = check(FIXTURE, content, report);
+      if (fixture) fixtures.push({ ...fixture, name: `fixtures/${name}${place}` });
     }
   }
   if (problems.found) throw problems.toError();
   return fixtures;
 }
 
-const DEFAULTS = { event: "reconcile", children: [] } as const;
-
-const fixtureShape = fields(
+const FIXTURE = fields(
   {
-    event: optional(oneOf(["reconcile", "finalize"], 'Leave it out for "reconcile".')),
+    event: oneOf(["reconcile", "finalize"], "Leave it out for reconcile.").default("reconcile"),
     object: anyObject("Give the custom resource."),
-    children: optional(listOf(anyObject("Give an object."), "List the children that are there already.")),
+    children: listOf(anyObject("Give an object."), "List the children that are there already.").default([]),
     answer: anyObject("Give what the handler must answer: children and status, or error."),
   },
   "Give object, children and answer.",

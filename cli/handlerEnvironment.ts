@@ -1,5 +1,6 @@
+import { reportOn } from "../definition/definitionFile";
+import { Problems } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
-import { definitionFile, Problems } from "../runtime/definition/operatorError";
 
 /**
  * The environment variables that a handler gets on this machine. What comes from a Secret in a cluster is taken from
@@ -12,7 +13,7 @@ export function handlerEnvironment(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string> {
   const problems = new Problems();
-  const report = problems.in(definitionFile(operator.folder));
+  const report = reportOn(operator, problems);
   const result: Record<string, string> = { ...operator.env };
   for (const [name, { secret, key }] of Object.entries(operator.secretEnv)) {
     const value = environment[name];

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
-import { bundleFunction } from "../components/bundleFunction";
 import { LOOPS_FOLDER } from "../components/engineBundle";
+import { bundleFunction } from "../definition/bundleFunction";
 import type { Operator } from "../runtime/definition/definition";
 import { BUNDLED_FROM_INPUT, languageOf, programOf } from "../runtime/definition/handlerProgram";
 import { ChildProcessTransport } from "../runtime/handler/childProcessTransport";

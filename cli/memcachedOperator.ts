@@ -1,6 +1,6 @@
 import path from "node:path";
 import { assetPath } from "../components/assets";
-import { loadOperators } from "../components/loadOperators";
+import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
 
 /** The Memcached that ships with Argosy, whatever has become of the operators in handlers/. */

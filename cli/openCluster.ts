@@ -1,6 +1,7 @@
 import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
+import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
-import { CommandError } from "./commandError";
+import { CommandError, EXIT_CODES } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";
 
 /** Which cluster, as the command line says it. */
@@ -38,7 +39,33 @@ export async function openCluster(
     if (error instanceof KubeconfigError || !(error instanceof Error)) throw error;
     throw new KubeconfigError(`the kubeconfig cannot be used: ${error.message}`);
   });
+  await awaitAnswer(connection).catch((error: Error) => {
+    throw new CommandError(
+      `the cluster at ${connection.server} does not answer: ${error.message}. ` +
+        "Start it, or name another with --context or --kubeconfig.",
+      EXIT_CODES.failed,
+      { cause: error },
+    );
+  });
   return { connection, isUsers: true, close: async () => {} };
+}
+
+const ANSWER_MS = 10_000;
+
+/** Resolves when the cluster has answered. @throws ApiError, ApiUnreachableError; Error where it says nothing for 10 s */
+export async function awaitAnswer(connection: ClusterConnection): Promise<void> {
+  const client = new KubernetesClient(connection);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new Error(`${connection.server} says nothing for ${ANSWER_MS / 1000} s`);
+    timer = setTimeout(() => reject(error), ANSWER_MS);
+  });
+  try {
+    await Promise.race([client.read("/version"), late]);
+  } finally {
+    clearTimeout(timer);
+    client.close();
+  }
 }
 
 async function startEmbedded(onProgress: (line: string) => void, signal: AbortSignal): Promise<Cluster> {

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
-import { displayPath } from "../runtime/definition/operatorError";
+import { displayPath } from "../definition/problems";
 import { UsageError } from "./commandError";
 
 /** The folder of this package. */
@@ -41,8 +41,12 @@ function nearestAbove(start: string): string {
  * @throws UsageError where neither is there
  */
 export function findHandlers({ handlers, project }: { handlers?: string; project?: string }): string {
-  if (handlers === undefined) return path.join(findProject(project), "handlers");
-  const folder = path.resolve(handlers);
-  if (!existsSync(folder)) throw new UsageError(`--handlers ${handlers}: there is no such folder.`);
-  return folder;
+  const folder =
+    handlers === undefined ? path.join(findProject(project), "handlers") : path.resolve(handlers);
+  if (existsSync(folder)) return folder;
+  throw new UsageError(
+    handlers === undefined
+      ? `${displayPath(folder)}: the folder is missing. Make it, or name the folder of the operators with --handlers.`
+      : `--handlers ${handlers}: there is no such folder.`,
+  );
 }

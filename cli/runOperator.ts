@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { checkCommand } from "../runtime/definition/commandOnPath";
+import { checkCommand } from "../definition/commandOnPath";
 import type { Operator } from "../runtime/definition/definition";
 import { Engine } from "../runtime/engine";
 import { KubernetesClient } from "../runtime/kubernetes/client";

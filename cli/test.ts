@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
-import { loadOperators } from "../components/loadOperators";
-import { checkCommand } from "../runtime/definition/commandOnPath";
+import { checkCommand } from "../definition/commandOnPath";
+import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
 import { EXIT_CODES, UsageError } from "./commandError";
 import { type FixtureResult, runFixtures } from "./fixtures";

@@ -15,7 +15,7 @@ import {
   text,
 } from "../definition/checks";
 import type { Report } from "../definition/problems";
-import { INSTALLATION } from "../definition/schema";
+import { INSTALLATION, type OperatorOverrides } from "../definition/schema";
 import { DEFAULT_INSTALLATION, type Operator } from "../runtime/program";
 import { ConfigurationError } from "./errors";
 import { isInput, later } from "./inputs";
@@ -179,6 +179,11 @@ export interface OperatorsArgs extends WorkloadArgs {
    * loaded.
    */
   readonly handlers: string | readonly Operator[];
+  /**
+   * What this stack says in the place of the operators' own definitions, by the operators' names. With operators that are
+   * loaded already, give it to `loadOperators`. @default nothing
+   */
+  readonly overrides?: Readonly<Record<string, OperatorOverrides | undefined>>;
   /**
    * A platform of this program, the platform of another stack (see `platformOfStack`), or arguments for one to make. A
    * component is known as such, and a platform by its `argosyVersion`. All else are arguments.
@@ -462,6 +467,7 @@ export const PLATFORM_ARGUMENTS = fields(
 export const OPERATORS_ARGUMENTS = fields(
   {
     handlers: z.unknown().optional(),
+    overrides: z.unknown().optional(),
     platform: z.unknown().optional(),
     installation: INSTALLATION.default(DEFAULT_INSTALLATION),
     eventBus: eventBus.prefault({}),
@@ -521,8 +527,9 @@ export function completePlatformArgs(args: ArgoPlatformArgs, component: string):
 export function completeOperatorsArgs(args: OperatorsArgs, component: string): CompleteOperatorsArgs {
   const {
     handlers: _,
-    platform: __,
-    cluster: ___,
+    overrides: __,
+    platform: ___,
+    cluster: ____,
     ...complete
   } = checked(OPERATORS_ARGUMENTS, args, component);
   return withoutUndefined(complete);

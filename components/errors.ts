@@ -1,5 +1,5 @@
 import { RunError } from "@pulumi/pulumi";
-import { OperatorError } from "../runtime/program";
+import { OperatorError } from "../definition/problems";
 import { TransformError } from "./manifests/transform";
 
 /**

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-export { OperatorError } from "../runtime/program";
+export { OperatorError } from "../definition/problems";
 export { ArgoPlatform } from "./argoPlatform";
 export type {
   ArchiveArgs,
@@ -21,9 +21,8 @@ export type {
 export type { DeployedOperator } from "./deployedOperator";
 export { ConfigurationError } from "./errors";
 export type { EventPath } from "./eventPath";
-export { loadOperators } from "./loadOperators";
 export type { ArgoMode, Platform } from "./manifests/platform/options";
 export type { Transforms } from "./manifests/transform";
-export { Operators } from "./operators";
+export { loadOperators, Operators } from "./operators";
 export { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
 export { platformOfStack } from "./platform";

@@ -1,7 +1,10 @@
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
+import { checkOperators } from "../definition/checkOperators";
+import type { LoadOptions } from "../definition/loadOperator";
+import { loadOperators as loadFrom } from "../definition/loadOperators";
 import { checkInstallation } from "../preflight/checkInstallation";
-import { checkOperators, type Operator } from "../runtime/program";
+import type { Operator } from "../runtime/program";
 import { ArgoPlatform, platformNamespace } from "./argoPlatform";
 import {
   type CompleteOperatorsArgs,
@@ -18,7 +21,6 @@ import { engineFiles } from "./engineBundle";
 import { ConfigurationError, withReadableErrors } from "./errors";
 import { EventPath } from "./eventPath";
 import { isInput } from "./inputs";
-import { loadOperators } from "./loadOperators";
 import { buildEventBus } from "./manifests/eventPath/eventBus";
 import { planEventPath } from "./manifests/eventPath/eventSource";
 import { buildKeeper } from "./manifests/eventPath/keeper";
@@ -187,19 +189,41 @@ function isComponent(value: object): value is PlatformComponent {
   return pulumi.ComponentResource.isInstance(value) && "platform" in value && isPlatform(value.platform);
 }
 
+/**
+ * Loads the operators of a folder, as `Operators` does: for a program that needs to know them before.
+ * @param folder relative to the program's folder
+ * @throws RunError that names every problem: file, line, field, remedy
+ *
+ * @example
+ * ```ts
+ * import { loadOperators, Operators } from "@argosy-dev/argosy";
+ *
+ * const handlers = loadOperators("./handlers", { overrides: { memcached: { namespaces: ["shop"] } } });
+ * new Operators("shop", { handlers: handlers.filter(({ name }) => name !== "experiment") });
+ * ```
+ */
+export function loadOperators(folder: string, options: LoadOptions = {}): Operator[] {
+  return withReadableErrors(() => loadFrom(path.resolve(folder), options));
+}
+
 /** The operators, and what tells them from all others in the cluster. */
 function loaded(
-  { handlers, installation: wanted }: OperatorsArgs,
+  { handlers, installation: wanted, overrides }: OperatorsArgs,
   { installation }: CompleteOperatorsArgs,
   component: string,
 ): { readonly operators: readonly Operator[]; readonly installation: string } {
   if (typeof handlers === "string") {
-    const operators = withReadableErrors(() => loadOperators(path.resolve(handlers), { installation }));
+    const operators = loadOperators(handlers, { installation, overrides });
     return { operators, installation };
   }
   if (!Array.isArray(handlers) || handlers.length === 0) {
     throw new ConfigurationError([
       `${component}: handlers is ${handlers === undefined ? "missing" : "no folder, and no list of operators"}. Give the folder of the operators, for example "./handlers".`,
+    ]);
+  }
+  if (overrides !== undefined) {
+    throw new ConfigurationError([
+      `${component}: overrides is given, and the operators are loaded already. Give it to loadOperators.`,
     ]);
   }
   const operators = handlers as readonly Operator[];

@@ -1,11 +1,12 @@
 /** The candidate that a mistyped word most likely meant; undefined where none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
-  // Further off than a third of the word (at least two letters) is another word, not a slip.
-  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+    // Further off than two letters in five (or two in all) is another word, not a slip: "childs" is meant for "children".
+    const most = Math.max(2, Math.floor(0.4 * Math.max(word.length, candidate.length)));
+    if (distance <= most && distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
 }

@@ -42,13 +42,15 @@ export class Problems {
   /** A {@link Report} for problems of what is no file. */
   at(place: string): Report {
     return (field, complaint, remedy) => {
-      this.lines.push(`${place}: ${nameOf(field)} ${complaint}. ${remedy}`);
+      const line = `${place}: ${nameOf(field)} ${complaint}. ${remedy}`;
+      // Keys and names of files may be any text, and a problem has one line.
+      this.lines.push(line.replace(/\p{Cc}/gu, escaped));
     };
   }
 
-  /** Takes up what another error says. */
+  /** Takes up what another error says, where that has not been said. */
   add(error: OperatorError): void {
-    this.lines.push(...error.problems);
+    this.lines.push(...error.problems.filter((problem) => !this.lines.includes(problem)));
   }
 
   /** Whether anything has been reported. */
@@ -65,10 +67,8 @@ export class Problems {
 /** More of a field's name is of no use. */
 const LONGEST_FIELD = 200;
 
-/** A field's name on one line: keys are an author's own, and may be any text. */
 function nameOf(field: string): string {
-  const name = field.length > LONGEST_FIELD ? `${field.slice(0, LONGEST_FIELD)}…` : field;
-  return name === "" ? "it" : name.replace(/\p{Cc}/gu, escaped);
+  return field.length > LONGEST_FIELD ? `${field.slice(0, LONGEST_FIELD)}…` : field || "it";
 }
 
 /** The path as the user would type it: relative to the current directory. */

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ChildKind } from "../runtime/definition/definition";
+import { type ChildKind, FUNCTION_IMAGES } from "../runtime/definition/definition";
 import {
   anyText,
   complainIn,
@@ -197,7 +197,8 @@ const NAMESPACES_REMEDY = "Write all or a list of namespaces, for example [team-
 /** The fields that a definition may leave out, and a program's overrides may give in its place. */
 const OVERRIDABLE = {
   image: image.describe(
-    "The image of a function, pinned. Default: python:3.13-slim for Python, node:22-slim for JavaScript and TypeScript.",
+    `The image of a function, pinned. Default: ${FUNCTION_IMAGES.python} for Python, ${FUNCTION_IMAGES.javascript} for ` +
+      "JavaScript and TypeScript.",
   ),
   execution: oneOf(["resident", "pod"], "Leave it out for resident.").describe(
     "resident: a living runner. pod: a pod of its own for each run. Default: resident.",
@@ -228,9 +229,11 @@ const OVERRIDABLE = {
     { requests: quantities, limits: quantities },
     "Write, for example, { limits: { memory: 128Mi } }.",
   ).describe("Requests and limits of the handler's container, in Kubernetes quantities."),
-  env: mapOf(variableName, anyText("Quote it."), "Write, for example, env: { LOG_LEVEL: info }.").describe(
-    "Environment variables of the handler.",
-  ),
+  env: mapOf(
+    variableName,
+    anyText("A variable is a text, for example LOG_LEVEL: info."),
+    "Write, for example, env: { LOG_LEVEL: info }.",
+  ).describe("Environment variables of the handler."),
   secretEnv: mapOf(
     variableName,
     secretKey,

@@ -36,6 +36,11 @@ export async function connectionFromKubeconfig(
       : (source ?? process.env.KUBECONFIG ?? "the kubeconfig");
     throw new KubeconfigError(`${name} is no kubeconfig: ${(error as Error).message}`);
   }
+  if (config.getCurrentContext() === MADE_UP) {
+    throw new KubeconfigError(
+      "there is no kubeconfig: KUBECONFIG is not set, and ~/.kube/config is missing. Name a file with --kubeconfig.",
+    );
+  }
   if (context) {
     const known = config.getContexts().map(({ name }) => name);
     if (!known.includes(context)) {
@@ -61,6 +66,9 @@ export async function connectionFromKubeconfig(
     token: () => bearerToken(config),
   };
 }
+
+/** The context that client-node makes up where it finds no kubeconfig (config.ts, loadFromDefault). */
+const MADE_UP = "loaded-context";
 
 async function bearerToken(config: KubeConfig): Promise<string | undefined> {
   const options: RequestOptions = {};

@@ -1,7 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { DriftedChild } from "./children/childStore";
-import { ChildWriter, ownManagers } from "./children/childWriter";
-import { Orphans } from "./children/orphans";
 import type { Owner } from "./children/ownership";
 import type { Operator } from "./definition/definition";
 import { HandlerPool } from "./handler/handlerPool";
@@ -12,31 +9,23 @@ import type { ClusterConnection } from "./kubernetes/connection";
 import { discover } from "./kubernetes/discovery";
 import { formatName, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
-import { Leadership } from "./leadership/leadership";
 import { leaseApi } from "./leadership/lease";
+import { Leading } from "./leading";
 import { Metrics } from "./metrics";
-import { fieldManagerOf, formerManagersOf, leaseNameOf } from "./names";
+import { leaseNameOf } from "./names";
 import { keyOf, nameOf } from "./objectKey";
-import { EventWriter } from "./outbox/eventWriter";
-import { messageAbout } from "./outbox/message";
-import { Outbox } from "./outbox/outbox";
+import { contestNote, messageAbout, messageAboutContest } from "./outbox/message";
 import type { Recorder } from "./outbox/recorder";
-import { Teller } from "./outbox/teller";
-import type { Outcome } from "./reconcile/outcome";
-import { Reconcile } from "./reconcile/reconcile";
+import { newParts, type Parts } from "./parts";
 import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
 import { type TrialResult, tryHandler } from "./reconcile/trial";
-import { Statuses } from "./status/statuses";
-import { StatusWriter } from "./status/statusWriter";
-import { NotLeadingError, type Term } from "./term";
+import { NotLeadingError } from "./term";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
-import { Watches } from "./watches";
-import { Contests } from "./work/contests";
-import { Pace } from "./work/pace";
 import { Resync } from "./work/resync";
 import { Runner } from "./work/runner";
 import { type Priority, Schedule, type WorkResult } from "./work/schedule";
+import { Triggers } from "./work/triggers";
 
 /** What an {@link Engine} runs, where, and who is called. */
 export interface EngineOptions {
@@ -66,31 +55,11 @@ export interface EngineOptions {
   readonly onNotice?: (notice: string) => void;
 }
 
-/** What exists once the custom resource's kind is known. */
-interface Parts {
-  readonly resource: Resource;
-  readonly watches: Watches;
-  readonly reconcile: Reconcile;
-  readonly outbox: Outbox;
-  readonly orphans: Orphans;
-}
-
-/** The last writes may take this long when the engine stops. An API server that is away must not hold up the stop. */
-const LAST_WRITES_GRACE_MS = 3_000;
-/** If work in progress takes longer than this when the engine stops, another process leads while it goes on. */
-const HAND_OVER_AFTER_MS = 2_000;
 /**
- * If this many objects wait, a hint for another one is refused. Names cost memory, and whoever can send hints can invent
- * names.
+ * An object whose handler has answered waits for the API server and leaves its place to the next. It is still in memory with
+ * its children, so there is a limit to those too: so many for each handler that may be asked at once.
  */
-const MOST_WAITING = 10_000;
-/** Drift is corrected after this short delay, so that the deletion of several children makes one reconcile. */
-const DRIFT_COALESCING_MS = 20;
-/** Children's reports make one reconcile a second: a Deployment that comes up writes its status many times. */
-const REPORT_PACE = { burst: 1, refillMs: 1_000 };
-const REPORT_COALESCING_MS = 100;
-/** A new leader waits this long for a fresh list of the custom resources. */
-const REFRESH_PATIENCE_MS = 10_000;
+const AT_WORK_FOR_EACH_HANDLER = 4;
 
 /**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads. It watches
@@ -102,18 +71,15 @@ export class Engine {
   readonly metrics: Metrics;
   private readonly client: KubernetesClient;
   private readonly pool: HandlerPool;
-  private readonly leadership: Leadership;
   private readonly schedule: Schedule;
   private readonly runner: Runner;
+  private readonly triggers: Triggers;
   private readonly resync: Resync;
   private readonly requests = new ReconcileRequests();
-  private readonly contests = new Contests();
-  private readonly reportPace = new Pace(REPORT_PACE);
   private readonly stopping = new AbortController();
+  /** Undefined until the custom resource's kind is known. */
   private parts: Parts | undefined;
-  private term: Term | undefined;
-  /** Objects that another process still works on. */
-  private blocked: ReadonlySet<string> = new Set();
+  private leading: Leading | undefined;
 
   constructor(private readonly options: EngineOptions) {
     const { operator, connection, transport } = options;
@@ -131,15 +97,16 @@ export class Engine {
     this.runner = new Runner({
       schedule: this.schedule,
       concurrency: operator.concurrency,
-      work: (key, attempt) => this.work(key, attempt),
+      mostAtWork: operator.concurrency * AT_WORK_FOR_EACH_HANDLER,
+      work: (key, attempt, leave) => this.work(key, attempt, leave),
     });
+    this.triggers = new Triggers({ schedule: this.schedule, wake: () => this.runner.wake() });
     this.resync = new Resync({
       periodMs: resyncMs,
       relist: async () => this.parts?.watches.relist(),
       keys: () => this.names().map(keyOf),
-      add: (key, afterMs) => this.add(key, "routine", afterMs),
+      add: (key, afterMs) => this.triggers.add(key, "routine", afterMs),
     });
-    this.leadership = this.newLeadership();
   }
 
   /**
@@ -158,23 +125,39 @@ export class Engine {
       : await discover(this.client, apiVersion, kind);
     signal.throwIfAborted();
     this.parts = this.newParts(resource);
+    this.leading = this.newLeading(this.parts);
     await this.parts.watches.start(awaitKinds);
-    this.leadership.start();
+    this.leading.start();
+  }
+
+  /**
+   * Ends gracefully: begins no new work, ends the work in progress, and writes what is still to be reported. If that work
+   * takes long, another process leads meanwhile. It leaves alone only the objects that are still worked on here.
+   * @param graceMs how long work in progress may take, in milliseconds. What has not ended by then writes nothing more,
+   *   and whoever leads next does it again. @default for ever
+   */
+  async stop(graceMs?: number): Promise<void> {
+    this.stopping.abort(new Error("stopped before it watched"));
+    await this.leading?.stop(graceMs);
+    this.schedule.clear();
+    await this.parts?.watches.stop();
+    await this.pool.close();
+    this.client.close();
   }
 
   /** Whether this process leads and reconciles. */
   get isLeading(): boolean {
-    return this.leadership.term !== undefined;
+    return this.leading?.isLeading ?? false;
   }
 
   /** The identity of the process that leads, as far as this one knows. Undefined if none does. */
   get leader(): string | undefined {
-    return this.leadership.holder;
+    return this.leading?.leader;
   }
 
   /** Reconciles an object soon, as if it had changed. */
   trigger(name: ObjectName, priority: Priority = "change"): void {
-    this.add(keyOf(name), priority);
+    this.triggers.add(keyOf(name), priority);
   }
 
   /**
@@ -183,11 +166,9 @@ export class Engine {
    * @returns whether the hint was accepted. False if too many objects wait already
    */
   hint(name: ObjectName): boolean {
-    const key = keyOf(name);
-    if (this.schedule.depth >= MOST_WAITING && !this.schedule.has(key)) return false;
-    this.parts?.watches.objects.invalidate(name);
-    this.add(key, "change");
-    return true;
+    const isAccepted = this.triggers.accepts(keyOf(name));
+    if (isAccepted) this.reread(keyOf(name));
+    return isAccepted;
   }
 
   /** Whether our own watch has reported that version of the object, and so has begun the run that it needs. */
@@ -203,8 +184,7 @@ export class Engine {
   async reconcileNow(name: ObjectName): Promise<ReconcileReport> {
     if (!this.isLeading || this.stopping.signal.aborted) throw new NotLeadingError();
     const report = this.requests.ask(keyOf(name));
-    this.parts?.watches.objects.invalidate(name);
-    this.add(keyOf(name), "change");
+    this.reread(keyOf(name));
     return report;
   }
 
@@ -224,109 +204,44 @@ export class Engine {
   /** The handler's files have changed: work in progress ends with the old ones, and every object sees the new. */
   renewHandler(): void {
     this.pool.renew();
-    for (const name of this.names()) this.add(keyOf(name), "change");
-  }
-
-  /**
-   * Ends gracefully: begins no new work, ends the work in progress, and writes what is still to be reported. If that work
-   * takes long, another process leads meanwhile. It leaves alone only the objects that are still worked on here.
-   * @param graceMs how long work in progress may take, in milliseconds. What has not ended by then writes nothing more,
-   *   and whoever leads next does it again. @default for ever
-   */
-  async stop(graceMs?: number): Promise<void> {
-    this.stopping.abort(new Error("stopped before it watched"));
-    this.resync.stop();
-    this.runner.pause();
-    this.requests.refuse(new NotLeadingError());
-    const { parts, runner } = this;
-    const idle = runner.idle();
-    const isQuick = await within(HAND_OVER_AFTER_MS, idle);
-    await within(LAST_WRITES_GRACE_MS, parts?.orphans.end());
-    await parts?.outbox.flush(LAST_WRITES_GRACE_MS);
-    if (!isQuick) {
-      const unfinished = () => [...runner.keys, ...(parts?.outbox.names().map(keyOf) ?? [])];
-      const ended = idle.then(() => parts?.outbox.flush(LAST_WRITES_GRACE_MS));
-      await within(graceMs, this.leadership.handOver({ unfinished, ended }));
-    }
-    await this.leadership.stop();
-    parts?.outbox.discard();
-    parts?.orphans.discard();
-    this.schedule.clear();
-    await parts?.watches.stop();
-    await this.pool.close();
-    this.client.close();
+    for (const name of this.names()) this.triggers.add(keyOf(name), "change");
   }
 
   private newParts(resource: Resource): Parts {
-    const { client, pool, metrics } = this;
-    const { operator, recorder } = this.options;
-    const fieldManager = fieldManagerOf(operator);
-    const formerManagers = formerManagersOf(operator);
-    const watches = new Watches({
-      client,
-      operator,
+    const { client, pool, metrics, options } = this;
+    return newParts({
       resource,
-      fieldManager,
-      managers: ownManagers(fieldManager, formerManagers),
+      client,
+      pool,
+      metrics,
+      operator: options.operator,
+      recorder: options.recorder,
+      instance: options.instance ?? options.identity,
       onChange: (change) => this.objectChanged(change),
       onGone: (name, gone) => this.objectGone(name, gone),
       onChild: (owner, drifted) => this.childChanged(owner, drifted),
       onSynced: () => this.addAll(),
       onInterruption: (kind, error) => this.interrupted(kind, error),
     });
-    const { objects, children, childResources } = watches;
-    const writer = new ChildWriter({
-      store: children,
-      ownerKind: resource,
-      fieldManager,
-      formerManagers,
-      isNamespaced: operator.namespaces !== "all",
-    });
-    const statuses = new Statuses({
-      writer: new StatusWriter({ resource, fieldManager }),
-      read: (name) => objects.look(name),
-      learn: (object) => objects.learn(object),
-    });
-    const reconcile = new Reconcile({
-      operator,
-      resource,
-      childResources,
-      pool,
-      objects,
-      children,
-      writer,
-      statuses,
-      isRecorded: (report) => recorder?.isRecorded(report) ?? false,
-      whyNot: (object, kinds, isElsewhere) => watches.whyNot(object, kinds, isElsewhere),
-    });
-    const events = new EventWriter({
-      controller: fieldManager,
-      instance: this.options.instance ?? this.options.identity,
-      onDrop: () => metrics.eventDropped(),
-    });
-    const teller = new Teller({
-      statuses,
-      events,
-      ...(recorder && { record: recorder.write }),
-    });
-    const outbox = new Outbox({
-      teller,
-      join: recorder?.join ?? ((_, later) => later),
-      onDrop: (what, reason) => (what === "event" ? metrics.eventDropped() : recorder?.drop(reason)),
-    });
-    if (recorder) metrics.observeRecording(recorder, outbox);
-    return { resource, watches, reconcile, outbox, orphans: new Orphans({ store: children, writer }) };
   }
 
-  private newLeadership(): Leadership {
+  private newLeading({ watches, outbox, orphans }: Parts): Leading {
+    const { client, schedule, runner, resync, requests } = this;
     const { operator, namespace, identity, leaseSeconds } = this.options;
-    return new Leadership({
-      lease: leaseApi(this.client, namespace, leaseNameOf(operator)),
+    return new Leading({
+      client,
+      schedule,
+      runner,
+      resync,
+      requests,
+      watches,
+      outbox,
+      orphans,
+      lease: leaseApi(client, namespace, leaseNameOf(operator)),
       identity,
-      onLeading: (term) => void this.lead(term),
-      onLost: () => this.follow(),
-      onBlockedChange: () => this.block(),
-      onError: (error) => this.notice(`lease: ${error.message}`),
+      addAll: () => this.addAll(),
+      reread: (key) => this.reread(key),
+      notice: (text) => this.notice(text),
       ...(leaseSeconds !== undefined && { leaseSeconds }),
     });
   }
@@ -340,7 +255,7 @@ export class Engine {
         return since === undefined ? 0 : (performance.now() - since) / 1000;
       },
       failing: () => (this.isLeading ? this.schedule.failing : 0),
-      contested: () => this.contests.size,
+      contested: () => this.triggers.contested,
       active: () => this.runner.keys.size,
       handlerProcesses: () => this.pool.size,
       children: () => this.parts?.watches.children.size ?? 0,
@@ -348,60 +263,19 @@ export class Engine {
     });
   }
 
-  private async lead(term: Term): Promise<void> {
-    this.term = term;
-    const { parts } = this;
-    if (!parts || this.stopping.signal.aborted) return;
-    this.notice("leading");
-    // A handler's status fields are its memory. No handler may be asked with fields from before the last term.
-    await within(REFRESH_PATIENCE_MS, parts.watches.refreshObjects());
-    if (this.term !== term || this.stopping.signal.aborted) return;
-    parts.outbox.open((name) => this.client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
-    parts.orphans.open(this.client.with({ class: "tell", fence: () => term.assert() }));
-    this.block();
-    this.schedule.restartWaiting();
-    // A look at every object finds whatever happened before our term.
-    this.addAll();
-    this.resync.start();
-    this.runner.start();
-  }
-
-  private follow(): void {
-    this.term = undefined;
-    this.notice("not leading any more");
-    this.resync.stop();
-    this.runner.pause();
-    // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
-    this.schedule.clear();
-    this.parts?.outbox.discard();
-    this.parts?.orphans.discard();
-    this.requests.refuse(new NotLeadingError());
-  }
-
-  /** Another process still works on some objects. They are read from the API server when its work has ended. */
-  private block(): void {
-    const blocked = this.leadership.blockedKeys;
-    for (const key of this.blocked) if (!blocked.has(key)) this.unblock(key);
-    this.blocked = new Set(blocked);
-    this.schedule.block(this.blocked);
-    this.runner.wake();
-  }
-
-  private unblock(key: string): void {
-    this.parts?.watches.objects.invalidate(nameOf(key));
-    this.add(key, "change");
-  }
-
-  private async work(key: string, attempt: number): Promise<WorkResult> {
+  /** Reconciles one object, and hands on what came of that. */
+  private async work(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
     const requests = this.requests.take(key);
-    const { parts, term, client } = this;
+    const { parts, client } = this;
+    const term = this.leading?.term;
     if (!parts || !term) return { kind: "done" };
-    const mandate = { client, assert: () => term.assert(key) };
+    const mandate = { client, assert: () => term.assert(key), onAnswer: leave };
     const outcome = await parts.reconcile.reconcile(nameOf(key), attempt, mandate);
     const { report } = outcome;
     this.metrics.reconciled(report);
-    if (report.changes.length > 0) this.contests.changed(key);
-    const run = this.tell(parts, outcome);
+    if (report.changes.length > 0) this.triggers.childrenChanged(key);
+    const message = messageAbout(outcome, parts.resource, this.options.recorder?.recordOf(report));
+    const run = message && parts.outbox.put(report, message);
     this.requests.answer(key, requests, report);
     try {
       this.options.onReport?.(report, run);
@@ -412,29 +286,24 @@ export class Engine {
     return outcome.again;
   }
 
-  /** @returns the name of the Workflow that will record the run */
-  private tell({ outbox, resource }: Parts, outcome: Outcome): string | undefined {
-    const message = messageAbout(outcome, resource, this.options.recorder?.recordOf(outcome.report));
-    return message && outbox.put(outcome.report, message);
-  }
-
-  private add(key: string, priority: Priority, afterMs = 0, endsBackoff?: boolean): void {
-    this.schedule.add(key, { priority, afterMs, ...(endsBackoff !== undefined && { endsBackoff }) });
-    this.runner.wake();
-  }
-
   private names(): ObjectName[] {
     return this.parts?.watches.objects.names() ?? [];
   }
 
   private addAll(): void {
-    for (const name of this.names()) this.add(keyOf(name), "routine");
+    for (const name of this.names()) this.triggers.add(keyOf(name), "routine");
+  }
+
+  /** Reads an object from the API server and reconciles it soon. */
+  private reread(key: string): void {
+    this.parts?.watches.objects.invalidate(nameOf(key));
+    this.triggers.add(key, "change");
   }
 
   private objectChanged({ name, resourceVersion, isSettled, isAnnounced }: ObjectChange): void {
-    if (isSettled) return this.add(keyOf(name), "routine");
+    if (isSettled) return this.triggers.add(keyOf(name), "routine");
     if (this.options.heedsOwnWatch === false) return;
-    this.add(keyOf(name), "change");
+    this.triggers.add(keyOf(name), "change");
     if (isAnnounced) this.options.onChange?.(name, resourceVersion);
   }
 
@@ -443,35 +312,18 @@ export class Engine {
     this.parts?.outbox.forget(uid);
     this.schedule.forget(keyOf(name));
     // A run tells whoever waits for one that the object is gone.
-    if (this.requests.has(keyOf(name))) this.add(keyOf(name), "change");
+    if (this.requests.has(keyOf(name))) this.triggers.add(keyOf(name), "change");
     this.options.onGone?.(name);
   }
 
   private childChanged(owner: Owner, drifted: DriftedChild | undefined): void {
-    const key = keyOf(owner);
-    if (!drifted) {
-      this.add(key, "child", Math.max(REPORT_COALESCING_MS, this.reportPace.take(key)), false);
-      return;
-    }
-    if (this.contests.drifted(key)) this.tellContest(owner, drifted);
-    this.add(key, "child", Math.max(DRIFT_COALESCING_MS, this.contests.delayMs(key)), true);
-  }
-
-  /** Reports on the object that somebody else changes its child back, and who. */
-  private tellContest(owner: Owner, child: DriftedChild): void {
-    const { parts } = this;
-    if (!parts) return;
-    const { apiVersion, kind } = parts.resource;
-    const { uid, ...name } = owner;
-    const who = child.by === undefined ? "deleted" : `changed by ${child.by}`;
-    const note = `${child.kind} ${formatName(child)} is ${who} each time that it is applied: it is corrected less often until that ends`;
-    parts.outbox.put(name, {
-      regarding: { apiVersion, kind, metadata: { ...name, uid } },
-      verdict: undefined,
-      records: [],
-      events: [{ type: "Warning", reason: "ChildContested", note, action: "Apply" }],
-    });
-    this.notice(`${formatName(owner)}: ${note}`);
+    // What is left of an object that is gone is deleted beside the work, and one that is new is reported itself.
+    if (!this.parts?.watches.objects.has(owner)) return;
+    if (!drifted) return this.triggers.childReported(keyOf(owner));
+    const isNewlyContested = this.triggers.childDrifted(keyOf(owner));
+    if (!isNewlyContested) return;
+    this.parts.outbox.put(owner, messageAboutContest(owner, this.parts.resource, drifted));
+    this.notice(`${formatName(owner)}: ${contestNote(drifted)}`);
   }
 
   private interrupted(kind: string, error: Error): void {
@@ -482,10 +334,4 @@ export class Engine {
   private notice(text: string): void {
     this.options.onNotice?.(text);
   }
-}
-
-/** Waits for something, at most for this many milliseconds. @returns whether it has ended */
-async function within(ms: number | undefined, ending: Promise<unknown> | undefined): Promise<boolean> {
-  const ended = Promise.resolve(ending).then(() => true);
-  return ms === undefined ? ended : Promise.race([ended, pause(ms, false, { ref: false })]);
 }

@@ -1,29 +1,20 @@
 /**
- * All that a program needs to know of the engine to deploy it: what an operator is, how it is loaded, and the names and
- * files that both agree on. Nothing of components/ imports any other file of the engine.
+ * All that a program needs to know of the engine to deploy it: what an operator is, and the names and files that both agree
+ * on. Nothing of components/ imports any other file of the engine.
  */
 
 export { instanceLabel, workflowTemplateOf } from "./argo/workflows";
-export { checkOperators } from "./definition/checkOperators";
-export { isJsonObject, statusSchemaOf, versionsOf } from "./definition/customResourceDefinition";
 export { FUNCTION_IMAGES, type Operator, type PolicyRule } from "./definition/definition";
 export { FUNCTION_LOOPS, languageOf, programOf } from "./definition/handlerProgram";
-export { type LoadOptions, loadOperator } from "./definition/loadOperator";
-export {
-  definitionFile,
-  displayPath,
-  OperatorError,
-  Problems,
-  type Report,
-} from "./definition/operatorError";
-export { isRecord } from "./definition/shape";
 export type { EventPathPart } from "./eventPath/eventPathPods";
 export { fingerprint } from "./fingerprint";
+export { isRecord } from "./json";
 export { KubernetesClient } from "./kubernetes/client";
 export type { ClusterConnection } from "./kubernetes/connection";
 export { isApiError } from "./kubernetes/errors";
 export {
   groupOf,
+  isJsonObject,
   type Json,
   type JsonObject,
   type KubernetesObject,

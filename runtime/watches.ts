@@ -1,6 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { ChildStore, type ChildStoreOptions } from "./children/childStore";
-import { GRANT_REMEDY } from "./children/childWriter";
+import { GRANT_REMEDY } from "./children/refusals";
 import type { Operator } from "./definition/definition";
 import { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
@@ -8,12 +7,12 @@ import type { KubernetesClient } from "./kubernetes/client";
 import { discover } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
 import type { KubernetesObject } from "./kubernetes/objects";
-import type { Resource } from "./kubernetes/resource";
+import { kindKey, type Resource } from "./kubernetes/resource";
 import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf } from "./names";
 import { StillListingError } from "./reconcile/errors";
-import { kindKey } from "./reconcile/sweep";
 import { CustomResources, type CustomResourcesOptions } from "./watch/customResources";
 import { type NotSynced, Scopes } from "./watch/scopes";
+import { within } from "./within";
 
 /** What {@link Watches} watch, and who is called. */
 export interface WatchesOptions
@@ -97,7 +96,10 @@ export class Watches {
       Promise.all([this.objectScopes.whenListed(), this.childScopes.whenListed()]),
     );
     // Only the signal ends the wait for a kind.
-    await Promise.race([listed.catch(() => {}), pause(LISTING_PATIENCE_MS, undefined, { ref: false })]);
+    await within(
+      LISTING_PATIENCE_MS,
+      listed.catch(() => {}),
+    );
     signal.throwIfAborted();
   }
 
@@ -144,6 +146,8 @@ export class Watches {
 }
 
 const RETRY = { retryAfterSeconds: 30 };
+const ROLE_REMEDY =
+  "Somebody probably changed the runner's ClusterRole or its ClusterRoleBinding: run `pulumi up --refresh`.";
 
 function kindMissing(kind: string): ReconcileFailure {
   const message = `the cluster serves no ${kind}, of which the object has children. Install what brings that kind: the object is reconciled again as soon as it is there.`;
@@ -155,6 +159,7 @@ function notSyncedError({ resource, namespace, problem }: NotSynced): ReconcileF
   if (!problem) return new StillListingError(what);
   if (isApiError(problem, 404)) return kindMissing(kindKey(resource));
   const message = `the runner may not list ${what}: ${problem.message}.`;
-  if (namespace === undefined) return new ReconcileFailure("KindNotListed", message, RETRY);
+  if (namespace === undefined)
+    return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, RETRY);
   return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, RETRY);
 }

@@ -3,7 +3,7 @@
 // It needs nothing but Node, and brings what the commands need: the dependencies, and TypeScript in this process.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,7 +28,10 @@ const recordFile = path.join(root, "node_modules", ".argosy-lock");
 
 /** Whether node_modules was installed from the lock file as it is now, whoever installed it. */
 function isInstalled() {
-  if (!existsSync(path.join(root, "node_modules"))) return false;
+  const modules = path.join(root, "node_modules");
+  if (!existsSync(modules)) return false;
+  // Whoever linked it has packages elsewhere: npm ci would remove them there.
+  if (lstatSync(modules).isSymbolicLink()) return true;
   if (existsSync(recordFile)) return readFileSync(recordFile, "utf8") === lockHash();
   if (!npmHasInstalled()) return false;
   recordInstallation();

@@ -34,6 +34,9 @@ export function runTool<Told>(tool: Tool): Promise<ToolResult<Told>> {
   return runNode<Told>([path.join(PACKAGE_FOLDER, "node_modules", tool.entry), ...tool.args]);
 }
 
+/** The package's name means the sources. Not by an option of mocha's: it would start a process of its own between us and it. */
+const FROM_SOURCES = "--conditions=@argosy-dev/source";
+
 /** What runs on this long after a tool has told its end is something that it left running. */
 const LINGER_MILLISECONDS = 30_000;
 
@@ -50,7 +53,7 @@ export function runNode<Told>(
   lingerMilliseconds: number = LINGER_MILLISECONDS,
 ): Promise<ToolResult<Told>> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, {
+    const child = spawn(process.execPath, [FROM_SOURCES, ...args], {
       cwd: PACKAGE_FOLDER,
       stdio: ["inherit", "inherit", "inherit", "ipc"],
     });

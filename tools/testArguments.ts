@@ -23,9 +23,11 @@ interface Options {
   readonly jobs?: number;
 }
 
+const TEST = "npm test --";
+
 /** What a command that runs tests understands. @param script the npm script: "test" */
 export function testCommand(script: string): Command {
-  return new Command(script === "test" ? "npm test --" : `npm run ${script} --`)
+  return new Command(script === "test" ? TEST : `npm run ${script} --`)
     .argument("[files...]", "test files, or folders of them (default: all)")
     .option("-g, --grep <pattern>", "only tests whose names match")
     .option("--invert", "only tests whose names do not match")
@@ -38,14 +40,21 @@ export function testCommand(script: string): Command {
  * What the arguments that a {@link testCommand} has parsed ask for.
  *
  * @param folders the folders in which the command's test files are
+ * @param environment says by `CI` that this is CI. A test that `npm test` skips there fails: what is not tried there is
+ *   tried nowhere. @default this process's
  * @throws UsageError where a file is none of these, so that a mistake never runs the whole suite
  */
-export function readTestArguments(command: Command, folders: readonly string[]): TestArguments {
+export function readTestArguments(
+  command: Command,
+  folders: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): TestArguments {
   const { jobs, ...others } = command.opts<Options>();
   const files = command.args.flatMap((argument) => testFilesAt(argument, command.name(), folders));
   const options = Object.entries(others).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}=${value}`],
   );
+  if (command.name() === TEST && environment["CI"]) options.push("--forbid-pending");
   return { files: [...new Set(files)], options, ...(jobs !== undefined && { jobs }) };
 }
 

@@ -2,13 +2,14 @@ import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { formatDuration } from "../terminal";
 import { killApiServer, startApiServer } from "./apiServer";
 import { kubeconfigPath, PortTakenError, serverUrl, startCluster } from "./cluster";
 import { type Ports, portsFrom } from "./configuration";
 import { readConnection } from "./connection";
 import { freePorts } from "./ports";
 import type { ProgramPaths } from "./programs";
-import { formatElapsed, type Report, reportWhile } from "./progress";
+import { type Report, reportWhile } from "./progress";
 import { providePrograms } from "./provide";
 import { Watchdog } from "./watchdog";
 
@@ -32,7 +33,7 @@ export interface ControlPlane {
 
 /** What {@link startControlPlane} may be told. */
 export interface ControlPlaneOptions {
-  /** Called with one line of progress at a time (no newline), e.g. "building kube-apiserver v1.34.1 from source (3 of 6, 2m10s)". */
+  /** Called with one line of progress at a time (no newline), e.g. "building kube-apiserver v1.34.1 from source (3 of 6, 2 min 10 s)". */
   readonly onProgress?: (line: string) => void;
   /** Aborts the start. A control plane that has started is not affected. */
   readonly signal?: AbortSignal;
@@ -54,7 +55,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const line = (elapsed: string): string => `starting the control plane (${elapsed})`;
   const controlPlane = await reportWhile(report, line, () => start(programs, report, signal), startedAt);
   const kubectl = `${programs.kubectl} --kubeconfig ${controlPlane.kubeconfig}`;
-  report(`control plane ready (${formatElapsed(Date.now() - startedAt)}): ${kubectl}`);
+  report(`control plane ready (${formatDuration(Date.now() - startedAt)}): ${kubectl}`);
   return controlPlane;
 }
 

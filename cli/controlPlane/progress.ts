@@ -1,15 +1,10 @@
+import { formatDuration } from "../terminal";
+
 /** Receives one line of progress at a time, without a newline. */
 export type Report = (line: string) => void;
 
 /** How often a long step says that it is still going on, in milliseconds. */
 export const reportEveryMilliseconds = 15_000;
-
-/** A span of time for people: "8s", "2m10s". */
-export function formatElapsed(milliseconds: number): string {
-  const seconds = Math.round(milliseconds / 1000);
-  const minutes = Math.floor(seconds / 60);
-  return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
-}
 
 /**
  * Runs a long step and reports `describe(elapsed)` at once and every 15 s until the step ends, whichever way.
@@ -23,7 +18,7 @@ export async function reportWhile<T>(
   step: () => Promise<T>,
   startedAt = Date.now(),
 ): Promise<T> {
-  const tell = (): void => report(describe(formatElapsed(Date.now() - startedAt)));
+  const tell = (): void => report(describe(formatDuration(Date.now() - startedAt)));
   tell();
   const timer = setInterval(tell, reportEveryMilliseconds);
   try {

@@ -1,5 +1,6 @@
 import { access, constants, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { CommandError, complaintOfSystem, EXIT_CODES } from "../commandError";
 import { type Asset, assetOf } from "./assets";
 import { cacheDirectory, programPath, programPaths } from "./cache";
 import { canDownload, downloadProgram, probeMilliseconds } from "./download";
@@ -26,14 +27,31 @@ export interface ProvideOptions {
  * Makes sure that every program is in the cache: downloads those that are missing or, where that is not possible,
  * builds them with Go. Safe to call from several processes at once: one does the work, the others wait.
  *
- * @throws if a program can be had neither way, with the remedy; if a build fails
+ * @throws CommandError where the cache cannot be written; Error if a program can be had neither way, with the remedy, or if
+ *   a build fails
  */
 export async function providePrograms(options: ProvideOptions): Promise<ProgramPaths> {
   const cache = options.cache ?? cacheDirectory();
   if ((await missingPrograms(cache)).length > 0) {
+    await checkWritable(cache);
     await withLock(join(cache, "lock"), options.report, () => provideMissing(cache, options), options.signal);
   }
   return programPaths(cache);
+}
+
+/** @throws CommandError where nothing can be kept in the cache */
+async function checkWritable(cache: string): Promise<void> {
+  try {
+    await mkdir(cache, { recursive: true });
+    await access(cache, constants.W_OK);
+  } catch (error) {
+    throw new CommandError(
+      `the cache folder ${cache} cannot be written: ${complaintOfSystem(error) ?? (error as Error).message}. ` +
+        "Set ARGOSY_CACHE to a folder that can.",
+      EXIT_CODES.failed,
+      { cause: error },
+    );
+  }
 }
 
 async function missingPrograms(cache: string): Promise<Program[]> {

@@ -19,9 +19,14 @@ export function isIgnored(file: string): boolean {
 /** A save is several events within a few milliseconds; a copied folder is many files. */
 const QUIET_MS = 150;
 
-/** Watches a folder with all that is in it; tells of changed files once it has been quiet for a moment. */
+/**
+ * Watches a folder with all that is in it; tells of changed files once it has been quiet for a moment.
+ *
+ * Not chokidar: where a folder is moved away and another is put in its place at once, as `git checkout` may do, chokidar 5
+ * follows the one that is gone, and an author's edits are taken in no more. Node's own recursive watch polls on Linux.
+ */
 export class FolderWatch {
-  /** One for each folder: Node's own recursive watch polls files on Linux, every five seconds. */
+  /** One for each folder. */
   private readonly watchers = new Map<string, FSWatcher>();
   private readonly changed = new Set<string>();
   private timer: NodeJS.Timeout | undefined;

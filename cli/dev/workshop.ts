@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { loadOperators } from "../../components/loadOperators";
+import { definitionFile } from "../../definition/definitionFile";
+import { loadOperators } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
-import { definitionFile } from "../../runtime/definition/operatorError";
 import type { Engine } from "../../runtime/engine";
 
 /** What a {@link Workshop} works with. */

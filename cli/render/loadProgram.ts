@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { displayPath } from "../../runtime/definition/operatorError";
+import { displayPath } from "../../definition/problems";
 import { CommandError } from "../commandError";
 
 /** The files that an ES module's folder stands for, as Pulumi looks for them. */

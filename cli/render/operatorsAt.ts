@@ -3,9 +3,10 @@ import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { loadOperators } from "../../components/loadOperators";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
-import { definitionFile, displayPath, OperatorError } from "../../runtime/definition/operatorError";
+import { definitionFile, signOfOperator } from "../../definition/definitionFile";
+import { loadOperators } from "../../definition/loadOperators";
+import { displayPath, OperatorError } from "../../definition/problems";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { CommandError } from "../commandError";
 
@@ -13,10 +14,8 @@ const run = promisify(execFile);
 
 /**
  * The CustomResourceDefinitions of a program's operators as of a git ref, as today's Argosy would install them. The files
- * of the ref are written to a temporary folder, with today's node_modules beside them, and its definitions are run there
+ * of the ref are written to a temporary folder, with today's node_modules beside them, and its operators are loaded there
  * as those of today are; the repository and its working tree are left alone.
- *
- * TypeScript must have been registered with Node by the caller.
  *
  * @param root - the program's folder: that of the repository, or one within it
  * @param ref - a branch, a tag, a commit, or anything else that git takes for one: "HEAD~1"
@@ -70,15 +69,14 @@ async function writeFiles(root: string, commit: string, folder: string): Promise
 
 function load(folder: string, handlers: string, ref: string): Manifest[] {
   const handlersFolder = path.join(folder, handlers);
-  const hasOperators = readdirSync(handlersFolder).some((name) =>
-    existsSync(definitionFile(path.join(handlersFolder, name))),
-  );
-  if (!hasOperators) return [];
+  const folders = readdirSync(handlersFolder).map((name) => path.join(handlersFolder, name));
+  // Operators of a time before operator.yaml are no reason to find no difference.
+  if (!folders.some((each) => existsSync(definitionFile(each)) || signOfOperator(each))) return [];
   try {
     return loadOperators(handlersFolder).map(buildCustomResourceDefinition);
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
-    // As git names a file of a ref: "v1.0:handlers/memcached/operator.ts".
+    // As git names a file of a ref: "v1.0:handlers/memcached/operator.yaml".
     const here = `${displayPath(folder)}${path.sep}`;
     const problems = error.problems.map((problem) => problem.replaceAll(here, `${ref}:`));
     throw new CommandError(

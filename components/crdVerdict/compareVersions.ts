@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { isJsonObject, type JsonObject, versionsOf } from "../../runtime/program";
+import { versionsOf } from "../../definition/customResourceDefinition";
+import { isJsonObject, type JsonObject } from "../../runtime/program";
 import { objectIn } from "../manifests/customResourceDefinition";
 import { anyBreaks, breaking, type CrdChange, type Place, safe, show } from "./change";
 import { compareSchemas } from "./compareSchemas";

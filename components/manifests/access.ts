@@ -23,7 +23,7 @@ export function buildRole({ name, namespace, labels, rules, account }: Grant): {
   const kind = namespace === undefined ? "ClusterRole" : "Role";
   const metadata = { name, ...(namespace !== undefined && { namespace }), labels };
   return {
-    role: { apiVersion, kind, metadata, rules },
+    role: { apiVersion, kind, metadata, rules: rules as NonNullable<Role["rules"]> },
     binding: {
       apiVersion,
       kind: `${kind}Binding`,

@@ -1,3 +1,4 @@
+import { statusSchemaOf } from "../../definition/customResourceDefinition";
 import {
   isJsonObject,
   type Json,
@@ -5,7 +6,6 @@ import {
   type Manifest,
   MEMORY_FIELD,
   type Operator,
-  statusSchemaOf,
 } from "../../runtime/program";
 
 /** `metav1.Condition`, with the limits of its kubebuilder markers (apimachinery, meta/v1/types.go). */

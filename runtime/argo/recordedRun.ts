@@ -1,4 +1,5 @@
-import type { ChildChange, ChildVerb } from "../children/childWriter";
+import type { ChildVerb } from "../children/childApplier";
+import type { ChildChange } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
 import type { Manifest } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/time";

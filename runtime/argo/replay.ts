@@ -5,6 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
 import { NotLeadingError } from "../term";
+import { within } from "../within";
 import { resultOfError, resultOfReport, resultOfTrial } from "./runResult";
 import { RunTargetError, resourceOf, runTargetOf } from "./runTarget";
 import type { NodeResult } from "./taskSet";
@@ -82,8 +83,7 @@ export class Replay {
   async stop(graceMs = 5_000): Promise<void> {
     this.stopped = true;
     clearInterval(this.sweeper);
-    const answered = Promise.all(this.working).then(() => {});
-    await Promise.race([answered, pause(graceMs, undefined, { ref: false })]);
+    await within(graceMs, Promise.all(this.working));
     await this.watch.stop();
   }
 

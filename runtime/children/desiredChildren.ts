@@ -43,7 +43,7 @@ export function desiredChildren(
     const { update, retired } = operator.children.find(isKind) ?? {};
     if (retired) {
       throw refuse(
-        `is a ${child.kind} (${child.apiVersion}), which operator.ts declares as retired: what is left of that kind is deleted`,
+        `is a ${child.kind} (${child.apiVersion}), which operator.yaml declares as retired: what is left of that kind is deleted`,
       );
     }
     if (!resource && update) {
@@ -59,7 +59,7 @@ export function desiredChildren(
         .map(({ apiVersion, kind }) => `${kind} (${apiVersion})`)
         .join(", ");
       throw refuse(
-        `is a ${child.kind} (${child.apiVersion}), which operator.ts does not declare under "children": ${known}`,
+        `is a ${child.kind} (${child.apiVersion}), which operator.yaml does not declare under "children": ${known}`,
       );
     }
     const manifest = ownedManifest(child, object, resource, identityOf(operator));
@@ -72,7 +72,7 @@ export function desiredChildren(
       operator.namespaces !== "all" &&
       !operator.namespaces.includes(namespace)
     ) {
-      throw refuse(`is in namespace ${namespace}, which operator.ts does not list under "namespaces"`);
+      throw refuse(`is in namespace ${namespace}, which operator.yaml does not list under "namespaces"`);
     }
     const foreign = child.metadata.ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);
     if (foreign) throw refuse(`names ${foreign.kind} ${foreign.name} as its owner; Argosy sets the owner`);

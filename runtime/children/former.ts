@@ -5,6 +5,7 @@ import type { Resource } from "../kubernetes/resource";
 /**
  * Releases what the operator owned on an object under its former names. Call it when the operator owns all of that
  * under its own name: fields that nobody owns any more are removed.
+ * @param isExact whether that must fail with 409 if somebody else has written to the object since
  * @returns the object as it is then
  * @throws ApiError, ApiUnreachableError
  */
@@ -13,14 +14,17 @@ export async function releaseFormer(
   resource: Resource,
   object: KubernetesObject,
   formerManagers: readonly string[],
+  isExact = false,
 ): Promise<KubernetesObject> {
   const { apiVersion, kind } = resource;
   const { name, namespace, uid, managedFields = [] } = object.metadata;
-  const nothing = { apiVersion, kind, metadata: { name, uid, ...(namespace && { namespace }) } };
+  const metadata = { name, uid, ...(namespace && { namespace }) };
   let current = object;
   for (const { manager, operation, subresource } of managedFields) {
     if (operation !== "Apply" || manager === undefined || !formerManagers.includes(manager)) continue;
     const options = { fieldManager: manager, force: true, ...(subresource && { subresource }) };
+    const { resourceVersion } = current.metadata;
+    const nothing = { apiVersion, kind, metadata: { ...metadata, ...(isExact && { resourceVersion }) } };
     current = (await client.apply(resource, nothing, options)).object;
   }
   return current;

@@ -19,6 +19,9 @@ const MOST_TRIES = 5;
  * every 30 seconds. If the owner's kind came and went between two looks, the collector never deletes the children: it cannot
  * ask for an owner of a kind that it does not know (kubernetes, pkg/controller/garbagecollector/garbagecollector.go,
  * getObject; seen with 1.34: "unable to get REST mapping"). Nor does it ever delete children that no owner reference covers.
+ *
+ * Guarantee (tests/unit/orphans.test.ts): the children of deleted objects are deleted after the grace, and no others. A term
+ * that has ended deletes nothing.
  */
 export class Orphans {
   private readonly schedule = new Schedule();

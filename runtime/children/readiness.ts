@@ -1,4 +1,4 @@
-import { isRecord } from "../definition/shape";
+import { isRecord } from "../json";
 import { type Condition, conditionsIn, groupOf, type KubernetesObject } from "../kubernetes/objects";
 
 const COUNTS = [

@@ -15,19 +15,19 @@ export interface ChildKind {
    * immutable, the child is deleted and created anew (Jobs). "never": created once and then left alone.
    * @default "apply"
    */
-  readonly update?: UpdatePolicy;
+  readonly update?: UpdatePolicy | undefined;
   /**
    * The resource's name in the API, "deployments". Only needed for a kind that is not Kubernetes' own and
    * whose plural is irregular: RBAC is derived without asking a cluster.
    * @default the known plural, else the lower-cased kind with an "s"
    */
-  readonly plural?: string;
+  readonly plural?: string | undefined;
   /**
    * The handler no longer answers this kind, but once did. An answer with it is refused, and what is left of it is
    * deleted: the runner keeps the rights to find and to delete, and no others. To be taken out when nothing is left.
    * @default false
    */
-  readonly retired?: boolean;
+  readonly retired?: boolean | undefined;
 }
 
 /** The handler: a program that reads one line of JSON and writes one. */
@@ -60,85 +60,13 @@ export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
-  readonly resourceNames?: readonly string[];
+  readonly resourceNames?: readonly string[] | undefined;
 }
 
 /** Requests and limits of the handler's container, in Kubernetes quantities. */
 export interface ResourceRequirements {
-  readonly requests?: Readonly<Record<string, string>>;
-  readonly limits?: Readonly<Record<string, string>>;
-}
-
-/** What an author writes in `operator.ts`: plain data. See {@link defineOperator}. */
-export interface OperatorDefinition {
-  /** Path of the CustomResourceDefinition's YAML, relative to the operator's folder. */
-  readonly crd: string;
-  /**
-   * A file of the folder that defines the functions `reconcile(request)` and, with `finalize: true`,
-   * `finalize(request)`: "main.py", "main.js" or "main.ts". Or a program of any language: image and command.
-   */
-  readonly handler: string | HandlerCommand;
-  /**
-   * The image that a function runs in. Pin it. A {@link HandlerCommand} has its own.
-   * @default "python:3.13-slim" for Python, "node:22-slim" for JavaScript and TypeScript
-   */
-  readonly image?: string;
-  /** Every kind that the handler may answer. An answer with another kind is refused. */
-  readonly children: readonly ChildKind[];
-  /** The operator's name: a DNS label of at most 40 characters, a letter first. @default the folder's name */
-  readonly name?: string;
-  /**
-   * Names that this operator had before. What it left under them in a cluster (finalizers, children, status) is handed
-   * over to it. "cache" is a name in the same installation, "shop.cache" one in the installation "shop".
-   * @default none
-   */
-  readonly formerNames?: readonly string[];
-  /** "resident": a living runner; "pod": one pod per run. @default "resident" */
-  readonly execution?: "resident" | "pod";
-  /**
-   * How many objects are reconciled at once; also the most handler processes alive. 1 to 128. Not with
-   * `execution: "pod"`, where a resync lets 32 runs go on at once.
-   * @default 64
-   */
-  readonly concurrency?: number;
-  /** After this many seconds without an answer the handler's process group is killed. 1 to 3600. @default 30 */
-  readonly timeoutSeconds?: number;
-  /**
-   * Every object is reconciled at least this often, in seconds. 10 to 86400; with `execution: "pod"` 60 or more, and
-   * the next shorter step of cron: 700 are every ten minutes.
-   * @default 600
-   */
-  readonly resyncSeconds?: number;
-  /** Namespaces whose objects are handled. @default "all" */
-  readonly namespaces?: "all" | readonly string[];
-  /** Whether the handler is asked to "finalize" before an object goes. @default false */
-  readonly finalize?: boolean;
-  readonly resources?: ResourceRequirements;
-  /** Environment variables of the handler. @default none */
-  readonly env?: Readonly<Record<string, string>>;
-  /** Environment variables of the handler that come from Secrets. @default none */
-  readonly secretEnv?: Readonly<Record<string, SecretKeyReference>>;
-  /** Which runs are recorded as Workflows. Not with `execution: "pod"`, where every run is one. @default "changes" */
-  readonly record?: "changes" | "all" | "failures";
-  /** Further RBAC for a handler with side effects; then, and only then, it gets a token. @default none */
-  readonly rules?: readonly PolicyRule[];
-}
-
-/**
- * Declares an operator. Plain data in, the same data out: it gives the author's editor the types, and the
- * loader (`runtime/loadOperator.ts`) checks it and fills the defaults.
- *
- * @example
- * ```ts
- * export default defineOperator({
- *   crd: "crd.yaml",
- *   handler: "main.py",
- *   children: [{ apiVersion: "apps/v1", kind: "Deployment" }],
- * });
- * ```
- */
-export function defineOperator(definition: OperatorDefinition): OperatorDefinition {
-  return definition;
+  readonly requests?: Readonly<Record<string, string>> | undefined;
+  readonly limits?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A custom resource's kind, read from its CRD. */
@@ -153,16 +81,48 @@ export interface CustomResourceKind {
   readonly statusSchema?: JsonObject;
 }
 
-/** A definition that has been checked, with every default filled in and its files found. */
-export interface Operator
-  extends Required<Omit<OperatorDefinition, "crd" | "children" | "handler" | "image">> {
-  readonly handler: HandlerCommand | HandlerFunction;
-  /** Absolute path of the operator's folder. */
-  readonly folder: string;
+/** An operator as its definition says, checked, with every default filled in and its files found. */
+export interface Operator {
+  /** A DNS label of at most 40 characters, a letter first. */
+  readonly name: string;
   /** Which program's it is: with the name what tells it from all others in a cluster. See `identityOf`. */
   readonly installation: string;
-  readonly children: readonly (ChildKind & { readonly update: UpdatePolicy; readonly plural: string })[];
+  /**
+   * Names that this operator had before. What it left under them in a cluster (finalizers, children, status) is handed
+   * over to it. "cache" is a name in the same installation, "shop.cache" one in the installation "shop".
+   */
+  readonly formerNames: readonly string[];
   readonly customResource: CustomResourceKind;
+  /** Every kind that the handler may answer. An answer with another kind is refused. */
+  readonly children: readonly (ChildKind & { readonly update: UpdatePolicy; readonly plural: string })[];
+  readonly handler: HandlerCommand | HandlerFunction;
+  /** "resident": a living runner; "pod": one pod per run. */
+  readonly execution: "resident" | "pod";
+  /** How many objects are reconciled at once; also the most handler processes alive. */
+  readonly concurrency: number;
+  /** After this many seconds without an answer the handler's process group is killed. */
+  readonly timeoutSeconds: number;
+  /** Every object is reconciled at least this often, in seconds; with `execution: "pod"` the next shorter step of cron. */
+  readonly resyncSeconds: number;
+  /** Namespaces whose objects are handled. */
+  readonly namespaces: "all" | readonly string[];
+  /** Whether the handler is asked to "finalize" before an object goes. */
+  readonly finalize: boolean;
+  readonly resources: ResourceRequirements;
+  /** Environment variables of the handler. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Environment variables of the handler that come from Secrets. */
+  readonly secretEnv: Readonly<Record<string, SecretKeyReference>>;
+  /** Which runs are recorded as Workflows. With `execution: "pod"` every run is one. */
+  readonly record: "changes" | "all" | "failures";
+  /** Further RBAC for a handler with side effects; then, and only then, it gets a token. */
+  readonly rules: readonly PolicyRule[];
+  /** Runners of a resident operator. @default what the program says of all operators */
+  readonly replicas?: number;
+  /** Absolute path of the operator's folder. */
+  readonly folder: string;
   /** The author's CustomResourceDefinition as he wrote it. */
   readonly crd: JsonObject;
+  /** The fields that the program gave in the place of the definition: "namespaces", "env.LOG_LEVEL". */
+  readonly overridden: readonly string[];
 }

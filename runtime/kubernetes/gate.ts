@@ -1,5 +1,8 @@
-/** Whose turn it is first: to keep the lease, to make the cluster right, to read, to tell what was done. */
-export type RequestClass = "lease" | "work" | "read" | "tell";
+/**
+ * Whose turn it is first: to keep the lease, to make the cluster right, to read, to remember in a status what was done, to
+ * report it.
+ */
+export type RequestClass = "lease" | "work" | "read" | "status" | "tell";
 
 /** On whose behalf a request is sent. */
 export interface Passage {
@@ -30,8 +33,21 @@ type Queued = Exclude<RequestClass, "lease">;
  * By how many milliseconds a class counts as having come later. A request that has waited that long goes before newer work:
  * so each class is served, whatever the load of the others.
  */
-const LATER_MS: Readonly<Record<Queued, number>> = { work: 0, read: 1_000, tell: 5_000 };
+const LATER_MS: Readonly<Record<Queued, number>> = {
+  work: 0,
+  read: 1_000,
+  status: 1_000,
+  tell: 5_000,
+};
 const QUEUES = Object.keys(LATER_MS) as Queued[];
+/**
+ * The classes that yield, each with the classes to which it yields. The API server works on all that it has at once, so a
+ * request of ours that can wait would delay one of ours that cannot.
+ */
+const YIELDS_TO: Readonly<Partial<Record<Queued, readonly Queued[]>>> = {
+  status: ["work"],
+  tell: ["work", "status"],
+};
 /**
  * At 25 ms a request these are 2,500 requests a second, more than an API server gives one client. What exceeds that waits
  * here, in order of its class, rather than in the API server's queues, which know no classes of ours.
@@ -46,10 +62,18 @@ interface Waiting {
   readonly refuse: (reason: unknown) => void;
 }
 
+/** A request that waits, and where. */
+interface Turn {
+  readonly queue: Queued;
+  readonly share: unknown;
+  readonly waiting: Waiting;
+}
+
 /**
  * Requests to one API server wait here for their turn. Those of the class "lease" never wait; the others are bounded, all
  * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's own requests
- * of one class leave in the order in which they came.
+ * of one class leave in the order in which they came. What remembers or reports yields: it leaves when nothing more urgent
+ * is on its way, or when it has waited for as long as its class comes later.
  */
 export class Gate {
   private readonly now: () => number;
@@ -59,8 +83,12 @@ export class Gate {
   private readonly queues: Record<Queued, Map<unknown, Set<Waiting>>> = {
     work: new Map(),
     read: new Map(),
+    status: new Map(),
     tell: new Map(),
   };
+  private readonly onTheirWay: Record<Queued, number> = { work: 0, read: 0, status: 0, tell: 0 };
+  /** Looks again when the first request that yields has waited long enough. */
+  private patience: NodeJS.Timeout | undefined;
   private readonly sharesInFlight = new Map<unknown, number>();
   private inFlight = 0;
 
@@ -88,6 +116,7 @@ export class Gate {
       return await send();
     } finally {
       this.inFlight--;
+      this.onTheirWay[queue]--;
       this.countShare(share, -1);
       this.next();
     }
@@ -137,9 +166,17 @@ export class Gate {
   }
 
   private next(): void {
+    clearTimeout(this.patience);
     while (this.inFlight < this.most) {
-      const first = this.first();
-      if (!first) return;
+      const turns = QUEUES.map((queue) => this.firstOf(queue)).filter((turn) => turn !== undefined);
+      const waits = turns.map((turn) => this.yieldsForMs(turn));
+      const [first] = turns
+        .filter((_, at) => waits[at] === 0)
+        .sort((one, other) => dueAt(one) - dueAt(other));
+      if (!first) {
+        if (turns.length > 0) this.patience = setTimeout(() => this.next(), Math.ceil(Math.min(...waits)));
+        return;
+      }
       const { queue, share, waiting } = first;
       this.remove(queue, share, waiting);
       const others = this.queues[queue].get(share);
@@ -149,26 +186,26 @@ export class Gate {
         this.queues[queue].set(share, others);
       }
       this.inFlight++;
+      this.onTheirWay[queue]++;
       this.countShare(share, 1);
       waiting.leave();
     }
   }
 
-  /** The request whose turn is next, of a share that has a place. */
-  private first(): { queue: Queued; share: unknown; waiting: Waiting } | undefined {
-    let first: { queue: Queued; share: unknown; waiting: Waiting } | undefined;
-    let firstAt = Number.POSITIVE_INFINITY;
-    for (const queue of QUEUES) {
-      // Few shares can be full at once, so this finds one soon.
-      for (const [share, requests] of this.queues[queue]) {
-        if ((this.sharesInFlight.get(share) ?? 0) >= this.mostOfShare) continue;
-        const waiting = requests.values().next().value as Waiting;
-        const at = waiting.since + LATER_MS[queue];
-        if (at < firstAt) [first, firstAt] = [{ queue, share, waiting }, at];
-        break;
-      }
+  /** The request of a class whose turn is next, of a share that has a place. */
+  private firstOf(queue: Queued): Turn | undefined {
+    // Few shares can be full at once, so this finds one soon.
+    for (const [share, requests] of this.queues[queue]) {
+      if ((this.sharesInFlight.get(share) ?? 0) >= this.mostOfShare) continue;
+      return { queue, share, waiting: requests.values().next().value as Waiting };
     }
-    return first;
+    return undefined;
+  }
+
+  /** How much longer a request gives way to what is on its way, in milliseconds. */
+  private yieldsForMs(turn: Turn): number {
+    const isPreceded = YIELDS_TO[turn.queue]?.some((other) => this.onTheirWay[other] > 0);
+    return isPreceded ? Math.max(0, dueAt(turn) - this.now()) : 0;
   }
 
   private remove(queue: Queued, share: unknown, waiting: Waiting): void {
@@ -182,4 +219,9 @@ export class Gate {
     if (count === 0) this.sharesInFlight.delete(share);
     else this.sharesInFlight.set(share, count);
   }
+}
+
+/** The time by which the turns of different classes are ordered. */
+function dueAt({ queue, waiting }: Turn): number {
+  return waiting.since + LATER_MS[queue];
 }

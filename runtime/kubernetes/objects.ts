@@ -1,3 +1,5 @@
+import { isRecord } from "../json";
+
 /** Any value that JSON can carry. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -95,4 +97,9 @@ export function formatName({ namespace, name }: ObjectName): string {
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf("/");
   return slash < 0 ? "" : apiVersion.slice(0, slash);
+}
+
+/** Whether a JSON value is an object. */
+export function isJsonObject(value: Json | undefined): value is JsonObject {
+  return isRecord(value);
 }

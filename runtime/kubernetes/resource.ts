@@ -35,3 +35,8 @@ export function scopesOf(
 ): readonly (string | undefined)[] {
   return namespaces === "all" || !namespaced ? [undefined] : namespaces;
 }
+
+/** A kind as one word: "apps/v1/Deployment". */
+export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
+  return `${apiVersion}/${kind}`;
+}

@@ -1,4 +1,8 @@
+import type { DriftedChild } from "../children/childStore";
+import type { Owner } from "../children/ownership";
+import { formatName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { CHILD_OF_LABEL } from "../names";
 import type { ObjectEvent, Outcome } from "../reconcile/outcome";
 import { describeChanges } from "../reconcile/report";
 import type { RunRecord } from "./recorder";
@@ -26,4 +30,26 @@ export function messageAbout(
     records: record ? [record] : [],
     events: told,
   };
+}
+
+/** Reports on an object that somebody else changes its child back each time, and who does. */
+export function messageAboutContest(
+  { uid, ...name }: Owner,
+  { apiVersion, kind }: Resource,
+  child: DriftedChild,
+): Message {
+  return {
+    regarding: { apiVersion, kind, metadata: { ...name, uid } },
+    verdict: undefined,
+    records: [],
+    events: [{ type: "Warning", reason: "ChildContested", note: contestNote(child), action: "Apply" }],
+  };
+}
+
+/** Says in words that somebody else changes a child back each time. */
+export function contestNote(child: DriftedChild): string {
+  // A watch that selects by the label shows a child without the label as deleted.
+  const who =
+    child.by === undefined ? `deleted, or loses the label ${CHILD_OF_LABEL},` : `changed by ${child.by}`;
+  return `${child.kind} ${formatName(child)} is ${who} each time that it is applied: it is corrected less often until that ends`;
 }

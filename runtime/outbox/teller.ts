@@ -3,6 +3,7 @@ import type { ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
 import type { Statuses } from "../status/statuses";
 import type { StatusVerdict } from "../status/statusWriter";
+import { within } from "../within";
 import type { EventWriter, Regarded } from "./eventWriter";
 import type { RunRecord } from "./recorder";
 
@@ -110,17 +111,4 @@ function naming(run: string | undefined, message: Message): Message {
       .filter(({ type }) => type !== "Normal")
       .map((event) => ({ ...event, run: event.run ?? run })),
   };
-}
-
-/** The value of a promise. Undefined if it takes longer than this many milliseconds. */
-async function within<T>(ms: number, ending: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
-  });
-  try {
-    return await Promise.race([ending, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -3,35 +3,35 @@ import { isNewer } from "../kubernetes/resourceVersion";
 import { keyOf, nameOf } from "../objectKey";
 import { PathProgress } from "./pathProgress";
 
-/** How {@link Announcements} are compared, and whom it tells. */
+/** How {@link Announcements} are compared, and who is called. */
 export interface AnnouncementsOptions {
-  /** How long either of the two may come before the other while the event path is not behind, in milliseconds. */
+  /** How much earlier one of the two may come than the other while the event path keeps up, in milliseconds. */
   readonly withinMs: number;
-  /** By which of several event paths, that know nothing of one another, an object's hints come. @default one for all */
+  /** Which of several independent event paths brings the hints of an object. @default one for all */
   readonly pathOf?: (name: ObjectName) => string;
-  /** So many objects have changed, and no hint will tell of it. */
+  /** Called with the number of objects that have changed and for which no hint will come. */
   readonly onMissing: (objects: number) => void;
 }
 
-/** What is open of one object. */
+/** What is known of one object so far. */
 interface Open {
   /** On the monotonic clock. */
   readonly since: number;
-  /** The newest change that the watch told of and no hint yet; undefined where a hint came first. */
+  /** The newest change that the watch reported and no hint has. Undefined if a hint came first. */
   readonly changed?: string;
-  /** What that hint told of; undefined where it did not say. */
+  /** The version that the hint names. Undefined if the hint names none. */
   readonly hinted?: string | undefined;
 }
 
-/** Objects with something open; beyond it the oldest are forgotten, uncounted. */
+/** At most this many objects are kept. Of more than that, the oldest are forgotten and not counted. */
 const MOST_OPEN = 10_000;
 
 /**
- * Compares what the watch tells with what hints tell. A change comes by both ways, by the watch nearly always first:
- * its hint is then no news. A change for which no hint comes shows that events are lost.
+ * Compares what the watch reports with what hints report. A change comes both ways, and nearly always by the watch
+ * first: its hint is then no news. If no hint comes for a change, events are lost.
  *
- * In a storm hints come minutes late. They come in the order of the changes, so that one is given up only when a hint
- * of a later change has come and it has not, or when none of any object comes at all.
+ * In a storm hints come minutes late. They come in the order of the changes. So a hint counts as lost when a hint of a
+ * later change has come, or when no hint of any object comes at all.
  */
 export class Announcements {
   /** In the order of `since`. */
@@ -43,7 +43,7 @@ export class Announcements {
     this.sweep = setInterval(() => this.expire(), options.withinMs / 6).unref();
   }
 
-  /** The watch told of a change, with that version of the object. */
+  /** The watch reported a change, with that version of the object. */
   changed(name: ObjectName, resourceVersion: string): void {
     const key = keyOf(name);
     const known = this.open.get(key);
@@ -59,8 +59,8 @@ export class Announcements {
 
   /**
    * A hint came.
-   * @param resourceVersion the version that it tells of, where it says so
-   * @returns whether the watch had told of a change that no hint had told of yet
+   * @param resourceVersion the version that the hint names, if it names one
+   * @returns whether the watch had reported a change for which no hint had come yet
    */
   hinted(name: ObjectName, resourceVersion?: string): boolean {
     this.path(name).reach(resourceVersion);
@@ -68,17 +68,17 @@ export class Announcements {
     const changed = this.open.get(key)?.changed;
     if (changed === undefined) this.put(key, { hinted: resourceVersion });
     else if (resourceVersion === undefined || !isNewer(changed, resourceVersion)) this.open.delete(key);
-    // Of an object that changes faster than hints come, the newest is awaited from now on.
+    // If an object changes faster than hints come, the hint of its newest change is expected from now on.
     else this.put(key, { changed });
     return changed !== undefined;
   }
 
-  /** The object is gone: nobody will hint at it any more. */
+  /** The object is gone: no hint of it will come. */
   gone(name: ObjectName): void {
     this.open.delete(keyOf(name));
   }
 
-  /** Counts what no hint will tell of any more, and forgets it. Done now and then by itself. */
+  /** Counts the changes for which no hint will come, and forgets them. Also runs by itself now and then. */
   expire(): void {
     const before = performance.now() - this.options.withinMs;
     for (const path of this.paths.values()) path.mark(before);

@@ -1,19 +1,24 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Operator } from "../definition/definition";
-import { OperatorError } from "../definition/operatorError";
-import { isRecord } from "../definition/shape";
+import { isRecord } from "../json";
 import { POD_LAYOUT } from "./layout";
 
 /** The file's name, in the folder {@link POD_LAYOUT} calls "definition". */
 export const DEFINITION_FILE = "operator.json";
 
 /**
- * What the runner reads: the operator without what is of no use there, so that a change of it rolls no runner out. The
- * folder is the author's, and of the CRD all that the engine needs is in `customResource`.
+ * What the runner reads: the operator without what the runner does not need. So a change of that rolls no runner out.
+ * The folder is the author's, and everything that the engine needs of the CRD is in `customResource`.
  */
-export function definitionFileContent({ folder: _folder, crd: _crd, ...operator }: Operator): string {
-  return JSON.stringify(operator);
+export function definitionFileContent(operator: Operator): string {
+  const { folder: _folder, crd: _crd, overridden: _overridden, replicas: _replicas, ...read } = operator;
+  return JSON.stringify(read);
+}
+
+/** A definition that no runner can use. The manifests give another one. */
+export class DefinitionFileError extends Error {
+  override readonly name = "DefinitionFileError";
 }
 
 /** What the engine cannot do without, and what each must be. */
@@ -33,15 +38,16 @@ const NEEDED = {
 /**
  * Reads the operator that this runner runs.
  * @param folder where operator.json is
- * @throws OperatorError where the file is not there, or not what {@link definitionFileContent} gives
+ * @throws DefinitionFileError if the file is not there, or not what {@link definitionFileContent} gives
  */
 export function readDefinitionFile(folder: string): Operator {
   const file = path.join(folder, DEFINITION_FILE);
   const definition = parse(file);
   const wrong = Object.entries(NEEDED).filter(([field, kind]) => kindOf(definition[field]) !== kind);
-  if (wrong.length > 0)
-    throw new OperatorError(wrong.map(([field, kind]) => complain(file, `${field} is not ${kind}`)));
-  return { ...(definition as unknown as Operator), folder: POD_LAYOUT.handler, crd: {} };
+  if (wrong.length > 0) {
+    throw unusable(file, wrong.map(([field, kind]) => `${field} is not ${kind}`).join(", and "));
+  }
+  return { ...(definition as unknown as Operator), folder: POD_LAYOUT.handler, crd: {}, overridden: [] };
 }
 
 function parse(file: string): Record<string, unknown> {
@@ -49,13 +55,14 @@ function parse(file: string): Record<string, unknown> {
     const content: unknown = JSON.parse(readFileSync(file, "utf8"));
     if (isRecord(content)) return content;
   } catch (error) {
-    throw new OperatorError([complain(file, (error as Error).message)]);
+    throw unusable(file, (error as Error).message);
   }
-  throw new OperatorError([complain(file, "it is not an object")]);
+  throw unusable(file, "it is not an object");
 }
 
-function complain(file: string, complaint: string): string {
-  return `${file}: ${complaint}. Deploy the operator again: the file is made from its definition.`;
+function unusable(file: string, complaint: string): DefinitionFileError {
+  const remedy = "Deploy the operator again: the file is made from its definition.";
+  return new DefinitionFileError(`${file}: ${complaint}. ${remedy}`);
 }
 
 function kindOf(value: unknown): string {

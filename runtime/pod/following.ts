@@ -1,8 +1,8 @@
 import { Reflector, type ReflectorOptions } from "../watch/reflector";
 
 /**
- * Watches that a run opens while it waits, each when it is first needed and for as long as the run lasts. So the API
- * server is not asked again and again.
+ * Watches that a run opens while it waits. Each is opened when it is first needed, and stays open until the run ends.
+ * So the API server is not asked again and again.
  */
 export class Following {
   private readonly watches = new Map<string, Reflector>();

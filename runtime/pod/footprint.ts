@@ -1,15 +1,15 @@
 import { statusOf } from "../argo/workflows";
 import type { Child } from "../children/childStore";
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../definition/shape";
 import { fingerprint } from "../fingerprint";
+import { isRecord } from "../json";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { storeKey } from "../watch/store";
 
 /**
- * A fingerprint of an object's children and of what we own of them: it differs if a child has gone, has lost
- * its labels, or has a field of ours that somebody took or changed. Children that are created
- * once are left out: whoever deletes or changes one may do so.
+ * A fingerprint of an object's children and of what we own of them. It differs if a child is gone, has lost its
+ * labels, or has a field of ours that somebody took or changed. Children that are created once are left out: anybody
+ * may delete or change them.
  * @param children sorted, as a `ChildStore` gives them
  */
 export function childrenFingerprint(children: readonly Child[], { children: kinds }: Operator): string {
@@ -74,7 +74,7 @@ function recordsIn(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
-/** The same value with its keys in order: Argo writes them in an order of its own. */
+/** The same value with its keys in order. Argo writes them in another order. */
 function inOrder(value: unknown): unknown {
   if (!isRecord(value)) return value;
   return Object.keys(value)

@@ -14,7 +14,10 @@ export interface HintTarget {
 /** Less than what a Sensor waits for our answer. */
 const TIMEOUT_MS = 2_000;
 
-/** A connection for each: one that is kept alive may be closed just when it is used, and a hint come back for nothing. */
+/**
+ * Each hint has a connection of its own. A connection that is kept alive may be closed in the moment in which it is
+ * used, and the hint would fail for no reason.
+ */
 const AGENT = new Agent({ keepAlive: false, maxSockets: 64 });
 
 /**
@@ -40,7 +43,7 @@ export function forwardHint(hint: Hint, { address, port, from }: HintTarget): Pr
       },
       (response) => {
         response.resume();
-        // The rest of an answer that has begun tells nothing more.
+        // The rest of the answer says nothing more.
         response.on("error", () => {});
         resolve(response.statusCode === 204);
       },

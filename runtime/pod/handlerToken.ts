@@ -20,13 +20,13 @@ export interface HandlerTokenOptions {
 export interface KeepTokenOptions extends HandlerTokenOptions {
   /** Ends it. */
   readonly signal: AbortSignal;
-  /** Told of each failure, before the next try. */
+  /** Called with each failure, before the next try. */
   readonly onError: (error: Error) => void;
 }
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
-/** Readable for the user and the group of the pod, which both containers have. */
+/** Readable by the user and the group of the pod. Both containers have them. */
 const FILE_MODE = 0o440;
 
 /** The service account of an operator's handler, where it has one: where the operator declares `rules`. */
@@ -59,7 +59,7 @@ export async function keepHandlerToken(options: KeepTokenOptions): Promise<void>
 export async function writeHandlerToken(options: HandlerTokenOptions): Promise<number> {
   const { connection, namespace, account, folder } = options;
   const { text, renewAt } = await requestToken({ namespace, name: account }, connection);
-  // The token last: who finds it finds the others.
+  // The token is written last. A reader that finds it finds the other files too.
   replaceFile(path.join(folder, "namespace"), namespace);
   replaceFile(path.join(folder, "ca.crt"), connection.certificateAuthority ?? "");
   replaceFile(path.join(folder, "token"), text);
@@ -78,7 +78,7 @@ async function writeEventually(options: KeepTokenOptions): Promise<number> {
   }
 }
 
-/** By a rename: a reader finds the old content or the new one, never half of it. */
+/** Renames a new file: a reader finds the old content or the new one, never a part of one. */
 function replaceFile(file: string, content: string | Buffer): void {
   const next = `${file}.next`;
   writeFileSync(next, content, { mode: FILE_MODE });

@@ -1,27 +1,30 @@
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../definition/shape";
+import { isRecord } from "../json";
 import type { ObjectName } from "../kubernetes/objects";
 
 /** Says that an object may have changed. */
 export interface Hint extends ObjectName {
-  /** The version of it that the event is about, where the Sensor says so. */
+  /** The version of the object that the event is about, if the Sensor names it. */
   readonly resourceVersion?: string;
 }
 
-/** A body that is not a hint for this operator. Its message goes back to who sent it. */
+/** The body is no hint for this operator. The message goes back to the sender. */
 export class HintError extends Error {
   override readonly name = "HintError";
 }
 
-/** RFC 1123: what the API server accepts as the name of a custom resource, and of which a namespace's is a part. */
+/**
+ * RFC 1123: the names that the API server accepts for a custom resource. A namespace's name may have some of these
+ * characters.
+ */
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const LONGEST_NAME = 253;
 /** As the API server writes it: an integer of 64 bits without a sign. */
 const RESOURCE_VERSION = /^[1-9][0-9]{0,19}$/;
 
 /**
- * Reads a hint: `{"namespace":"shop","name":"sessions","resourceVersion":"7"}`. Of a kind with cluster scope, the
- * namespace is "" or missing; the version may be missing, as in a hint of an older Sensor. Other fields make no difference.
+ * Reads a hint: `{"namespace":"shop","name":"sessions","resourceVersion":"7"}`. For a kind of cluster scope, the
+ * namespace is "" or missing. The version may be missing, as in a hint of an older Sensor. Other fields are ignored.
  * @throws HintError
  */
 export function parseHint(

@@ -12,7 +12,7 @@ export interface HintDeskOptions {
   readonly forward: (hint: Hint, address: string) => Promise<boolean>;
 }
 
-/** Decides what becomes of a hint: the leader takes it, a standby passes it on, once. */
+/** Decides what becomes of a hint: the leader takes it, and a standby passes it on once. */
 export class HintDesk {
   constructor(private readonly options: HintDeskOptions) {}
 
@@ -21,11 +21,11 @@ export class HintDesk {
     const { engine, announcements, forward } = this.options;
     if (engine.isLeading) {
       const isAwaited = announcements.hinted(hint, hint.resourceVersion);
-      // A hint that comes late, as all do in a storm, is not worth another look at the object.
+      // In a storm all hints come late. They are not worth another read of the object.
       if (isAwaited || engine.knows(hint, hint.resourceVersion)) return "known";
       return engine.hint(hint) ? "queued" : "full";
     }
-    // Two replicas that each take the other for the leader would send it to and fro.
+    // Two replicas that each believe that the other one leads would send the hint back and forth.
     const address = forwarded || engine.leader === undefined ? undefined : addressIn(engine.leader);
     return address !== undefined && (await forward(hint, address)) ? "forwarded" : "leaderless";
   }

@@ -4,7 +4,7 @@ import { type HttpListener, type ListenAddress, listen } from "../http/listen";
 import type { HintResult } from "../metrics";
 import { type Hint, HintError, parseHint } from "./hint";
 
-/** What a hint server does with what it gets. */
+/** What a hint server does with requests. */
 export interface HintServerOptions extends ListenAddress {
   readonly operator: Pick<Operator, "customResource" | "namespaces">;
   /**
@@ -12,7 +12,7 @@ export interface HintServerOptions extends ListenAddress {
    * @param forwarded whether another replica has passed it on: it must not be passed on again
    */
   readonly take: (hint: Hint, forwarded: boolean) => HintResult | Promise<HintResult>;
-  /** Told of each request that was answered, but for those to another path or with another method. */
+  /** Called for each request that was answered, except those to another path or with another method. */
   readonly onResult: (result: HintResult) => void;
 }
 
@@ -21,21 +21,21 @@ export const HINT_PATH = "/events";
 /** Says that another replica has passed the hint on, and which. */
 export const FORWARDED_HEADER = "argosy-forwarded-by";
 
-/** A hint is two names; whatever else a Sensor may put beside them, it needs no more. */
+/** A hint is two names. Whatever else a Sensor adds, more is not needed. */
 const MOST_BYTES = 64 * 1024;
 
 const OPTIONS = {
-  // Longer than Go's clients keep an idle connection (net/http, DefaultTransport: 90 s): the one that closes it is the
-  // one that sends, so that no hint meets a connection which is just being closed.
+  // Longer than Go's clients keep an idle connection (net/http, DefaultTransport: 90 s). So the sender closes the
+  // connection, and no hint is sent on a connection that is just being closed.
   keepAliveTimeout: 120_000,
 };
 
 /**
- * Answers a hint, `POST /events`, with 204 and no body once its object is going to be reconciled, here or by the leader:
- * a body would cost the Sensor a connection each time, since it reads none (argo-events, pkg/sensors/triggers/http).
- * Anything else is answered so that the Sensor tries again where that may help: 503 where too many wait or none leads,
- * 400, 404, 405, 413 where it does not.
- * @throws Error where the address cannot be had
+ * Answers a hint, `POST /events`, with 204 and no body when its object is going to be reconciled, here or by the
+ * leader. A Sensor reads no body, and so a body would cost it the connection (argo-events, pkg/sensors/triggers/http).
+ * If another try may help, the answer is 503: too many objects wait, or nobody leads. If it does not help, the answer
+ * is 400, 404, 405 or 413.
+ * @throws Error if the address cannot be had
  */
 export function startHintServer(options: HintServerOptions): Promise<HttpListener> {
   return listen(options, (request, response) => void answer(request, response, options), OPTIONS);
@@ -67,12 +67,12 @@ async function answer(
       onResult("invalid");
       return refuse(response, 400, error.message);
     }
-    // Whoever sent it has gone before its end.
+    // The sender closed the connection before the end of the body.
     if (!response.headersSent) refuse(response, 500, (error as Error).message);
   }
 }
 
-/** The body; undefined where it is too long. */
+/** The body. Undefined if it is too long. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   if (Number(request.headers["content-length"]) > MOST_BYTES) return undefined;
   const chunks: Buffer[] = [];
@@ -86,7 +86,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 }
 
 function refuse(response: ServerResponse, code: number, why: string): void {
-  // What was not read of the body is not read any more.
+  // The rest of the body is not read.
   const headers = { "content-type": "text/plain", ...(code === 413 && { connection: "close" }) };
   response.writeHead(code, headers).end(`${why}\n`);
 }

@@ -7,7 +7,7 @@ import { startTelemetryServer } from "./telemetryServer";
 
 /**
  * Looks after an event path until the pod is to end.
- * @throws Error where the port cannot be had
+ * @throws Error if the port cannot be had
  */
 export async function keep(surroundings: Surroundings): Promise<number> {
   const { environment, settings, connection, log, stopping } = surroundings;

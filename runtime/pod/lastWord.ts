@@ -4,14 +4,14 @@ import { TERMINATION_LOG } from "./layout";
 import type { PodSettings } from "./podSettings";
 
 /**
- * Leaves word of why this container ends, for `kubectl describe pod` and for Argo, which shows it as the message of the
- * node and of the Workflow: "main: Error (exit code 1): ..." (argo-workflows, workflow/controller/operator.go,
- * inferFailedReason). Outside of a container, where nobody has made the file, nothing is written.
+ * Writes why this container ends. `kubectl describe pod` shows that, and Argo makes it the message of the node and of
+ * the Workflow: "main: Error (exit code 1): ..." (argo-workflows, workflow/controller/operator.go, inferFailedReason).
+ * Outside of a container the file does not exist, and nothing is written.
  */
 export function leaveWord({ root }: Pick<PodSettings, "root">, message: string): void {
   try {
     writeFileSync(`${root}${TERMINATION_LOG}`, clean(message), { flag: "r+" });
   } catch {
-    // The log has it all the same.
+    // The log says the same.
   }
 }

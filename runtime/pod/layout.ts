@@ -14,9 +14,9 @@ export const POD_LAYOUT = {
   handler: "/argosy/handler",
   /** An emptyDir for the named pipes between the two. In both containers. */
   pipes: "/argosy/pipes",
-  /** An emptyDir with a static busybox, put there by a container that ends at once. Handler only. */
+  /** An emptyDir with a static busybox. A container that ends at once puts it there. Handler only. */
   kit: "/argosy/kit",
-  /** An emptyDir where the runner puts the handler's own token, where the operator declares `rules`. Runner only. */
+  /** An emptyDir in which the runner puts the handler's own token, if the operator declares `rules`. Runner only. */
   handlerToken: "/argosy/handler-token",
   /** Where Kubernetes' clients look for a token. */
   serviceAccount: "/var/run/secrets/kubernetes.io/serviceaccount",
@@ -75,13 +75,13 @@ export const RUN_PARAMETERS = {
   namespace: "namespace",
   /** Name of the custom resource. */
   name: "name",
-  /** Its uid, where the submitter knows it: a run for a predecessor of the same name does nothing. */
+  /** Its uid, if the submitter knows it. A run for another object of the same name does nothing. */
   uid: "uid",
-  /** A whole object as JSON: the handler is tried on it alone, nothing is applied, and its answer is the output. */
+  /** A whole object as JSON. The handler is tried on it alone, nothing is applied, and its answer is the output. */
   object: "object",
 } as const;
 
-/** Where a run writes the handler's answer, as JSON, where it only tried it: an output of the run's template. */
+/** Where a run that only tried the handler writes its answer, as JSON: an output of the run's template. */
 export const ANSWER_FILE = "/tmp/answer.json";
 
 /** Where a container says why it ends: the default of `terminationMessagePath`. The kubelet makes the file. */

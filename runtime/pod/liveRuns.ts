@@ -14,7 +14,7 @@ export interface LiveRunsOptions {
 }
 
 /**
- * Shows every Workflow of the operator's runs that has not ended, one after another: there may be thousands.
+ * Gives every Workflow of the operator's runs that has not ended, one after another: there may be thousands.
  * @throws ApiError, ApiUnreachableError
  */
 export async function eachLiveRun(
@@ -30,7 +30,7 @@ export async function eachLiveRun(
 }
 
 /**
- * Deletes these Workflows, and none of their name that has come since.
+ * Deletes these Workflows, and none that was created later with the same name.
  * @returns how many were still there
  * @throws ApiError, ApiUnreachableError
  */

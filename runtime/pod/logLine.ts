@@ -5,7 +5,7 @@ import { clean } from "../status/conditions";
 
 export type LogLevel = "info" | "warn" | "error";
 
-/** What a line of the log says beside its message. What is undefined is left out. */
+/** The fields of a log line beside its message. Undefined ones are left out. */
 export interface LogFields {
   readonly operator?: string | undefined;
   /** "namespace/name" of the custom resource. */
@@ -13,11 +13,11 @@ export interface LogFields {
   /** The custom resource's. */
   readonly uid?: string | undefined;
   readonly generation?: number | undefined;
-  /** The name of the Workflow that tells of this run: "memcached-demo-x7k2p". */
+  /** The name of the Workflow that records this run: "memcached-demo-x7k2p". */
   readonly run?: string | undefined;
   readonly result?: string | undefined;
   readonly durationMs?: number | undefined;
-  /** Of that, how long the handler took. */
+  /** How much of that time the handler took. */
   readonly handlerMs?: number | undefined;
   /** "created Deployment sessions" */
   readonly changes?: readonly string[] | undefined;
@@ -31,12 +31,15 @@ export interface LogFields {
 /** Writes one line. */
 export type Log = (level: LogLevel, message: string, fields?: LogFields) => void;
 
-/** What JSON lets stand as it is, and a terminal or a viewer may act on: controls, and turns of the reading order. */
+/**
+ * Characters that JSON leaves as they are and that a terminal or a viewer may act on: controls, and changes of the
+ * reading direction.
+ */
 const ACTIVE = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
 /** How many changes a line names: a reconcile may have thousands. */
 const MOST_CHANGES = 50;
 
-/** One line of JSON, with a newline. It has nothing in it that a terminal would act on. */
+/** One line of JSON, with a newline. It has no character that a terminal would act on. */
 export function formatLogLine(
   level: LogLevel,
   message: string,
@@ -53,8 +56,8 @@ export function logTo(write: (line: string) => unknown, common: LogFields = {}):
 }
 
 /**
- * Logs a reconcile. One that found nothing to do and whose handler had nothing to say is only counted, in the metrics:
- * every object is looked at again every few minutes.
+ * Logs a reconcile. If it changed nothing and its handler wrote nothing, it is only counted in the metrics: every
+ * object is reconciled again every few minutes.
  * @param run the name of the Workflow that records it
  */
 export function logReport(log: Log, report: ReconcileReport, run?: string): void {

@@ -2,10 +2,10 @@ import type { EngineCommand } from "./layout";
 import { logTo } from "./logLine";
 import { openPod, openSurroundings, type PodCommand, type Surroundings } from "./pod";
 
-/** Work that has been made ready: nothing is missing that it needs. */
+/** Work for which everything is there. */
 type Work = () => Promise<number>;
 
-/** What engine.js does when its first argument says so. Only the modules that it needs are evaluated. */
+/** What engine.js does, by its first argument. Only the modules that this needs are evaluated. */
 const COMMANDS: Readonly<Record<EngineCommand, () => (surroundings: Surroundings) => Work>> = {
   resident: () => ofOperator((require("./resident") as typeof import("./resident")).resident),
   run: () => ofOperator((require("./run") as typeof import("./run")).run),
@@ -16,9 +16,9 @@ const COMMANDS: Readonly<Record<EngineCommand, () => (surroundings: Surroundings
   },
 };
 
-/** Something went wrong while it ran: started again, it may go well. */
+/** Something went wrong while it ran. Another start may succeed. */
 const FAULT = 1;
-/** It cannot even begin: the arguments, the environment or the definition are not what the manifests give. */
+/** It cannot begin: the arguments, the environment or the definition are not what the manifests give. */
 const UNUSABLE = 2;
 
 const write = (line: string) => process.stdout.write(line);
@@ -42,7 +42,7 @@ async function main(): Promise<number> {
     return UNUSABLE;
   }
   const stopping = new AbortController();
-  // Without a handler of ours, the first process of a container ignores them.
+  // The first process of a container ignores these signals, unless it handles them.
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopping.abort());
   let work: Work;
   try {

@@ -2,10 +2,10 @@ import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 
 /**
- * How a named pipe is opened. No way of them waits for the other side.
- * "read": ends once the last writer has gone, also where none has come yet.
- * "write": fails with ENXIO where nobody reads: the other side is not there.
- * "feed": for a reader that is still to come. It holds what is written meanwhile.
+ * How a named pipe is opened. Opening never blocks, whichever way is used.
+ * - "read": ends when the last writer has closed the pipe, and also if there was no writer yet.
+ * - "write": fails with ENXIO if nobody reads.
+ * - "feed": for a reader that comes later. The pipe keeps what is written meanwhile.
  */
 export type PipeUse = "read" | "write" | "feed";
 
@@ -16,10 +16,10 @@ const FLAGS: Record<PipeUse, number> = {
 };
 
 /**
- * Opens a named pipe, for one direction. A socket and not a file stream: the open end of a pipe that nothing comes
- * through would hold one of Node's few threads.
- * @throws NodeJS.ErrnoException where it cannot be opened, or is something else: the handler can write to the folder,
- *   and a link in it could lead to what only the runner may read
+ * Opens a named pipe for one direction. The stream is a socket, not a file: a file that is read would hold one of
+ * Node's few threads while nothing comes.
+ * @throws NodeJS.ErrnoException if it cannot be opened, or is no pipe: the handler can write to the folder, and a link
+ *   there could lead to files that only the runner may read
  */
 export function openNamedPipe(path: string, use: PipeUse): Socket {
   const fd = openSync(path, FLAGS[use] | constants.O_NONBLOCK | constants.O_NOFOLLOW);

@@ -18,12 +18,13 @@ export interface NeedlessRunsOptions {
 }
 
 /**
- * Deletes the Workflows of the same object that wait for the end of this one, but for the newest: whatever they were made
- * for, that one will see. So a hot object has one run and one that waits, not hundreds. This run would see it too, but it
- * may fail, and a change within the second of theirs has none of its own (POD_EVENT_FILTER). Only those that carry the
- * object's uid as a label, which the Sensor and the resync give them: what somebody submits is run.
+ * Deletes the Workflows of the same object that wait for the end of this one, except the newest. That one will see
+ * everything for which the others were made. So an object that changes all the time has one run and one that waits,
+ * not hundreds. This run would see the changes too, but it may fail, and a change within the same second makes no
+ * Workflow of its own (POD_EVENT_FILTER). Only Workflows with the object's uid as a label are deleted. The Sensor and
+ * the resync write that label. What somebody submits by hand is run.
  *
- * @returns how many there were
+ * @returns how many were deleted
  * @throws ApiError, ApiUnreachableError
  */
 export async function deleteNeedlessRuns(
@@ -49,14 +50,14 @@ function newestFirst({ metadata: one }: KubernetesObject, { metadata: other }: K
   return (other.creationTimestamp ?? "").localeCompare(one.creationTimestamp ?? "");
 }
 
-/** Whether nothing of it has begun: the controller has not seen it yet, or it waits for the object's lock. */
+/** Whether the Workflow has not begun: the controller has not seen it yet, or it waits for the object's lock. */
 function waits(workflow: KubernetesObject): boolean {
   if (isOver(workflow)) return false;
   const { phase = "", nodes = {} } = statusOf(workflow);
   return (phase === "" || phase === "Pending") && Object.keys(nodes).length === 0;
 }
 
-/** Whether it is for that very object: a label is soon written, and a trial has none to do with it. */
+/** Whether the Workflow is for that object. Anybody can write the label, and a trial is about no object. */
 function isFor(
   workflow: KubernetesObject,
   target: Extract<RunTarget, { kind: "object" }>,

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { resourceOf } from "../argo/runTarget";
 import { ChildStore } from "../children/childStore";
-import { ownManagers } from "../children/childWriter";
+import { ownManagers } from "../children/marks";
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../definition/shape";
+import { isRecord } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { conditionsIn, type KubernetesObject } from "../kubernetes/objects";
-import { scopesOf } from "../kubernetes/resource";
+import { kindKey, scopesOf } from "../kubernetes/resource";
 import {
   annotated,
   CHILD_OF_LABEL,
@@ -18,7 +18,6 @@ import {
 } from "../names";
 import { Finalizers } from "../reconcile/finalizers";
 import { memoryOf } from "../reconcile/memory";
-import { kindKey } from "../reconcile/sweep";
 import { childrenFingerprint, contentFingerprint } from "./footprint";
 import type { Unaware } from "./silentRuns";
 
@@ -39,32 +38,34 @@ export interface NeedsOptions {
   readonly client: KubernetesClient;
   /** A fingerprint of the program that runs now. Undefined if that is not known: see `programFingerprint`. */
   readonly program: string | undefined;
-  /** Told of each kind of children that could not be listed: objects that have children of that kind get a run. */
+  /** Called for each kind of children that could not be listed. Objects that have children of that kind get a run. */
   readonly onError: (what: string, error: Error) => void;
   /** @default the machine's clock */
   readonly now?: Date;
 }
 
-/** Among so many resyncs each object gets one run that it does not seem to need. */
+/** In one of this many resyncs, each object gets a run that it does not seem to need. */
 export const FULL_LOOK_RESYNCS = 10;
 
 /**
- * Looks at every object of the operator, and at all their children, and tells which objects need a run:
+ * Looks at every object of the operator and at all their children, and says which objects need a run:
  *
  * - those whose generation was not observed, and those that are being deleted and have a finalizer of ours;
  * - those that are not ready;
- * - those whose handler wants to be asked again by now;
- * - those that look otherwise than the handler saw them, or that another version of engine or handler ran for;
- * - those of which a child has gone, lost its labels, or was changed by somebody else;
- * - in each resync another tenth of all: nobody need rely on the rest of this list alone.
+ * - those whose handler asked to be asked again by now;
+ * - those that differ from what the handler saw, or that another version of engine or handler ran for;
+ * - those of which a child is gone, has lost its labels, or was changed by somebody else;
+ * - in each resync another tenth of all objects, in case this list misses something.
  *
- * Assumption: what is unsure gets a run. A run for an object that needs none writes nothing.
+ * Assumption: if it is not sure whether an object needs a run, the object gets one. A run that is not needed writes
+ * nothing.
  *
  * @throws ApiError, ApiUnreachableError if the objects cannot be listed
  */
 export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
   const { operator, client } = options;
-  // Before the objects: a run that ends meanwhile leaves a footprint that no older list of children has.
+  // The children are listed before the objects. If a run ends in between, its footprint differs from this older list,
+  // and the object gets a run.
   const needs = new Needs(options, await listChildren(options));
   const looked: Looked[] = [];
   const resource = resourceOf(operator.customResource);
@@ -95,7 +96,7 @@ class Needs {
     this.now = now;
   }
 
-  /** Whether it is being deleted, and waits for others alone. */
+  /** Whether the object is being deleted and has no finalizer of ours. */
   isNotOurs(object: KubernetesObject): boolean {
     const { finalizers } = this;
     const isHeld = finalizers.forHandler(object) || finalizers.forElsewhere(object);
@@ -113,7 +114,7 @@ class Needs {
     return isCalm ? undefined : "routine";
   }
 
-  /** Whether all is as the last run left it, and nothing is due. */
+  /** Whether everything is as the last run left it, and nothing is due. */
   private isAsLeft(object: KubernetesObject): boolean {
     const { operator, program } = this.options;
     const memory = memoryOf(object);
@@ -143,7 +144,7 @@ async function listChildren({ operator, client, onError }: NeedsOptions): Promis
     fieldManager,
     managers: ownManagers(fieldManager, formerManagersOf(operator)),
     onChange: () => {},
-    // What is known of them is enough.
+    // The facts are enough: no content is kept.
     mostKept: 0,
   });
   const labelSelector = `${CHILD_OF_LABEL}=${identityOf(operator)}`;
@@ -162,7 +163,7 @@ async function listChildren({ operator, client, onError }: NeedsOptions): Promis
   return children;
 }
 
-/** When we wrote the object's status last, as far as `managedFields` tells. */
+/** When we last wrote the object's status, according to `managedFields`. */
 function toldAt(
   { metadata: { managedFields = [] } }: KubernetesObject,
   operator: Operator,

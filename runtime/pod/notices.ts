@@ -1,9 +1,9 @@
-/** How long an equal notice is not told again, in milliseconds. */
+/** How long an equal notice is not repeated, in milliseconds. */
 const REPEATED_AFTER_MS = 60_000;
 
 /**
- * Tells of what goes on and on, such as a watch of a kind that has gone, once a minute and not at each try.
- * @param tell told of every notice but one that is equal to the last one and came within a minute of it
+ * Reports a lasting condition, such as a watch of a kind that is gone, once a minute and not at each try.
+ * @param tell called with every notice, except one that equals the last one and came within a minute of it
  */
 export function withoutRepeats(tell: (notice: string) => void): (notice: string) => void {
   let last = "";

@@ -1,15 +1,16 @@
 import { ChildStore } from "../children/childStore";
-import { ChildWriter, ownManagers } from "../children/childWriter";
+import { ChildWriter } from "../children/childWriter";
+import { ownManagers } from "../children/marks";
 import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../definition/shape";
 import { ReconcileFailure } from "../failure";
 import type { HandlerPool } from "../handler/handlerPool";
+import { isRecord } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { discover, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
+import { kindKey, type Resource } from "../kubernetes/resource";
 import { isNewer } from "../kubernetes/resourceVersion";
 import { timeOf } from "../kubernetes/time";
 import { fieldManagerOf, formerManagersOf, OWNER_UID_LABEL } from "../names";
@@ -22,7 +23,6 @@ import { type Footprint, memoryOf } from "../reconcile/memory";
 import type { Outcome } from "../reconcile/outcome";
 import { Reconcile } from "../reconcile/reconcile";
 import type { ReconcileReport } from "../reconcile/report";
-import { kindKey } from "../reconcile/sweep";
 import { Statuses } from "../status/statuses";
 import { StatusWriter } from "../status/statusWriter";
 import { Following } from "./following";
@@ -39,42 +39,45 @@ export interface OneObjectOptions {
   readonly name: ObjectName;
   /** The pod's name, for Kubernetes Events. */
   readonly instance: string;
-  /** Names the Workflow that tells of a run: this pod's own, if that is to be said. */
+  /** The name of the Workflow that records a run: this pod's own, if the status is to name it. */
   readonly runName: (report: ReconcileReport) => string | undefined;
   /** A fingerprint of the program that runs: see `programOfRun`. */
   readonly program: string | undefined;
-  /** Whether so many milliseconds from now the run will have ended. */
+  /** Whether the run will have ended after this many milliseconds. */
   readonly isBeyondRun: (afterMs: number) => boolean;
 }
 
 const nobody = () => {};
-/** A change of the object is noticed so late while the run waits: most waits end before, and need no watch of it. */
-const WATCH_OBJECT_AFTER_MS = 1_000;
-/** A watch tells what is waited for. Should it be silent, this is how long nobody looks. */
+/**
+ * If a run waits for longer than this, it begins to watch its object. Children of most updates are ready by then, which
+ * saves that call. Until then a change of the object is noticed at the end of the wait.
+ */
+const WATCH_OBJECT_AFTER_MS = 5_000;
+/** A watch reports what the run waits for. If the watch is silent, the run looks again after this time. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * The engine's reconcile of one object, without the watches of a resident runner: the object is read from the API
+ * The engine's reconcile of one object, without the watches of a resident runner. The object is read from the API
  * server once, and then known from the answers to our own writes. Its children are listed, unless the engine's memory
- * says that there are none. Only while the run waits are there watches, of what it waits for.
+ * says that there are none. Watches are open only while the run waits, and only for what it waits for.
  *
- * Caveat: a child that lost its labels is found by its name as long as the handler answers it, and labelled again. One
- * that the handler answers no longer by then stays until its object is deleted.
+ * Caveat: if a child has lost its labels, it is found by its name and labelled again as long as the handler answers
+ * it. If the handler no longer answers it, it stays until its object is deleted.
  *
- * Assumption: nobody else works on this object meanwhile. Nothing fences a run in a pod of its own: its Workflow's mutex
- * lets no other one of that object run.
+ * Assumption: nobody else works on this object meanwhile. Nothing fences a run in a pod of its own. Instead, the mutex
+ * of its Workflow lets no other Workflow of that object run.
  */
 export class OneObject {
   private readonly teller: Teller;
   private readonly reconciling: Reconcile;
-  /** One for all reconciles: what has not changed since the last one is not applied again. */
+  /** One store for all reconciles: what has not changed since the last one is not applied again. */
   private readonly children: ChildStore;
   private readonly finalizers: Finalizers;
-  /** The newest that is known of the object. */
+  /** The newest known state of the object. */
   private object: KubernetesObject | undefined;
   /** The object as the handler sees it. */
   private handled: KubernetesObject | undefined;
-  /** The version in which the children of each kind were listed, by kind. Undefined: they are to be listed. */
+  /** The version of the list of children, by kind. Undefined if they are to be listed. */
   private listed: Map<string, string> | undefined;
   private readonly following = new Following();
 
@@ -121,12 +124,12 @@ export class OneObject {
     });
   }
 
-  /** The newest that is known of the object. Undefined if it is gone, or to be read. */
+  /** The newest known state of the object. Undefined if the object is gone, or must be read. */
   get known(): KubernetesObject | undefined {
     return this.object;
   }
 
-  /** The object, which is read if nothing is known of it. Undefined if there is none. */
+  /** The object. It is read if it is not known. Undefined if there is none. */
   async read(): Promise<KubernetesObject | undefined> {
     this.object ??= await this.options.client.get(this.options.resource, this.options.name);
     return this.object;
@@ -139,7 +142,7 @@ export class OneObject {
   }
 
   /**
-   * Reconciles the object, and tells what came of it.
+   * Reconciles the object, and reports on it.
    * @param object as {@link read} gave it just before
    * @throws ApiError, ApiUnreachableError, UnknownKindError if its children cannot be listed
    */
@@ -153,16 +156,16 @@ export class OneObject {
     const run = runName(outcome.report);
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
     const message = messageAbout(outcome, resource, record);
-    // That a run could not be told of is no reason to fail it: the next one tells.
+    // If the report fails, the run does not fail: the next run reports.
     if (message) await this.teller.tell(client, name, message);
     return outcome.report;
   }
 
   /**
-   * Waits until another reconcile would find something else: the object has changed or has gone, every child is ready,
-   * or one has gone.
-   * @param isReady whether every child is ready already, so that only the object is waited for
-   * @returns false if nothing came within so many milliseconds, or the signal aborted
+   * Waits until another reconcile would find something new: the object has changed or is gone, all children are ready,
+   * or a child is gone.
+   * @param isReady whether all children are ready already, so that the run waits for the object only
+   * @returns false if nothing happened within this many milliseconds, or the signal aborted
    */
   async awaitNews(ms: number, isReady: boolean, signal: AbortSignal | undefined): Promise<boolean> {
     const { object } = this;
@@ -186,7 +189,7 @@ export class OneObject {
     return this.following.stop();
   }
 
-  /** Whether all children that are left are ready, or one has gone. */
+  /** Whether all children that are left are ready, or one is gone. */
   private async haveSettled(uid: string, count: number): Promise<boolean> {
     const children = this.children.of(uid);
     if (children.length < count) return true;
@@ -194,7 +197,7 @@ export class OneObject {
     return read.every((child) => child === undefined || whyNotReady(child) === undefined);
   }
 
-  /** One watch for the children of each kind and namespace of which one is not ready. */
+  /** Opens one watch for each kind and namespace in which a child is not ready. */
   private async watchUnready({ metadata: { uid } }: KubernetesObject): Promise<void> {
     const { client } = this.options;
     for (const child of this.children.of(uid)) {
@@ -212,7 +215,7 @@ export class OneObject {
     }
   }
 
-  /** The oldest version of the children of a kind that were never listed: all that came afterwards is still to be seen. */
+  /** The oldest version of the children of a kind that was never listed. A watch from there misses nothing. */
   private oldestOf(uid: string, resource: Resource): string {
     const [first = "", ...others] = this.children
       .of(uid)
@@ -256,7 +259,7 @@ export class OneObject {
     });
   }
 
-  /** How the run leaves the object behind, for the next resync. */
+  /** How the run leaves the object, for the next resync. */
   private footprintOf(uid: string, { againAfterMs }: ReconcileReport): Footprint {
     const { operator, program, isBeyondRun } = this.options;
     const isLater = againAfterMs !== undefined && isBeyondRun(againAfterMs);
@@ -268,7 +271,7 @@ export class OneObject {
     };
   }
 
-  /** A child may have been refused because the cluster does not serve its kind: nobody asks for that before. */
+  /** A child may have been refused because the cluster does not serve its kind. That is not looked up before. */
   private async sayMissingKind(outcome: Outcome): Promise<Outcome> {
     const { failure } = outcome.report;
     if (failure?.reason !== "ChildRefused" || !isApiError(failure.cause, 404)) return outcome;
@@ -290,9 +293,9 @@ export class OneObject {
   }
 
   /**
-   * Lists the object's children by the label with its uid: those of the kinds that the engine's memory names, if every
-   * generation but the newest was observed. Otherwise a run may have ended before it could remember what it had applied,
-   * and every kind is listed.
+   * Lists the object's children by the label with its uid. If every generation except the newest was observed, only
+   * the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember what it had
+   * applied, and every kind is listed.
    * @returns the version of each list, by kind
    */
   private async listChildren(object: KubernetesObject): Promise<Map<string, string>> {
@@ -331,13 +334,13 @@ export class OneObject {
   }
 }
 
-/** Whether the generation before the object's own was observed, so that just one run is due. */
+/** Whether the generation before the object's own was observed, so that exactly one run is due. */
 function isNext({ metadata: { generation = 1 }, status }: KubernetesObject): boolean {
   const observed = isRecord(status) ? status["observedGeneration"] : undefined;
   return generation - (typeof observed === "number" ? observed : 0) === 1;
 }
 
-/** What must differ for a further reconcile. */
+/** What another reconcile is needed for, if it differs. */
 function triggerOf(object: KubernetesObject | undefined): string {
   if (!object) return "";
   const { uid, generation, deletionTimestamp } = object.metadata;

@@ -1,28 +1,31 @@
 import { isNewer } from "../kubernetes/resourceVersion";
 
-/** How far an event path has come: it delivers hints in the order of the changes that they tell of. */
+/** How far an event path has come. It delivers hints in the order of their changes. */
 export class PathProgress {
-  /** The latest change that a hint told of. */
+  /** The latest change for which a hint came. */
   private reached = "";
-  /** When a hint came last, on the monotonic clock. */
+  /** When the last hint came, on the monotonic clock. */
   private heardAt = Number.NEGATIVE_INFINITY;
-  /** Where it was at earlier times, in their order: the first of them is the one that counts. */
+  /** Earlier positions in the order of time. The first one counts. */
   private readonly marks: { readonly at: number; readonly reached: string }[] = [];
 
-  /** A hint has come. @param resourceVersion of what it tells, where it says so */
+  /** A hint has come. @param resourceVersion the version that it names, if it names one */
   reach(resourceVersion?: string): void {
     this.heardAt = performance.now();
     if (resourceVersion !== undefined && isNewer(resourceVersion, this.reached))
       this.reached = resourceVersion;
   }
 
-  /** Keeps in mind where it is now. To be called now and then, with the time that {@link isOver} is going to ask for. */
+  /** Remembers the present position. Call it now and then, with the time that {@link isOver} will ask for. */
   mark(before: number): void {
     this.marks.push({ at: performance.now(), reached: this.reached });
     while ((this.marks[1]?.at ?? Number.POSITIVE_INFINITY) <= before) this.marks.shift();
   }
 
-  /** Whether it was beyond this change at that time already, or has been silent since: no hint will tell of it. */
+  /**
+   * Whether the path had passed this change at that time, or has been silent since. No hint of the change will come
+   * then.
+   */
   isOver(resourceVersion: string, before: number): boolean {
     if (this.heardAt <= before) return true;
     const [first] = this.marks;

@@ -9,9 +9,9 @@ import {
 import { ProcessPipes } from "./processPipes";
 import type { ShellSession } from "./shellSession";
 
-/** How long the shell may take to report the end of a process that was killed: what watches it may be dead, too. */
+/** How long the shell may take to report the end of a killed process. The shell's own watcher may be dead too. */
 const KILL_MS = 5_000;
-/** How much of standard error is looked at for why a program could not be executed. */
+/** How much of standard error is searched for the reason why a program could not be executed. */
 const REASON_BYTES = 1024;
 
 const KILLED: HandlerExit = { code: null, signal: "SIGKILL" };
@@ -23,13 +23,13 @@ function exitOf(status: number): HandlerExit {
   return signal ? { code: null, signal } : { code: status, signal: null };
 }
 
-/** One process in the handler's container, from the wish for it to its end. */
+/** One process in the handler's container, from the request to its end. */
 export class PipeProcess implements HandlerProcess {
   private session: ShellSession | undefined;
   private pipes: ProcessPipes | undefined;
-  /** What waits for it in the shell; undefined until its pipes are made. */
+  /** The subshell that waits for it. Undefined until its pipes are made. */
   private supervisor: string | undefined;
-  /** Its process group; undefined until it runs. */
+  /** Its process group. Undefined until it runs. */
   private group: string | undefined;
   /** What was written before it ran. */
   private early: string[] = [];
@@ -90,7 +90,7 @@ export class PipeProcess implements HandlerProcess {
     }
   }
 
-  /** It has its pipes open: their names are not needed any more, and its input may end. */
+  /** The process has its pipes open: their names are not needed any more, and its input may end. */
   running(group: string): void {
     clearTimeout(this.patience);
     this.group = group;
@@ -106,8 +106,8 @@ export class PipeProcess implements HandlerProcess {
   }
 
   /**
-   * The shell has gone, and every process with it.
-   * @returns whether this one had not begun, so that the next shell may be asked for it
+   * The shell has ended, and every process with it.
+   * @returns whether this process had not begun, so that the next shell may be asked for it
    */
   lost(): boolean {
     if (this.group === undefined && !this.killing) {
@@ -157,7 +157,7 @@ export class PipeProcess implements HandlerProcess {
     clearTimeout(this.killing);
     this.pipes?.unlink();
     this.pipes?.destroy();
-    // What it has started is killed as well, and the shell need not know of it any more.
+    // Its own child processes are killed too, and the shell may forget it.
     if (this.group !== undefined) this.session?.tell("kill", this.group);
     if (this.supervisor !== undefined) this.session?.tell("forget", this.supervisor);
     this.onOver();

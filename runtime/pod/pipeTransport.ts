@@ -11,25 +11,25 @@ export interface PipeTransportOptions {
   /** The folder of the named pipes. @default POD_LAYOUT.pipes */
   readonly folder?: string;
   /**
-   * "resident": where the runner ends unforeseen, the shell waits for the next. "run": the shell ends as well, or the
-   * pod would not. @default "resident"
+   * "resident": if the runner ends unexpectedly, the shell waits for the next one. "run": the shell ends as well,
+   * since otherwise the pod would not end. @default "resident"
    */
   readonly life?: RunnerLife;
-  /** How long a process may take to run, the wait for the handler's container included. @default 10000 */
+  /** How long a process may take to start, including the wait for the handler's container. @default 10000 */
   readonly startTimeoutMs?: number;
 }
 
-/** How long the shell may take to end once it was told to. */
+/** How long the shell may take to end after it was told to. */
 const CLOSE_MS = 5_000;
 const CLOSED = "no handler is started any more";
 
 /**
  * Runs handlers in the handler's container, by the shell there: see `handler.sh`. It looks for the shell from the
- * beginning, and for the next one when a shell has gone: each process of it has then exited by SIGKILL.
+ * beginning. When a shell has ended, all its processes count as killed by SIGKILL, and the next shell is looked for.
  */
 export class PipeTransport implements HandlerTransport {
   private readonly folder: string;
-  /** All that have not ended. */
+  /** Processes that have not ended. */
   private readonly processes = new Map<number, PipeProcess>();
   private readonly waiting = new Set<PipeProcess>();
   private session: ShellSession | undefined;
@@ -41,12 +41,12 @@ export class PipeTransport implements HandlerTransport {
 
   constructor(private readonly options: PipeTransportOptions = {}) {
     this.folder = options.folder ?? POD_LAYOUT.pipes;
-    // The word of a runner that went before: this one has come to stay.
+    // An earlier runner may have told the shell to end. This one stays.
     rmSync(this.leftWord, { force: true });
     this.look();
   }
 
-  /** Why no handler can be started now; undefined where the handler's container is there. */
+  /** Why no handler can be started now. Undefined if the handler's container is there. */
   get whyNotReady(): string | undefined {
     return this.session ? undefined : 'the pod\'s container "handler" is not there';
   }
@@ -64,7 +64,7 @@ export class PipeTransport implements HandlerTransport {
   }
 
   /**
-   * Resolves as soon as the handler's container is there: its image may take long to be pulled.
+   * Resolves as soon as the handler's container is there. Its image may take long to be pulled.
    * @throws Error after `timeoutMs` without it
    */
   async ready(timeoutMs: number): Promise<void> {
@@ -79,15 +79,15 @@ export class PipeTransport implements HandlerTransport {
   }
 
   /**
-   * Ends the shell, and with it every process that there still is, with exit code 0. One that comes later finds word
-   * to end at once. Resolves when it has gone, or after 5 s.
+   * Ends the shell, and with it every process that is left, with exit code 0. A shell that comes later is told to end
+   * at once. Resolves when the shell has ended, or after 5 s.
    */
   async close(): Promise<void> {
     this.closed = true;
     this.refuseWaiting();
     if (!this.session) {
       writeFileSync(this.leftWord, "");
-      // A shell that came just before has not seen it.
+      // A shell that came just before has not seen this.
       this.look();
     }
     this.stopWatching?.();
@@ -100,7 +100,7 @@ export class PipeTransport implements HandlerTransport {
     return path.join(this.folder, "closed");
   }
 
-  /** Greets the shell if it is there; otherwise waits for it. */
+  /** Greets the shell if it is there. Otherwise waits for it. */
   private look(): void {
     if (this.session) return;
     // Before looking, so that nothing is missed.

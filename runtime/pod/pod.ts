@@ -28,7 +28,7 @@ export type PodCommand = (pod: Pod) => Promise<number>;
 /**
  * Reads what the manifests gave to this pod.
  * @param write where the log goes
- * @throws Error where something of it is missing or unusable
+ * @throws Error if something of it is missing or unusable
  */
 export function openSurroundings(
   command: EngineCommand,
@@ -48,7 +48,7 @@ export function openSurroundings(
 
 /**
  * Reads which operator a pod is of.
- * @throws OperatorError where its definition is missing or unusable
+ * @throws DefinitionFileError if its definition is missing or unusable
  */
 export function openPod(surroundings: Surroundings): Pod {
   const operator = readDefinitionFile(pathOf(surroundings.settings, "definition"));

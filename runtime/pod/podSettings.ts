@@ -1,9 +1,9 @@
 import type { ListenAddress } from "../http/listen";
 import { POD_LAYOUT, RUNNER_PORTS } from "./layout";
 
-/** What a runner takes for granted in a pod. Several of them on one machine, in a test, need other values. */
+/** What is fixed for a runner in a pod. Tests run several runners on one machine and need other values. */
 export interface PodSettings {
-  /** What comes before every path of {@link POD_LAYOUT}. @default "" */
+  /** A prefix of every path of {@link POD_LAYOUT}. @default "" */
   readonly root: string;
   /** The address to listen on. @default every address of the pod */
   readonly host?: string;
@@ -13,7 +13,7 @@ export interface PodSettings {
   readonly leaseSeconds: number;
   /** How long the event of a change may take before it counts as lost, in milliseconds. @default 30000 */
   readonly announcedWithinMs: number;
-  /** Whether a change that the own watch tells of begins a run; false leaves it to events. @default true */
+  /** Whether a change that our own watch reports begins a run. If not, only events do. @default true */
   readonly heedsOwnWatch?: boolean;
 }
 

@@ -3,15 +3,15 @@ import type { PipeTransport } from "./pipeTransport";
 import type { Pod } from "./pod";
 import { pathOf } from "./podSettings";
 
-/** After so long without the handler's container, whose image may take long to be pulled, the log says so. */
+/** If the handler's container is not there after this time, the log says so. Its image may take long to be pulled. */
 const PATIENCE_MS = 60_000;
 
 /**
- * Resolves when a handler can be started: its container is there, and its token, where it has one, which is renewed from
- * then on until the pod is to end. Who reconciles before that sees every object fail.
- * @param withinSeconds how long its container may take
- * @throws AbortError where the pod is to end before
- * @throws Error where the container is not there within that time
+ * Resolves when a handler can be started: its container is there, and its token if it has one. The token is then
+ * renewed until the pod is to end. If reconciling starts earlier, every object fails.
+ * @param withinSeconds how long the container may take
+ * @throws AbortError if the pod is to end before that
+ * @throws Error if the container is not there in time
  */
 export async function prepareHandler(
   pod: Pod,

@@ -18,7 +18,7 @@ export class ProcessPipes {
 
   /**
    * @param name path of its pipes without their ".in", ".out" and ".err"
-   * @throws NodeJS.ErrnoException where one cannot be opened; the others are closed
+   * @throws NodeJS.ErrnoException if one cannot be opened; the others are closed
    */
   constructor(
     private readonly name: string,
@@ -43,12 +43,15 @@ export class ProcessPipes {
     if (this.input.writable) this.input.write(text);
   }
 
-  /** Ends its input, after what was written. Only once the process has it open: what nobody holds is lost. */
+  /**
+   * Ends its input, after what was written. Call it only when the process has the pipe open: otherwise the input is
+   * lost.
+   */
   end(): void {
     this.input.end();
   }
 
-  /** Removes their names. Who has them open keeps them. */
+  /** Removes the names of the pipes. Open pipes stay open. */
   unlink(): void {
     for (const pipe of ["in", "out", "err"]) rmSync(`${this.name}.${pipe}`, { force: true });
   }

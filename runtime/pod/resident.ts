@@ -14,16 +14,16 @@ import { prepareHandler } from "./prepareHandler";
 import { startServers } from "./servers";
 
 /**
- * How long running reconciles may go on when the pod should end, in seconds. Another runner leads meanwhile: only their own
- * objects wait for them.
+ * How long reconciles in progress may go on when the pod should end, in seconds. Another runner leads meanwhile, and
+ * only the objects of these reconciles wait.
  */
 const LONGEST_WAIT_SECONDS = 105;
-/** How long what was asked for by Workflows, and what tells of runs, may take then. */
+/** How long submitted Workflows that are being answered may take at the end. */
 const RUNS_GRACE_MS = 2_000;
 
 /**
- * Reconciles until the pod is to end. It is ready before its kinds are there: `pulumi up` makes the CRD last.
- * @throws Error where a port cannot be had
+ * Reconciles until the pod is to end. It is ready before its kinds are there, since `pulumi up` creates the CRD last.
+ * @throws Error if a port cannot be had
  */
 export async function resident(pod: Pod): Promise<number> {
   const { operator, environment, settings, connection, log, stopping } = pod;
@@ -40,9 +40,9 @@ export async function resident(pod: Pod): Promise<number> {
     : undefined;
   const announcements = new Announcements({
     withinMs: settings.announcedWithinMs,
-    // A trigger for each namespace that is listed, one for them all otherwise.
+    // There is a trigger for each listed namespace, or one for all of them.
     ...(operator.namespaces !== "all" && { pathOf: ({ namespace }) => namespace ?? "" }),
-    // A standby gets no hints: of what changed before its term, it knows nothing.
+    // A standby gets no hints. It does not know which changes were announced before its term.
     onMissing: (objects) => engine.isLeading && engine.metrics.changesUnannounced(objects),
   });
   const engine = new Engine({
@@ -69,13 +69,13 @@ export async function resident(pod: Pod): Promise<number> {
   log("info", "started");
 
   const begin = async () => {
-    // It must not lead before.
+    // It must not lead before that.
     await prepareHandler(pod, transport);
     await engine.start();
     replay?.start();
     log("info", "watching");
   };
-  // Begun, it goes on until the end. What fails because of the end is no failure.
+  // From here it goes on until the end. An error that the end causes is no failure.
   await Promise.race([aborted(stopping), begin().then(() => aborted(stopping))]);
 
   log("info", "stopping");

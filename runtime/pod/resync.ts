@@ -5,7 +5,7 @@ import { resyncOnce } from "./resyncOnce";
 
 /**
  * Submits a run for every object of the operator, and ends.
- * @returns 1 where some could not be submitted
+ * @returns 1 if some could not be submitted
  */
 export async function resync(pod: Pod): Promise<number> {
   const { operator, environment, connection, log, stopping } = pod;

@@ -23,9 +23,15 @@ import { strandedRuns } from "./strandedRuns";
 export interface ResyncOptions extends LiveRunsOptions {
   /** The pod's name. */
   readonly instance: string;
-  /** Told of each run that could not be submitted, and of what could not be looked at. The others are all the same. */
+  /**
+   * Called for each run that could not be submitted, and for what could not be listed. All other runs are submitted
+   * all the same.
+   */
   readonly onError?: (what: string, error: Error) => void;
-  /** For how long runs are submitted, in milliseconds. @default 240000, or three quarters of `resyncSeconds` if that is less */
+  /**
+   * For how long runs are submitted, in milliseconds. @default 240000, or three quarters of `resyncSeconds` if that is
+   * less
+   */
   readonly withinMs?: number;
   /** How often it looks whether runs have ended, in milliseconds. @default 2000 */
   readonly lookMs?: number;
@@ -48,22 +54,25 @@ export interface ResyncResult {
 
 /** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/workflows.ts. */
 const WITHIN_MS = 240_000;
-/** Before the next resync is due: the Workflow controller leaves out one whose predecessor has not ended. */
+/** It ends before the next resync is due: the Workflow controller skips a resync whose predecessor has not ended. */
 const SHARE_OF_PERIOD = 0.75;
 const LOOK_MS = 2_000;
-/** Runs that are not urgent begin at most so far apart, in milliseconds; closer where they are many. */
+/**
+ * The longest time between the beginnings of two runs that are not urgent, in milliseconds. It is shorter if there are
+ * many.
+ */
 const LONGEST_GAP_MS = 5_000;
 
 /**
- * Submits a run for every object that needs one and has none going on: see {@link lookAtObjects}. Before that, it deletes
- * the runs that will not begin, and tells those whose last run failed without a word.
+ * Submits a run for every object that needs one and has none in progress: see {@link lookAtObjects}. Before that, it
+ * deletes the runs that will never begin, and reports on objects whose last run failed without a report.
  *
- * What is urgent comes first and at once. The other runs are spread over `withinMs`, in no order, so that no one is
- * always the last, and an object that is created meanwhile need not wait for them.
+ * Urgent runs come first and at once. The others are spread over `withinMs` in random order. So no object is always
+ * the last, and an object that is created meanwhile need not wait for them.
  *
- * Never more than `concurrency` runs of the operator go on at once, whoever submitted them: thousands of objects make no
- * flood of pods. Runs that are not urgent take half of that. What does not get its turn within `withinMs` is left to the
- * next resync.
+ * At most `concurrency` runs of the operator are in progress at once, whoever submitted them, so that thousands of
+ * objects make no flood of pods. Runs that are not urgent take half of that. What gets no turn within `withinMs` is
+ * left to the next resync.
  *
  * @throws ApiError, ApiUnreachableError if objects or runs cannot be listed
  */
@@ -72,7 +81,7 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   const { withinMs = Math.min(WITHIN_MS, SHARE_OF_PERIOD * operator.resyncSeconds * 1000) } = options;
   const begin = performance.now();
   const tell = (what: string, error: Error) => options.onError?.(what, error);
-  // They are given up sooner or later without us, and without the template every object gets a run.
+  // Without the template, no run is known to be stranded, and a change of the program is not noticed.
   const template = await readTemplate(options).catch((error: Error) =>
     tell("the template of the runs", error),
   );
@@ -81,7 +90,7 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   let live = await withoutStranded(options, template ?? undefined);
   const idle = looked.filter((object) => !live.has(keyOf(object)));
   const resource = resourceOf(operator.customResource);
-  // It is no reason to submit none.
+  // If this fails, runs are submitted all the same.
   const told = await tellOfSilentRuns(idle, { ...options, resource }).catch((error: Error) =>
     tell("runs that failed", error),
   );
@@ -94,7 +103,7 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
   const running = looked.length - idle.length;
   let [submitted, failed] = [0, 0];
   const submit = async (object: Looked) => {
-    // An event has been quicker.
+    // An event was faster.
     if (live.has(keyOf(object))) return;
     try {
       await client.create(WORKFLOWS, runOf(object, options));
@@ -149,8 +158,8 @@ async function withoutStranded(
 }
 
 /**
- * The objects that the operator's runs which have not ended are about: no more of them go on at once, since each object
- * has one lock.
+ * The objects of the operator's runs that have not ended. Each object has one lock, so at most one run of each is in
+ * progress.
  */
 async function liveObjects(options: ResyncOptions): Promise<Set<string>> {
   const objects = new Set<string>();

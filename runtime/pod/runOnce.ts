@@ -30,7 +30,7 @@ export interface RunOnceOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
   readonly transport: HandlerTransport;
-  /** Called at the beginning. Resolves when a handler can be started; the run fails where it rejects. @default at once */
+  /** Called at the beginning. Resolves when a handler can be started. If it rejects, the run fails. @default at once */
   readonly handlerReady?: () => Promise<void>;
   /** The Workflow that this pod belongs to: its parameters say what is to be done. */
   readonly namespace: string;
@@ -40,38 +40,38 @@ export interface RunOnceOptions {
   /** Called after each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void;
   /**
-   * For how long a run stays with its object while something is about to come, in milliseconds: children that get
-   * ready, a wish of the handler to be asked again, an API server that is away. @default 30000
+   * How long a run waits for something that is about to happen, in milliseconds: children that become ready, a handler
+   * that wants to be asked again, an API server that comes back. @default 30000
    */
   readonly patienceMs?: number;
-  /** For how long a run follows an object that changes, in milliseconds. @default what one try may take: see runSeconds */
+  /** How long a run follows an object that changes, in milliseconds. @default what one try may take: see runSeconds */
   readonly changesPatienceMs?: number;
-  /** Aborts the wait for such things. A reconcile that runs comes to its end. */
+  /** Ends such waits. A reconcile in progress is completed. */
   readonly signal?: AbortSignal;
 }
 
 /** How a run ended. */
 export interface RunOutcome {
-  /** 0, or 1 where it failed: Argo then shows the pod, the node and the Workflow as failed. */
+  /** 0, or 1 if it failed. Argo then shows the pod, the node and the Workflow as failed. */
   readonly exitCode: 0 | 1;
   /** The last word of the log. */
   readonly message: string;
-  /** What the handler answered where it was only tried, as JSON. */
+  /** The handler's answer as JSON, if it was only tried. */
   readonly answer?: string;
 }
 
 const PATIENCE_MS = 30_000;
-/** How long a run rests before it asks an API server again that was away or busy. */
+/** How long a run waits before it asks an API server again that was busy or out of reach. */
 const LOOK_MS = 1_000;
-/** What is due at once must not become a busy loop. What is due again and again waits twice as long each time. */
+/** The shortest wait, so that nothing becomes a busy loop. Each further wait for the same reason is twice as long. */
 const SOON_MS = 100;
 
 /**
- * Does what the pod's Workflow asks for: reconciles the one object that it names with the same code as a resident
- * runner, or tries the handler on an example.
+ * Does what the pod's Workflow asks for: reconciles the object that it names, with the same code as a resident runner,
+ * or tries the handler on an example.
  *
- * `requeueAfterSeconds` is honoured if that time falls within the run's patience. What is to come later is remembered, and
- * left to the next resync.
+ * `requeueAfterSeconds` is honoured if that time falls within the run's patience. A later time is remembered and left
+ * to the next resync.
  */
 export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
   const { operator, client, transport, handlerReady, namespace, workflow: name } = options;
@@ -80,7 +80,7 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
     const [workflow, childResources] = await Promise.all([
       client.get(WORKFLOWS, { namespace, name }),
       servedKinds(operator, client),
-      // It begins while the object is read.
+      // This begins while the object is read.
       handlerReady?.().then(() => pool.warm()),
     ]);
     if (!workflow) return failed(`there is no Workflow ${name} in namespace ${namespace}`);
@@ -93,12 +93,13 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
       resource: resourceOf(operator.customResource),
       childResources,
       pool,
-      // As in a resident runner, the status names a run that did something; every other leaves it as it is.
+      // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it
+      // is.
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
       program: programOfRun(workflow),
     });
     const outcome = await run.finish();
-    // It would only save pods: the run does not hang on it.
+    // This would only save pods. If it fails, the run does not.
     const needless = run.mayHaveFollowers(workflow)
       ? await deleteNeedlessRuns(target, options).catch(() => 0)
       : 0;
@@ -111,7 +112,7 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
   }
 }
 
-/** The kinds of the children that the cluster serves: a handler that answers one of another kind is told so. */
+/** The kinds of the children that the cluster serves. If a handler answers one of another kind, the object says so. */
 async function servedKinds(operator: Operator, client: KubernetesClient): Promise<Resource[]> {
   const found = await Promise.all(
     operator.children.map(({ apiVersion, kind }) =>
@@ -124,7 +125,7 @@ async function servedKinds(operator: Operator, client: KubernetesClient): Promis
   return found.filter((resource) => resource !== undefined);
 }
 
-/** One object's way through a run. */
+/** The run of one object. */
 class Run {
   private readonly until: number;
   private readonly changesUntil: number;
@@ -150,8 +151,9 @@ class Run {
   }
 
   /**
-   * Whether others may have written to the object since the run's Workflow was made, so that further Workflows may wait.
-   * Its fields' times are whole seconds. What only takes something away leaves none: then a needless run is made.
+   * Whether others may have written to the object since the run's Workflow was made, so that further Workflows may
+   * wait. The times in `managedFields` are whole seconds. A change that only removes something leaves no time. Then a
+   * run is made that is not needed.
    */
   mayHaveFollowers(workflow: KubernetesObject): boolean {
     const { creationTimestamp: since = "" } = workflow.metadata;
@@ -161,7 +163,7 @@ class Run {
     return managedFields.some((entry) => !entry.subresource && !isOurs(entry) && (entry.time ?? "") > since);
   }
 
-  /** Reconciles until nothing is to be expected soon, and the object is as it was when it was last reconciled. */
+  /** Reconciles until nothing is expected soon and the object has not changed since its last reconcile. */
   async finish(): Promise<RunOutcome> {
     try {
       return await this.reconcile();
@@ -193,7 +195,7 @@ class Run {
     }
   }
 
-  /** Waits for what is about to come. False if nothing is, or it is too late. */
+  /** Waits for what is about to happen. False if nothing is, or if it is too late. */
   private async comesAgain(report: ReconcileReport): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
     if (skipped === "changed meanwhile") return this.waitForChanges();
@@ -207,18 +209,18 @@ class Run {
     if (ready !== false && dueAt > this.until) return false;
     const { signal } = this.options;
     const ms = Math.min(dueAt, this.until) - performance.now();
-    // Somebody may delete a child again and again.
+    // Waits first: somebody may delete a child again and again.
     if (await this.object.awaitNews(ms, ready !== false, signal)) return this.waitForChanges();
     if (dueAt > this.until || signal?.aborted) return false;
-    // Whoever asks to be asked again wants to see what there is by then.
+    // A handler that wants to be asked again wants to see the state of then.
     this.object.forget();
     return true;
   }
 
   /**
-   * Whether a write of our own has found the object changed: this run goes on then. A change that came after our last
-   * write has a Workflow of its own, which waits for the end of this one. False as well if this run has been at it for
-   * so long that it leaves the object to the next.
+   * Whether a write of our own found the object changed. This run then goes on. A change after our last write has a
+   * Workflow of its own, which waits for the end of this one. Also false if this run has followed the object for so
+   * long that it leaves the rest to the next run.
    */
   private async hasChanged({ uid, generation }: ReconcileReport): Promise<boolean> {
     const now = this.object.known?.metadata;
@@ -232,7 +234,7 @@ class Run {
     return this.wait(ms, this.changesUntil);
   }
 
-  /** Waits. False where that would be longer than our patience, or the pod is to end. */
+  /** Waits. False if that would take longer than our patience, or the pod is to end. */
   private async wait(ms: number, until = this.until): Promise<boolean> {
     const { signal } = this.options;
     if (performance.now() + ms > until || signal?.aborted) return false;
@@ -258,7 +260,7 @@ function outcomeOf(report: ReconcileReport): RunOutcome {
   if (report.problem !== undefined) return failed(report.problem);
   if (skipped === "paused") return done("nothing to do: the object is paused");
   if (skipped === "gone") return done("nothing to do: the object is gone");
-  // It goes on changing: another run waits, and this one has tried for long enough.
+  // The object goes on changing. Another run waits, and this one has tried for long enough.
   if (skipped !== undefined) return done(messageOf(report));
   const rest = [
     ready === false ? "not every child is ready yet: the next resync looks again" : "",

@@ -17,8 +17,8 @@ export interface ServerParts {
 }
 
 /**
- * Starts a resident runner's servers: hints come in by one, the kubelet and Prometheus ask the other.
- * @throws Error where a port cannot be had
+ * Starts a resident runner's servers: one takes hints, the other answers the kubelet and Prometheus.
+ * @throws Error if a port cannot be had
  */
 export async function startServers(
   { operator, environment, settings, stopping }: Pod,
@@ -37,7 +37,7 @@ export async function startServers(
     take: (hint, forwarded) => desk.take(hint, forwarded),
     onResult: (result) => metrics.hinted(result),
   });
-  // Second, so that whoever hears that we are ready can send hints.
+  // Started second: who hears that we are ready can send hints at once.
   const telemetry = await startTelemetryServer({
     ...addressOf(settings, "metrics"),
     registry: metrics.registry,

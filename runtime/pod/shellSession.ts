@@ -4,19 +4,19 @@ import path from "node:path";
 import { LineSplitter } from "../lines";
 import { openNamedPipe } from "./namedPipe";
 
-/** What the runner's life is: where it ends for good, the shell does not wait for another. */
+/** How the runner lives. If it ends for good, the shell does not wait for another one. */
 export type RunnerLife = "resident" | "run";
 
 /** Longer than any report of the shell. */
 const LONGEST_REPORT_BYTES = 64 * 1024;
-/** As `mktemp` makes it; nothing that leads out of the pipes' folder. */
+/** A name as `mktemp` makes it. It cannot lead out of the pipes' folder. */
 const SESSION_NAME = /^session\.\w+$/;
 
 /** Receives what the shell reports. */
 export interface ShellListener {
   /** The words of one report. */
   reported(words: readonly string[]): void;
-  /** The shell has gone, or has nothing to do with us any more. Comes once, last. */
+  /** The shell has ended, or serves another runner. Called once, last. */
   over(): void;
 }
 
@@ -48,7 +48,7 @@ export class ShellSession {
   /**
    * Greets the shell that has published a session.
    * @param pipes the folder that both containers share
-   * @returns undefined where there is none, or one whose shell has gone
+   * @returns undefined if there is no session, or if its shell has ended
    */
   static greet(pipes: string, life: RunnerLife, listener: ShellListener): ShellSession | undefined {
     let reports: Socket | undefined;
@@ -57,8 +57,8 @@ export class ShellSession {
       if (!SESSION_NAME.test(name)) return undefined;
       const folder = path.join(pipes, name);
       reports = openNamedPipe(path.join(folder, "reports"), "read");
-      // Linux tells a reader of the end only where it has had a writer (pipe_poll in fs/pipe.c). A shell that is dying
-      // may be none any more though it still reads "control": so we are one for a moment.
+      // Linux reports the end of a pipe to a reader only if there was a writer (pipe_poll in fs/pipe.c). A shell that
+      // is dying may still read "control" and never write. So we are a writer for a moment.
       openNamedPipe(path.join(folder, "reports"), "write").destroy();
       const control = openNamedPipe(path.join(folder, "control"), "write");
       const session = new ShellSession(folder, reports, control, listener);
@@ -85,9 +85,9 @@ export class ShellSession {
 const LONGEST_WORD_BYTES = 64;
 
 /**
- * The beginning of a file that the handler's container may have put anything in the place of: a pipe would hold this
- * process up for ever, and a link could lead to what only the runner may read.
- * @throws Error where it is no file
+ * The beginning of a file. The handler's container may have put anything in its place: a pipe would block this process
+ * for ever, and a link could lead to files that only the runner may read.
+ * @throws Error if it is no file
  */
 function readWord(file: string): string {
   const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);

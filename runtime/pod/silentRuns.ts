@@ -8,7 +8,7 @@ import { fieldManagerOf, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "..
 import { EventWriter } from "../outbox/eventWriter";
 import { StatusWriter } from "../status/statusWriter";
 
-/** Who tells, and of what. */
+/** Who reports, and on which objects. */
 export interface SilentRunsOptions {
   readonly operator: Operator;
   /** The custom resource's kind. */
@@ -20,7 +20,7 @@ export interface SilentRunsOptions {
   readonly instance: string;
 }
 
-/** An object that may not know of its last run. */
+/** An object whose last run may not have been reported. */
 export interface Unaware extends ObjectName {
   readonly uid: string;
   /** When we wrote its status last, as RFC 3339. */
@@ -30,8 +30,8 @@ export interface Unaware extends ObjectName {
 const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
 
 /**
- * Tells objects that their last run failed before it could say so: its pod did not start, was lost or killed, or it took
- * longer than it may. Who waits for it would else never learn that there was one.
+ * Reports on objects whose last run failed before it could report: its pod did not start, was lost or killed, or took
+ * longer than it may. Otherwise nobody would learn that there was a run.
  *
  * @returns the uids of these objects
  * @throws ApiError, ApiUnreachableError
@@ -83,7 +83,7 @@ async function lastRuns({
   return last;
 }
 
-/** Whether it failed, and nobody has written the object's status since it was there. RFC 3339 in UTC sorts as text. */
+/** Whether it failed, and nobody has written the object's status since then. RFC 3339 in UTC sorts as text. */
 function isSilent(run: KubernetesObject, { toldAt = "" }: Unaware): boolean {
   return FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) && toldAt < createdAt(run);
 }
@@ -92,7 +92,10 @@ function createdAt({ metadata }: KubernetesObject): string {
   return metadata.creationTimestamp ?? "";
 }
 
-/** What the Workflow says, which may be no more than that time was up, and then the last word of the engine's container. */
+/**
+ * The message of the Workflow, which may only be that its time was up, and then the last message of the engine's
+ * container.
+ */
 function messageOf(workflow: KubernetesObject): string {
   const { message, nodes = {} } = statusOf(workflow);
   const engine = Object.values(nodes).find(

@@ -6,19 +6,19 @@ import { configMapsOf } from "./footprint";
 const UNTOUCHED_MS = 120_000;
 
 /**
- * Tells which runs that have not ended will not begin, and would keep every other run of their object from it:
+ * Says which runs have not ended and will never begin. They would block every other run of their object:
  *
  * - Those that name other ConfigMaps than the WorkflowTemplate does now. A roll-out removes the ConfigMaps that it has
- *   replaced, and a pod that names one of these never begins.
- * - Those that the Workflow controller has passed over: one whose beginning it could not write, since the API server was
- *   away, it takes up again only after a long while, or when it is restarted (argo-workflows,
+ *   replaced, and a pod that names a removed one never begins.
+ * - Those that the Workflow controller has skipped. If it could not write the beginning of a run, since the API server
+ *   was out of reach, it comes back to that run only after a long time, or when it is restarted (argo-workflows,
  *   workflow/controller/operator.go, setExecWorkflow and persistUpdates).
  *
- * Only those that carry an object's uid as a label, which the Sensor and the resync give them: what somebody submits is
- * run.
+ * Only runs with an object's uid as a label count. The Sensor and the resync write that label. What somebody submits
+ * by hand is run.
  *
  * @param template the WorkflowTemplate of the runs
- * @param untouchedMs a run that the Workflow controller has not touched for so long is one that it passed over
+ * @param untouchedMs the Workflow controller has skipped a run that it has not touched for this long
  */
 export function strandedRuns(
   template: KubernetesObject,

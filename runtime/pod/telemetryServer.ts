@@ -2,18 +2,22 @@ import type { Registry } from "prom-client";
 import { answerMetrics } from "../http/answerMetrics";
 import { type HttpListener, type ListenAddress, listen } from "../http/listen";
 
-/** What a telemetry server tells of. */
+/** What a telemetry server reports. */
 export interface TelemetryServerOptions extends ListenAddress {
   readonly registry: Registry;
-  /** Why the runner can take no hints or start no handler; undefined where it can. */
+  /** Why the runner can take no hints or start no handler. Undefined if it can. */
   readonly whyNotReady: () => string | undefined;
 }
 
 /**
- * Serves what a kubelet and Prometheus ask for. `/livez`: this process answers, whatever the API server does: a restart
- * would not bring that back. `/readyz`: hints are taken and a handler can be started, whether this one leads or not, and
- * whether its CRD is there or not: `pulumi up` makes the CRD when the runner is ready. `/metrics`: Prometheus.
- * @throws Error where the address cannot be had
+ * Answers the kubelet and Prometheus:
+ *
+ * - `/livez`: this process answers. It does not depend on the API server, which a restart would not bring back.
+ * - `/readyz`: hints are taken and a handler can be started. It depends neither on who leads nor on the CRD, since
+ *   `pulumi up` creates the CRD when the runner is ready.
+ * - `/metrics`: Prometheus.
+ *
+ * @throws Error if the address cannot be had
  */
 export function startTelemetryServer(options: TelemetryServerOptions): Promise<HttpListener> {
   const { registry, whyNotReady } = options;
@@ -21,7 +25,7 @@ export function startTelemetryServer(options: TelemetryServerOptions): Promise<H
     const answer = (code: number, text: string) => {
       response.writeHead(code, { "content-type": "text/plain" }).end(`${text}\n`);
     };
-    // Whoever probes may add a query: "/readyz?verbose".
+    // A probe may add a query: "/readyz?verbose".
     switch (url?.split("?")[0]) {
       case "/livez":
         return answer(200, "ok");

@@ -1,9 +1,12 @@
 import { type FSWatcher, watch } from "node:fs";
 
-/** How often to look where the kernel has no watch to spare: its inotify instances are few, and all pods' together. */
+/** How often to look if the kernel has no watch left: inotify instances are few, and shared by all pods of a node. */
 const LOOK_EVERY_MS = 200;
 
-/** Calls `changed` when something in the folder has. Returns what ends that. It keeps no program alive. */
+/**
+ * Calls `changed` when something in the folder has changed. Returns a function that ends that. It keeps no process
+ * alive.
+ */
 export function watchFolder(folder: string, changed: () => void): () => void {
   let watcher: FSWatcher | undefined;
   let timer: NodeJS.Timeout | undefined;

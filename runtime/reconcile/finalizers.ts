@@ -11,6 +11,7 @@ import {
   type OperatorIdentity,
 } from "../names";
 import { ObjectGoneError } from "./errors";
+import type { ObjectEvent } from "./outcome";
 
 /** What finalizers need to know of an operator. */
 type Finalizing = OperatorIdentity & { readonly formerNames: readonly string[] };
@@ -48,11 +49,17 @@ export class Finalizers {
     return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
   }
 
-  /** Argosy's finalizers on the object that are not ours: those of another operator, or of an undeclared former name. */
-  foreign(object: KubernetesObject): string[] {
+  /** Says that the object has a finalizer of Argosy's that is not ours: it may be that of an undeclared former name. */
+  warnings(object: KubernetesObject): ObjectEvent[] {
     const ours = [...this.handler, ...this.elsewhere];
     const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
-    return finalizersOf(object).filter((finalizer) => isArgosy(finalizer) && !ours.includes(finalizer));
+    const foreign = finalizersOf(object).find(
+      (finalizer) => isArgosy(finalizer) && !ours.includes(finalizer),
+    );
+    if (foreign === undefined) return [];
+    const former = foreign.slice(foreign.indexOf("/") + 1);
+    const note = `the object has the finalizer ${foreign} of another operator of Argosy. If this operator was called ${former} before, add that to "formerNames" in its definition: the object can never be deleted otherwise`;
+    return [{ type: "Warning", reason: "ForeignFinalizer", note }];
   }
 
   /**
@@ -102,8 +109,11 @@ export class Finalizers {
     try {
       return (await client.apply(this.resource, { apiVersion, kind, metadata }, options)).object;
     } catch (error) {
-      // 404 and 409: it is gone, or another object has its name. 422: an object that is being deleted takes no new finalizer.
-      if ([404, 409, 422].some((code) => isApiError(error, code))) throw new ObjectGoneError();
+      // 404 and 409: it is gone, or another object has its name. 422: an object that is being deleted takes no new finalizer,
+      // or a policy of the cluster refuses the change.
+      if (![404, 409, 422].some((code) => isApiError(error, code))) throw error;
+      const now = await client.get(this.resource, { name, namespace });
+      if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp) throw new ObjectGoneError();
       throw error;
     }
   }
@@ -128,6 +138,9 @@ export class Finalizers {
         const now = await client.get(this.resource, current.metadata);
         if (now?.metadata.uid !== current.metadata.uid)
           return { ...current, metadata: { ...current.metadata, finalizers: [] } };
+        // It is there as it was: so a policy of the cluster refuses the change.
+        const isUnmoved = finalizersOf(now)[index] === finalizer;
+        if (isUnmoved && isApiError(error, 422)) throw error;
         current = now;
       }
     }

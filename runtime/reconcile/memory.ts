@@ -1,5 +1,8 @@
-import { isRecord } from "../definition/shape";
-import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
+import type { Child } from "../children/childStore";
+import type { DesiredChild } from "../children/desiredChildren";
+import { isRecord } from "../json";
+import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
+import { kindKey } from "../kubernetes/resource";
 
 /**
  * How a run left an object. A resync compares that with the object as it is, to find out whether the object needs another
@@ -24,6 +27,9 @@ export interface Footprint {
  *
  * Assumption: only the engine writes it. Whoever may write the status may forge it. The engine then looks for children of
  * a kind that it never applied. It finds none that it can prove to be its own, and touches nothing.
+ *
+ * Caveat: if the process dies between the first child of a kind and the status, the kind is not remembered until the next
+ * run. If the operator stops to declare the kind in just that moment, such a child elsewhere is left.
  */
 export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
@@ -35,6 +41,11 @@ export interface Memory extends Footprint {
 /** What is remembered of an object that was never reconciled. */
 export const NOTHING: Memory = { kinds: [], created: [] };
 
+/** A kind as `kindKey` gives it. */
+const KIND = /^([a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
+/** No operator has had children of more kinds. Each kind that is not declared costs requests. */
+const MOST_KINDS = 200;
+
 const FOOTPRINT = ["content", "children", "program", "dueAt"] as const;
 
 /** What is remembered of an object. Values that are not text are left out. */
@@ -43,10 +54,49 @@ export function memoryOf(object: KubernetesObject): Memory {
   const memory = isRecord(status["argosy"]) ? status["argosy"] : {};
   const footprint = FOOTPRINT.flatMap((key) => (typeof memory[key] === "string" ? [[key, memory[key]]] : []));
   return {
-    kinds: textsIn(memory["kinds"]),
+    kinds: textsIn(memory["kinds"])
+      .filter((kind) => KIND.test(kind))
+      .slice(0, MOST_KINDS),
     created: textsIn(memory["created"]),
     ...(Object.fromEntries(footprint) as Footprint),
   };
+}
+
+/**
+ * What to remember when all children are as desired.
+ * @param there the object's children as they are known now
+ */
+export function memoryAfter(desired: readonly DesiredChild[], there: readonly Child[]): Memory {
+  return {
+    kinds: [...desired, ...there].map(({ resource }) => kindKey(resource)),
+    created: createdOnce(desired),
+  };
+}
+
+/**
+ * What to remember when only some of the desired children were applied: besides what was remembered before, what is there.
+ * @param applied those of the desired children that are there
+ */
+export function memoryOfPart(
+  before: Memory,
+  applied: readonly DesiredChild[],
+  there: readonly Child[],
+): Memory {
+  return {
+    kinds: [...before.kinds, ...there.map(({ resource }) => kindKey(resource))],
+    created: [...before.created, ...createdOnce(applied)],
+  };
+}
+
+/** Whether a child was created once, and must not be created again. */
+export function wasCreated(memory: Memory, child: DesiredChild): boolean {
+  return createdOnce([child]).some((name) => memory.created.includes(name));
+}
+
+function createdOnce(children: readonly DesiredChild[]): string[] {
+  return children
+    .filter(({ update }) => update === "never")
+    .map(({ resource, manifest }) => `${kindKey(resource)}/${formatName(manifest.metadata)}`);
 }
 
 /** What to write as `status.argosy`. */

@@ -7,7 +7,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
-import { type Resource, scopesOf } from "../kubernetes/resource";
+import { kindKey, type Resource, scopesOf } from "../kubernetes/resource";
 import { CHILD_OF_LABEL, identityOf, OWNER_UID_LABEL } from "../names";
 import { memoryOf } from "./memory";
 
@@ -25,6 +25,10 @@ const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "nam
 /**
  * Finds and deletes children that no watch shows or no owner reference covers: those of kinds that the operator no longer
  * declares, and those in other namespaces than their owner's.
+ *
+ * Guarantees, each with a test in tests/unit/sweep.test.ts:
+ * - Only what we applied is deleted, whatever labels others write.
+ * - If a child may be left, it throws, so that the finalizer stays.
  */
 export class Sweep {
   constructor(private readonly options: SweepOptions) {}
@@ -112,11 +116,6 @@ export class Sweep {
       throw error;
     });
   }
-}
-
-/** The name of a kind in the engine's memory: "apps/v1/Deployment". */
-export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
-  return `${apiVersion}/${kind}`;
 }
 
 async function isGoing(client: KubernetesClient, name: string): Promise<boolean> {

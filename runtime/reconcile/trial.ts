@@ -1,10 +1,10 @@
 import { desiredChildren } from "../children/desiredChildren";
 import type { Operator } from "../definition/definition";
-import { isRecord } from "../definition/shape";
 import { statusChecker } from "../definition/statusSchema";
 import { askHandler } from "../handler/askHandler";
 import { type HandlerAnswer, questionAbout } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
+import { isRecord } from "../json";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 

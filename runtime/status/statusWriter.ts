@@ -54,7 +54,7 @@ export interface StatusWriterOptions {
  * Guarantees, each with a test in tests/unit/statusWriter.test.ts:
  * - Nothing is written that is there already.
  * - A verdict is written with the generation that was handled, also if there is a newer one, and never lowers
- *   `observedGeneration`.
+ *   `observedGeneration`, unless the object has not reached that.
  * - A write is for one uid: never for an object that has the name since.
  *
  * Assumption: writes to one object follow one another, each with what the one before it wrote. So no version is needed,
@@ -100,7 +100,9 @@ export class StatusWriter {
     const kept = pick(current, owned);
     const given = handlersFields(fields ?? pick(current, owned));
     const observed = current["observedGeneration"];
-    const isOld = verdict && typeof observed === "number" && observed > verdict.generation;
+    // A number beyond the object's own is not ours: a backup restored the status of a former object of this name.
+    const isReached = typeof observed === "number" && observed <= (object.metadata.generation ?? observed);
+    const isOld = verdict && isReached && observed > verdict.generation;
     const isTold = verdict !== undefined && !isOld;
     const conditions = this.conditions(current, entry, fields, isTold ? verdict : undefined);
     const status: Status = {

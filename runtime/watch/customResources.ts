@@ -110,6 +110,11 @@ export class CustomResources implements KnownObjects {
     return this.removed.has(uid) || (stored !== undefined && (stored.uid !== uid || stored.deleting));
   }
 
+  /** Whether an object of that name is known. */
+  has(name: ObjectName): boolean {
+    return this.store.find(this.options.resource, name) !== undefined;
+  }
+
   /** Whether the watch has reported that version of the object, or a later one. */
   hasTold(name: ObjectName, resourceVersion: string): boolean {
     const told = this.store.find(this.options.resource, name)?.toldVersion;
@@ -136,6 +141,8 @@ export class CustomResources implements KnownObjects {
     if (source === "read") return;
     if (before && before.uid !== after?.uid) this.gone(before, source === "watch" && !after);
     if (!after) return;
+    // It is there again if etcd was restored to a time before its deletion.
+    this.removed.delete(after.uid);
     const { trigger, announced, isSettled } = after.facts;
     const same = before?.uid === after.uid ? before.facts : undefined;
     if (same?.trigger === trigger) return;

@@ -92,7 +92,10 @@ export class Reflector {
     return this.refusal;
   }
 
-  /** Lists again now, and goes on watching from there. Resolves when the list is complete, or the reflector has stopped. */
+  /**
+   * Lists again now, and goes on watching from there. Resolves when a list is complete that was begun after the call, or
+   * when the reflector has stopped.
+   */
   relist(): Promise<void> {
     if (this.stopping.signal.aborted) return Promise.resolve();
     this.resourceVersion = undefined;
@@ -162,13 +165,15 @@ export class Reflector {
     const version = await client.list(resource, this.options, onPage, this.stopping.signal);
     begin(version);
     sink.listed(version);
-    this.resourceVersion = version;
+    // Another list was asked for meanwhile: this one may be older than that.
+    const isOutdated = this.interruption.signal.aborted;
+    this.resourceVersion = isOutdated ? undefined : version;
     this.latest = version;
     this.retryMs = FIRST_RETRY_MS;
     const wasSynced = this.isSynced;
     this.synced = true;
     this.refusal = undefined;
-    for (const resolve of this.onListed.splice(0)) resolve();
+    if (!isOutdated) for (const resolve of this.onListed.splice(0)) resolve();
     if (!wasSynced) onSynced?.();
   }
 

@@ -3,10 +3,12 @@ import type { Schedule, WorkResult } from "./schedule";
 /** What a {@link Runner} runs. */
 export interface RunnerOptions {
   readonly schedule: Schedule;
-  /** How many keys are worked on at once. */
+  /** How many keys have a place at once. A key has one from the beginning of its work, until `leave` is called or it ends. */
   readonly concurrency: number;
-  /** Works on one key. It must not throw. */
-  readonly work: (key: string, attempt: number) => Promise<WorkResult>;
+  /** How many keys are worked on at once, with a place or without. @default `concurrency` */
+  readonly mostAtWork?: number;
+  /** Works on one key. It must not throw. `leave` gives the key's place to the next one; the work goes on. */
+  readonly work: (key: string, attempt: number, leave: () => void) => Promise<WorkResult>;
   /** A monotonic clock, in milliseconds: that of the schedule. @default performance.now */
   readonly now?: () => number;
 }
@@ -16,10 +18,13 @@ export interface RunnerOptions {
  *
  * Guarantees, each with a test in tests/unit/runner.test.ts:
  * - No key is worked on twice at once, even across pauses.
+ * - A key that left its place is still worked on: it is not given out again before its end.
  * - A pause ends no work. A new start waits for no work either: only a key that is still worked on waits for its end.
  */
 export class Runner {
   private readonly working = new Set<string>();
+  /** The keys that have a place. */
+  private readonly placed = new Set<string>();
   private readonly now: () => number;
   private started = false;
   private timer: NodeJS.Timeout | undefined;
@@ -53,8 +58,8 @@ export class Runner {
 
   /** Takes what is due. Call it when something was added to the schedule, or unblocked. */
   wake(): void {
-    const { schedule, concurrency } = this.options;
-    while (this.started && this.working.size < concurrency) {
+    const { schedule } = this.options;
+    while (this.started && this.hasRoom) {
       const key = schedule.take();
       if (key === undefined) break;
       void this.run(key);
@@ -62,10 +67,15 @@ export class Runner {
     this.waitForNext();
   }
 
+  private get hasRoom(): boolean {
+    const { concurrency, mostAtWork = concurrency } = this.options;
+    return this.placed.size < concurrency && this.working.size < mostAtWork;
+  }
+
   private waitForNext(): void {
     clearTimeout(this.timer);
     const at = this.options.schedule.nextDueAt;
-    if (!this.started || at === undefined || this.working.size >= this.options.concurrency) return;
+    if (!this.started || at === undefined || !this.hasRoom) return;
     // Node's timers hold at most 2^31-1 milliseconds.
     this.timer = setTimeout(
       () => this.wake(),
@@ -76,7 +86,12 @@ export class Runner {
   private async run(key: string): Promise<void> {
     const { schedule, work } = this.options;
     this.working.add(key);
-    const result = await work(key, schedule.attemptOf(key));
+    this.placed.add(key);
+    const leave = () => {
+      if (this.placed.delete(key)) this.wake();
+    };
+    const result = await work(key, schedule.attemptOf(key), leave);
+    this.placed.delete(key);
     this.working.delete(key);
     schedule.settle(key, result);
     if (this.working.size === 0) for (const resolve of this.onIdle.splice(0)) resolve();

@@ -1,4 +1,4 @@
-import { commandOnPath } from "../../runtime/definition/commandOnPath";
+import { commandOnPath } from "../../definition/commandOnPath";
 import { namespace } from "../integration/support/manifests";
 import { codeBlocksOf } from "../unit/support/codeBlocks";
 import { session } from "./support/hooks";

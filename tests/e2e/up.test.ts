@@ -1,9 +1,24 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { FORMS } from "./support/forms";
 import { session } from "./support/hooks";
 import { waitFor } from "./support/progress";
 import { NAMESPACE } from "./support/session";
+
+describe("the installed program", () => {
+  it("has one copy of each SDK of Pulumi's, and asks npm for no overrides", async () => {
+    const { folder } = session().project;
+    const { overrides } = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
+    assert.equal(overrides, undefined);
+    const { packages } = JSON.parse(readFileSync(path.join(folder, "package-lock.json"), "utf8"));
+    for (const name of ["@pulumi/pulumi", "@pulumi/kubernetes", "@pulumi/kubernetesx"]) {
+      const places = Object.keys(packages).filter((place) => place.endsWith(`node_modules/${name}`));
+      assert.deepEqual(places, name === "@pulumi/kubernetesx" ? [] : [`node_modules/${name}`]);
+    }
+  });
+});
 
 describe("pulumi up", () => {
   it("installs Argo and the operators, and ends when all of it works", async () => {

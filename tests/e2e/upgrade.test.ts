@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import path from "node:path";
-import { takeProgramAt } from "../../tools/chaos/inCluster/programFiles";
+import { installProgramAt } from "../../tools/installProgram";
 import { createReady, FORMS, LETTER, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
 import type { Installation } from "./support/installation";
 import { olderRevision } from "./support/olderProgram";
 import { LONG_MS, tell } from "./support/progress";
-import { PROJECT } from "./support/projectCopy";
+import { PROJECT, presentProgram } from "./support/projectCopy";
 import { Writer } from "./support/writer";
 
 const KEPT = [
@@ -17,7 +16,7 @@ const KEPT = [
 /** Changes before and after, beside those meanwhile. */
 const CHANGES = 4;
 
-describe("pulumi up on a stack of an older program", function () {
+describe("pulumi up on a stack of an older version of the package", function () {
   this.timeout(LONG_MS);
   const writers = [LETTER, FORMS.pod].map((form) => new Writer(form));
   const childOf = new Map<string, string>();
@@ -34,8 +33,7 @@ describe("pulumi up on a stack of an older program", function () {
     project.takeAway("memcached");
     project.addLetters();
     const older = path.join(project.state, "older");
-    mkdirSync(older, { recursive: true });
-    takeProgramAt(revision, PROJECT, older);
+    installProgramAt(revision, PROJECT, older);
     project.takeProgram(older);
     tell(`the program of ${revision}`);
     await installation.up();
@@ -56,10 +54,15 @@ describe("pulumi up on a stack of an older program", function () {
   it("goes well while objects are made, changed and deleted", async () => {
     for (const writer of writers) writer.start();
     for (const writer of writers) await writer.further(CHANGES);
-    installation.project.takeProgram(PROJECT);
-    const { summary } = await installation.stack.up();
+    installation.project.takeProgram(presentProgram());
+    const { summary, replaced } = await installation.stack.up();
     tell(`an upgrade: ${JSON.stringify(summary.resourceChanges)}`);
     assert.equal(summary.result, "succeeded");
+    // An immutable ConfigMap has its content's hash in its name. Everything else keeps what it has.
+    assert.deepEqual(
+      replaced.filter((type) => type !== "kubernetes:core/v1:ConfigMap"),
+      [],
+    );
     for (const writer of writers) await writer.further(CHANGES);
   });
 

@@ -18,10 +18,6 @@ describe("npm run dev", function () {
     folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-dev-test-")));
     handlers = path.join(folder, "handlers");
     await cp(memcached, path.join(handlers, "memcached"), { recursive: true });
-    // Out of the project's folder there is nothing to import from.
-    await edit("memcached/operator.ts", (text) =>
-      text.replace(/^import.*$/m, "").replace("defineOperator(", "("),
-    );
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
     await dev.printed(/Ctrl-C ends it/);
   });
@@ -54,27 +50,21 @@ describe("npm run dev", function () {
   });
 
   it("prints what is wrong with a definition, and keeps the last good one running", async () => {
-    await edit("memcached/operator.ts", (text) => text.replace("children:", "childen:"));
-    await dev.printed(/operator\.ts: childen is not a known field\. Did you mean children\?/);
+    await edit("memcached/operator.yaml", (text) => text.replace("children:", "childen:"));
+    await dev.printed(/operator\.yaml:4:1: childen is not a known field\. Did you mean children\?/);
     await edit("memcached/main.py", (text) => text.replace("memcached:1.6.40", "memcached:1.6.41"));
     await dev.printed(/childen is not a known field[\s\S]*patched Deployment sessions/);
   });
 
   it("replaces an operator whose definition has become another one", async () => {
-    await edit("memcached/operator.ts", (text) => text.replace("childen:", "concurrency: 2, children:"));
+    await edit("memcached/operator.yaml", (text) => text.replace("childen:", "concurrency: 2\nchildren:"));
     await dev.printed(/memcached: stopped: its definition has changed\nmemcached: running/);
   });
 
   it("starts a new operator, and stops a removed one", async () => {
     const example = path.join(__dirname, "..", "..", "examples", "manifest-template");
     const own = path.join(handlers, "website");
-    await cp(example, own, {
-      recursive: true,
-      filter: (source) => !source.endsWith("operator.ts"),
-    });
-    const definition = await readFile(path.join(example, "operator.ts"), "utf8");
-    const standalone = definition.replace(/^import.*$/m, "").replace("defineOperator(", "(");
-    await writeFile(path.join(own, "operator.ts"), standalone);
+    await cp(example, own, { recursive: true });
     await dev.printed(/website: running/);
     await rm(own, { recursive: true });
     await dev.printed(/website: removed/);

@@ -148,7 +148,7 @@ describe("the engine applies children", function () {
     await bench.applied("fixed", immutable("1"));
     const object = await bench.applyObject("fixed", immutable("2"));
     const { message } = await bench.failed(object, "ChildRefused");
-    assert.match(message, /Declare update: "recreate" or "never" for ConfigMap in operator.ts/);
+    assert.match(message, /Declare update: recreate or never for ConfigMap in operator.yaml/);
     assert.deepEqual(await dataOf("fixed"), { value: "1" });
   });
 

@@ -47,7 +47,7 @@ describe("the engine of an operator with a list of namespaces", function () {
     const far = inNamespace(configMap("further"), "default");
     const object = await bench.applyObject("further", answering(far), one);
     const { message } = await bench.failed(object, "InvalidAnswer");
-    assert.match(message, /namespace default, which operator.ts does not list/);
+    assert.match(message, /namespace default, which operator.yaml does not list/);
   });
 });
 

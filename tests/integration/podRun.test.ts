@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
@@ -127,6 +128,38 @@ describe("the engine in a pod of its own", () => {
       // This operator finalizes.
       "PATCH inpodss",
       "PATCH configmaps",
+      "PATCH deployments",
+      "PATCH inpodss/status",
+      "WATCH deployments",
+      "PATCH inpodss/status",
+    ]);
+  });
+
+  it("makes at most eight calls for an update whose children take their time to be ready", async () => {
+    const plan = (version: number) => {
+      const containers = [{ name: "main", image: `example.com/worker:${version}` }];
+      const template = { metadata: { labels: { app: "web" } }, spec: { containers } };
+      return answering(deployment("web", { template }), configMap("settings"));
+    };
+    await api.apply(object("demo", plan(1)));
+    await run({ namespace, name: "demo" });
+    // As long as somebody holds the Deployment, it is not rolled out.
+    await api.patch(inTest(deployment("web")), { spec: { paused: true } });
+    await aSecond();
+    await api.apply(object("demo", plan(2)));
+    const { calls, client } = counting();
+    const running = run({ namespace, name: "demo" }, { client });
+    await eventually(() => assert.ok(calls().includes("WATCH deployments")));
+    await sleep(3_000);
+    assert.equal((await readyOf(object("demo"))).reason, "ChildrenNotReady");
+    await api.patch(inTest(deployment("web")), { spec: { paused: false } });
+    assert.equal((await running).exitCode, 0);
+    await assertNewest(object("demo"));
+    assert.deepStrictEqual(calls(), [
+      "GET workflows",
+      "GET inpodss",
+      "GET configmaps",
+      "GET deployments",
       "PATCH deployments",
       "PATCH inpodss/status",
       "WATCH deployments",

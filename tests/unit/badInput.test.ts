@@ -9,7 +9,10 @@ import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder
 import { fakeLook, found } from "./support/fakeLook";
 import { type Run, run, runStack } from "./support/program";
 
-const OPERATOR = `module.exports = { crd: "crd.yaml", handler: { image: "python:3.13-slim", command: ["python3", "main.py"] }, children: [] };`;
+const OPERATOR = `crd: crd.yaml
+handler: { image: "python:3.13-slim", command: [python3, main.py] }
+children: []
+`;
 
 /** Each is refused before anything is registered, with file, field and remedy. */
 describe("bad input is refused before anything is registered:", () => {
@@ -18,7 +21,7 @@ describe("bad input is refused before anything is registered:", () => {
     root = writeFolder({
       "widget/crd.yaml": widgetCrd(),
       "widget/main.py": "print()\n",
-      "widget/operator.js": OPERATOR,
+      "widget/operator.yaml": OPERATOR,
     });
   });
   afterEach(() => removeFolder(root));
@@ -36,7 +39,7 @@ describe("bad input is refused before anything is registered:", () => {
   }
 
   const edit = (text: string, by: string) =>
-    addFiles(root, { "widget/operator.js": OPERATOR.replace(text, by) });
+    addFiles(root, { "widget/operator.yaml": OPERATOR.replace(text, by) });
 
   it("nothing is wrong with what the others begin from", async () => {
     await assert.rejects(refusal(), /it was accepted, with \d\d registrations/);
@@ -56,17 +59,20 @@ describe("bad input is refused before anything is registered:", () => {
   });
 
   it("a name of more than 40 characters, or with a dot", async () => {
-    edit("{ crd", `{ name: "${"a".repeat(41)}", crd`);
-    assert.match(await refusal(), /operator\.js: name is "a{41}", not a DNS label of at most 40 characters/);
-    edit("{ crd", `{ name: "a.b", crd`);
-    assert.match(await refusal(), /operator\.js: name is "a\.b", not a DNS label/);
+    edit("children:", `name: ${"a".repeat(41)}\nchildren:`);
+    assert.match(
+      await refusal(),
+      /operator\.yaml:3:1: name is "a{41}", not a DNS label of at most 40 characters/,
+    );
+    edit("children:", "name: a.b\nchildren:");
+    assert.match(await refusal(), /operator\.yaml:3:1: name is "a\.b", not a DNS label/);
   });
 
   it("an unknown key in a definition", async () => {
-    edit("children:", "concurency: 3, children:");
+    edit("children:", "concurency: 3\nchildren:");
     assert.match(
       await refusal(),
-      /operator\.js: concurency is not a known field\. Did you mean concurrency\?/,
+      /operator\.yaml:3:1: concurency is not a known field\. Did you mean concurrency\?/,
     );
   });
 
@@ -75,29 +81,29 @@ describe("bad input is refused before anything is registered:", () => {
     addFiles(root, {
       "gadget/crd.yaml": widgetCrd(),
       "gadget/main.py": "print()\n",
-      "gadget/operator.js": OPERATOR,
+      "gadget/operator.yaml": OPERATOR,
     });
     assert.match(
       await refusal(),
-      /widget\/operator\.js: crd defines widgets\.shop\.example\.com, as does .*gadget\/operator\.js/,
+      /widget\/operator\.yaml:1:1: crd defines widgets\.shop\.example\.com, as does .*gadget\/operator\.yaml/,
     );
   });
 
   it("options of pod and resident mixed", async () => {
-    edit("children:", `execution: "pod", concurrency: 3, children:`);
-    assert.match(await refusal(), /operator\.js: concurrency .*pod/);
-    edit("children:", `execution: "pod", record: "all", children:`);
-    assert.match(await refusal(), /operator\.js: record .*pod/);
+    edit("children:", "execution: pod\nconcurrency: 3\nchildren:");
+    assert.match(await refusal(), /operator\.yaml:4:1: concurrency .*pod/);
+    edit("children:", "execution: pod\nrecord: all\nchildren:");
+    assert.match(await refusal(), /operator\.yaml:4:1: record .*pod/);
   });
 
   it("a Sensor that outgrows its limit", async () => {
     edit(
       "children:",
-      `namespaces: ${JSON.stringify(Array.from({ length: 400 }, (_, at) => `team-with-a-long-name-${at}`))}, children:`,
+      `namespaces: ${JSON.stringify(Array.from({ length: 400 }, (_, at) => `team-with-a-long-name-${at}`))}\nchildren:`,
     );
     assert.match(
       await refusal(),
-      /operator\.js: namespaces lists 400 of them, more than one Sensor's environment can carry\. Write "all"/,
+      /operator\.yaml:3:1: namespaces lists 400 of them, more than one Sensor's environment can carry\. Write all/,
     );
   });
 

@@ -1,20 +1,46 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { loadOperators } from "../../components/loadOperators";
-import { Program } from "../../tools/chaos/inCluster/program";
+import { PACKAGE_NAME } from "../../components/package";
+import { loadOperators } from "../../definition/loadOperators";
+import { installVersions, Program } from "../../tools/chaos/inCluster/program";
+import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
-const PROJECT = path.resolve(__dirname, "../..");
+/** Stands in for a version of the program that npm has installed. */
+function fakeVersion(folder: string, name: string): string {
+  const version = path.join(folder, name);
+  addFiles(version, {
+    "index.js": `// ${name}\n`,
+    "package.json": "{}",
+    "package-lock.json": "{}",
+    ".gitignore": "node_modules\n",
+    "Pulumi.yaml": "name: argosy\n",
+    "Pulumi.dev.yaml": "config:\n  argosy:protect: false\n",
+    "Pulumi.prod.yaml": "config: {}\n",
+    [`node_modules/${PACKAGE_NAME}/dist/engine.js`]: `// the engine of ${name}\n`,
+  });
+  return version;
+}
+
+const OPTIONS = {
+  stack: "chaos",
+  executions: ["resident", "pod"],
+  image: "node:22",
+  ledger: "http://ledger:8080/",
+} as const;
+const leftBehind = () => readdirSync(tmpdir()).filter((name) => name.startsWith("argosy-chaos-"));
+const engineOf = ({ folder }: Program) =>
+  readFileSync(path.join(folder, "node_modules", PACKAGE_NAME, "dist/engine.js"), "utf8");
 
 describe("the program of a chaos run", () => {
   let program: Program;
   const handlers = () => path.join(program.folder, "handlers");
 
   beforeEach(() => {
-    const options = { stack: "chaos", executions: ["resident", "pod"], image: "node:22" } as const;
-    program = new Program(PROJECT, { ...options, ledger: "http://ledger:8080/" });
+    const install = (folder: string) => ({ present: fakeVersion(folder, "present") });
+    program = new Program({ ...OPTIONS, install });
   });
   afterEach(() => program.remove());
 
@@ -40,12 +66,11 @@ describe("the program of a chaos run", () => {
     assert.deepEqual([versionOf("chaos-pod"), versionOf("chaos-resident")], ["2", "1"]);
   });
 
-  it("upgrades to another version of its engine each time", () => {
-    const engine = () => readFileSync(path.join(program.folder, "runtime/pod/main.ts"), "utf8");
-    const seen = [engine()];
+  it("upgrades to another engine each time", () => {
+    const seen = [engineOf(program)];
     for (let time = 0; time < 2; time++) {
       program.upgrade();
-      seen.push(engine());
+      seen.push(engineOf(program));
     }
     assert.equal(new Set(seen).size, 3);
   });
@@ -57,52 +82,52 @@ describe("the program of a chaos run", () => {
 });
 
 describe("the program of a chaos run that begins with an older commit", () => {
-  const FILES = ["package.json", "tsconfig.json", "Pulumi.yaml", "Pulumi.dev.yaml"];
-  const options = { stack: "chaos", executions: ["resident"], image: "node:22", ledger: "" } as const;
-  let project: string;
-  let program: Program | undefined;
-
-  beforeEach(() => {
-    project = mkdtempSync(path.join(tmpdir(), "argosy-older-"));
-    const git = (...args: string[]) => execFileSync("git", args, { cwd: project, stdio: "pipe" });
-    for (const name of FILES) cpSync(path.join(PROJECT, name), path.join(project, name));
-    for (const name of ["components", "runtime"]) {
-      cpSync(path.join(PROJECT, name), path.join(project, name), { recursive: true });
-    }
-    writeFileSync(path.join(project, "index.ts"), "// older\n");
-    writeFileSync(path.join(project, "components", "removed.ts"), "");
-    git("init", "--quiet");
-    git("add", ".");
-    git("-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "--message", "older");
-    writeFileSync(path.join(project, "index.ts"), "// present\n");
-    rmSync(path.join(project, "components", "removed.ts"));
-  });
-  afterEach(() => {
-    program?.remove();
-    rmSync(project, { recursive: true });
-  });
-
-  it("is that commit until it is upgraded, and then the folder as it is", () => {
-    const begun = new Program(project, { ...options, from: "HEAD" });
-    program = begun;
-    const seen = () => [
-      readFileSync(path.join(begun.folder, "index.ts"), "utf8"),
-      existsSync(path.join(begun.folder, "components", "removed.ts")),
-      readFileSync(path.join(begun.folder, "Pulumi.chaos.yaml"), "utf8").includes("runnerReplicas"),
-      existsSync(path.join(begun.folder, "handlers", "chaos-resident", "operator.ts")),
-    ];
-    assert.deepEqual(seen(), ["// older\n", true, true, true]);
-    begun.upgrade();
-    assert.deepEqual(seen(), ["// present\n", false, true, true]);
-  });
-
-  it("is refused where there is no such commit, by the option's name, and leaves nothing behind", () => {
-    const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("argosy-chaos-"));
-    const before = folders();
-    assert.throws(() => new Program(project, { ...options, from: "nowhere" }), {
-      name: "Error",
-      message: /option '--from <commit>'.*nowhere.*Name a commit/s,
+  it("is that version until it is upgraded, and then the present one", () => {
+    const install = (folder: string) => ({
+      present: fakeVersion(folder, "present"),
+      older: fakeVersion(folder, "older"),
     });
-    assert.deepEqual(folders(), before);
+    const program = new Program({ ...OPTIONS, install });
+    const seen = () => [
+      readFileSync(path.join(program.folder, "index.js"), "utf8"),
+      engineOf(program),
+      readFileSync(path.join(program.folder, "Pulumi.chaos.yaml"), "utf8").includes("runnerReplicas"),
+      existsSync(path.join(program.folder, "handlers", "chaos-resident")),
+    ];
+    try {
+      assert.deepEqual(seen(), ["// older\n", "// the engine of older\n", true, true]);
+      program.upgrade();
+      assert.deepEqual(seen(), ["// present\n", "// the engine of present\n", true, true]);
+    } finally {
+      program.remove();
+    }
   });
+
+  for (const [what, commit, reason] of [
+    ["there is no such commit", "nowhere", /nowhere/],
+    ["it was no package yet", "HEAD", /in HEAD this was not yet the package @argosy-dev\/argosy/],
+  ] as const) {
+    it(`is refused where ${what}, by the option's name, and leaves nothing behind`, () => {
+      const project = writeFolder({ "package.json": '{ "name": "argosy" }' });
+      const git = (...args: string[]) => execFileSync("git", args, { cwd: project, stdio: "pipe" });
+      git("init", "--quiet");
+      git("add", ".");
+      git("-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "--message", "older");
+      const before = leftBehind();
+      try {
+        const install = (folder: string) => installVersions(project, folder, commit);
+        assert.throws(
+          () => new Program({ ...OPTIONS, install }),
+          (error: Error) => {
+            assert.match(error.message, /option '--from <commit>'.*Name a commit/s);
+            assert.match(error.message, reason);
+            return true;
+          },
+        );
+        assert.deepEqual(leftBehind(), before);
+      } finally {
+        removeFolder(project);
+      }
+    });
+  }
 });

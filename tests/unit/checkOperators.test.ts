@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { checkOperators } from "../../runtime/definition/checkOperators";
+import { checkOperators } from "../../definition/checkOperators";
+import { displayPath, OperatorError } from "../../definition/problems";
 import type { Operator } from "../../runtime/definition/definition";
-import { loadOperator } from "../../runtime/definition/loadOperator";
-import { displayPath, OperatorError } from "../../runtime/definition/operatorError";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
-import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import {
+  addFiles,
+  loadDefinition,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  writeFolder,
+} from "./operatorFolder";
 
 describe("checkOperators", () => {
   let root: string;
@@ -28,7 +34,7 @@ describe("checkOperators", () => {
     );
     const home = path.join(root, name);
     addFiles(home, { "crd.yaml": crd, "main.py": "" });
-    return loadOperator(home, { ...widgetDefinition, name: name.replace(/\d/, "") });
+    return loadDefinition(home, { ...widgetDefinition, name: name.replace(/\d/, "") });
   };
   const clashes = (...operators: Operator[]): string[] => {
     try {
@@ -36,7 +42,9 @@ describe("checkOperators", () => {
       return [];
     } catch (error) {
       assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) => problem.replaceAll(`${displayPath(root)}/`, ""));
+      return error.problems.map((problem) =>
+        problem.replaceAll(`${displayPath(root)}/`, "").replace(/:\d+:\d+: /, ": "),
+      );
     }
   };
 
@@ -46,14 +54,14 @@ describe("checkOperators", () => {
 
   it("refuses a name given twice", () => {
     assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("a2", "Pot")), [
-      'a2/operator.ts: name "a" is also that of a/operator.ts. Give each operator a name of its own.',
+      'a2/operator.yaml: name "a" is also that of a/operator.yaml. Give each operator a name of its own.',
     ]);
   });
 
   it("refuses a former name that another operator has", () => {
     const renamed = { ...operator("a", "Cup"), formerNames: ["b"] };
     const expected = [
-      'a/operator.ts: formerNames[0] is "b", which is the name of b/operator.ts. Rename that one, or leave this out.',
+      'a/operator.yaml: formerNames[0] is "b", which is the name of b/operator.yaml. Rename that one, or leave this out.',
     ];
     assert.deepStrictEqual(clashes(renamed, operator("b", "Pot")), expected);
     assert.deepStrictEqual(clashes(operator("b", "Pot"), renamed), expected);
@@ -65,21 +73,21 @@ describe("checkOperators", () => {
     const one = { ...operator("a", "Cup"), formerNames: ["c"] };
     const two = { ...operator("b", "Pot"), formerNames: ["d", "argosy.c"] };
     assert.deepStrictEqual(clashes(one, two), [
-      'b/operator.ts: formerNames[1] is "argosy.c", which a/operator.ts gives as well. Keep it in one of the two.',
+      'b/operator.yaml: formerNames[1] is "argosy.c", which a/operator.yaml gives as well. Keep it in one of the two.',
     ]);
   });
 
   it("refuses the name of another's resync", () => {
     const pod = { ...operator("a", "Cup"), execution: "pod" as const };
     assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), pod), [
-      'a-resync/operator.ts: name "a-resync" is also that of the resync of a/operator.ts. Give it another name.',
+      'a-resync/operator.yaml: name "a-resync" is also that of the resync of a/operator.yaml. Give it another name.',
     ]);
     assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), operator("a", "Cup")), []);
   });
 
   it("refuses two operators of one CRD", () => {
     assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("b", "Cup")), [
-      "b/operator.ts: crd defines cups.shop.example.com, as does a/operator.ts. Let one operator own it.",
+      "b/operator.yaml: crd defines cups.shop.example.com, as does a/operator.yaml. Let one operator own it.",
     ]);
   });
 
@@ -98,7 +106,7 @@ describe("checkOperators", () => {
   for (const [what, ofOne, ofOther, name] of shared) {
     it(`refuses ${what} in one group`, () => {
       const found = clashes(operator("a", "Cup", ofOne), operator("b", "Pot", ofOther));
-      const place = `b/operator.ts: crd uses the name "${name}" in shop.example.com, as does a/operator.ts.`;
+      const place = `b/operator.yaml: crd uses the name "${name}" in shop.example.com, as does a/operator.yaml.`;
       assert.ok(
         found.some((problem) => problem.startsWith(place)),
         found.join("\n"),

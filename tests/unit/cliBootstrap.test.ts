@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 
@@ -66,6 +66,14 @@ describe("cli: bootstrap", () => {
       "node_modules/tsx/cjs.js": "",
       "node_modules/.package-lock.json": LOCK,
     });
+    assert.equal(run("argosy").stdout, "argosy\n");
+    assert.equal(npmCalls(), 0);
+  });
+
+  it("leaves packages alone that somebody has linked, whatever the lock file says", () => {
+    mkdirSync(path.join(root, "elsewhere/tsx"), { recursive: true });
+    addFiles(root, { "elsewhere/tsx/cjs.js": "" });
+    symlinkSync(path.join(root, "elsewhere"), path.join(root, "node_modules"));
     assert.equal(run("argosy").stdout, "argosy\n");
     assert.equal(npmCalls(), 0);
   });

@@ -96,7 +96,7 @@ describe("cli: the files that dev follows", () => {
   for (const file of ["m/.main.py.swp", "m/main.py~", "m/4913", "m/__pycache__/x.pyc", "m/fixtures/a.yaml"]) {
     it(`are not ${file}`, () => assert.equal(isIgnored(file), true));
   }
-  for (const file of ["m/main.py", "m/operator.ts", "m/crd.yaml", "m/templates/a.json"]) {
+  for (const file of ["m/main.py", "m/operator.yaml", "m/crd.yaml", "m/templates/a.json"]) {
     it(`are ${file}`, () => assert.equal(isIgnored(file), false));
   }
 });

@@ -5,10 +5,9 @@ import { asCommandError, CommandError } from "../../cli/commandError";
 import { handlerEnvironment } from "../../cli/handlerEnvironment";
 import { LocalTransport } from "../../cli/localTransport";
 import { startMetricsServer } from "../../cli/metricsServer";
-import { loadOperator } from "../../runtime/definition/loadOperator";
-import { OperatorError } from "../../runtime/definition/operatorError";
+import { OperatorError } from "../../definition/problems";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
-import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 
 describe("cli: a handler's environment", () => {
   let folder: string;
@@ -25,7 +24,7 @@ describe("cli: a handler's environment", () => {
   };
 
   it("has the definition's variables, and for a Secret's the author's own of that name", () => {
-    const operator = loadOperator(folder, definition);
+    const operator = loadDefinition(folder, definition);
     assert.deepEqual(handlerEnvironment(operator, { TOKEN: "t", OTHER: "o" }), {
       REGION: "north",
       TOKEN: "t",
@@ -33,7 +32,7 @@ describe("cli: a handler's environment", () => {
   });
 
   it("is refused where one is not set, by the variable's name", () => {
-    const operator = loadOperator(folder, definition);
+    const operator = loadDefinition(folder, definition);
     assert.throws(() => handlerEnvironment(operator, {}), {
       name: "OperatorError",
       message: /secretEnv\.TOKEN comes from key token of Secret shop.*Export TOKEN/,

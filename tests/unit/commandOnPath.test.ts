@@ -1,16 +1,22 @@
 import assert from "node:assert/strict";
 import { chmodSync } from "node:fs";
 import path from "node:path";
-import { checkCommand, commandOnPath } from "../../runtime/definition/commandOnPath";
-import { loadOperator } from "../../runtime/definition/loadOperator";
-import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { checkCommand, commandOnPath } from "../../definition/commandOnPath";
+import {
+  addFiles,
+  loadDefinition,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  writeFolder,
+} from "./operatorFolder";
 
 describe("commandOnPath", () => {
   let root: string;
   let folder: string;
 
   beforeEach(() => {
-    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "", "widget/operator.ts": "" });
+    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
     folder = path.join(root, "widget");
     addFiles(root, { "bin/tool": "#!/bin/sh\n", "bin/plain": "", "late/tool": "#!/bin/sh\n" });
     chmodSync(path.join(root, "bin/tool"), 0o755);
@@ -47,18 +53,18 @@ describe("commandOnPath", () => {
     assert.equal(commandOnPath("sh", {}), "/bin/sh");
   });
   it("has an error that names the remedy", () => {
-    const operator = loadOperator(folder, {
+    const operator = loadDefinition(folder, {
       ...widgetDefinition,
       handler: { image: "python:3.13-slim", command: ["notThere", "main.py"] },
     });
     assert.throws(() => checkCommand(operator), {
       name: "OperatorError",
       message:
-        /operator.ts: handler.command\[0\] "notThere" is not on the PATH of this machine\. Install notThere here; .* python:3.13-slim\.$/,
+        /operator.yaml:5:7: handler.command\[0\] "notThere" is not on the PATH of this machine\. Install notThere here; .* python:3.13-slim\.$/,
     });
   });
   it("looks for a path in the operator's folder", () => {
-    const operator = loadOperator(folder, {
+    const operator = loadDefinition(folder, {
       ...widgetDefinition,
       handler: { image: "python:3.13-slim", command: ["./main.py"] },
     });

@@ -4,8 +4,7 @@ import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { ArgoPlatform } from "../../components/argoPlatform";
 import type { ArgoPlatformArgs, OperatorsArgs } from "../../components/arguments";
-import { loadOperators } from "../../components/loadOperators";
-import { Operators } from "../../components/operators";
+import { loadOperators, Operators } from "../../components/operators";
 import { platformOfStack, versionDifference } from "../../components/platform";
 import { checkInstallation } from "../../preflight/checkInstallation";
 import { addFiles, removeFolder } from "./operatorFolder";
@@ -258,8 +257,11 @@ describe("the components", function () {
     });
 
     it("in an operator's files are readable as well", async () => {
-      addFiles(gears.root, { "broken/operator.js": "module.exports = {};" });
-      await refused(() => new Operators("ops", { handlers: gears.root }), /broken\/operator\.js: /);
+      addFiles(gears.root, { "broken/operator.yaml": "children: none\n" });
+      await refused(
+        () => new Operators("ops", { handlers: gears.root }),
+        /broken\/operator\.yaml:1:\d+: children must be a list/,
+      );
       assert.throws(() => loadOperators(path.join(gears.root, "nowhere")), /the folder is missing/);
     });
 
@@ -269,6 +271,21 @@ describe("the components", function () {
       await refused(
         () => operators({ installation: "other" }),
         /the operator gear was loaded for the installation "argosy", not for "other"/,
+      );
+    });
+
+    it("in overrides are told, and right ones are heeded", async () => {
+      const overrides = { memcached: { namespaces: ["shop"] } };
+      const { manifests } = await run(() => new Operators("ops", { handlers: "./examples", overrides }));
+      assert.ok(manifests.some(({ kind, metadata }) => kind === "Role" && metadata.namespace === "shop"));
+      const wrong = { memcachd: {} };
+      await refused(
+        () => new Operators("ops", { handlers: "./examples", overrides: wrong }),
+        /Did you mean memcached/,
+      );
+      await refused(
+        () => operators({ overrides }),
+        /overrides is given, and the operators are loaded already/,
       );
     });
 

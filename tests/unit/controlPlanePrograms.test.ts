@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { assetOf } from "../../cli/controlPlane/assets";
 import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
 import { isAtLeast } from "../../cli/controlPlane/goInstallation";
 import { linkerFlags, moduleFile } from "../../cli/controlPlane/goModule";
 import { type ProgramName, programNames, programs } from "../../cli/controlPlane/programs";
+import { PACKAGE_FOLDER } from "../../cli/project";
 
 function program(name: ProgramName) {
   const found = programs.find((each) => each.name === name);
@@ -114,6 +116,33 @@ describe("the control plane's programs", () => {
       assert.ok(!isAtLeast("1.25.9", "1.26"));
       assert.ok(!isAtLeast("1.3", "1.26"));
       assert.ok(!isAtLeast("devel", "1.26"));
+    });
+  });
+
+  describe("are those of the Kubernetes that ARGOSY_KUBERNETES_VERSION names", () => {
+    function versionsWith(value: string) {
+      const script =
+        'const { kubernetesVersion, kubernetesStagingVersion } = require("./cli/controlPlane/versions.ts");' +
+        "console.log(kubernetesVersion, kubernetesStagingVersion)";
+      const { stdout, stderr } = spawnSync(process.execPath, ["--require", "tsx/cjs", "--eval", script], {
+        cwd: PACKAGE_FOLDER,
+        env: { ...process.env, ARGOSY_KUBERNETES_VERSION: value },
+        encoding: "utf8",
+      });
+      return { stdout, stderr };
+    }
+
+    it("or of the usual one where it is empty, as in a matrix without a value for it", () => {
+      assert.equal(versionsWith("v1.37.2").stdout, "v1.37.2 v0.37.2\n");
+      assert.equal(versionsWith("").stdout, "v1.34.1 v0.34.1\n");
+    });
+
+    it("and of none where that is no version", () => {
+      for (const value of ["1.37", "v2.0.0", "v1.37.2/../x"])
+        assert.match(
+          versionsWith(value).stderr,
+          /ARGOSY_KUBERNETES_VERSION is ".*"\. Give a version of Kubernetes, for example v1\.34\.1\./,
+        );
     });
   });
 });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { loadOperator } from "../../runtime/definition/loadOperator";
 import { Engine } from "../../runtime/engine";
-import { removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { shellHandler } from "./support/handlers";
 import { TestApiServer } from "./support/testApiServer";
 
@@ -14,7 +13,7 @@ describe("Controller.hint", () => {
     folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
     // It is not started, so that everything waits.
     controller = new Engine({
-      operator: loadOperator(folder, { ...widgetDefinition, name: "shop" }),
+      operator: loadDefinition(folder, { ...widgetDefinition, name: "shop" }),
       connection: api.connection(),
       transport: shellHandler("exit"),
       namespace: "argosy",

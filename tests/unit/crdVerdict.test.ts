@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { compareCrdSets, compareCustomResourceDefinitions } from "../../components/crdVerdict/compareCrds";
-import { isJsonObject, versionsOf } from "../../runtime/definition/customResourceDefinition";
+import { versionsOf } from "../../definition/customResourceDefinition";
 import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
+import { isJsonObject } from "../../runtime/kubernetes/objects";
 import { baseCrd, readCorpus, verdictsOf } from "./crdVerdict/corpus";
 
 const corpus = readCorpus();

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
-import { isJsonObject, versionsOf } from "../../runtime/definition/customResourceDefinition";
+import { versionsOf } from "../../definition/customResourceDefinition";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
+import { isJsonObject } from "../../runtime/kubernetes/objects";
 import { widgetCrd, widgetVersion } from "./operatorFolder";
 
 /** An operator of which only what the builder reads is given. */

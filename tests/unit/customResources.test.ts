@@ -54,6 +54,15 @@ describe("CustomResources", () => {
     );
   });
 
+  it("does not take an object for gone that is there again: etcd was restored to a time before its deletion", () => {
+    sink.remove(at(8));
+    assert.equal(objects.isGoing(NAME, "widget-uid"), true);
+    sink.listing(true);
+    sink.set(at(4), true);
+    sink.listed("4");
+    assert.equal(objects.isGoing(NAME, "widget-uid"), false);
+  });
+
   it("says nothing of a status, of finalizers and managed fields, and of what `kubectl apply` notes for itself", () => {
     watched(at(6, {}, { status: READY }));
     watched(at(7, { finalizers: ["x"], managedFields: [{ manager: "kubectl" }] }));

@@ -46,7 +46,7 @@ describe("desiredChildren", () => {
     const children = [{ ...first, retired: true }, second];
     assert.match(
       refusal([configMap()], widget(), { children }),
-      /children\[0\] is a ConfigMap \(v1\), which operator\.ts declares as retired/,
+      /children\[0\] is a ConfigMap \(v1\), which operator\.yaml declares as retired/,
     );
     const known = refusal([{ ...configMap(), kind: "Secret" }], widget(), { children });
     assert.match(known, /"children": ClusterRole \(rbac\.authorization\.k8s\.io\/v1\)\./);

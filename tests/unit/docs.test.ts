@@ -4,8 +4,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import path from "node:path";
 import ts from "typescript";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { localHandler } from "../../cli/localHandler";
+import { check } from "../../definition/checks";
+import { operatorSchema } from "../../definition/jsonSchema";
+import { Problems } from "../../definition/problems";
+import { DEFINITION } from "../../definition/schema";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
@@ -33,8 +37,8 @@ describe("the documentation", () => {
     for (const { place, code } of blocksFor("ts")) {
       it(place, function () {
         this.timeout(60_000);
-        // As an operator.ts of this program, so that its imports are the ones that its reader writes.
-        const file = path.join(root, "examples", "documentation", "operator.ts");
+        // Beside index.ts, so that its imports are the ones that its reader writes.
+        const file = path.join(root, "documentation.ts");
         assert.deepEqual(diagnose(file, code), []);
       });
     }
@@ -92,6 +96,34 @@ describe("the documentation", () => {
     }
   });
 
+  describe("shows definitions of operators that are in order", () => {
+    for (const { place, code } of blocksFor("yaml").filter(isDefinition)) {
+      it(place, () => {
+        const problems = new Problems();
+        check(DEFINITION, parse(code), problems.at(place));
+        assert.equal(problems.toError().message, "");
+      });
+    }
+
+    it("which are told from other YAML", () => {
+      assert.ok(blocks.some(isDefinition));
+      const unmarked = blocksFor("yaml").filter((block) => {
+        const keys = Object.keys(parseAllDocuments(block.code)[0]?.toJS() ?? {});
+        return !isDefinition(block) && ["crd", "handler", "children"].some((key) => keys.includes(key));
+      });
+      assert.deepEqual(unmarked, []);
+    });
+  });
+
+  it("tells of every field of operator.yaml what its schema tells", () => {
+    const { properties } = operatorSchema("") as { properties: Record<string, Described> };
+    const rows = Object.entries(properties).map(
+      ([field, { description }]) => `| \`${field}\` | ${description} |`,
+    );
+    assert.ok(rows.length > 15);
+    assert.deepEqual(tableOf("docs/handlers.md", "field"), rows);
+  });
+
   it("names only npm scripts that exist", () => {
     const { scripts } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
       scripts: Record<string, string>;
@@ -127,6 +159,22 @@ describe("the documentation", () => {
 /** What a Markdown text has in fenced blocks, in indented blocks and between backticks. */
 function codeIn(text: string): string {
   return (text.match(/^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`/gms) ?? []).join("\n");
+}
+
+interface Described {
+  readonly description: string;
+}
+
+function isDefinition({ role }: CodeBlock): boolean {
+  return role === "operator";
+}
+
+/** The rows of the first table of a document whose first column is called so. */
+function tableOf(document: string, column: string): string[] {
+  const text = readFileSync(path.join(root, document), "utf8");
+  const pattern = new RegExp(`^\\| ${column} \\|.*\\n\\| --- .*\\n((?:\\|.*\\n)+)`, "m");
+  const [, table = ""] = pattern.exec(text) ?? [];
+  return table.trimEnd().split("\n");
 }
 
 function diagnose(file: string, code: string): string[] {

@@ -9,7 +9,7 @@ import { buildSensor } from "../../components/manifests/eventPath/sensor";
 import { sensorPodLabels } from "../../components/manifests/names";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { argoValidator, NO_ARGO_SCHEMAS, skip } from "./support/argoSchemas";
+import { argoValidator } from "./support/argoSchemas";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
 
@@ -123,9 +123,8 @@ describe("buildEventSource", () => {
     assert.notEqual(annotation(sourceOf({ ...RESIDENT, execution: "pod" })), before);
   });
 
-  it("is in order for Argo", function () {
+  it("is in order for Argo", () => {
     const validate = argoValidator("EventSource");
-    if (!validate) return skip(this, NO_ARGO_SCHEMAS);
     assert.deepEqual(validate(buildEventSource(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
   });
 });
@@ -242,13 +241,11 @@ describe("buildSensor", () => {
     assert.deepEqual(labels, [{ "argosy.dev/operator": "argosy.heavy" }]);
   });
 
-  it("is in order for Argo, and so are the Workflows that it creates", function () {
+  it("is in order for Argo, and so are the Workflows that it creates", () => {
     const validate = argoValidator("Sensor");
-    const validateWorkflow = argoValidator("Workflow");
-    if (!validate || !validateWorkflow) return skip(this, NO_ARGO_SCHEMAS);
     assert.deepEqual(validate(buildSensor(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
     const workflow = sensorOf(POD).triggers[0]?.template.k8s?.source.resource;
-    assert.deepEqual(validateWorkflow(workflow), []);
+    assert.deepEqual(argoValidator("Workflow")(workflow), []);
   });
 });
 

@@ -8,7 +8,7 @@ import {
 } from "../../components/manifests/eventPath/eventSource";
 import type { EventPathOptions } from "../../components/manifests/eventPath/options";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
-import { OperatorError } from "../../runtime/definition/operatorError";
+import { OperatorError } from "../../definition/problems";
 import { operator } from "./support/objects";
 import { samplePlatform } from "./support/platform";
 
@@ -84,8 +84,8 @@ describe("planEventPath", () => {
         assert.deepEqual(
           error.problems.map((problem) => problem.replace(/^.*\/operators/, "/operators")),
           [
-            '/operators/2/operator.ts: namespaces lists 200 of them, more than one Sensor\'s environment can carry. Write "all", or make it several operators with fewer namespaces each.',
-            '/operators/3/operator.ts: namespaces lists 300 of them, more than one Sensor\'s environment can carry. Write "all", or make it several operators with fewer namespaces each.',
+            "/operators/2/operator.yaml: namespaces lists 200 of them, more than one Sensor's environment can carry. Write all, or make it several operators with fewer namespaces each.",
+            "/operators/3/operator.yaml: namespaces lists 300 of them, more than one Sensor's environment can carry. Write all, or make it several operators with fewer namespaces each.",
           ],
         );
         return true;

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { readFixtures, runFixtures } from "../../cli/fixtures";
-import { loadOperator } from "../../runtime/definition/loadOperator";
-import { OperatorError } from "../../runtime/definition/operatorError";
-import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { OperatorError } from "../../definition/problems";
+import {
+  addFiles,
+  loadDefinition,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  writeFolder,
+} from "./operatorFolder";
 
 describe("runFixtures", () => {
   let root: string;
@@ -12,7 +18,7 @@ describe("runFixtures", () => {
     for (const [name, content] of Object.entries(fixtures)) addFiles(root, { [`fixtures/${name}`]: content });
     const command = { image: "node:22-alpine", command: ["node", "main.js"] };
     return runFixtures(
-      loadOperator(root, { ...widgetDefinition, name: "widget", handler: command, timeoutSeconds }),
+      loadDefinition(root, { ...widgetDefinition, name: "widget", handler: command, timeoutSeconds }),
     );
   };
   /** A handler whose answer is an expression over the request and the number of requests so far. */
@@ -105,11 +111,11 @@ describe("runFixtures", () => {
         assert.ok(error instanceof OperatorError);
         const found = error.problems.map((problem) => problem.replace(/^.*\/fixtures\//, "").split(". ")[0]);
         assert.deepStrictEqual(found.slice(0, 3), [
-          "a.yaml: documents[0].anwser is not a known field",
-          "a.yaml: documents[0].answer is missing",
-          "a.yaml: documents[1] must be an object, not a list",
+          "a.yaml:1:1: answer is missing",
+          "a.yaml:2:1: anwser is not a known field",
+          "a.yaml:4:1: it must be an object, not a list",
         ]);
-        assert.match(found[3] ?? "", /^b.yaml: line 2, column 1 is not YAML/);
+        assert.match(found[3] ?? "", /^b.yaml:2:1: the file is not YAML/);
         return true;
       },
     );

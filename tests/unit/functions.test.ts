@@ -342,7 +342,7 @@ exports.reconcile = (request) => {
     pool.renew();
     const failure = await failureOf(() => ask());
     assert.equal(failure.reason, "HandlerNotStarted");
-    assert.match(failure.message, /size\.js: line 1, column 21 cannot be bundled: Unexpected ";"/);
+    assert.match(failure.message, /size\.js:1:21: the function cannot be bundled: Unexpected ";"/);
   });
 
   it("carries its npm dependencies, its data and its own place", async () => {

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { mock } from "node:test";
 import fc from "fast-check";
-import { Gate, type GateOptions, type Passage } from "../../runtime/kubernetes/gate";
+import { Gate, type GateOptions, type Passage, type RequestClass } from "../../runtime/kubernetes/gate";
 
 /** A request that a test sends through a gate, and ends when it likes. */
 interface Sent {
   readonly name: string;
   readonly share: string | undefined;
+  readonly class: RequestClass | undefined;
   readonly finish: () => void;
 }
 
@@ -29,7 +31,7 @@ describe("Gate", () => {
     const send = () =>
       new Promise<string>((resolve) => {
         left.push(name);
-        const sent = { name, share: passage.share, finish: () => resolve("done") };
+        const sent = { name, share: passage.share, class: passage.class, finish: () => resolve("done") };
         onTheirWay.push(sent);
       });
     return gate.pass(passage, send).catch((error: Error) => error.message);
@@ -77,7 +79,7 @@ describe("Gate", () => {
 
   it("lets no share have more than 16 places, so that 5,000 requests of one object hold up no other", async () => {
     for (let at = 0; at < 5_000; at++) void request(`large-${at}`, { class: "work", share: "large" });
-    void request("small", { class: "tell", share: "small" });
+    void request("small", { share: "small" });
     await settled();
     assert.equal(left.length, 17);
     assert.equal(left.at(-1), "small");
@@ -89,11 +91,41 @@ describe("Gate", () => {
     assert.deepStrictEqual(await drain(), ["a1", "b1", "c1", "a2", "b2", "a3"]);
   });
 
-  it("lets work leave before reading, and both before telling", async () => {
+  it("lets work leave before reading, then statuses, and reports at last", async () => {
     await busy();
-    for (const name of ["tell", "read", "work"] as const) void request(name, { class: name });
+    for (const name of ["tell", "status", "read", "work"] as const) void request(name, { class: name });
     void request("default");
-    assert.deepStrictEqual(await drain(), ["work", "read", "default", "tell"]);
+    assert.deepStrictEqual(await drain(), ["work", "read", "default", "status", "tell"]);
+  });
+
+  it("lets statuses and reports leave only when nothing more urgent is on its way", async () => {
+    for (const name of ["work", "read", "tell", "status"] as const) void request(name, { class: name });
+    await settled();
+    assert.deepStrictEqual(left, ["work", "read"]);
+    await finish(0);
+    assert.deepStrictEqual(left, ["work", "read", "status"]);
+    await finish(1);
+    assert.deepStrictEqual(left, ["work", "read", "status", "tell"]);
+  });
+
+  it("lets a report leave while work goes on, when it has waited for five seconds, and holds up no read", async () => {
+    const clock = mock.timers;
+    clock.enable({ apis: ["setTimeout"] });
+    try {
+      void request("work", { class: "work" });
+      void request("tell", { class: "tell" });
+      await settled();
+      now = 4_900;
+      void request("read");
+      await settled();
+      assert.deepStrictEqual(left, ["work", "read"]);
+      now = 5_000;
+      clock.tick(100);
+      await settled();
+      assert.deepStrictEqual(left, ["work", "read", "tell"]);
+    } finally {
+      clock.reset();
+    }
   });
 
   it("never lets the lease wait", async () => {
@@ -104,6 +136,7 @@ describe("Gate", () => {
 
   for (const [name, patienceMs] of [
     ["read", 1_000],
+    ["status", 1_000],
     ["tell", 5_000],
   ] as const) {
     it(`lets a request of the class "${name}" leave before work that comes ${patienceMs} ms later`, async () => {
@@ -169,7 +202,7 @@ describe("Gate", () => {
 
   it("keeps its bounds, leaves no place empty and forgets no request, whatever comes and goes", async () => {
     const passage = fc.record({
-      class: fc.constantFrom("work", "read", "tell"),
+      class: fc.constantFrom("work", "read", "status", "tell"),
       share: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
     });
     const step = fc.oneof(
@@ -183,6 +216,7 @@ describe("Gate", () => {
         open({ inFlight: 4, inFlightOfShare: 2 });
         const ends: {
           name: string;
+          class: RequestClass;
           share: string | undefined;
           end: Promise<string>;
           stop: AbortController;
@@ -198,7 +232,7 @@ describe("Gate", () => {
               signal: stop.signal,
               ...(share !== undefined && { share }),
             });
-            ends.push({ name, share, end, stop });
+            ends.push({ name, class: kind, share, end, stop });
           } else if ("sleep" in step) now += step.sleep;
           else if ("finish" in step && onTheirWay.length > 0) await finish(step.finish % onTheirWay.length);
           else if ("abort" in step && ends.length > 0) {
@@ -216,7 +250,10 @@ describe("Gate", () => {
             assert.ok(shares.filter((other) => other === share).length <= 2);
           const waiting = ends.filter(({ name }) => !left.includes(name) && !aborted.has(name));
           assert.equal(gate.waiting, waiting.length);
-          if (onTheirWay.length < 4) assert.ok(waiting.every(({ share = "" }) => full.includes(share)));
+          const urgent = onTheirWay.some((sent) => sent.class === "work" || sent.class === "status");
+          const mayWait = ({ class: kind, share = "" }: (typeof ends)[number]) =>
+            full.includes(share) || (urgent && (kind === "status" || kind === "tell"));
+          if (onTheirWay.length < 4) assert.ok(waiting.every(mayWait));
         }
         await drain();
         for (const { name, end } of ends) assert.equal(await end, aborted.has(name) ? "aborted" : "done");
@@ -226,7 +263,7 @@ describe("Gate", () => {
 
   it("lets every request leave, however much work keeps coming", async () => {
     const step = fc.record({
-      class: fc.constantFrom("work", "read", "tell"),
+      class: fc.constantFrom("work", "read", "status", "tell"),
       share: fc.constantFrom("a", "b", "c"),
     });
     await fc.assert(

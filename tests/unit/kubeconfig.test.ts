@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
+import { rememberVariables } from "../environment";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 const KUBECONFIG = {
@@ -43,5 +44,20 @@ describe("the connection of a kubeconfig", () => {
       connectionFromKubeconfig(path.join(root, "config"), "two"),
       /has no context "two"\. It has: one/,
     );
+  });
+
+  it("is refused where there is none at all, and says where it was looked for", async () => {
+    const putBack = rememberVariables("HOME", "USERPROFILE", "KUBECONFIG");
+    process.env.HOME = root;
+    delete process.env.USERPROFILE;
+    delete process.env.KUBECONFIG;
+    try {
+      const expected =
+        /there is no kubeconfig: KUBECONFIG is not set, and ~\/\.kube\/config is missing\. .*--kubeconfig/;
+      await assert.rejects(connectionFromKubeconfig(undefined, "two"), expected);
+      await assert.rejects(connectionFromKubeconfig(), expected);
+    } finally {
+      putBack();
+    }
   });
 });

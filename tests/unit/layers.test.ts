@@ -27,14 +27,14 @@ const ENGINE: Layers = [
   ["program", "program"],
   ["in a pod", "pod/"],
   ["beside Argo", "argo/", "eventPath/"],
-  ["engine", "engine", "watches", "metrics"],
+  ["engine", "engine", "parts", "leading", "watches", "metrics"],
   ["reconcile", "outbox/", "reconcile/", "term", "leadership/"],
   ["children and status", "children/", "status/"],
   ["watch and work", "watch/", "work/"],
   ["handler", "handler/"],
   ["definition", "definition/"],
   ["Kubernetes", "kubernetes/", "http/", "objectKey"],
-  ["plain", "failure", "fingerprint", "flaw", "json", "lines"],
+  ["plain", "failure", "fingerprint", "flaw", "json", "lines", "within"],
   ["constants", "names", "pod/layout"],
 ];
 
@@ -46,7 +46,6 @@ const COMPONENTS: Layers = [
   ["event path", "manifests/eventPath/"],
   ["platform", "manifests/platform/"],
   ["common to all manifests", "manifests/"],
-  ["author's files", "bundleFunction"],
 ];
 
 const LAYERED: readonly (readonly [folder: string, layers: Layers])[] = [
@@ -84,7 +83,7 @@ function within(file: string, ...folders: string[]): boolean {
   return folders.some((folder) => file === folder || file.startsWith(`${folder}/`));
 }
 
-/** "runtime/queue.ts -> components/platform", of what a rule forbids. */
+/** "runtime/queue.ts -> components/manifests/platform/options", of what a rule forbids. */
 function found(isForbidden: (each: Import) => boolean): string[] {
   return imports.filter(isForbidden).map(({ from, of }) => `${from} -> ${of}`);
 }
@@ -97,7 +96,7 @@ describe("arrows point one way:", () => {
   });
 
   it("the engine imports nothing above it", () => {
-    const above = ["components", "program", "examples", "cli", "tools", "tests", "index"];
+    const above = [...FOLDERS.filter((folder) => folder !== "runtime"), "index"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "runtime") && within(of, ...above)),
       [],
@@ -132,25 +131,49 @@ describe("arrows point one way:", () => {
   });
 
   it("the engine knows no Pulumi and no kubeconfig, and stays small", () => {
-    const packages = ["@pulumi", "@kubernetes/client-node", "esbuild", "commander", "tsx"];
+    const packages = ["@pulumi", "@kubernetes/client-node", "esbuild", "commander", "tsx", "yaml", "zod"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "runtime") && within(of, ...packages)),
       [],
     );
   });
 
-  it("one file of the engine reads YAML", () => {
-    assert.deepEqual(
-      found(({ from, of }) => within(from, "runtime") && of === "yaml"),
-      ["runtime/definition/readYaml.ts -> yaml"],
-    );
-  });
-
-  it("what runs in a cluster reads no YAML: that is an author's form", () => {
+  it("what runs in a cluster reads no YAML and has no schemas of ours: those are an author's", () => {
     const reached = reachableFrom("runtime/pod/main.ts");
     assert.ok(reached.size > 30);
-    const yaml = found(({ from, of }) => reached.has(from) && of === "yaml");
-    assert.deepEqual(yaml, []);
+    const authors = found(({ from, of }) => reached.has(from) && (of === "yaml" || of === "zod"));
+    assert.deepEqual(authors, []);
+  });
+
+  it("an author's side knows of the engine what an operator is, and nothing above that", () => {
+    const lowest = ENGINE.findIndex(([layer]) => layer === "definition");
+    const ofEngine = found(({ from, of }) => {
+      if (!within(from, "definition") || !within(of, "runtime")) return false;
+      return (layerOf(of, "runtime", ENGINE) ?? 0) < lowest;
+    });
+    assert.deepEqual(ofEngine, []);
+    assert.deepEqual(
+      found(
+        ({ from, of }) =>
+          within(from, "definition") &&
+          within(of, ...FOLDERS, "index") &&
+          !within(of, "definition", "runtime"),
+      ),
+      [],
+    );
+    assert.ok(found(({ from, of }) => within(from, "definition") && within(of, "runtime")).length > 10);
+  });
+
+  it("an author's side knows no Pulumi: its files are read in programs and in commands alike", () => {
+    assert.deepEqual(
+      found(({ from, of }) => within(from, "definition") && within(of, "@pulumi")),
+      [],
+    );
+    // Each is loaded where a definition is, and reads what an author wrote.
+    assert.deepEqual(
+      found(({ from, of }) => within(from, "definition") && of === "yaml"),
+      ["definition/readYaml.ts -> yaml"],
+    );
   });
 
   it("the builders of manifests are plain functions, and know of Pulumi the types of Kubernetes' kinds alone", () => {
@@ -186,7 +209,7 @@ describe("arrows point one way:", () => {
     );
   });
 
-  it("a chaos run knows the engine, and nothing above it", () => {
+  it("a chaos run knows the engine and definitions, and nothing above them", () => {
     const above = ["components", "program", "examples", "cli", "tools/bench", "tests", "index"];
     assert.deepEqual(
       found(({ from, of }) => within(from, "tools/chaos") && within(of, ...above)),

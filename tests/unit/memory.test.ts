@@ -27,6 +27,24 @@ describe("the engine's memory of an object", () => {
     );
   });
 
+  it("leaves out what names no kind, and keeps no more than an operator can have had", () => {
+    const forged = [
+      "v1/namespaces/kube-system/secrets?watch=1/Secret",
+      "../../api/v1/Secret",
+      "Secret",
+      "/Secret",
+      "v1/",
+      "apps/v1/Deployment/x",
+    ];
+    const many = Array.from({ length: 1_000 }, (_, at) => `v1/Kind${at}`);
+    const read = (kinds: string[]) => memoryOf(widget({}, { status: { argosy: { kinds } } })).kinds;
+    assert.deepEqual(read([...forged, "apps/v1/Deployment", "v1/ConfigMap"]), [
+      "apps/v1/Deployment",
+      "v1/ConfigMap",
+    ]);
+    assert.equal(read(many).length, 200);
+  });
+
   it("is nothing for an object without one, and of one that somebody forged it has the texts", () => {
     assert.ok(isSameMemory(memoryOf(widget()), NOTHING));
     fc.assert(

@@ -6,7 +6,8 @@ import { buildEventSource, planEventPath } from "../../components/manifests/even
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
 import { buildOperator } from "../../components/manifests/operator/operator";
 import { buildRunner } from "../../components/manifests/operator/runner";
-import { isRecord } from "../../runtime/definition/shape";
+import { OperatorError } from "../../definition/problems";
+import { isRecord } from "../../runtime/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import {
   elsewhereFinalizerOf,
@@ -18,7 +19,7 @@ import {
   identityOf,
   leaseNameOf,
 } from "../../runtime/names";
-import { problemsOf, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { operatorOptions, withFiles } from "./operatorManifests";
 import { samplePlatform } from "./support/platform";
 
@@ -164,11 +165,21 @@ describe("for whatever name an operator has, and whatever namespaces it looks af
     );
   });
 
+  function isRefused(load: () => unknown): boolean {
+    try {
+      load();
+      return false;
+    } catch (error) {
+      assert.ok(error instanceof OperatorError, String(error));
+      return true;
+    }
+  }
+
   it("and no other names come so far: a definition with one is refused", () => {
     const folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
     try {
       const refused = (more: object, installation?: string) =>
-        problemsOf(folder, { ...widgetDefinition, ...more }, undefined, { installation }).length > 0;
+        isRefused(() => loadDefinition(folder, { ...widgetDefinition, ...more }, { installation }));
       fc.assert(
         fc.property(fc.oneof(fc.string(), name(63)), (text) => {
           assert.equal(refused({ name: text }), !(SERVICE.test(text) && text.length <= 40), text);

@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { stringify } from "yaml";
-import { type LoadOptions, loadOperator } from "../../runtime/definition/loadOperator";
-import { displayPath, OperatorError } from "../../runtime/definition/operatorError";
+import { definitionFile } from "../../definition/definitionFile";
+import { type LoadOptions, loadOperator } from "../../definition/loadOperator";
+import { displayPath, OperatorError } from "../../definition/problems";
+import type { Operator } from "../../runtime/definition/definition";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 
 /** A CRD that is in order, with `versions` and whatever else a test wants to be otherwise. */
@@ -65,25 +67,31 @@ export function removeFolder(root: string): void {
 /**
  * What is wrong with a definition.
  *
- * @param file - the file that every problem must name
- * @returns the problems without the name of that file; none where the definition is in order
+ * @param options what the program says, and the file that every problem must name. @default operator.yaml
+ * @returns the problems without the name of that file, and without line and column; none where the definition is in order
  */
 export function problemsOf(
   folder: string,
   definition: unknown,
-  file = "operator.ts",
-  options: LoadOptions = {},
+  { file: name = "operator.yaml", ...options }: LoadOptions & { readonly file?: string } = {},
 ): string[] {
-  const prefix = `${displayPath(path.join(folder, file))}: `;
+  const file = displayPath(path.join(folder, name));
   try {
-    loadOperator(folder, definition, options);
+    loadDefinition(folder, definition, options);
     return [];
   } catch (error) {
     assert.ok(error instanceof OperatorError, String(error));
     assert.equal(error.message, error.problems.join("\n"));
     return error.problems.map((problem) => {
-      assert.ok(problem.startsWith(prefix), `${problem} does not begin with ${prefix}`);
-      return problem.slice(prefix.length);
+      assert.ok(problem.startsWith(file), `${problem} does not begin with ${file}`);
+      const [place = ""] = /^(:\d+:\d+)?: /.exec(problem.slice(file.length)) ?? [];
+      return problem.slice(file.length + place.length);
     });
   }
+}
+
+/** Writes a definition into an operator's folder, and loads the operator. */
+export function loadDefinition(folder: string, definition: unknown, options: LoadOptions = {}): Operator {
+  writeFileSync(definitionFile(folder), stringify(definition));
+  return loadOperator(folder, options);
 }

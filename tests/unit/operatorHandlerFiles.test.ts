@@ -4,7 +4,7 @@ import path from "node:path";
 import fc from "fast-check";
 import { contentHash } from "../../components/manifests/configMaps";
 import { handlerFiles, keyOf } from "../../components/manifests/operator/handlerFiles";
-import { displayPath, OperatorError } from "../../runtime/definition/operatorError";
+import { displayPath, OperatorError } from "../../definition/problems";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 
 const MEBIBYTE = 1024 * 1024;
@@ -15,7 +15,7 @@ describe("handlerFiles", () => {
   const crd = widgetCrd();
 
   beforeEach(() => {
-    root = writeFolder({ "widget/crd.yaml": crd, "widget/operator.ts": "", "widget/main.py": "print()\n" });
+    root = writeFolder({ "widget/crd.yaml": crd, "widget/main.py": "print()\n" });
     folder = path.join(root, "widget");
   });
   afterEach(() => removeFolder(root));
@@ -36,7 +36,7 @@ describe("handlerFiles", () => {
 
   it("carries everything but what Argosy itself reads, hidden files, and what tools leave behind", () => {
     addFiles(folder, {
-      "operator.js": "",
+      "operator.yaml": "",
       "fixtures/created.yaml": "",
       ".env": "",
       ".git/config": "",
@@ -46,14 +46,14 @@ describe("handlerFiles", () => {
       "main.py~": "",
       "#main.py#": "",
       "lib/util.py": "",
-      "lib/operator.ts": "",
+      "lib/operator.yaml": "",
       "lib/fixtures/one.json": "",
       "templates/deployment.yaml": "kind: Deployment\n",
       "other.crd.yaml": "kind: CustomResourceDefinition\n",
     });
     assert.deepStrictEqual(paths(), [
       "lib/fixtures/one.json",
-      "lib/operator.ts",
+      "lib/operator.yaml",
       "lib/util.py",
       "main.py",
       "other.crd.yaml",

@@ -1,29 +1,34 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { chmodSync, symlinkSync } from "node:fs";
 import path from "node:path";
-import { PACKAGE_FOLDER } from "../../cli/project";
-import { loadOperators } from "../../components/loadOperators";
-import { OperatorError } from "../../runtime/definition/operatorError";
+import type { LoadOptions } from "../../definition/loadOperator";
+import { loadOperators } from "../../definition/loadOperators";
+import { OperatorError } from "../../definition/problems";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
-
-const BROKEN = 'export default {\n  crd: "crd.yaml"\n  children: [],\n};\n';
+import { crdOf } from "./support/sampleOperators";
 
 describe("loadOperators", () => {
   let root: string;
-  const definition = (fields = "") =>
-    `module.exports = { crd: "crd.yaml", handler: { image: "a:1", command: ["sh"] }, children: [], ${fields} };\n`;
-  const problems = (): string[] => {
+  const definition = (fields: JsonObject = {}) => ({
+    crd: "crd.yaml",
+    handler: { image: "a:1", command: ["sh"] },
+    children: [],
+    ...fields,
+  });
+  const problems = (options: LoadOptions = {}): string[] => {
     try {
-      loadOperators(root);
+      loadOperators(root, options);
     } catch (error) {
       assert.ok(error instanceof OperatorError, String(error));
-      return error.problems.map((problem) => problem.slice(problem.indexOf(path.basename(root))));
+      return error.problems.map((problem) => problem.replaceAll(/\S*\/argosy-operator-[^/]*\//g, ""));
     }
     return [];
   };
+  const names = () => loadOperators(root).map(({ name }) => name);
 
   beforeEach(() => {
-    root = writeFolder({ "a/crd.yaml": widgetCrd(), "a/operator.js": definition(), "notes/readme.md": "" });
+    root = writeFolder({ "a/crd.yaml": widgetCrd(), "a/operator.yaml": definition(), "notes/readme.md": "" });
   });
   afterEach(() => removeFolder(root));
 
@@ -34,89 +39,159 @@ describe("loadOperators", () => {
     );
   });
 
-  it("sees an edit, also of a file that the definition requires", () => {
-    addFiles(root, {
-      "a/operator.js": definition("...require('./more')"),
-      "a/more.js": "exports.concurrency = 2;",
-    });
+  it("sees an edit", () => {
+    addFiles(root, { "a/operator.yaml": definition({ concurrency: 2 }) });
     assert.equal(loadOperators(root)[0]?.concurrency, 2);
-    addFiles(root, { "a/more.js": "exports.concurrency = 3;" });
+    addFiles(root, { "a/operator.yaml": definition({ concurrency: 3 }) });
     assert.equal(loadOperators(root)[0]?.concurrency, 3);
   });
 
-  it("refuses two of a name", () => {
-    addFiles(root, { "b/crd.yaml": widgetCrd(), "b/operator.js": definition('name: "a"') });
-    assert.equal(problems().length, 2);
-    assert.match(problems()[0] ?? "", /b\/operator.js: name "a" is also that of .*a\/operator.js\. /);
+  it("takes a definition however it is formatted, and without fixtures", () => {
+    addFiles(root, {
+      "a/operator.yaml":
+        '\uFEFF{crd:   "crd.yaml",\r\n   handler: {command: [sh],\r\n image: "a:1"},\r\n\r\n\r\n children:\r\n   []} # end',
+    });
+    assert.deepStrictEqual(names(), ["a"]);
+  });
+
+  it("passes over files, hidden folders, node_modules, and folders of other things", () => {
+    addFiles(root, {
+      ".git/operator.yaml": "broken: [",
+      ".cache/operator.ts": "",
+      "node_modules/a-package/operator.yaml": "broken: [",
+      "node_modules/operator.yaml": "broken: [",
+      "lib/util.py": "",
+      "operator.txt": "",
+      "main.py": "",
+    });
+    assert.deepStrictEqual(names(), ["a"]);
+  });
+
+  it("follows a link to a folder, and says of one that leads nowhere", () => {
+    addFiles(root, { ".elsewhere/b/crd.yaml": crdOf("b"), ".elsewhere/b/operator.yaml": definition() });
+    symlinkSync(path.join(root, ".elsewhere/b"), path.join(root, "b"));
+    assert.deepStrictEqual(names(), ["a", "b"]);
+    for (const [name, target] of [
+      ["c", "missing"],
+      ["d", "d"],
+    ] as const) {
+      symlinkSync(path.join(root, target), path.join(root, name));
+    }
+    assert.deepStrictEqual(problems(), [
+      "c: the symbolic link leads nowhere. Remove it, or mend it.",
+      "d: the symbolic link leads nowhere. Remove it, or mend it.",
+    ]);
+  });
+
+  it("follows a link that is the folder of all operators itself", () => {
+    addFiles(root, { ".elsewhere/b/crd.yaml": crdOf("b"), ".elsewhere/b/operator.yaml": definition() });
+    symlinkSync(path.join(root, ".elsewhere"), path.join(root, "link"));
+    const [operator] = loadOperators(path.join(root, "link"));
+    assert.equal(operator?.folder, path.join(root, ".elsewhere/b"));
+  });
+
+  for (const sign of ["crd.yaml", "crd.yml", "main.py", "main.js", "main.ts"]) {
+    it(`refuses a folder that has ${sign}, and no definition`, () => {
+      addFiles(root, { [`b/${sign}`]: "" });
+      assert.deepStrictEqual(problems(), [
+        `b: the folder has ${sign}, but no operator.yaml. Write one with crd, handler and children, or move the folder elsewhere if it is no operator.`,
+      ]);
+    });
+  }
+
+  for (const name of ["operator.ts", "operator.js", "operator.mjs", "operator.cjs"]) {
+    it(`refuses ${name}, alone and beside a definition`, () => {
+      addFiles(root, { [`a/${name}`]: "export default {};\n", [`b/${name}`]: "export default {};\n" });
+      assert.deepStrictEqual(problems(), [
+        `b: the folder has ${name}, but no operator.yaml. Write one with crd, handler and children, or move the folder elsewhere if it is no operator.`,
+        `a/${name}: the file is no definition. Write its fields into operator.yaml, which is YAML, and remove it.`,
+      ]);
+    });
+  }
+
+  it("refuses operator.yml, and says what it is to be called", () => {
+    addFiles(root, { "a/operator.yml": "" });
+    assert.deepStrictEqual(problems(), ["a/operator.yml: the file is not read. Rename it to operator.yaml."]);
+  });
+
+  it("refuses two of a name, and two of one CRD", () => {
+    addFiles(root, { "b/crd.yaml": widgetCrd(), "b/operator.yaml": definition({ name: "a" }) });
+    const [ofName = "", ofCrd = "", ...others] = problems();
+    assert.match(ofName, /^b\/operator\.yaml:7:1: name "a" is also that of a\/operator\.yaml\. Give each/);
+    assert.match(
+      ofCrd,
+      /^b\/operator\.yaml:1:1: crd defines widgets\.shop\.example\.com, as does a\/operator\.yaml\. Let/,
+    );
+    assert.deepStrictEqual(others, []);
+  });
+
+  it("refuses one folder by two names", () => {
+    symlinkSync(path.join(root, "a"), path.join(root, "b"));
+    assert.match(problems()[0] ?? "", /^b\/operator\.yaml:1:1: crd defines widgets\.shop\.example\.com/);
+  });
+
+  it("says once what is wrong for all of them", () => {
+    addFiles(root, { "b/crd.yaml": crdOf("b"), "b/operator.yaml": definition() });
+    assert.deepStrictEqual(problems({ installation: "a.b" }), [
+      'the program: installation is "a.b", not a DNS label of at most 20 characters. Use at most 20 lower-case letters, digits and "-", for example "argosy".',
+    ]);
   });
 
   it("tells of all operators at once", () => {
-    addFiles(root, { "a/operator.js": definition("concurrency: 0"), "b/operator.js": "syntax error" });
+    addFiles(root, { "a/operator.yaml": definition({ concurrency: 0 }), "b/operator.yaml": "crd: [" });
     const [first, second] = problems();
-    assert.match(first ?? "", /a\/operator.js: concurrency is 0/);
-    assert.match(second ?? "", /b\/operator.js: line 1 cannot be loaded: SyntaxError/);
+    assert.match(first ?? "", /^a\/operator\.yaml:7:1: concurrency is 0/);
+    assert.match(second ?? "", /^b\/operator\.yaml:1:7: the file is not YAML: /);
   });
 
   it("bundles functions in JavaScript, and tells where one cannot be", () => {
-    const withFunction = definition('handler: "main.ts", finalize: true');
+    const withFunction = definition({ handler: "main.ts", finalize: true });
     for (const [source, expected] of [
       ["export function reconcile() {}\nexport function finalize() {}\n", undefined],
       ["exports.reconcile = exports.finalize = () => {};\n", undefined],
       [
         'import "not-there";\nexport function reconcile() {}\n',
-        /a\/main\.ts: line 1, column 8 cannot be bundled: Could not resolve "not-there"\. Correct its name\./,
+        /^a\/main\.ts:1:8: the function cannot be bundled: Could not resolve "not-there"\. Correct its name\./,
       ],
-      ["export function reconcile( {}\n", /a\/main\.ts: line \d, column \d+ cannot be bundled: Expected/],
+      ["export function reconcile( {}\n", /^a\/main\.ts:\d:\d+: the function cannot be bundled: Expected/],
       [
         "function reconcile() {}\nexport function finalize() {}\n",
-        /a\/operator\.js: handler "main\.ts" exports no function reconcile\(request\)\. Write there: export/,
+        /^a\/operator\.yaml:2:1: handler "main\.ts" exports no function reconcile\(request\)\. Write there: export/,
       ],
       ["export function reconcile() {}\n", /exports no function finalize\(request\)/],
     ] as const) {
-      addFiles(root, { "a/operator.js": withFunction, "a/main.ts": source });
+      addFiles(root, { "a/operator.yaml": withFunction, "a/main.ts": source });
       const found = problems();
       if (expected) assert.match(found[0] ?? "nothing was refused", expected);
       else assert.deepStrictEqual(found, []);
     }
   });
 
-  it("names file, line and column of a syntax error in TypeScript, in the commands", () => {
-    addFiles(root, { "c/operator.ts": BROKEN });
-    assert.match(
-      problems()[0] ?? "",
-      /c\/operator.ts: line 3, column 3 does not compile: Expected "}" but found "children"\. Correct/,
-    );
+  it("refuses a folder that is missing, is a file, is an operator's own, or has no operator", () => {
+    for (const [folder, message] of [
+      ["none", /none: the folder is missing\. Give each operator a folder of its own with an operator\.yaml/],
+      ["notes/readme.md", /readme\.md: it is not a folder\. Give each/],
+      ["a", /a: the folder is that of an operator\. Name the folder above/],
+      ["notes", /notes: the folder has no operator in it\. Give each/],
+    ] as const) {
+      assert.throws(() => loadOperators(path.join(root, folder)), { name: "OperatorError", message });
+    }
   });
 
-  it("names them in `pulumi up`, where ts-node compiles", () => {
-    addFiles(root, { "c/operator.ts": BROKEN });
-    const load = `require("./components/loadOperators").loadOperators(${JSON.stringify(root)})`;
-    const args = ["--require", "ts-node/register/transpile-only", "--eval", load];
-    const { stderr } = spawnSync(process.execPath, args, { cwd: PACKAGE_FOLDER, encoding: "utf8" });
-    assert.match(stderr, /c\/operator.ts: line 3, column 3 does not compile: ',' expected\. Correct/);
-  });
-
-  it("names the line that throws, in the file that it is in", () => {
-    addFiles(root, { "a/operator.js": "require('./more');", "a/more.js": "\nthrow new Error('no disk');" });
-    assert.match(problems()[0] ?? "", /a\/more.js: line 2 cannot be loaded: Error: no disk\. Correct/);
-  });
-
-  for (const source of ["export const operator = {};", "export {};", "const a = 1;"]) {
-    it(`misses the default export of ${source}`, () => {
-      addFiles(root, { "c/operator.ts": source });
-      assert.match(
-        problems()[0] ?? "",
-        /c\/operator.ts: the default export is missing or not an object\. Write/,
-      );
-    });
-  }
-
-  it("refuses a folder that is missing or has no operator", () => {
-    assert.throws(() => loadOperators(path.join(root, "none")), {
-      message: /none: the folder is missing\. Give each/,
-    });
-    assert.throws(() => loadOperators(path.join(root, "notes")), {
-      message: /notes: no operator is in this folder\. /,
-    });
+  it("says of a folder that cannot be looked into, whose operator would be deleted if it were passed over", () => {
+    addFiles(root, { "b/crd.yaml": crdOf("b"), "b/operator.yaml": definition() });
+    chmodSync(root, 0o755);
+    chmodSync(path.join(root, "b"), 0);
+    // Root may look into everything.
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.("nobody");
+    try {
+      assert.deepStrictEqual(problems(), [
+        "b: the folder cannot be looked into. Give yourself the right to, or move it elsewhere.",
+      ]);
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+      chmodSync(path.join(root, "b"), 0o755);
+    }
   });
 });

@@ -9,9 +9,7 @@ import { rememberVariables } from "../environment";
 import { addFiles, removeFolder, widgetCrd, widgetVersion, writeFolder } from "./operatorFolder";
 import { errorOf } from "./support/failures";
 
-const OPERATOR = `import { crd } from "../../names";
-export default { crd, handler: { image: "a:1", command: ["sh"] }, children: [] };
-`;
+const OPERATOR = { crd: "crd.yaml", handler: { image: "a:1", command: ["sh"] }, children: [] };
 
 describe("operatorsAt", () => {
   let root: string;
@@ -31,12 +29,12 @@ describe("operatorsAt", () => {
   const putBack = rememberVariables("TMPDIR");
 
   beforeEach(() => {
-    root = writeFolder({ "names.ts": 'export const crd = "crd.yaml";\n' });
+    root = writeFolder({ "readme.md": "Operators.\n" });
     git("init", "--quiet");
     process.env.TMPDIR = path.join(root, ".git", "temporary");
     mkdirSync(process.env.TMPDIR);
     commit("none");
-    addFiles(root, { "handlers/a/crd.yaml": widgetCrd(), "handlers/a/operator.ts": OPERATOR });
+    addFiles(root, { "handlers/a/crd.yaml": widgetCrd(), "handlers/a/operator.yaml": OPERATOR });
     commit("first");
     const status = { status: { type: "object", properties: { phase: { type: "string" } } } };
     addFiles(root, { "handlers/a/crd.yaml": widgetCrd({ versions: [widgetVersion({}, status)] }) });
@@ -81,12 +79,13 @@ describe("operatorsAt", () => {
     assert.deepStrictEqual(await ask("soon"), []);
   });
 
-  it("lets the definitions use installed packages", async () => {
+  it("lets functions use installed packages", async () => {
     addFiles(root, {
       ".gitignore": "node_modules\n",
-      "node_modules/names/index.js": 'exports.crd = "crd.yaml";',
+      "node_modules/names/index.js": 'exports.greeting = "Hello";',
       "handlers/a/crd.yaml": widgetCrd(),
-      "handlers/a/operator.ts": OPERATOR.replace("../../names", "names"),
+      "handlers/a/operator.yaml": { ...OPERATOR, handler: "main.js" },
+      "handlers/a/main.js": 'import { greeting } from "names";\nexport const reconcile = () => greeting;\n',
     });
     commit("packages");
     assert.equal((await ask("packages")).length, 1);
@@ -94,9 +93,8 @@ describe("operatorsAt", () => {
 
   it("works for a program in a folder of the repository", async () => {
     addFiles(root, {
-      "programs/shop/names.ts": 'export const crd = "crd.yaml";\n',
       "programs/shop/handlers/a/crd.yaml": widgetCrd(),
-      "programs/shop/handlers/a/operator.ts": OPERATOR,
+      "programs/shop/handlers/a/operator.yaml": OPERATOR,
     });
     commit("moved");
     const shop = path.join(root, "programs/shop");
@@ -126,12 +124,23 @@ describe("operatorsAt", () => {
   });
 
   it("names the files of the ref that cannot be loaded", async () => {
-    addFiles(root, { "handlers/a/operator.ts": "export default { crd: 1 };\n" });
+    addFiles(root, { "handlers/a/operator.yaml": "crd: 1\n" });
     commit("broken");
     const [first, ...problems] = (await messageOf("broken")).split("\n");
     assert.equal(first, "The operators as of broken cannot be loaded. Compare with a later ref.");
-    assert.match(problems[0] ?? "", /^broken:handlers\/a\/operator\.ts: /);
+    assert.match(problems[0] ?? "", /^broken:handlers\/a\/operator\.yaml:1:1: /);
     assert.deepStrictEqual(leftOver(), []);
+  });
+
+  it("says that the operators of the ref are of a time before operator.yaml", async () => {
+    addFiles(root, { "handlers/a/operator.ts": "export default {};\n", "handlers/a/crd.yaml": widgetCrd() });
+    commit("early");
+    const [first, ...problems] = (await messageOf("early")).split("\n");
+    assert.equal(first, "The operators as of early cannot be loaded. Compare with a later ref.");
+    assert.match(
+      problems[0] ?? "",
+      /^early:handlers\/a: the folder has operator\.ts, but no operator\.yaml\. /,
+    );
   });
 
   it("knows a symlink to the program's folder", async () => {

@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { loadOperator } from "../../runtime/definition/loadOperator";
-import { OperatorError } from "../../runtime/definition/operatorError";
 import { DEFINITION_FILE, definitionFileContent, readDefinitionFile } from "../../runtime/pod/definitionFile";
-import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import {
+  addFiles,
+  loadDefinition,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  writeFolder,
+} from "./operatorFolder";
 
 describe("the definition in a pod", () => {
   let folder: string;
@@ -13,7 +18,7 @@ describe("the definition in a pod", () => {
   afterEach(() => removeFolder(folder));
 
   const operator = (more: object = {}) =>
-    loadOperator(folder, { ...widgetDefinition, name: "shop", ...more });
+    loadDefinition(folder, { ...widgetDefinition, name: "shop", ...more });
 
   function write(content: string): void {
     addFiles(folder, { [DEFINITION_FILE]: content });
@@ -22,12 +27,23 @@ describe("the definition in a pod", () => {
   it("is the operator, but for what only its author's machine has", () => {
     const given = operator({ finalize: true, namespaces: ["a", "b"], env: { REGION: "north" } });
     write(definitionFileContent(given));
-    assert.deepEqual(readDefinitionFile(folder), { ...given, folder: "/argosy/handler", crd: {} });
+    assert.deepEqual(readDefinitionFile(folder), {
+      ...given,
+      folder: "/argosy/handler",
+      crd: {},
+      overridden: [],
+    });
   });
 
   it("does not depend on the folder, or on what the CRD says to people", () => {
     const here = definitionFileContent(operator());
-    const described = { ...operator(), folder: "/elsewhere", crd: { description: "better words" } };
+    const described = {
+      ...operator(),
+      folder: "/elsewhere",
+      crd: { description: "better words" },
+      overridden: ["env.A"],
+      replicas: 3,
+    };
     assert.equal(definitionFileContent(described), here);
     assert.ok(!here.includes(folder));
   });
@@ -35,18 +51,8 @@ describe("the definition in a pod", () => {
   it("is refused, by its file and field, where it is not one", () => {
     const { name: _, ...nameless } = JSON.parse(definitionFileContent(operator())) as Record<string, unknown>;
     write(JSON.stringify({ ...nameless, children: {} }));
-    assert.throws(
-      () => readDefinitionFile(folder),
-      (error) => {
-        assert.ok(error instanceof OperatorError);
-        const file = path.join(folder, DEFINITION_FILE);
-        assert.deepEqual(
-          error.problems.map((problem) => problem.split(". ")[0]),
-          [`${file}: name is not a text`, `${file}: children is not a list`],
-        );
-        return true;
-      },
-    );
+    const message = `${path.join(folder, DEFINITION_FILE)}: name is not a text, and children is not a list. Deploy the operator again: the file is made from its definition.`;
+    assert.throws(() => readDefinitionFile(folder), { name: "DefinitionFileError", message });
   });
 
   for (const [what, content] of [
@@ -56,13 +62,16 @@ describe("the definition in a pod", () => {
   ] as const) {
     it(`is refused by its file where it is ${what}`, () => {
       write(content);
-      assert.throws(() => readDefinitionFile(folder), { name: "OperatorError", message: /operator\.json: / });
+      assert.throws(() => readDefinitionFile(folder), {
+        name: "DefinitionFileError",
+        message: /operator\.json: /,
+      });
     });
   }
 
   it("is refused by its file where it is not there", () => {
     assert.throws(() => readDefinitionFile(folder), {
-      name: "OperatorError",
+      name: "DefinitionFileError",
       message: /operator\.json: ENOENT/,
     });
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isRecord } from "../../runtime/definition/shape";
+import { isRecord } from "../../runtime/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
@@ -68,12 +68,11 @@ describe("the program", () => {
         assert.deepEqual(unlabelled, []);
       });
 
-      it("keeps Argo's schemas, every key of them", function () {
+      it("keeps Argo's schemas, every key of them", () => {
         const argo = manifests().filter(({ apiVersion }) => apiVersion === "argoproj.io/v1alpha1");
         assert.ok(argo.length >= 4);
         for (const manifest of argo) {
           const validate = argoValidator(manifest.kind as ArgoKind);
-          if (!validate) this.skip();
           assert.deepEqual(validate(manifest), [], `${manifest.kind} ${manifest.metadata.name}`);
         }
       });

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { loadOperator } from "../../runtime/definition/loadOperator";
-import { addFiles, removeFolder, widgetDefinition } from "./operatorFolder";
+import { addFiles, loadDefinition, removeFolder, widgetDefinition } from "./operatorFolder";
 import { changesBetween } from "./support/changes";
 import { type Run, run } from "./support/program";
 import {
@@ -29,7 +28,7 @@ describe("one change is one difference:", () => {
   function reloaded(): SampleProgram {
     const definitions = sample.definitions.map(({ folder, name }) => {
       const { name: _, files: __, ...definition } = name === "gear" ? gear : press;
-      return loadOperator(folder, { ...widgetDefinition, ...definition });
+      return loadDefinition(folder, { ...widgetDefinition, ...definition });
     });
     return { ...sample, definitions };
   }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import { loadOperator } from "../../runtime/definition/loadOperator";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 import {
   addFiles,
+  loadDefinition,
   problemsOf,
   removeFolder,
   widgetCrd,
@@ -18,30 +18,30 @@ describe("an operator's CRD", () => {
   let folder: string;
 
   beforeEach(() => {
-    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "", "widget/operator.ts": "" });
+    root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
     folder = path.join(root, "widget");
   });
   afterEach(() => removeFolder(root));
 
   const crdProblems = (content: string | JsonObject): string[] => {
     addFiles(folder, { "crd.yaml": content });
-    return problemsOf(folder, widgetDefinition, "crd.yaml");
+    return problemsOf(folder, widgetDefinition, { file: "crd.yaml" });
   };
 
   it("may be missing", () => {
-    const [problem] = problemsOf(folder, { ...widgetDefinition, crd: "other.yaml" }, "other.yaml");
+    const [problem] = problemsOf(folder, { ...widgetDefinition, crd: "other.yaml" }, { file: "other.yaml" });
     assert.match(problem ?? "", /^the file is missing\. Name the CustomResourceDefinition's file/);
   });
 
   it("may be unreadable", () => {
     mkdirSync(path.join(folder, "dir.yaml"));
-    const [problem] = problemsOf(folder, { ...widgetDefinition, crd: "dir.yaml" }, "dir.yaml");
-    assert.match(problem ?? "", /^the file cannot be read: EISDIR/);
+    const [problem] = problemsOf(folder, { ...widgetDefinition, crd: "dir.yaml" }, { file: "dir.yaml" });
+    assert.match(problem ?? "", /^it is not a file\. Give a file/);
   });
 
   const status = (schema: JsonObject) => widgetCrd({ versions: [widgetVersion({}, { status: schema })] });
   const wrong: [string, string | JsonObject, RegExp][] = [
-    ["is not YAML", "kind: [\n  a: b: c\n", /^line 2, column 6 is not YAML: .*\. Correct it there/],
+    ["is not YAML", "kind: [\n  a: b: c\n", /^the file is not YAML: .*\. Correct it there/],
     ["is empty", "# nothing\n", /^the file has no object in it\. Write a CustomResourceDefinition/],
     ["is a list", "- a\n", /^the file has no object in it\. /],
     ["is two documents", "kind: A\n---\nkind: B\n", /^the file has 2 documents\. Keep one/],
@@ -155,14 +155,14 @@ describe("an operator's CRD", () => {
       problemsOf(folder, { ...widgetDefinition, namespaces: ["a"] })[0] ?? "",
       /^namespaces is a list, but the CRD's scope is Cluster\. /,
     );
-    assert.equal(loadOperator(folder, widgetDefinition).customResource.namespaced, false);
+    assert.equal(loadDefinition(folder, widgetDefinition).customResource.namespaced, false);
   });
 
   it("gives the stored version and the author's schema of its status", () => {
     const schema = { type: "object", properties: { ready: { type: "boolean" } } };
     const versions = [widgetVersion({ storage: false }), widgetVersion({ name: "v2" }, { status: schema })];
     addFiles(folder, { "crd.yaml": widgetCrd({ versions }) });
-    const { customResource } = loadOperator(folder, widgetDefinition);
+    const { customResource } = loadDefinition(folder, widgetDefinition);
     assert.equal(customResource.version, "v2");
     assert.deepStrictEqual(customResource.statusSchema, schema);
   });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { ChildStore } from "../../runtime/children/childStore";
-import { ChildWriter } from "../../runtime/children/childWriter";
+import type { ChildStore } from "../../runtime/children/childStore";
+import type { ChildWriter } from "../../runtime/children/childWriter";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
@@ -11,6 +11,7 @@ import { Reconcile, type ReconcileOptions } from "../../runtime/reconcile/reconc
 import { Statuses } from "../../runtime/status/statuses";
 import { StatusWriter } from "../../runtime/status/statusWriter";
 import { NotLeadingError } from "../../runtime/term";
+import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import {
   CLUSTER_ROLES,
@@ -31,6 +32,7 @@ const DELETED = "2026-01-01T00:00:00Z";
 describe("Reconcile", () => {
   let cluster: FakeCluster;
   let children: ChildStore;
+  let writer: ChildWriter;
   /** What the handler answers. */
   let answer: Record<string, unknown>;
   /** What happens while the handler is asked. */
@@ -47,13 +49,7 @@ describe("Reconcile", () => {
     [answer, questions, learned] = [{ children: [configMap()] }, [], []];
     [isGoing, isLeading, invalidated] = [false, true, 0];
     meanwhile = () => {};
-    children = new ChildStore({
-      client: cluster.client(),
-      ownerKind: WIDGETS,
-      fieldManager: MANAGER,
-      managers: [MANAGER],
-      onChange: () => {},
-    });
+    ({ store: children, writer } = childrenIn(cluster));
   });
 
   /** Puts the custom resource there. */
@@ -84,12 +80,7 @@ describe("Reconcile", () => {
         isGoing: () => isGoing,
       },
       children,
-      writer: new ChildWriter({
-        store: children,
-        ownerKind: WIDGETS,
-        fieldManager: MANAGER,
-        formerManagers: [],
-      }),
+      writer,
       statuses: new Statuses({
         writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
         read: async (name) => cluster.find("Widget", name),
@@ -183,9 +174,31 @@ describe("Reconcile", () => {
       ]);
     });
 
+    it("that cannot be put there since a policy refuses that is the object's failure: the handler is not asked", async () => {
+      given();
+      cluster.refusals.set(
+        `apply finalizers ${FINALIZER}`,
+        new ApiError(422, { message: "no team" }, "PATCH"),
+      );
+      const { report, verdict } = await reconcile(finalizing);
+      assert.deepEqual(questions, []);
+      assert.equal(report.failure?.reason, "ApiError");
+      assert.equal(verdict?.kind, "failed");
+    });
+
+    it("that cannot be removed since a policy refuses that is the object's failure, after one try", async () => {
+      given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      answer = { finalized: true };
+      cluster.refusals.set(`remove ${FINALIZER}`, new ApiError(422, { message: "no team" }, "PATCH"));
+      const { verdict } = await reconcile(finalizing);
+      assert.equal(verdict?.kind, "failed");
+      assert.deepEqual(cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
+    });
+
     it("that cannot be put there since the object is gone ends the run: the handler is not asked", async () => {
       given();
       cluster.refusals.set(`apply finalizers ${FINALIZER}`, new ApiError(422, {}, "PATCH"));
+      cluster.meanwhile = () => given({ deletionTimestamp: DELETED });
       const { report, verdict } = await reconcile(finalizing);
       assert.deepEqual(questions, []);
       assert.deepEqual([report.skipped, verdict], ["gone", undefined]);
@@ -227,6 +240,17 @@ describe("Reconcile", () => {
     );
     assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"] });
     assert.equal(cluster.steps.at(-1), "status");
+  });
+
+  it("is done if a child that goes is written by somebody else all the time", async () => {
+    given();
+    answer = { children: [configMap(), configMap({ name: "hot" })] };
+    await reconcile();
+    answer = { children: [configMap()] };
+    cluster.meanwhile = () =>
+      cluster.put(cluster.find("ConfigMap", { namespace: "shop", name: "hot" }) as KubernetesObject);
+    const { report, verdict } = await reconcile();
+    assert.deepEqual([report.result, report.changes, verdict?.kind], ["succeeded", [], "ready"]);
   });
 
   it("deletes nothing if a child could not be written", async () => {

@@ -333,6 +333,28 @@ describe("Reflector", () => {
     assert.deepStrictEqual(interruptions, []);
   });
 
+  it("lists once more when it is asked to in the middle of a list: that list may be older than the question", async () => {
+    pages = [
+      { items: [], resourceVersion: "5" },
+      { items: [item("a", "7")], resourceVersion: "8" },
+    ];
+    const held: (() => void)[] = [];
+    const { answer } = api;
+    api.answer = (call, response) =>
+      call.query.has("watch")
+        ? answer(call, response)
+        : new Promise((resolve) => held.push(() => resolve(answer(call, response))));
+    const started = start();
+    await eventually("the first list is asked for", () => held.length === 1);
+    const relisted = reflector?.relist().then(() => told.push("listed again"));
+    held[0]?.();
+    await eventually("a second list is asked for", () => held.length === 2);
+    held[1]?.();
+    await Promise.all([started, relisted]);
+    assert.deepStrictEqual(told, ["listing", "listed", "listing", "set a@7", "listed", "listed again"]);
+    assert.equal((await watch()).call.query.get("resourceVersion"), "8");
+  });
+
   it("says that a list may not be made, tries again, and says when it may", async () => {
     const { answer } = api;
     api.answer = (_, response) => refuse(response, 403, { message: "not allowed" });

@@ -109,12 +109,12 @@ describe("the command render", () => {
 
     it("an operator", () =>
       edited(
-        "handlers/memcached/operator.ts",
+        "handlers/memcached/operator.yaml",
         (text) => text.replace("children:", "chidren:"),
         () =>
           assert.match(
             refusal(),
-            /^handlers\/memcached\/operator\.ts: chidren is not a known field\. Did you mean children\?$/m,
+            /^handlers\/memcached\/operator\.yaml:4:1: chidren is not a known field\. Did you mean children\?$/m,
           ),
       ));
 

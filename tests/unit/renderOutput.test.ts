@@ -3,9 +3,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node
 import path from "node:path";
 import { parseAllDocuments } from "yaml";
 import { fileNameOf, formatStream, writeFolder } from "../../cli/render/output";
-import { loadOperator } from "../../runtime/definition/loadOperator";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { addFiles, removeFolder, widgetDefinition, writeFolder as writeFiles } from "./operatorFolder";
+import {
+  addFiles,
+  loadDefinition,
+  removeFolder,
+  widgetDefinition,
+  writeFolder as writeFiles,
+} from "./operatorFolder";
 import { run, runStack } from "./support/program";
 import { operatorsProgram, sampleProgram } from "./support/sampleOperators";
 
@@ -63,7 +68,7 @@ describe("render --out", () => {
       const before = contents();
       addFiles(path.join(sample.root, "gear"), { "main.py": "print('otherwise')\n" });
       const definitions = sample.definitions.map((each) =>
-        each.name === "gear" ? loadOperator(each.folder, widgetDefinition) : each,
+        each.name === "gear" ? loadDefinition(each.folder, widgetDefinition) : each,
       );
       const edited = await run(operatorsProgram({ ...sample, definitions }));
       const { written, removed } = writeFolder(out, edited.manifests);

@@ -12,15 +12,19 @@ describe("Runner", () => {
   let working: Map<string, (result?: WorkResult) => void>;
   /** "key attempt" of each work that began. */
   let begun: string[];
+  /** How the work in progress leaves its place, by its key. */
+  let leave: Map<string, () => void>;
 
   beforeEach(() => {
     clock = FakeClock.install();
     schedule = new Schedule({ random: () => 1 });
-    [working, begun] = [new Map(), []];
+    [working, begun, leave] = [new Map(), [], new Map()];
     runner = new Runner({
       schedule,
       concurrency: 2,
-      work: (key, attempt) => {
+      mostAtWork: 4,
+      work: (key, attempt, leavePlace) => {
+        leave.set(key, leavePlace);
         assert.ok(!working.has(key), `${key} is worked on twice at once`);
         begun.push(`${key} ${attempt}`);
         return new Promise((resolve) => {
@@ -51,6 +55,29 @@ describe("Runner", () => {
     assert.deepEqual([...runner.keys], ["a", "b"]);
     await end("a");
     assert.deepEqual([...runner.keys], ["b", "c"]);
+  });
+
+  it("begins the next when one leaves its place, and gives no key out again that is still worked on", async () => {
+    for (const key of ["a", "b", "c", "d"]) add(key);
+    runner.start();
+    leave.get("a")?.();
+    leave.get("a")?.();
+    assert.deepEqual(begun, ["a 1", "b 1", "c 1"]);
+    add("a");
+    leave.get("b")?.();
+    assert.deepEqual(begun, ["a 1", "b 1", "c 1", "d 1"]);
+    await end("a");
+    leave.get("c")?.();
+    assert.deepEqual(begun, ["a 1", "b 1", "c 1", "d 1", "a 1"]);
+  });
+
+  it("works on no more keys than it may, however many have left their places", async () => {
+    for (const key of ["a", "b", "c", "d", "e"]) add(key);
+    runner.start();
+    for (const key of ["a", "b", "c", "d"]) leave.get(key)?.();
+    assert.deepEqual([...runner.keys], ["a", "b", "c", "d"]);
+    await end("a");
+    assert.deepEqual([...runner.keys], ["b", "c", "d", "e"]);
   });
 
   it("begins what is due later when it is due, however far away that is", async () => {

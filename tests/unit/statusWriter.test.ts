@@ -163,7 +163,15 @@ describe("StatusWriter", () => {
     assert.equal(status()["observedGeneration"], 5);
   });
 
+  it("takes no number for observed that the object has not reached: it was restored with the status of a former life", async () => {
+    object = widget({ generation: 3 }, { status: { observedGeneration: 57 } });
+    await write(verdict(READY, 3));
+    assert.equal(status()["observedGeneration"], 3);
+    assert.ok(conditions().length > 0);
+  });
+
   it("never lowers the observed generation: an older verdict is not told, and what comes with it is", async () => {
+    object = widget({ generation: 5 });
     await write(verdict(READY, 5));
     const before = conditions();
     await write({ fields: { replicas: 1 }, ...verdict(PROGRESSING, 4) });
@@ -187,7 +195,7 @@ describe("StatusWriter", () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(change, { maxLength: 12 }), async (changes) => {
-        object = widget();
+        object = widget({ generation: 5 });
         let [observed, fields, memory]: [number, Status, unknown] = [0, {}, undefined];
         for (const each of changes) {
           await writer.write(client, object, each);
@@ -252,7 +260,7 @@ describe("StatusWriter", () => {
   });
 
   it("does not take an older verdict that is not told for dropped conditions", async () => {
-    object = widget({}, { status: { observedGeneration: 9 } });
+    object = widget({ generation: 9 }, { status: { observedGeneration: 9 } });
     assert.notEqual(
       await writer.write(client, object, { fields: { a: 1 }, ...verdict(READY, 3) }),
       undefined,

@@ -6,11 +6,11 @@ const FOLDERS = ["tests/unit", "tests/integration"];
 
 describe("cli: arguments of npm test", () => {
   /** What the arguments ask for. Commander's own complaints are thrown, not printed. */
-  function read(args: string[]) {
-    const command = testCommand("test")
+  function read(args: string[], environment: NodeJS.ProcessEnv = {}, script = "test") {
+    const command = testCommand(script)
       .exitOverride()
       .configureOutput({ writeErr: () => {} });
-    return readTestArguments(command.parse(args, { from: "user" }), FOLDERS);
+    return readTestArguments(command.parse(args, { from: "user" }), FOLDERS, environment);
   }
 
   it("may be none", () => {
@@ -29,6 +29,11 @@ describe("cli: arguments of npm test", () => {
     assert.deepEqual(read(["tests/unit/fuzz/"]).files, testFilesIn("tests/unit/fuzz"));
     assert.ok(read(["tests"]).files.length > 150);
     assert.ok(read(["tests"]).files.every((each) => !each.startsWith("tests/e2e")));
+  });
+
+  it("fail what is skipped in CI, where it would be tried nowhere", () => {
+    assert.deepEqual(read(["--bail"], { CI: "true" }).options, ["--bail", "--forbid-pending"]);
+    assert.deepEqual(read([], { CI: "true" }, "e2e").options, []);
   });
 
   it("say how many files run at a time", () => {

@@ -53,6 +53,18 @@ describe("the reporter of the tests", () => {
     });
   }
 
+  it("gives the result to npm test, which says it once, last, and ends with it", () => {
+    const args = ["--conditions=@argosy-dev/source", "tools/bootstrap.mjs", "test"];
+    const { stdout, status } = spawnSync(process.execPath, [...args, "tests/unit/lines.test.ts"], {
+      cwd: PACKAGE_FOLDER,
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    assert.equal(status, 0);
+    assert.deepEqual(stdout.match(/^\d+ passed, .*$/gm), [stdout.trimEnd().split("\n").at(-1)]);
+    assert.match(stdout, /\n[1-9]\d* passed, 0 failed, 0 skipped\n$/);
+  });
+
   it("tells which file leaves something running", () => {
     const { stdout, status, last } = run(["--parallel", "--jobs=2"], "lingers", "fine");
     assert.deepEqual([status, last], [1, "2 passed, 1 failed, 1 skipped"]);

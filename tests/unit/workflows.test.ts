@@ -2,11 +2,17 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
+import { kubernetesVersion } from "../../cli/controlPlane/versions";
+import { IMAGES } from "../../components/manifests/images";
 
 const ROOT = path.resolve(__dirname, "../..");
 const LOCAL = /^\.\//;
+const SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository";
+/** Whoever has set neither has not set Pulumi up. */
+const IS_SET_UP = /^\(?vars\.PULUMI_ORGANIZATION != '' \|\| vars\.PULUMI_BACKEND_URL != ''(\) && |$)/;
 
 interface Step {
+  readonly id?: string;
   readonly uses?: string;
   readonly run?: string;
   readonly with?: Readonly<Record<string, unknown>>;
@@ -16,11 +22,13 @@ interface Step {
 interface Job {
   readonly uses?: string;
   readonly if?: string;
+  readonly needs?: string | readonly string[];
   readonly secrets?: unknown;
   readonly steps?: readonly Step[];
   readonly environment?: string;
   readonly permissions?: Readonly<Record<string, string>>;
   readonly "timeout-minutes"?: number;
+  readonly strategy?: { readonly matrix?: Readonly<Record<string, readonly string[]>> };
 }
 
 interface Workflow {
@@ -38,11 +46,15 @@ interface Action {
 const MAY_WRITE: Readonly<Record<string, readonly string[]>> = {
   // A token of Pulumi Cloud, and the comment.
   "preview.yml preview": ["id-token", "pull-requests"],
+  // The comment with the verdict.
+  "manifests.yml comment": ["pull-requests"],
   // A token of Pulumi Cloud.
   "drift.yml drift": ["id-token"],
-  "up-stack.yml up": ["id-token"],
   "up.yml dev": ["id-token"],
   "up.yml prod": ["id-token"],
+  // npm's trust, and the provenance.
+  "release.yml publish": ["id-token"],
+  "release.yml release": ["contents"],
 };
 
 const workflows = new Map(
@@ -75,10 +87,12 @@ describe("GitHub's workflows", () => {
     assert.deepEqual([...workflows.keys()].sort(), [
       "drift.yml",
       "e2e.yml",
+      "manifests.yml",
       "preview.yml",
+      "release.yml",
       "test.yml",
-      "up-stack.yml",
       "up.yml",
+      "versions.yml",
     ]);
     assert.ok(steps.length > 15);
   });
@@ -108,16 +122,53 @@ describe("GitHub's workflows", () => {
       assert.ok(called && "workflow_call" in called.on, name);
       for (const inner of Object.values(called.jobs)) {
         assert.deepEqual(job.permissions, inner.permissions, name);
+        // A called job never has its caller's secrets.
+        assert.doesNotMatch(JSON.stringify([job, inner]), /\bsecrets\b/, name);
       }
     }
   });
 
-  it("take every action in one major version, or from here", () => {
-    for (const { name, step } of steps.filter(({ step }) => step.uses)) {
-      const { uses = "" } = step;
-      if (LOCAL.test(uses)) assert.ok(actions.has(uses), `${name}: ${uses}`);
-      else assert.match(uses, /^[\w-]+\/[\w-]+@(v\d+|[0-9a-f]{40})$/, name);
+  it("take every action by its commit, with the version in a comment, or from here", () => {
+    const lines = [...workflows.keys()].map((file) => `.github/workflows/${file}`);
+    const files = [...lines, ...[...actions.keys()].map((folder) => `${folder}/action.yml`)];
+    const versions = new Map<string, Set<string>>();
+    let count = 0;
+    for (const file of files) {
+      const text = readFileSync(path.join(ROOT, file), "utf8");
+      for (const [, uses = ""] of text.matchAll(/^\s*(?:- )?uses: (.*)$/gm)) {
+        count += 1;
+        if (LOCAL.test(uses)) {
+          assert.ok(actions.has(uses) || workflows.has(path.basename(uses)), `${file}: ${uses}`);
+          continue;
+        }
+        const [, action = ""] = /^([\w-]+\/[\w-]+)@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.exec(uses) ?? [];
+        assert.ok(action, `${file}: ${uses}`);
+        versions.set(action, (versions.get(action) ?? new Set()).add(uses));
+      }
     }
+    assert.equal(
+      count,
+      steps.filter(({ step }) => step.uses).length + jobs.filter(({ job }) => job.uses).length,
+    );
+    for (const [action, found] of versions) assert.equal(found.size, 1, `${action} in several versions`);
+  });
+
+  it("take one version of the Pulumi CLI, that of the SDK", () => {
+    const { devDependencies = {}, dependencies = {} } = read("package.json") as Record<
+      string,
+      Record<string, string>
+    >;
+    const version = readFileSync(path.join(ROOT, ".pulumi.version"), "utf8").trim();
+    assert.equal(version, { ...dependencies, ...devDependencies }["@pulumi/pulumi"]);
+    const pulumi = steps.filter(({ step }) => step.uses?.startsWith("pulumi/actions@"));
+    assert.ok(pulumi.length >= 4);
+    for (const { name, step } of pulumi)
+      assert.equal(step.with?.["pulumi-version-file"], ".pulumi.version", name);
+  });
+
+  it("leave no credentials in the checked out repository", () => {
+    for (const { name, step } of steps.filter(({ step }) => step.uses?.startsWith("actions/checkout@")))
+      assert.equal(step.with?.["persist-credentials"], false, name);
   });
 
   it("check the repository out before they use an action of it", () => {
@@ -154,6 +205,107 @@ describe("GitHub's workflows", () => {
     }
   });
 
+  it("test what is merged before they deploy it, and deploy prod after dev", () => {
+    const { dev, prod, test } = workflows.get("up.yml")?.jobs ?? {};
+    assert.equal(test?.uses, "./.github/workflows/test.yml");
+    assert.deepEqual([test?.if, dev?.needs, prod?.needs], [undefined, "test", "dev"]);
+  });
+
+  it("release what has been tested, by jobs that run no script of ours or of a dependency", () => {
+    const { check, test, e2e, pack, publish, release } = workflows.get("release.yml")?.jobs ?? {};
+    assert.deepEqual([test?.needs, e2e?.needs, pack?.needs], ["check", "check", "check"]);
+    assert.deepEqual(publish?.needs, ["test", "e2e", "pack"]);
+    assert.equal(release?.needs, "publish");
+    assert.match(check?.steps?.at(-1)?.run ?? "", /node \.ci\/release\.mjs "\$GITHUB_REF_NAME"/);
+    for (const job of [publish, release]) {
+      const text = JSON.stringify(job?.steps);
+      assert.doesNotMatch(text, /actions\/checkout|npm (ci|install|run|test)/);
+    }
+    // A cache that another job wrote could bring anything into the package.
+    assert.doesNotMatch(JSON.stringify([pack, publish]), /"cache":|actions\/cache/);
+  });
+
+  it("look for drift from the commit that was deployed", () => {
+    const { steps = [] } = workflows.get("drift.yml")?.jobs["drift"] ?? {};
+    const [checkout, preview] = [steps[0], steps.at(-1)];
+    assert.equal(checkout?.with?.["fetch-depth"], 0);
+    assert.equal(preview?.with?.["work-dir"], "deployed");
+    assert.equal(preview?.with?.["expect-no-changes"], true);
+    const find = steps.find(({ id }) => id === "deployed")?.run ?? "";
+    assert.match(find, /deployedCommit\.mjs/);
+    assert.match(find, /git worktree add deployed "\$commit"/);
+  });
+
+  it("ask for the verdict again when a label that allows a break comes or goes", () => {
+    const { on, jobs } = workflows.get("manifests.yml") ?? {};
+    const types = ["opened", "synchronize", "reopened", "labeled", "unlabeled"];
+    assert.deepEqual(on, { pull_request: { types } });
+    assert.match(JSON.stringify(jobs?.["rendered"]?.steps), /labels\.\*\.name, 'allow-breaking-crd'/);
+    // The job that may write runs nothing of the pull request's.
+    const { steps = [], if: condition } = jobs?.["comment"] ?? {};
+    assert.ok(condition?.includes(SAME_REPOSITORY));
+    assert.doesNotMatch(JSON.stringify(steps), /actions\/checkout|npm|\.ci\//);
+  });
+
+  describe("test the supported versions, as docs/deploy.md has them", () => {
+    const text = readFileSync(path.join(ROOT, "docs/deploy.md"), "utf8");
+    const rows = new Map(
+      [...text.matchAll(/^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$/gm)].map(
+        ([, name = "", supported, tested]) => [name, { supported, tested: tested ?? "" }],
+      ),
+    );
+    const matrix = (file: string, job: string) => workflows.get(file)?.jobs[job]?.strategy?.matrix ?? {};
+
+    it("of Kubernetes", () => {
+      const { version = [] } = matrix("versions.yml", "kubernetes");
+      const clusters = (matrix("e2e.yml", "e2e")["image"] ?? []).map(
+        (image) => /:(v[\d.]+)@/.exec(image)?.[1],
+      );
+      const { supported, tested = "" } = rows.get("Kubernetes") ?? {};
+      const [weekly, nightly = ""] = tested.split(" every week");
+      assert.deepEqual(weekly?.match(/v[\d.]+\d/g), version);
+      assert.deepEqual(nightly.match(/v[\d.]+\d/g), [kubernetesVersion, ...clusters]);
+      const minor = (of?: string) => of?.slice(1).split(".").slice(0, 2).join(".");
+      assert.equal(supported, `${minor(version[0])} to ${minor(version.at(-1))}`);
+      assert.deepEqual(
+        [minor(clusters[0]), minor(clusters.at(-1))],
+        [minor(version[0]), minor(version.at(-1))],
+      );
+    });
+
+    it("of Argo", () => {
+      const installed = (tag: string) => `${tag}, which Argosy installs`;
+      assert.equal(rows.get("Argo Events")?.supported, installed(IMAGES.argoEvents.tag));
+      assert.equal(rows.get("Argo Workflows")?.supported, installed(IMAGES.workflowController.tag));
+    });
+
+    it("of Pulumi", () => {
+      const { dependencies = {}, devDependencies = {} } = read("package.json") as Record<
+        string,
+        Record<string, string>
+      >;
+      const oldest =
+        workflows
+          .get("versions.yml")
+          ?.jobs["pulumi"]?.steps?.map(({ run }) => run)
+          .join("\n") ?? "";
+      for (const name of ["@pulumi/pulumi", "@pulumi/kubernetes"]) {
+        const { supported, tested } = rows.get(`\`${name}\``) ?? {};
+        const [, old = ""] = new RegExp(`${name}@([\\d.]+\\d)`).exec(oldest) ?? [];
+        const newest = { ...dependencies, ...devDependencies }[name];
+        assert.equal(supported, `${old.split(".").slice(0, 2).join(".")} or newer`);
+        assert.equal(tested, `${newest} with each change, ${old} every week`);
+      }
+    });
+
+    it("of Node", () => {
+      const nodes = matrix("test.yml", "test")["node"]?.map(String);
+      const { supported, tested } = rows.get("Node") ?? {};
+      assert.deepEqual([supported, nodes], ["22 and 24", ["20.19", "22", "24"]]);
+      assert.match(tested ?? "", /^both with each change\. 20\.19 is tested too/);
+    });
+  });
+
   it("put nothing of an event into a script's text, where it would be run", () => {
     for (const { name, step } of steps) assert.doesNotMatch(step.run ?? "", /\$\{\{/, name);
   });
@@ -167,8 +319,9 @@ describe("GitHub's workflows", () => {
     assert.ok(named.length > 2);
     for (const name of [...named, ...(/\bnpm start\b/.test(text) ? ["start"] : [])])
       assert.ok(name in scripts, name);
-    for (const [script = ""] of text.matchAll(/^\.\S+$/gm))
-      assert.ok(existsSync(path.join(ROOT, script)), script);
+    const ours = [...text.matchAll(/(?<=^|\s)\.ci\/\S+/gm)].map(([script]) => script);
+    assert.ok(ours.length > 4);
+    for (const script of ours) assert.ok(existsSync(path.join(ROOT, script)), script);
   });
 
   it("render each stack that there is", () => {
@@ -195,8 +348,7 @@ describe("GitHub's workflows", () => {
         ["preview.yml preview"],
       );
       for (const { name, job } of forPullRequests) {
-        const sameRepository = "github.event.pull_request.head.repo.full_name == github.repository";
-        assert.ok(job.if?.split(" && ").includes(sameRepository), name);
+        assert.ok(job.if?.split(" && ").includes(SAME_REPOSITORY), name);
       }
     });
 
@@ -205,10 +357,25 @@ describe("GitHub's workflows", () => {
         assert.ok(job.environment, name);
     });
 
-    it("from whoever has not set Pulumi up: without an organization nothing of it runs", () => {
-      const alone = withCredentials.filter(({ file, job }) => file !== "up-stack.yml" && !("needs" in job));
-      assert.equal(alone.length, 3);
-      for (const { name, job } of alone) assert.match(job.if ?? "", /^vars\.PULUMI_ORGANIZATION != ''/, name);
+    it("from whoever has not set Pulumi up: without an organization or a backend nothing of it runs", () => {
+      const first = withCredentials.filter(({ file, job }) => file !== "release.yml" && job.needs !== "dev");
+      assert.deepEqual(
+        first.map(({ name }) => name),
+        ["drift.yml drift", "preview.yml preview", "up.yml dev"],
+      );
+      for (const { name, job } of first) assert.match(job.if ?? "", IS_SET_UP, name);
+    });
+
+    it("from the scripts of dependencies: they are installed before there are any", () => {
+      const [action] = actions.values();
+      const at = (found: (step: Step) => boolean) => action?.runs.steps.findIndex(found) ?? -1;
+      const installed = at(({ run }) => run === "npm ci");
+      assert.ok(
+        installed >= 0 && installed < at(({ uses }) => uses?.startsWith("pulumi/auth-actions@") === true),
+      );
+      assert.ok(installed < at(({ run }) => run?.includes("login.sh") === true));
+      for (const { name, job } of withCredentials)
+        assert.doesNotMatch(JSON.stringify(job), /"env":.*secrets\./, name);
     });
   });
 });

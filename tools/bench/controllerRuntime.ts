@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand, tellWhile } from "./command";
+import { reportWhile } from "../../cli/controlPlane/progress";
+import { runCommand } from "./command";
 import { startOperator } from "./operatorProcess";
 import type { Peer } from "./peer";
 
@@ -34,7 +35,11 @@ function createPeer(name: keyof typeof CONTROLLER_RUNTIME_ARGUMENTS): Peer {
         runCommand("go", ["build", "-trimpath", "-ldflags", "-s -w", "-o", program, "."], options);
       // Go's own cache sees what has changed; only the first build takes long.
       if (existsSync(program)) await build();
-      else await tellWhile(progress, "controller-runtime: building its operator with Go, once", build);
+      else {
+        const line = (elapsed: string) =>
+          `controller-runtime: building its operator with Go, once (${elapsed})`;
+        await reportWhile(progress, line, build);
+      }
     },
     start: async (start) => startOperator({ ...start, program, args, readyText: "Starting workers" }),
   };

@@ -1,6 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runCommand, tellWhile } from "./command";
+import { reportWhile } from "../../cli/controlPlane/progress";
+import { runCommand } from "./command";
 import { startOperator } from "./operatorProcess";
 import type { Peer } from "./peer";
 
@@ -19,9 +20,9 @@ export function createKopfPeer(): Peer {
       // Written last: an installation that broke off is begun anew.
       const installed = join(environment, "installed.txt");
       if ((await readFile(installed, "utf8").catch(() => "")) === requirements) return;
-      await tellWhile(
+      await reportWhile(
         progress,
-        "kopf: installing it from PyPI into a virtual environment, once",
+        (elapsed) => `kopf: installing it from PyPI into a virtual environment, once (${elapsed})`,
         async () => {
           await install(environment, signal);
           await writeFile(installed, requirements);

@@ -1,4 +1,6 @@
-import { DOMAIN, definitionFile, type Manifest, type Operator, Problems } from "../../../runtime/program";
+import { reportOn } from "../../../definition/definitionFile";
+import { Problems } from "../../../definition/problems";
+import { DOMAIN, type Manifest, type Operator } from "../../../runtime/program";
 import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
 import { eventPathNames } from "../names";
 import { contentFingerprint } from "../placeholder";
@@ -84,10 +86,10 @@ export function planEventPath(
     const own = { name: last ? `${name}-${shards.length + 1}` : name, operators: [operator] };
     shards.push(own);
     if (!fits(own, options)) {
-      problems.in(definitionFile(operator.folder))(
+      reportOn(operator, problems)(
         "namespaces",
         `lists ${eventsOf(operator).length} of them, more than one Sensor's environment can carry`,
-        'Write "all", or make it several operators with fewer namespaces each.',
+        "Write all, or make it several operators with fewer namespaces each.",
       );
     }
   }

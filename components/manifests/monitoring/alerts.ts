@@ -92,7 +92,7 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
       labels: { severity: "warning" },
       annotations: {
         summary: `The handler of ${ONE} was restarted {{ $value | humanize }} times within 15 minutes ({{ $labels.reason }}).`,
-        remedy: `kubectl -n ${namespace} logs deployment/${ONE}-runner --container handler shows its standard error. Out of memory: raise resources in operator.ts; too slow: timeoutSeconds. ${PAGE}`,
+        remedy: `kubectl -n ${namespace} logs deployment/${ONE}-runner --container handler shows its standard error. Out of memory: raise resources in operator.yaml; too slow: timeoutSeconds. ${PAGE}`,
       },
     },
   ];

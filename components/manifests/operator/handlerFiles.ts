@@ -2,8 +2,9 @@ import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
-import { isRecord, languageOf, type Operator, Problems, type Report } from "../../../runtime/program";
-import { bundleFunction, type FunctionBundle } from "../../bundleFunction";
+import { bundleFunction, type FunctionBundle } from "../../../definition/bundleFunction";
+import { Problems, type Report } from "../../../definition/problems";
+import { isRecord, languageOf, type Operator } from "../../../runtime/program";
 import { contentHash } from "../configMaps";
 
 /** Which key of a ConfigMap becomes which file of a volume: `items` of a ConfigMap volume. */
@@ -144,7 +145,7 @@ interface CarriedFile {
 /** Left out wherever they are: hidden files, what tools leave behind, editors' backups. */
 const LEFT_OUT = /^(\..*|__pycache__|node_modules|.*~|#.*#|.*\.(swp|bak))$/;
 /** Left out at the top of the folder: what Argosy itself reads. */
-const OWN = ["operator.ts", "operator.js", "fixtures"];
+const OWN = ["operator.yaml", "fixtures"];
 
 /** A name of which a key of a ConfigMap can be made: see {@link keyOf}. */
 const CARRIABLE = /^[-_a-zA-Z0-9]+(\.[-_a-zA-Z0-9]+)*$/;

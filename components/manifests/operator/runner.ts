@@ -27,7 +27,7 @@ export function runnerLabels(operator: Operator): Record<string, string> {
  */
 export function buildRunner(operator: Operator, options: OperatorOptions, files: OperatorFiles): Deployment {
   const labels = runnerLabels(operator);
-  const { replicas } = options;
+  const replicas = replicasOf(operator, options);
   return transformed(
     "runner",
     {
@@ -68,7 +68,7 @@ function buildPod(operator: Operator, options: OperatorOptions, files: OperatorF
       buildHandlerContainer(operator, options, "resident"),
     ],
     volumes: buildVolumes(operator, files, "resident"),
-    ...(options.replicas > 1 && { topologySpreadConstraints: [spread(operator)] }),
+    ...(replicasOf(operator, options) > 1 && { topologySpreadConstraints: [spread(operator)] }),
     ...placementFields("runner", options, operator.name),
   };
 }
@@ -156,4 +156,9 @@ function metadataOf(operator: Operator, { platform }: OperatorOptions): Manifest
     namespace: platform.namespace,
     labels: runnerLabels(operator),
   };
+}
+
+/** What the program says of this operator alone goes before what it says of all. */
+function replicasOf(operator: Operator, options: OperatorOptions): number {
+  return operator.replicas ?? options.replicas;
 }

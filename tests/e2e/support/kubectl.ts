@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:https";
 import { promisify } from "node:util";
-import { commandOnPath } from "../../../runtime/definition/commandOnPath";
+import { commandOnPath } from "../../../definition/commandOnPath";
 
 /** Skips the test with a line where there is no kubectl. */
 export function needKubectl(test: Mocha.Context): void {

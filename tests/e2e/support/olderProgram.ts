@@ -9,14 +9,14 @@ const FROM = "ARGOSY_E2E_FROM";
 
 /**
  * The revision to upgrade from: what {@link FROM} says, else the newest tag before this commit, else the commit before
- * the one that last changed the program. Undefined where git's history lacks it: a shallow clone, or no clone at all.
+ * the one that last changed the package. Undefined where git's history lacks it: a shallow clone, or no clone at all.
  */
 export async function olderRevision(): Promise<string | undefined> {
   const given = process.env[FROM];
   if (given) return commitOf(given);
   const tag = await git("describe", "--tags", "--abbrev=0", "HEAD^");
   if (tag) return commitOf(tag);
-  const last = await git("log", "-1", "--format=%H", "--", "components", "runtime");
+  const last = await git("log", "-1", "--format=%H", "--", "components", "definition", "runtime");
   return last === undefined ? undefined : commitOf(`${last}^`);
 }
 

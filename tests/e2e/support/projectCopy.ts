@@ -1,18 +1,9 @@
 import assert from "node:assert/strict";
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
-import { takeProgram } from "../../../tools/chaos/inCluster/programFiles";
+import { installProgram, takeProgram } from "../../../tools/installProgram";
 
 /** The folder of this program. */
 export const PROJECT = path.resolve(__dirname, "../../..");
@@ -43,7 +34,20 @@ export interface CopyOptions {
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
-/** A copy of the project in a temporary folder, where its handlers can be edited and its stacks are not touched. */
+let present: string | undefined;
+
+/** The program as it is now, installed once in a process from its packed package: see {@link installProgram}. */
+export function presentProgram(): string {
+  if (present === undefined) {
+    const folder = mkdtempSync(path.join(tmpdir(), "argosy-e2e-program-"));
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+    installProgram(PROJECT, folder);
+    present = folder;
+  }
+  return present;
+}
+
+/** A copy of the installed program in a temporary folder, with handlers and a stack of its own. */
 export class ProjectCopy {
   /** The temporary folder: the project is in `project`, the state of its stacks in `state`. */
   private readonly root = mkdtempSync(path.join(tmpdir(), "argosy-e2e-"));
@@ -57,26 +61,27 @@ export class ProjectCopy {
    */
   constructor(stack: string, { base = "dev", settings = {} }: CopyOptions = {}) {
     mkdirSync(this.state);
-    this.takeProgram(PROJECT);
-    cpSync(path.join(PROJECT, "handlers"), path.join(this.folder, "handlers"), { recursive: true });
-    cpSync(path.join(PROJECT, "tests/e2e/handlers"), path.join(this.folder, "handlers"), { recursive: true });
-    symlinkSync(path.join(PROJECT, "node_modules"), path.join(this.folder, "node_modules"));
+    mkdirSync(this.folder);
+    this.takeProgram(presentProgram());
+    const handlers = path.join(this.folder, "handlers");
+    cpSync(path.join(PROJECT, "examples/memcached"), path.join(handlers, "memcached"), { recursive: true });
+    cpSync(path.join(PROJECT, "tests/e2e/handlers"), handlers, { recursive: true });
     const { config } = parse(readFileSync(path.join(PROJECT, `Pulumi.${base}.yaml`), "utf8"));
     const { "kubernetes:context": _ofSomebodyElse, ...own } = config;
     const all = stringify({ config: { ...own, ...SETTINGS, ...settings } });
     writeFileSync(path.join(this.folder, `Pulumi.${stack}.yaml`), all);
   }
 
-  /** Takes another program, as `git checkout` does. The handlers stay. */
-  takeProgram(folder: string): void {
-    takeProgram(folder, this.folder);
+  /** Takes another program with its package, as `git pull` and `npm ci` do. The handlers stay. */
+  takeProgram(installed: string): void {
+    takeProgram(installed, this.folder);
   }
 
   /** Has memcached do wrong what `report` does: see {@link MISBEHAVIOUR}. */
   teachMisbehaviour(): void {
     const size = `size = request["object"]["spec"]["size"]\n`;
     this.edit("handlers/memcached/main.py", size, `${size}${MISBEHAVIOUR.slice(1)}`);
-    this.edit("handlers/memcached/operator.ts", `crd: "crd.yaml",`, `crd: "crd.yaml", timeoutSeconds: 180,`);
+    this.edit("handlers/memcached/operator.yaml", "crd: crd.yaml", "crd: crd.yaml\ntimeoutSeconds: 180");
   }
 
   /** Adds an operator like `report`, resident, whose kind is another. */
@@ -85,7 +90,7 @@ export class ProjectCopy {
     cpSync(path.join(this.folder, "handlers/report"), path.join(this.folder, folder), { recursive: true });
     this.edit(`${folder}/crd.yaml`, "name: reports.", "name: letters.");
     this.edit(`${folder}/crd.yaml`, "kind: Report, plural: reports, singular: report", LETTER);
-    this.edit(`${folder}/operator.ts`, `execution: "pod"`, `execution: "resident"`);
+    this.edit(`${folder}/operator.yaml`, "execution: pod", "execution: resident");
   }
 
   /** Takes an operator's folder away. Gives what puts it back. */

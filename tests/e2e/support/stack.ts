@@ -4,11 +4,26 @@ import type { UpOptions, UpResult } from "@pulumi/pulumi/automation";
 import { FileStack } from "../../../tools/chaos/inCluster/fileStack";
 import { lastLineTeller } from "./progress";
 
+/** What an `up` has done. */
+export interface Up extends UpResult {
+  /** The types of the resources that were replaced, as Pulumi names them. */
+  readonly replaced: readonly string[];
+}
+
 /** The stack of a copy of the project, its state in files beside it. */
 export class TestStack extends FileStack {
   /** `pulumi up`. */
-  async up(options: Pick<UpOptions, "expectNoChanges"> = {}): Promise<UpResult> {
-    return (await this.stack()).up({ ...options, color: "never", onOutput: lastLineTeller("pulumi up") });
+  async up(options: Pick<UpOptions, "expectNoChanges"> = {}): Promise<Up> {
+    const replaced: string[] = [];
+    const result = await (await this.stack()).up({
+      ...options,
+      color: "never",
+      onOutput: lastLineTeller("pulumi up"),
+      onEvent: ({ resourcePreEvent }) => {
+        if (resourcePreEvent?.metadata.op === "replace") replaced.push(resourcePreEvent.metadata.type);
+      },
+    });
+    return { ...result, replaced };
   }
 
   /** `pulumi destroy`, and the stack's own record after it. */

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Api } from "../support/api";
+import type { Api, Reference } from "../support/api";
 import { ApiProxy, type ProxiedRequest } from "../support/apiProxy";
-import { announceKind, sharedCluster } from "../support/cluster";
 import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
-import { customResourceDefinitionOf, type TestController, TestOperator } from "../support/testOperator";
-import { answering, conditionOf, type ObjectEvent } from "../support/useOperator";
+import type { TestController, TestOperator } from "../support/testOperator";
+import { answering, type ObjectEvent } from "../support/useOperator";
+import { useOperators } from "../support/useOperators";
 
 const LOST = "not leading any more";
 const LEASE_SECONDS = 3;
@@ -16,21 +16,16 @@ const MOST_AT_ONCE = 16;
 describe("when the API server is busy", function () {
   this.timeout(90_000);
   const OPERATOR = { name: "busy" };
-  announceKind(customResourceDefinitionOf(OPERATOR));
+  const bench = useOperators([OPERATOR], { graceMs: 1_000 });
   let api: Api;
   let operator: TestOperator;
   let proxy: ApiProxy;
   let engine: TestController;
   let namespace: string;
 
-  before(async function () {
-    this.timeout(0);
-    const cluster = await sharedCluster();
-    api = cluster.api;
-    operator = await TestOperator.install(cluster, OPERATOR);
-  });
   beforeEach(async () => {
-    namespace = await api.newNamespace("busy");
+    ({ api, namespace } = bench);
+    operator = await bench.install(OPERATOR);
     proxy = await ApiProxy.start(operator.cluster.connection);
     engine = await operator.start({
       leaseSeconds: LEASE_SECONDS,
@@ -39,11 +34,9 @@ describe("when the API server is busy", function () {
     await eventually(() => assert.ok(engine.controller.isLeading, "does not lead"));
   });
   afterEach(async () => {
-    await engine.controller.stop(1_000);
     await proxy.stop();
     await api.delete(operator.lease).catch(() => {});
   });
-  after(() => operator?.dispose());
 
   for (const code of [429, 500, 503, 504]) {
     it(`and answers ${code} for a while, no object is blamed, and all is done afterwards`, async () => {
@@ -166,12 +159,8 @@ describe("when the API server is busy", function () {
     return Array.from({ length: count }, (_, at) => configMap(`${name}-${at}`));
   }
 
-  async function ready(name: string, patience = {}): Promise<void> {
-    await eventually(async () => {
-      const object = await api.get(operator.object(name, {}, namespace));
-      const { status, message } = conditionOf(object, "Ready");
-      assert.equal(status, "True", message);
-    }, patience);
+  function ready(name: string, patience = {}) {
+    return bench.ready(operator.object(name, {}, namespace) as Reference, patience);
   }
 
   async function warningsAbout(name: string): Promise<string[]> {

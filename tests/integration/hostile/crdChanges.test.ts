@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { FIELD_MANAGER } from "../../../cli/installOperator";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { announceKind } from "../support/cluster";
 import { eventually } from "../support/eventually";
-import { configMap } from "../support/manifests";
+import { configMap, inNamespace } from "../support/manifests";
+import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, type Bench, statusOf, useOperator } from "../support/useOperator";
+
+const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 
 /** One version of a CRD, as far as these tests change it. */
 interface Version extends JsonObject {
@@ -101,6 +105,51 @@ describe("when somebody takes the status out of the CRD", function () {
       assert.equal(answered, code);
     });
   }
+});
+
+describe("when somebody deletes the CRD and creates it again", function () {
+  this.timeout(120_000);
+  const bench = useOperator({
+    name: "redefined",
+    finalize: true,
+    resyncSeconds: 600,
+    children: [
+      CONFIG_MAP,
+      { apiVersion: "engine.example.com/v1", kind: "RedefinedChild", plural: "redefinedchilds" },
+    ],
+  });
+  const CHILD_CRD = customResourceDefinitionOf({ name: "redefined-child" });
+  announceKind(CHILD_CRD);
+  const child = (name: string) => ({
+    apiVersion: "engine.example.com/v1",
+    kind: "RedefinedChild",
+    metadata: { name },
+  });
+
+  it("its objects are finalized, and new ones are handled", async () => {
+    const object = await bench.applied("before", answering(configMap("before")));
+    const crd = buildCustomResourceDefinition(bench.operator.operator) as Manifest;
+    await bench.api.delete(crd);
+    await eventually(() => bench.api.assertGone(crd));
+    assert.ok(bench.operator.calls("before").some(({ event }) => event === "finalize"));
+    await restoreCrd(bench);
+    const again = await eventually(() => bench.applyObject("before", answering(configMap("after"))));
+    assert.notEqual(again.metadata.uid, object.metadata.uid);
+    await bench.ready(again);
+    await bench.api.get(inNamespace(configMap("after"), bench.namespace));
+  });
+
+  it("of children, they come back with the kind, and the object says meanwhile what is missing", async () => {
+    const object = await bench.applied("parent", answering(child("child")));
+    await bench.api.delete(CHILD_CRD);
+    await eventually(() => bench.api.assertGone(CHILD_CRD));
+    await eventually(() => bench.failed(object, "KindMissing"), { timeoutMs: 20_000 });
+    await bench.api.apply(CHILD_CRD);
+    await eventually(() => bench.api.get(inNamespace(child("child"), bench.namespace)), {
+      timeoutMs: 20_000,
+    });
+    await bench.ready(object);
+  });
 });
 
 function specOf(object: KubernetesObject | { spec?: unknown }): JsonObject {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../../runtime/names";
-import { always, eventually } from "../support/eventually";
+import { CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../../runtime/names";
+import { always, eventually, meanwhile } from "../support/eventually";
 import { configMap, inNamespace, type Metadata } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
@@ -29,6 +30,32 @@ describe("where other controllers work on the same objects", function () {
   const marksOf = ({ metadata }: KubernetesObject): Metadata => ({
     labels: { ...bench.operator.childLabels, [OWNER_UID_LABEL]: metadata.uid },
     annotations: { [OWNER_ANNOTATION]: `${metadata.namespace}/${metadata.name}` },
+  });
+
+  it("an object that a backup brings back with the status of its former life gets a status of its own", async () => {
+    const object = await bench.applied("restored", answering(configMap("restored", { step: "1" })));
+    await bench.api.applyStatus(object, { observedGeneration: 57 });
+    // Ready at the generation that the object has.
+    await bench.applied("restored", answering(configMap("restored", { step: "2" })));
+    const { status } = await bench.api.get(object);
+    assert.equal((status as { observedGeneration?: number }).observedGeneration, 2);
+  });
+
+  it("one that takes the label of a child away each time is told of on the object, and the child is kept", async () => {
+    const object = await bench.applied("stripped", answering(configMap("stripped")));
+    const { uid } = (await bench.api.get(here("stripped"))).metadata;
+    const contested = async () =>
+      (await bench.eventsOf(object)).filter(({ reason }) => reason === "ChildContested");
+    const strip = async () => {
+      await bench.api.patch(here("stripped"), { metadata: { labels: { [CHILD_OF_LABEL]: null } } });
+      await sleep(100);
+    };
+    await meanwhile(strip, () => eventually(async () => assert.equal((await contested()).length, 1)));
+    assert.match((await contested())[0]?.note ?? "", /loses the label argosy\.dev\/child-of/);
+    await eventually(async () => {
+      const { metadata } = await bench.api.get(here("stripped"));
+      assert.deepEqual([metadata.uid, metadata.labels?.[CHILD_OF_LABEL]], [uid, "argosy.foreigners"]);
+    });
   });
 
   it("what one posts as controlled by the object is not pruned, and no child", async () => {

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import type { Api } from "../support/api";
-import { announceKind, sharedCluster } from "../support/cluster";
 import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
-import { customResourceDefinitionOf, TestOperator } from "../support/testOperator";
+import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";
+import { useOperators } from "../support/useOperators";
 
 const MISSING = { apiVersion: "engine.example.com/v1", kind: "MissingThing", plural: "missingthings" };
 const OPERATOR = {
@@ -14,22 +13,12 @@ const OPERATOR = {
 
 describe("where the cluster does not serve a kind of the children", function () {
   this.timeout(90_000);
-  announceKind(customResourceDefinitionOf(OPERATOR));
-  let api: Api;
-  let operator: TestOperator;
-  let namespace: string;
-
-  before(async function () {
-    this.timeout(0);
-    const cluster = await sharedCluster();
-    api = cluster.api;
-    operator = await TestOperator.install(cluster, OPERATOR);
-    namespace = await api.newNamespace("missing");
-    operator.launch({ awaitKinds: true });
-  });
-  after(() => operator?.dispose());
+  const bench = useOperators([OPERATOR]);
 
   it("objects that need others are served, the others say what they wait for, until it is there", async () => {
+    const { api, namespace } = bench;
+    const operator = await bench.install(OPERATOR);
+    operator.launch({ awaitKinds: true });
     const { apiVersion, kind } = MISSING;
     const thing = { apiVersion, kind, metadata: { name: "thing" }, spec: {} };
     const served = await api.apply(operator.object("served", answering(configMap("served")), namespace));
@@ -44,7 +33,7 @@ describe("where the cluster does not serve a kind of the children", function () 
       { timeoutMs: 15_000 },
     );
     await api.apply(customResourceDefinitionOf({ name: "missing-thing" }));
-    await eventually(async () => assert.equal(conditionOf(await api.get(waits), "Ready").status, "True"));
+    await bench.ready(waits);
     await api.get(inNamespace(thing, namespace));
   });
 });

@@ -1,24 +1,31 @@
 import assert from "node:assert/strict";
-import type { Api } from "../support/api";
-import { announceKind, sharedCluster } from "../support/cluster";
+import type { Api, Reference } from "../support/api";
 import { eventually } from "../support/eventually";
 import { configMap, inNamespace, namespace } from "../support/manifests";
-import { customResourceDefinitionOf, TestOperator, type TestOperatorOptions } from "../support/testOperator";
+import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
 import { answering, conditionOf, useOperator } from "../support/useOperator";
+import { useOperators } from "../support/useOperators";
 
 /** How long Kubernetes may take to delete a namespace. */
 const DELETION = { timeoutMs: 30_000 };
 
+const FINALIZES = operatorOf("namespace-finalizes", { finalize: true });
+const ELSEWHERE = operatorOf("namespace-elsewhere");
+const RECREATED = operatorOf("namespace-recreated");
+const STARTS = operatorOf("namespace-starts");
+
+/** An operator of two namespaces. */
+function operatorOf(name: string, more: Pick<TestOperatorOptions, "finalize"> = {}) {
+  return { name, namespaces: [`${name}-goes`, `${name}-stays`], ...more };
+}
+
 describe("when a namespace is deleted that an operator lists", function () {
   this.timeout(90_000);
-  const operators: TestOperator[] = [];
+  const bench = useOperators([FINALIZES, ELSEWHERE, RECREATED, STARTS]);
   let api: Api;
-
-  before(async function () {
-    this.timeout(0);
-    ({ api } = await sharedCluster());
+  beforeEach(() => {
+    ({ api } = bench);
   });
-  afterEach(() => Promise.all(operators.splice(0).map((operator) => operator.dispose())));
 
   it("it goes, with objects that the handler finalizes in it, and the other namespace is served", async () => {
     const { operator, goes, stays } = await install(FINALIZES);
@@ -75,8 +82,7 @@ describe("when a namespace is deleted that an operator lists", function () {
   });
 
   async function install(options: TestOperatorOptions & { namespaces: readonly string[] }) {
-    const operator = await TestOperator.install(await sharedCluster(), options);
-    operators.push(operator);
+    const operator = await bench.install(options);
     const [goes = "", stays = ""] = options.namespaces;
     return { operator, goes, stays };
   }
@@ -85,11 +91,8 @@ describe("when a namespace is deleted that an operator lists", function () {
     return api.apply(operator.object(name, answering(child), namespace));
   }
 
-  async function ready(operator: TestOperator, name: string, namespace: string, patience = DELETION) {
-    await eventually(async () => {
-      const { status, message } = conditionOf(await api.get(operator.object(name, {}, namespace)), "Ready");
-      assert.equal(status, "True", message);
-    }, patience);
+  function ready(operator: TestOperator, name: string, namespace: string, patience = DELETION) {
+    return bench.ready(operator.object(name, {}, namespace) as Reference, patience);
   }
 
   async function assertNotGranted(operator: TestOperator, name: string, namespace: string): Promise<void> {
@@ -139,15 +142,3 @@ describe("when the namespace of an object is deleted", function () {
     assert.deepEqual(names.flatMap((name) => bench.failuresOf(name)).slice(0, 3), []);
   });
 });
-
-const FINALIZES = operatorOf("namespace-finalizes", { finalize: true });
-const ELSEWHERE = operatorOf("namespace-elsewhere");
-const RECREATED = operatorOf("namespace-recreated");
-const STARTS = operatorOf("namespace-starts");
-
-/** An operator of two namespaces. */
-function operatorOf(name: string, more: Pick<TestOperatorOptions, "finalize"> = {}) {
-  const options = { name, namespaces: [`${name}-goes`, `${name}-stays`], ...more };
-  announceKind(customResourceDefinitionOf(options));
-  return options;
-}

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import type { Api } from "../support/api";
-import { announceKind, sharedCluster } from "../support/cluster";
 import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
-import { customResourceDefinitionOf, TestOperator } from "../support/testOperator";
+import type { TestOperator } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";
+import { useOperators } from "../support/useOperators";
 
 const BEFORE = { name: "renamed-before", kindName: "renamed", finalize: true };
 const AFTER = { ...BEFORE, name: "renamed-after" };
@@ -14,23 +14,19 @@ const SILENT = { ...BEFORE, name: "renamed-silently" };
 
 describe("an operator that was renamed", function () {
   this.timeout(90_000);
-  announceKind(customResourceDefinitionOf(BEFORE));
+  const bench = useOperators([BEFORE]);
   let api: Api;
   let [here, elsewhere] = ["", ""];
-  let operators: TestOperator[];
+  /** The operator under its former name. */
+  let former: TestOperator;
 
-  before(async function () {
-    this.timeout(0);
-    ({ api } = await sharedCluster());
-  });
   beforeEach(async () => {
-    operators = [];
-    here = await api.newNamespace("renamed");
+    ({ api, namespace: here } = bench);
     elsewhere = await api.newNamespace("renamed-elsewhere");
+    former = await handled();
   });
   afterEach(async () => {
-    await Promise.all(operators.map((operator) => operator.dispose()));
-    const { apiVersion, kind } = operators[0]?.object("any") ?? assert.fail();
+    const { apiVersion, kind } = former.object("any");
     for (const object of await api.list(apiVersion, kind, here)) {
       await api.patch(object, { metadata: { finalizers: [] } });
       await api.delete(object);
@@ -38,8 +34,7 @@ describe("an operator that was renamed", function () {
   });
 
   it("and names its former name takes over finalizers, fields and children", async () => {
-    const former = await handled();
-    const operator = await install({ ...AFTER, formerNames: [BEFORE.name] });
+    const operator = await bench.install({ ...AFTER, formerNames: [BEFORE.name] });
     // A field and a child that the handler does not answer any more.
     operator.plan("object", answering(near({ kept: "1" }), far()));
     await operator.start();
@@ -69,9 +64,8 @@ describe("an operator that was renamed", function () {
   });
 
   it("and names its former name lets an object go that was being deleted meanwhile", async () => {
-    const former = await handled();
     await api.delete(await object());
-    const operator = await install({ ...AFTER, formerNames: [BEFORE.name] });
+    const operator = await bench.install({ ...AFTER, formerNames: [BEFORE.name] });
     await operator.start();
     await eventually(() => api.assertGone(former.object("object", {}, here)));
     await api.assertGone(inNamespace(far(), elsewhere));
@@ -79,8 +73,7 @@ describe("an operator that was renamed", function () {
   });
 
   it("and does not, says on the object what it found, and how to name the former name", async () => {
-    await handled();
-    const operator = await install(SILENT);
+    const operator = await bench.install(SILENT);
     operator.plan("object", answering(near({ kept: "1" }), far()));
     await operator.start();
     await eventually(async () => {
@@ -92,18 +85,12 @@ describe("an operator that was renamed", function () {
 
   /** Lets the operator of the former name handle an object. */
   async function handled(): Promise<TestOperator> {
-    const operator = await install(BEFORE);
+    const operator = await bench.install(BEFORE);
     const controller = await operator.start();
     const plan = answering(near({ kept: "1", dropped: "1" }), configMap("dropped"), far());
-    await api.apply(operator.object("object", plan, here));
-    await eventually(async () => assert.equal(conditionOf(await object(), "Ready").status, "True"));
+    const object = await api.apply(operator.object("object", plan, here));
+    await bench.ready(object);
     await controller.stop();
-    return operator;
-  }
-
-  async function install(options: typeof BEFORE & { formerNames?: readonly string[] }) {
-    const operator = await TestOperator.install(await sharedCluster(), options);
-    operators.push(operator);
     return operator;
   }
 
@@ -116,9 +103,7 @@ describe("an operator that was renamed", function () {
   }
 
   function object(): Promise<KubernetesObject> {
-    const [operator] = operators;
-    assert.ok(operator);
-    return api.get(operator.object("object", {}, here));
+    return api.get(former.object("object", {}, here));
   }
 
   function children(): Promise<KubernetesObject[]> {

@@ -42,7 +42,9 @@ describe("when etcd is restored from a backup", function () {
     const { api } = cluster;
     await apply("changed", "1");
     await apply("kept", "1");
+    await apply("deleted", "1");
     await ready("changed");
+    await ready("deleted");
     await ready("kept");
     const backup = `${cluster.controlPlane.directory}/backup`;
     await withoutEtcd((data) => cpSync(data, backup, { recursive: true }));
@@ -51,6 +53,8 @@ describe("when etcd is restored from a backup", function () {
     await ready("changed");
     await apply("lost", "1");
     await ready("lost");
+    await api.delete(operator.object("deleted", {}, namespace));
+    await eventually(() => api.assertGone(inNamespace(configMap("deleted"), namespace)));
     // So much more that the backup does not reach today's versions for some time.
     for (let at = 0; at < 200; at++) {
       await api.apply(inNamespace(configMap("noise", { at: String(at) }), "default"));
@@ -64,6 +68,8 @@ describe("when etcd is restored from a backup", function () {
     await eventually(() => assertStep("changed", "1"), AFTERWARDS);
     await apply("kept", "3");
     await eventually(() => assertStep("kept", "3"), AFTERWARDS);
+    await apply("deleted", "2");
+    await eventually(() => assertStep("deleted", "2"), AFTERWARDS);
     await apply("new", "1");
     await eventually(() => assertStep("new", "1"), AFTERWARDS);
     await api.delete(inNamespace(configMap("new"), namespace));

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import type { Api } from "../support/api";
-import { announceKind, sharedCluster } from "../support/cluster";
 import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
-import { customResourceDefinitionOf, TestOperator, type TestOperatorOptions } from "../support/testOperator";
+import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";
+import { useOperators } from "../support/useOperators";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const SECRET = { apiVersion: "v1", kind: "Secret" };
@@ -15,21 +15,14 @@ describe("a kind that an operator does not have among its children any more", fu
   const retired: TestOperatorOptions = { name: "kind-retired", children: BOTH };
   const leftOut: TestOperatorOptions = { name: "kind-left-out", children: BOTH };
   const revoked: TestOperatorOptions = { name: "kind-revoked", children: BOTH };
-  for (const options of [retired, leftOut, revoked]) announceKind(customResourceDefinitionOf(options));
+  const bench = useOperators([retired, leftOut, revoked]);
   let api: Api;
   let [here, elsewhere] = ["", ""];
-  let operators: TestOperator[];
 
-  before(async function () {
-    this.timeout(0);
-    ({ api } = await sharedCluster());
-  });
   beforeEach(async () => {
-    operators = [];
-    here = await api.newNamespace("kinds");
+    ({ api, namespace: here } = bench);
     elsewhere = await api.newNamespace("kinds-elsewhere");
   });
-  afterEach(() => Promise.all(operators.map((operator) => operator.dispose())));
 
   // Declared apart: it is not in the types of every definition that there is.
   const RETIRED_SECRET = { ...SECRET, retired: true };
@@ -44,7 +37,7 @@ describe("a kind that an operator does not have among its children any more", fu
   ] as [string, TestOperatorOptions, Partial<TestOperatorOptions>][]) {
     it(`${what}: its objects are pruned, and nothing is left when the owner goes`, async () => {
       await handled(options);
-      const operator = await install({ ...options, ...now });
+      const operator = await bench.install({ ...options, ...now });
       operator.plan("object", answering(configMap("map")));
       await operator.start();
       await eventually(() => api.assertGone(inNamespace(secret(), here)));
@@ -55,7 +48,7 @@ describe("a kind that an operator does not have among its children any more", fu
     it(`${what}: where the owner goes first, nothing elsewhere is left`, async () => {
       const former = await handled(options);
       await api.delete(former.object("object", {}, here));
-      const operator = await install({ ...options, ...now });
+      const operator = await bench.install({ ...options, ...now });
       await operator.start();
       await eventually(() => api.assertGone(former.object("object", {}, here)));
       await api.assertGone(inNamespace(secret(), elsewhere));
@@ -64,7 +57,7 @@ describe("a kind that an operator does not have among its children any more", fu
 
   it("that the runner has no rights for any more: the object says what is left", async () => {
     await handled(revoked);
-    const operator = await install({ ...revoked, children: [CONFIG_MAP] });
+    const operator = await bench.install({ ...revoked, children: [CONFIG_MAP] });
     operator.plan("object", answering(configMap("map")));
     await operator.start();
     await eventually(async () => {
@@ -77,21 +70,12 @@ describe("a kind that an operator does not have among its children any more", fu
 
   /** Lets the operator with both kinds handle an object. */
   async function handled(options: TestOperatorOptions): Promise<TestOperator> {
-    const operator = await install(options);
+    const operator = await bench.install(options);
     const controller = await operator.start();
     const children = [configMap("map"), secret(), inNamespace(secret(), elsewhere)];
     const object = await api.apply(operator.object("object", answering(...children), here));
-    await eventually(async () => {
-      const { status, message } = conditionOf(await api.get(object), "Ready");
-      assert.equal(status, "True", message);
-    });
+    await bench.ready(object);
     await controller.stop();
-    return operator;
-  }
-
-  async function install(options: TestOperatorOptions): Promise<TestOperator> {
-    const operator = await TestOperator.install(await sharedCluster(), options);
-    operators.push(operator);
     return operator;
   }
 

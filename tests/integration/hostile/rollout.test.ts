@@ -1,16 +1,11 @@
 import assert from "node:assert/strict";
-import type { Api } from "../support/api";
-import { announceKind, sharedCluster } from "../support/cluster";
+import type { Reference } from "../support/api";
 import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { TcpProxy } from "../support/tcpProxy";
-import {
-  customResourceDefinitionOf,
-  type TestController,
-  type TestControllerOptions,
-  TestOperator,
-} from "../support/testOperator";
-import { answering, conditionOf } from "../support/useOperator";
+import type { TestOperator } from "../support/testOperator";
+import { answering } from "../support/useOperator";
+import { useOperators } from "../support/useOperators";
 
 const OPERATOR = { name: "rollout", timeoutSeconds: 60 };
 const LONG_MS = 12_000;
@@ -19,29 +14,17 @@ const WITHIN = { timeoutMs: 5_000 };
 
 describe("while one handler is at work for long", function () {
   this.timeout(90_000);
-  announceKind(customResourceDefinitionOf(OPERATOR));
+  const bench = useOperators([OPERATOR], { graceMs: 100 });
   let operator: TestOperator;
-  let api: Api;
-  let namespace: string;
-  let running: TestController[];
 
-  before(async function () {
-    this.timeout(0);
-    const cluster = await sharedCluster();
-    api = cluster.api;
-    operator = await TestOperator.install(cluster, OPERATOR);
-  });
   beforeEach(async () => {
-    namespace = await api.newNamespace(OPERATOR.name);
-    running = [];
+    operator = await bench.install(OPERATOR);
   });
-  afterEach(() => Promise.all(running.map(({ controller }) => controller.stop(100))));
-  after(() => operator?.dispose());
 
   it("a roll-out holds up no other object, and the work ends with the old code, once", async () => {
-    const old = await start({ identity: "old" });
+    const old = await operator.start({ identity: "old" });
     await eventually(() => assert.ok(old.controller.isLeading));
-    await start({ identity: "new" });
+    await operator.start({ identity: "new" });
     await apply("long", { delayMs: LONG_MS });
     await eventually(() => assert.equal(operator.calls("long").length, 1));
     const stopped = old.stop();
@@ -59,9 +42,9 @@ describe("while one handler is at work for long", function () {
   });
 
   it("a change of that object meanwhile is handled after it, by the new code", async () => {
-    const old = await start({ identity: "old" });
+    const old = await operator.start({ identity: "old" });
     await eventually(() => assert.ok(old.controller.isLeading));
-    await start({ identity: "new" });
+    await operator.start({ identity: "new" });
     const startedAt = performance.now();
     await apply("changed", { delayMs: LONG_MS / 2 });
     await eventually(() => assert.equal(operator.calls("changed").length, 1));
@@ -78,7 +61,7 @@ describe("while one handler is at work for long", function () {
     const proxy = await TcpProxy.start(operator.connection);
     try {
       const connection = proxy.through(operator.connection);
-      const { controller } = await start({ identity: "regains", leaseSeconds: 3, connection });
+      const { controller } = await operator.start({ identity: "regains", leaseSeconds: 3, connection });
       await eventually(() => assert.ok(controller.isLeading));
       await apply("regained", { delayMs: 2 * LONG_MS });
       await eventually(() => assert.equal(operator.calls("regained").length, 1));
@@ -95,26 +78,16 @@ describe("while one handler is at work for long", function () {
     }
   });
 
-  async function start(options: TestControllerOptions): Promise<TestController> {
-    const controller = await operator.start(options);
-    running.push(controller);
-    return controller;
-  }
-
   function apply(name: string, plan = {}) {
     const child = configMap(name, { by: "$CONTROLLER" });
-    return api.apply(operator.object(name, { ...answering(child), ...plan }, namespace));
+    return bench.api.apply(operator.object(name, { ...answering(child), ...plan }, bench.namespace));
   }
 
-  async function ready(name: string, patience = {}): Promise<void> {
-    await eventually(async () => {
-      const object = await api.get(operator.object(name, {}, namespace));
-      const { status, observedGeneration } = conditionOf(object, "Ready");
-      assert.deepEqual([status, observedGeneration], ["True", object.metadata.generation]);
-    }, patience);
+  function ready(name: string, patience = {}) {
+    return bench.ready(operator.object(name, {}, bench.namespace) as Reference, patience);
   }
 
   async function dataOf(name: string): Promise<unknown> {
-    return (await api.get(inNamespace(configMap(name), namespace)))["data"];
+    return (await bench.api.get(inNamespace(configMap(name), bench.namespace)))["data"];
   }
 });

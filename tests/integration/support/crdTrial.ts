@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { isJsonObject, versionsOf } from "../../../runtime/definition/customResourceDefinition";
+import { versionsOf } from "../../../definition/customResourceDefinition";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { Json, JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { isJsonObject } from "../../../runtime/kubernetes/objects";
 import { type ApiRequest, HttpTransport } from "../../../runtime/kubernetes/transport";
 import type { CorpusEntry } from "../../unit/crdVerdict/corpus";
 import { eventually } from "./eventually";

@@ -4,11 +4,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import { buildAccess } from "../../../components/manifests/operator/rbac";
-import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
-import { loadOperator } from "../../../runtime/definition/loadOperator";
+import type { OperatorDefinition } from "../../../definition/schema";
+import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { ArgoHalf } from "../../../runtime/pod/layout";
 import type { PodSettings } from "../../../runtime/pod/podSettings";
+import { loadDefinition } from "../../unit/operatorFolder";
 import { samplePlatform } from "../../unit/support/platform";
 import type { TestCluster } from "./cluster";
 import { namespace } from "./manifests";
@@ -53,10 +54,10 @@ export class ResidentOperator {
     for (const [file, content] of Object.entries({ "main.js": planned, ...handlerFiles })) {
       writeFileSync(path.join(folder, file), content);
     }
-    const operator = loadOperator(folder, {
+    const operator = loadDefinition(folder, {
       crd: "crd.yaml",
       handler: { image: "node:22-alpine", command: [process.execPath, "main.js"] },
-      children: [{ apiVersion: "v1", kind: "ConfigMap" }],
+      children: ["v1/ConfigMap"],
       ...definition,
     });
     const home = `${name}-runners`;

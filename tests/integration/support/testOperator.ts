@@ -4,8 +4,8 @@ import path from "node:path";
 import { installOperator, rolesInForce } from "../../../cli/installOperator";
 import { localHandler } from "../../../cli/localHandler";
 import { connectionAs } from "../../../cli/serviceAccountToken";
-import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
-import { loadOperator } from "../../../runtime/definition/loadOperator";
+import type { OperatorDefinition } from "../../../definition/schema";
+import type { Operator } from "../../../runtime/definition/definition";
 import { Engine, type EngineOptions } from "../../../runtime/engine";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
@@ -20,6 +20,7 @@ import {
   leaseNameOf,
 } from "../../../runtime/names";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
+import { loadDefinition } from "../../unit/operatorFolder";
 import type { Reference } from "./api";
 import type { TestCluster } from "./cluster";
 
@@ -52,7 +53,7 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
   /** Its custom resource's kind is made of this instead of its name: for two operators of one kind. */
   readonly kindName?: string;
   /** Names that it had before. */
-  readonly formerNames?: readonly string[];
+  readonly formerNames?: string[];
   /** Whether its CRD and roles are installed; otherwise it works with what is there. @default true */
   readonly installs?: boolean;
   /** The source of main.js. @default plannedHandler.js */
@@ -84,8 +85,8 @@ export interface TestController {
   reportsOf(name: string): ReconcileReport[];
   /** The value of a metric, summed over the series that carry these labels. */
   metric(name: string, labels?: Record<string, string>): Promise<number>;
-  /** Stops it gracefully. Idempotent. */
-  stop(): Promise<void>;
+  /** Stops it gracefully. Idempotent. @param graceMs how long work in progress may take. @default for ever */
+  stop(graceMs?: number): Promise<void>;
 }
 
 const GROUP = "engine.example.com";
@@ -116,10 +117,10 @@ export class TestOperator {
     const source = handler ?? readFileSync(path.join(__dirname, "plannedHandler.js"), "utf8");
     writeFileSync(path.join(folder, "main.js"), source);
     writeFileSync(path.join(folder, "crd.yaml"), JSON.stringify(customResourceDefinitionOf(options)));
-    const operator = loadOperator(folder, {
+    const operator = loadDefinition(folder, {
       crd: "crd.yaml",
       handler: { image: "node:22-alpine", command: ["node", "main.js"] },
-      children: [{ apiVersion: "v1", kind: "ConfigMap" }],
+      children: ["v1/ConfigMap"],
       ...definition,
     });
     const account = { namespace: `${name}-runner`, serviceAccountName: `${name}-runner` };
@@ -235,8 +236,8 @@ export class TestOperator {
       notices,
       reportsOf: (name) => reports.filter((report) => report.name === name),
       metric: (name, labels) => readMetric(controller, name, labels),
-      stop: () => {
-        stopped ??= controller.stop();
+      stop: (graceMs) => {
+        stopped ??= controller.stop(graceMs);
         return stopped;
       },
     };
@@ -244,9 +245,12 @@ export class TestOperator {
     return running;
   }
 
-  /** Stops its controllers and removes its folder. What it has in the cluster stays: the cluster itself goes. */
-  async dispose(): Promise<void> {
-    await Promise.all(this.controllers.map((controller) => controller.stop()));
+  /**
+   * Stops its controllers and removes its folder. What it has in the cluster stays: the cluster itself goes.
+   * @param graceMs how long work in progress may take. @default for ever
+   */
+  async dispose(graceMs?: number): Promise<void> {
+    await Promise.all(this.controllers.map((controller) => controller.stop(graceMs)));
     rmSync(path.dirname(this.operator.folder), { recursive: true, force: true });
   }
 }

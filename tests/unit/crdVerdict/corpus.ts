@@ -4,9 +4,10 @@ import path from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import type { CrdChange } from "../../../components/crdVerdict/change";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
-import { isJsonObject, versionsOf } from "../../../runtime/definition/customResourceDefinition";
+import { versionsOf } from "../../../definition/customResourceDefinition";
 import type { Operator } from "../../../runtime/definition/definition";
 import type { Json, JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { isJsonObject } from "../../../runtime/kubernetes/objects";
 
 /** An edit of a CRD, and what is to be said of it. */
 export interface CorpusEntry {

@@ -84,7 +84,8 @@ describe("fuzz: an answer", () => {
       assert.equal(labels?.["argosy.dev/child-of"], "argosy.shop");
       const owners = ownerReferences?.map(({ uid }) => uid) ?? [];
       const marks = [labels?.["argosy.dev/owner-uid"], annotations?.["argosy.dev/owner"]];
-      if (namespace === "shop") assert.deepEqual([owners, marks], [["widget-uid"], [undefined, undefined]]);
+      if (namespace === "shop")
+        assert.deepEqual([owners, marks], [["widget-uid"], ["widget-uid", undefined]]);
       else assert.deepEqual([owners, marks], [[], ["widget-uid", "shop/widget"]]);
       assert.equal(Object.getPrototypeOf(manifest), Object.prototype);
       assert.equal(Object.getPrototypeOf(manifest.metadata), Object.prototype);

@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import fc from "fast-check";
 import { stringify } from "yaml";
+import { loadOperator } from "../../../definition/loadOperator";
+import { OperatorError } from "../../../definition/problems";
+import type { OperatorOverrides } from "../../../definition/schema";
 import type { Operator } from "../../../runtime/definition/definition";
-import { loadOperator } from "../../../runtime/definition/loadOperator";
-import { OperatorError } from "../../../runtime/definition/operatorError";
 import { statusChecker } from "../../../runtime/definition/statusSchema";
 import { definitionFileContent } from "../../../runtime/pod/definitionFile";
-import { widgetCrd, widgetVersion } from "../operatorFolder";
+import { loadDefinition, widgetCrd, widgetVersion } from "../operatorFolder";
 import { fuzz } from "../support/fuzz";
 import { hostileJson, hostileObject, hostileText, mostly } from "../support/hostile";
 
@@ -151,13 +152,20 @@ describe("fuzz: an operator's folder", () => {
   after(() => rmSync(folder, { recursive: true }));
 
   /** The operator that a folder makes with this definition and CRD; undefined where its author is told what is wrong. */
-  function load(exported: unknown, text: string): Operator | undefined {
+  function load(written: unknown, text: string, overrides: unknown = {}): Operator | undefined {
     writeFileSync(path.join(folder, "crd.yaml"), text);
+    return told(() =>
+      loadDefinition(folder, written, { overrides: { widget: overrides as OperatorOverrides } }),
+    );
+  }
+
+  function told(read: () => Operator): Operator | undefined {
     try {
-      return loadOperator(folder, exported);
+      return read();
     } catch (error) {
       assert.ok(error instanceof OperatorError, `${error} is not told as an author's mistake`);
       assert.ok(error.problems.length > 0);
+      for (const problem of error.problems) assert.doesNotMatch(problem, /\n|undefined/);
       return undefined;
     }
   }
@@ -183,11 +191,31 @@ describe("fuzz: an operator's folder", () => {
     { cost: 2 },
   );
 
-  it("exports what no JSON has: its author is told", () => {
+  const good = {
+    name: "widget",
+    crd: "crd.yaml",
+    handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
+    children: [],
+  };
+
+  fuzz("has a definition of any text: its author is told", yamlText, (text) => {
+    writeFileSync(path.join(folder, "crd.yaml"), sound);
+    writeFileSync(path.join(folder, "operator.yaml"), text);
+    use(told(() => loadOperator(folder)));
+  });
+
+  fuzz(
+    "has any overrides: it is an operator, or the program is told",
+    fc.tuple(definition, fc.oneof(definition, hostileJson)),
+    ([written, overrides]) => use(load({ ...good, ...written, name: "widget" }, sound, overrides)),
+    { cost: 2 },
+  );
+
+  it("has overrides that no JSON has: the program is told", () => {
     const cyclic: Record<string, unknown> = {};
-    cyclic.handler = cyclic;
+    cyclic.env = cyclic;
     const values = [
-      undefined,
+      null,
       () => {},
       Symbol("a"),
       1n,
@@ -198,28 +226,21 @@ describe("fuzz: an operator's folder", () => {
       class {},
     ];
     for (const value of values) {
-      assert.equal(load(value, sound), undefined);
-      for (const field of ["crd", "handler", "children", "env", "rules", "resources", "namespaces"]) {
-        load(
-          {
-            name: "widget",
-            crd: "crd.yaml",
-            handler: { image: "a:1", command: ["a"] },
-            children: [],
-            [field]: value,
-          },
-          sound,
-        );
+      load(good, sound, value);
+      for (const field of [
+        "env",
+        "secretEnv",
+        "resources",
+        "namespaces",
+        "image",
+        "replicas",
+        "concurrency",
+      ]) {
+        assert.equal(load(good, sound, { [field]: value, execution: 3 }), undefined);
+        use(load(good, sound, { [field]: value }));
       }
     }
   });
-
-  const good = {
-    name: "widget",
-    crd: "crd.yaml",
-    handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
-    children: [],
-  };
 
   fuzz(
     "has any CRD: it is an operator, or its author is told",
@@ -249,7 +270,7 @@ describe("fuzz: an operator's folder", () => {
     const told = (levels: number) => {
       writeFileSync(path.join(folder, "crd.yaml"), bomb(levels));
       try {
-        loadOperator(folder, good);
+        loadDefinition(folder, good);
         return "nothing";
       } catch (error) {
         return String(error);

@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import Ajv, { type ValidateFunction } from "ajv";
-import { isRecord } from "../../../runtime/definition/shape";
+import { isRecord } from "../../../runtime/json";
 
 /** Kinds that Argo's own JSON schemas describe. */
 export type ArgoKind =
@@ -16,11 +16,15 @@ export type ArgoKind =
 /** What is wrong with a manifest, a line each: where, and what. Nothing where it is in order. */
 export type ArgoValidator = (manifest: unknown) => string[];
 
-/** What a test says that skips itself, since {@link argoValidator} has given nothing. */
-export const NO_ARGO_SCHEMAS = "Argo's schemas are not beside the project (../shared/argo-schemas)";
-
-const FOLDER = path.resolve(__dirname, "../../../../shared/argo-schemas");
+/** Made by `trim.mjs` in the same folder, which says from what. */
+const FOLDER = path.resolve(__dirname, "../../schemas");
 const FILES = ["argo-events.json", "argo-workflows.json"];
+
+/** The release of Argo whose schemas a file has: "v1.9.11". */
+export function argoRelease(project: "argo-events" | "argo-workflows"): string {
+  const { $comment } = JSON.parse(readFileSync(path.join(FOLDER, `${project}.json`), "utf8"));
+  return /\/blob\/([^/]+)\//.exec($comment)?.[1] ?? "";
+}
 
 const validators = new Map<ArgoKind, ArgoValidator>();
 let compilers: readonly Compiler[] | undefined;
@@ -33,16 +37,13 @@ interface Compiler {
 
 /**
  * Checks manifests of a kind against Argo's own JSON schema, closed: an unknown field is an error, which the API
- * server would keep in silence or drop. Undefined where Argo's schemas are not there; a test then skips itself:
+ * server would keep in silence or drop.
  *
  * ```ts
- * const validate = argoValidator("Sensor");
- * if (!validate) return skip(this, NO_ARGO_SCHEMAS);
- * assert.deepEqual(validate(sensor), []);
+ * assert.deepEqual(argoValidator("Sensor")(sensor), []);
  * ```
  */
-export function argoValidator(kind: ArgoKind): ArgoValidator | undefined {
-  if (!FILES.every((file) => existsSync(path.join(FOLDER, file)))) return undefined;
+export function argoValidator(kind: ArgoKind): ArgoValidator {
   const known = validators.get(kind);
   if (known) return known;
   compilers ??= FILES.map(load);
@@ -52,12 +53,6 @@ export function argoValidator(kind: ArgoKind): ArgoValidator | undefined {
   const validator: ArgoValidator = (manifest) => problemsOf(kind, compiled, manifest);
   validators.set(kind, validator);
   return validator;
-}
-
-/** Skips a test, and says why in its title, where every report shows it. */
-export function skip(context: Mocha.Context, reason: string): never {
-  if (context.test) context.test.title += ` (skipped: ${reason})`;
-  return context.skip();
 }
 
 function locate(kind: ArgoKind, all: readonly Compiler[]): { ajv: Ajv; reference: string } {
@@ -71,8 +66,6 @@ function locate(kind: ArgoKind, all: readonly Compiler[]): { ajv: Ajv; reference
 function load(file: string): Compiler {
   const schema: unknown = JSON.parse(readFileSync(path.join(FOLDER, file), "utf8"));
   if (!isRecord(schema) || !isRecord(schema.definitions)) throw new Error(`${file} has no definitions`);
-  // Their dialects differ, and ajv knows neither; what they use of them means the same in all.
-  const { $schema: _, ...rest } = schema;
   const references = new Map<string, string>();
   for (const [name, definition] of Object.entries(schema.definitions)) {
     close(definition);
@@ -85,7 +78,7 @@ function load(file: string): Compiler {
   const intOrString = schema.definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"];
   if (isRecord(intOrString)) intOrString.type = ["integer", "string"];
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, verbose: true });
-  ajv.addSchema({ ...rest, $id: file });
+  ajv.addSchema({ ...schema, $id: file });
   return { ajv, references };
 }
 

@@ -1,14 +1,19 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   type ApplyOptions,
   type JsonPatchOperation,
   KubernetesClient,
+  type Selection,
 } from "../../../runtime/kubernetes/client";
 import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { Passage } from "../../../runtime/kubernetes/gate";
 import {
   formatName,
+  type JsonObject,
   type KubernetesObject,
+  type ManagedFieldsEntry,
   type Manifest,
+  type ObjectMeta,
   type ObjectName,
 } from "../../../runtime/kubernetes/objects";
 import type { Resource } from "../../../runtime/kubernetes/resource";
@@ -16,13 +21,20 @@ import { entryOf } from "./objects";
 
 /**
  * The objects of a cluster in memory, with as much of server-side apply as the engine's order of steps needs: a manager's
- * apply replaces what it applied before, and versions and uids are checked. It remembers every request.
+ * apply replaces the top-level fields and the marks that it applied before, and versions and uids are checked. It
+ * remembers every request.
  */
 export class FakeCluster {
   /** Every request but reads, in order: "apply ConfigMap settings". */
   readonly steps: string[] = [];
   /** Errors with which requests are answered, by their step. */
   readonly refusals = new Map<string, Error>();
+  /** Errors with which reads are answered: "get ConfigMap", "list ConfigMap in shop". */
+  readonly readRefusals = new Map<string, Error>();
+  /** What somebody else does just before the API server has one of our requests, with that request. */
+  meanwhile: (step: string) => void = () => {};
+  /** Called with what is there before one of our writes changes or deletes that. */
+  onOverwrite: (step: string, there: KubernetesObject) => void = () => {};
   private readonly objects = new Map<string, KubernetesObject>();
   private version = 100;
 
@@ -46,13 +58,27 @@ export class FakeCluster {
     this.objects.delete(keyOf(kind, name));
   }
 
-  ofKind(kind: string): KubernetesObject[] {
-    return [...this.objects.values()].filter((object) => object.kind === kind);
+  /** The objects of a kind, as a list with this selection has them. */
+  ofKind(kind: string, { namespace, labelSelector }: Selection = {}): KubernetesObject[] {
+    const wanted = (labelSelector ?? "").split(",").filter((term) => term !== "");
+    return [...this.objects.values()].filter(({ kind: its, metadata }) => {
+      if (its !== kind || (namespace !== undefined && metadata.namespace !== namespace)) return false;
+      return wanted.every((term) => {
+        const [label = "", value] = term.split("=");
+        return metadata.labels?.[label] === value;
+      });
+    });
   }
 
   step(what: string): void {
     this.steps.push(what);
+    this.meanwhile(what);
     const refusal = this.refusals.get(what);
+    if (refusal) throw refusal;
+  }
+
+  reads(what: string): void {
+    const refusal = this.readRefusals.get(what);
     if (refusal) throw refusal;
   }
 }
@@ -70,31 +96,41 @@ class FakeClient extends KubernetesClient {
   }
 
   override async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
+    this.cluster.reads(`get ${resource.kind}`);
     return this.cluster.find(resource.kind, name);
   }
 
   override async list(
-    resource: Resource,
-    _: object,
+    { kind }: Resource,
+    selection: Selection,
     onPage: (items: KubernetesObject[], version: string) => void,
   ): Promise<string> {
-    onPage(this.cluster.ofKind(resource.kind), "1000");
+    const { namespace } = selection;
+    this.cluster.reads(namespace === undefined ? `list ${kind}` : `list ${kind} in ${namespace}`);
+    onPage(this.cluster.ofKind(kind, selection), "1000");
     return "1000";
   }
 
   override async apply(resource: Resource, manifest: Manifest, options: ApplyOptions) {
     const { kind } = resource;
     const { name, finalizers } = manifest.metadata;
-    this.request(
-      options.subresource ?? (finalizers ? `apply finalizers ${finalizers.join()}` : `apply ${kind} ${name}`),
-    );
+    const step =
+      options.subresource ?? (finalizers ? `apply finalizers ${finalizers.join()}` : `apply ${kind} ${name}`);
+    this.request(step);
     const there = this.cluster.find(kind, manifest.metadata);
-    const { uid, resourceVersion } = manifest.metadata;
-    const isMoved = resourceVersion !== undefined && resourceVersion !== there?.metadata.resourceVersion;
-    if ((uid !== undefined && uid !== there?.metadata.uid) || (there && isMoved))
-      throw new ApiError(409, { reason: "Conflict" }, `PATCH ${kind}`);
-    const object = this.cluster.put(merged(there, manifest, options));
-    return { object, created: there === undefined };
+    this.check(kind, there, manifest.metadata);
+    const next = merged(there, manifest, options);
+    // A write that changes nothing makes no new version.
+    if (there && isDeepStrictEqual(withoutVersion(there), withoutVersion(next)))
+      return { object: there, created: false };
+    if (there) this.cluster.onOverwrite(step, there);
+    return { object: this.cluster.put(next), created: there === undefined };
+  }
+
+  override async create(resource: Resource, manifest: Manifest, options: { dryRun?: boolean } = {}) {
+    const { kind } = resource;
+    this.request(`${options.dryRun ? "try" : "create"} ${kind}`);
+    return merged(undefined, manifest, { fieldManager: "create", force: false });
   }
 
   override async jsonPatch(resource: Resource, name: ObjectName, operations: readonly JsonPatchOperation[]) {
@@ -108,10 +144,46 @@ class FakeClient extends KubernetesClient {
     return this.cluster.put({ ...there, metadata: { ...there.metadata, finalizers: left } });
   }
 
-  override async deleteVersion(resource: Resource, name: ObjectName) {
-    this.request(`delete ${resource.kind} ${name.name}`);
-    this.cluster.remove(resource.kind, name);
+  override async delete({ kind }: Resource, name: ObjectName, { uid }: { uid?: string } = {}) {
+    return (await this.remove(kind, name, uid === undefined ? {} : { uid })) === "deleted";
+  }
+
+  override async deleteVersion(
+    { kind }: Resource,
+    name: ObjectName,
+    preconditions: { readonly uid: string; readonly resourceVersion: string },
+  ) {
+    return this.remove(kind, name, preconditions);
+  }
+
+  private async remove(kind: string, name: ObjectName, conditions: Partial<ObjectMeta>) {
+    const step = `delete ${kind} ${name.name}`;
+    this.request(step);
+    const there = this.cluster.find(kind, name);
+    if (!there) return "gone" as const;
+    try {
+      this.check(kind, there, conditions);
+    } catch {
+      return "moved" as const;
+    }
+    this.cluster.onOverwrite(step, there);
+    if (there.metadata.finalizers?.length)
+      this.cluster.put({
+        ...there,
+        metadata: { ...there.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+      });
+    else this.cluster.remove(kind, name);
     return "deleted" as const;
+  }
+
+  private check(
+    kind: string,
+    there: KubernetesObject | undefined,
+    { uid, resourceVersion }: Partial<ObjectMeta>,
+  ) {
+    const isMoved = resourceVersion !== undefined && resourceVersion !== there?.metadata.resourceVersion;
+    if ((uid !== undefined && uid !== there?.metadata.uid) || (there && isMoved))
+      throw new ApiError(409, { reason: "Conflict" }, `PATCH ${kind}`);
   }
 
   private request(step: string): void {
@@ -123,26 +195,53 @@ class FakeClient extends KubernetesClient {
 function merged(
   there: KubernetesObject | undefined,
   manifest: Manifest,
-  options: ApplyOptions,
+  { fieldManager, subresource }: ApplyOptions,
 ): KubernetesObject {
   const { uid = `${manifest.metadata.name}-uid`, managedFields = [] } = there?.metadata ?? {};
   const { resourceVersion: _, ...metadata } = manifest.metadata;
-  const { subresource } = options;
-  const entry = { ...entryOf(manifest, options.fieldManager), ...(subresource && { subresource }) };
-  const others = managedFields.filter(
-    (each) => each.manager !== options.fieldManager || each.subresource !== subresource,
-  );
+  const isOurs = (each: ManagedFieldsEntry) =>
+    each.manager === fieldManager && each.operation === "Apply" && each.subresource === subresource;
+  const before = managedFields.find(isOurs);
+  const others = managedFields.filter((each) => each !== before);
+  const entry = { ...entryOf(manifest, fieldManager), ...(subresource && { subresource }) };
+  const isEmpty = Object.keys(manifest).length === 3 && Object.keys(metadata).every(isName);
+  const map = (field: "labels" | "annotations") => {
+    const owned = ((before?.fieldsV1?.["f:metadata"] as JsonObject)?.[`f:${field}`] ?? {}) as JsonObject;
+    const isTheirs = (key: string) =>
+      !(`f:${key}` in owned) ||
+      others.some(
+        ({ fieldsV1 }) =>
+          ((fieldsV1?.["f:metadata"] as JsonObject)?.[`f:${field}`] as JsonObject)?.[`f:${key}`],
+      );
+    const kept = Object.entries(there?.metadata[field] ?? {}).filter(([key]) => isTheirs(key));
+    const all = { ...Object.fromEntries(kept), ...metadata[field] };
+    return Object.keys(all).length > 0 ? { [field]: all } : {};
+  };
+  const { labels: _l, annotations: _a, ...rest } = there?.metadata ?? {};
+  const { labels: __, annotations: ___, ...own } = metadata;
   return {
     ...there,
     ...manifest,
     metadata: {
-      ...there?.metadata,
-      ...metadata,
+      ...rest,
+      ...own,
+      ...map("labels"),
+      ...map("annotations"),
       uid,
       resourceVersion: "0",
-      managedFields: [...others, entry],
+      managedFields: isEmpty ? others : [...others, entry],
     },
   };
+}
+
+function isName(field: string): boolean {
+  return ["name", "namespace", "uid"].includes(field);
+}
+
+function withoutVersion({ metadata, ...content }: KubernetesObject) {
+  const { resourceVersion: _, managedFields = [], ...others } = metadata;
+  const inOrder = [...managedFields].sort((a, b) => ((a.manager ?? "") < (b.manager ?? "") ? -1 : 1));
+  return { ...content, metadata: { ...others, managedFields: inOrder } };
 }
 
 function keyOf(kind: string, { namespace, name }: ObjectName): string {

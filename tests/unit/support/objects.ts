@@ -124,6 +124,7 @@ export function operator(more: Partial<Operator> = {}): Operator {
     ...IDENTITY,
     formerNames: [],
     folder: "/nowhere",
+    overridden: [],
     handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
     children: [
       { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },

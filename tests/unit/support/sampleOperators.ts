@@ -1,10 +1,17 @@
 import path from "node:path";
 import type { OperatorsArgs } from "../../../components/arguments";
 import { Operators } from "../../../components/operators";
-import type { Operator, OperatorDefinition } from "../../../runtime/definition/definition";
-import { loadOperator } from "../../../runtime/definition/loadOperator";
+import type { OperatorDefinition } from "../../../definition/schema";
+import type { Operator } from "../../../runtime/definition/definition";
 import type { JsonObject } from "../../../runtime/kubernetes/objects";
-import { addFiles, widgetCrd, widgetDefinition, widgetVersion, writeFolder } from "../operatorFolder";
+import {
+  addFiles,
+  loadDefinition,
+  widgetCrd,
+  widgetDefinition,
+  widgetVersion,
+  writeFolder,
+} from "../operatorFolder";
 
 /** A program of its own for a test: operators in folders that are removed afterwards. */
 export interface SampleProgram {
@@ -25,7 +32,7 @@ export function sampleProgram(samples: readonly Sample[]): SampleProgram {
   const definitions = samples.map(({ name, files = {}, ...definition }) => {
     const folder = path.join(root, name);
     addFiles(folder, { "crd.yaml": crdOf(name), "main.py": "print()\n", ...files });
-    return loadOperator(folder, { ...widgetDefinition, ...definition });
+    return loadDefinition(folder, { ...widgetDefinition, ...definition });
   });
   return { root, definitions };
 }

@@ -1,27 +1,17 @@
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
-import type { OperatorDefinition } from "../../../runtime/definition/definition";
+import type { OperatorDefinition } from "../../../definition/schema";
 import type { Resource } from "../../../runtime/kubernetes/resource";
+import { engineOf, installProgram, installProgramAt, takeProgram } from "../../installProgram";
 import { HANDLER_FILES, VERSION_FILE } from "../handlerFiles";
 import { ChaosOptionError } from "./errors";
-import { takeProgram, takeProgramAt } from "./programFiles";
 
 /** A way to run an operator. */
 export type Execution = "resident" | "pod";
 
 const SETTINGS_FILE = "Pulumi.dev.yaml";
-/** Where the engine begins. */
-const ENGINE = path.join("runtime", "pod", "main.ts");
 const GROUP = "chaos.example.com";
 const VERSION = "v1";
 
@@ -57,38 +47,71 @@ export function resourceOf(execution: Execution): Resource {
   return { apiVersion: `${GROUP}/${VERSION}`, kind, plural: `${kind.toLowerCase()}s`, namespaced: true };
 }
 
-/** A copy of this program in a temporary folder, with an operator for each form and nothing else. */
+/** The versions of the program that a chaos run upgrades between, each installed in a folder: see `installProgram`. */
+export interface Versions {
+  readonly present: string;
+  /** What the run begins with. @default the present version */
+  readonly older?: string;
+}
+
+/**
+ * Installs the versions of the program.
+ *
+ * @param project - the folder that this program is in
+ * @param folder - where they are installed
+ * @param from - the commit to begin with
+ * @throws ChaosOptionError where this commit is none that can be installed
+ */
+export function installVersions(project: string, folder: string, from?: string): Versions {
+  const present = path.join(folder, "present");
+  if (from === undefined) {
+    installProgram(project, present);
+    return { present };
+  }
+  const older = path.join(folder, "older");
+  try {
+    installProgramAt(from, project, older);
+  } catch (error) {
+    const [why] = (error as Error).message.trim().split("\n").slice(-1);
+    const remedy = `Name a commit of ${project} that has this program as a package.`;
+    throw new ChaosOptionError("--from <commit>", `${why}. ${remedy}`, { cause: error });
+  }
+  installProgram(project, present);
+  return { present, older };
+}
+
+/** A program in a temporary folder, on the packed package, with an operator for each form and nothing else. */
 export class Program {
   private readonly root = mkdtempSync(path.join(tmpdir(), "argosy-chaos-"));
   readonly folder = path.join(this.root, "project");
   /** The state of its stack. */
   readonly state = path.join(this.root, "state");
+  private readonly versions: Versions;
   private isOlder: boolean;
   private upgrades = 0;
 
-  /**
-   * @param project the folder that this program is in
-   * @param ledger where the handlers tell what they do outside
-   * @param image of Node
-   * @throws ChaosOptionError where the commit to begin with is none
-   */
   constructor(
-    private readonly project: string,
     private readonly options: {
       readonly stack: string;
       readonly executions: readonly Execution[];
+      /** Where the handlers report what they do outside. */
       readonly ledger: string;
+      /** An image of Node. */
       readonly image: string;
-      /** The commit to begin with. @default the folder as it is */
-      readonly from?: string;
+      /** Makes the versions in a folder: see {@link installVersions}. */
+      readonly install: (folder: string) => Versions;
     },
   ) {
     mkdirSync(this.state);
     mkdirSync(this.folder);
-    if (options.from === undefined) this.copy();
-    else this.checkOut(options.from);
-    this.isOlder = options.from !== undefined;
-    symlinkSync(path.join(project, "node_modules"), path.join(this.folder, "node_modules"));
+    try {
+      this.versions = options.install(this.root);
+    } catch (error) {
+      this.remove();
+      throw error;
+    }
+    this.isOlder = this.versions.older !== undefined;
+    this.take(this.versions.older ?? this.versions.present);
     for (const execution of options.executions) this.writeOperator(execution);
   }
 
@@ -98,46 +121,26 @@ export class Program {
   }
 
   /**
-   * What the next `pulumi up` upgrades to: the present program where the stack began with an older one, else the same
-   * program with another version of its engine.
+   * What the next `pulumi up` upgrades to: the present version where the stack began with an older one, else the same
+   * version with another engine.
    */
   upgrade(): void {
     if (this.isOlder) {
-      this.copy();
+      this.take(this.versions.present);
       this.isOlder = false;
       return;
     }
     const mark = `process.env.ARGOSY_CHAOS_UPGRADES = "${++this.upgrades}";\n`;
-    appendFileSync(path.join(this.folder, ENGINE), mark);
+    appendFileSync(engineOf(this.folder), mark);
   }
 
   remove(): void {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  private copy(): void {
-    takeProgram(this.project, this.folder);
-    this.writeSettings(readFileSync(path.join(this.project, SETTINGS_FILE), "utf8"));
-  }
-
-  private checkOut(commit: string): void {
-    try {
-      takeProgramAt(commit, this.project, this.folder, SETTINGS_FILE);
-    } catch (error) {
-      this.remove();
-      const [why] = (error as Error).message.split("\n").slice(-2);
-      throw new ChaosOptionError(
-        "--from <commit>",
-        `${why}. Name a commit of ${this.project} that has this program.`,
-        { cause: error },
-      );
-    }
-    this.writeSettings(readFileSync(path.join(this.folder, SETTINGS_FILE), "utf8"));
-  }
-
-  /** @param text of the settings for a cluster of one's own */
-  private writeSettings(text: string): void {
-    const { config } = parse(text);
+  private take(version: string): void {
+    takeProgram(version, this.folder);
+    const { config } = parse(readFileSync(path.join(version, SETTINGS_FILE), "utf8"));
     const settings = stringify({ config: { ...config, ...SETTINGS } });
     writeFileSync(path.join(this.folder, `Pulumi.${this.options.stack}.yaml`), settings);
   }
@@ -147,7 +150,7 @@ export class Program {
     const definition: OperatorDefinition = {
       crd: "crd.yaml",
       handler: { image, command: ["node", "main.js"] },
-      children: ["ConfigMap", "Secret", "Service"].map((kind) => ({ apiVersion: "v1", kind })),
+      children: ["v1/ConfigMap", "v1/Secret", "v1/Service"],
       finalize: true,
       timeoutSeconds: 10,
       env: { LEDGER: ledger },
@@ -156,10 +159,7 @@ export class Program {
     const files = {
       ...HANDLER_FILES,
       "crd.yaml": stringify(definitionOf(resourceOf(execution))),
-      "operator.ts": [
-        `import { defineOperator } from "../../runtime/definition/definition";`,
-        `export default defineOperator(${JSON.stringify(definition)});`,
-      ].join("\n"),
+      "operator.yaml": stringify(definition),
     };
     const folder = this.handlerFolder(execution);
     mkdirSync(folder, { recursive: true });

@@ -18,7 +18,7 @@ import { faultKinds, findFaults } from "./faults";
 import { Ledger } from "./ledger";
 import { CONTROLLER_NAMESPACE, NAMESPACE } from "./parts";
 import { enforcesPolicies } from "./policyTrial";
-import { type Execution, operatorOf, Program, resourceOf } from "./program";
+import { type Execution, installVersions, operatorOf, Program, resourceOf } from "./program";
 import { ChaosStack } from "./stack";
 
 /** What a run of chaos in a cluster is made of. */
@@ -83,9 +83,10 @@ export async function runInCluster(options: ChaosOptions): Promise<ChaosResult> 
     await assertEmpty(administrator, [NAMESPACE, CONTROLLER_NAMESPACE, ...namespaces]);
     const ledger = new Ledger(administrator, LEDGER);
     const { project, from } = options;
-    const program = new Program(project, {
+    progress("packing and installing the program");
+    const program = new Program({
       ...{ stack: STACK, executions, ledger: ledger.url, image },
-      ...(from !== undefined && { from }),
+      install: (folder) => installVersions(project, folder, from),
     });
     const stack = new ChaosStack(program, STACK, signal);
     const made: Made = { administrator, namespaces, program, stack };

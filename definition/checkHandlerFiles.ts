@@ -1,0 +1,72 @@
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { languageOf } from "../runtime/definition/handlerProgram";
+import { checkFunction } from "./bundleFunction";
+import type { Problems, Report } from "./problems";
+import type { CheckedDefinition } from "./schema";
+
+/** A word of a command that looks like a file of the folder: "main.py", "./bin/run.sh"; not "-x.y", not a URL. */
+const FILE_NAME = /^(?!-)[\w./-]*[\w-]\.[A-Za-z]\w*$/;
+
+/** Checks that the files of the operator's folder that its handler names are there, and may define what they are to. */
+export function checkHandlerFiles(
+  folder: string,
+  { handler, finalize }: Pick<CheckedDefinition, "handler" | "finalize">,
+  problems: Problems,
+  report: Report,
+): void {
+  if (typeof handler !== "string") return checkCommandFiles(folder, handler.command, report);
+  if (!isThere(folder, handler, "handler", "Create it, or correct the name.", report)) return;
+  const functions = ["reconcile", ...(finalize ? ["finalize"] : [])];
+  if (languageOf(handler) === "python") checkPython(folder, handler, functions, report);
+  else checkFunction(folder, handler, functions, problems, report);
+}
+
+function checkPython(folder: string, file: string, functions: readonly string[], report: Report): void {
+  const source = readFileSync(path.resolve(folder, file), "utf8");
+  for (const name of functions) {
+    if (new RegExp(`\\b${name}\\b|import \\*`).test(source)) continue;
+    report("handler", `"${file}" has no function ${name}(request)`, `Define it: def ${name}(request): ...`);
+  }
+}
+
+function checkCommandFiles(folder: string, command: readonly string[], report: Report): void {
+  for (const [index, word] of command.entries()) {
+    // A program without a slash is looked for on PATH; what follows -m is a module of Python's.
+    const isFile = index === 0 ? word.includes("/") : FILE_NAME.test(word) && command[index - 1] !== "-m";
+    if (!isFile || path.isAbsolute(word)) continue;
+    const remedy =
+      "Create it, or correct the name; what is no file goes with its option: --host=example.com.";
+    isThere(folder, word, `handler.command[${index}]`, remedy, report);
+  }
+}
+
+/** @param remedy if it is missing */
+function isThere(folder: string, name: string, field: string, remedy: string, report: Report): boolean {
+  const file = path.resolve(folder, name);
+  if (!file.startsWith(folder + path.sep)) {
+    const advice = "Put the file into the folder: only that is carried along.";
+    report(field, `"${name}" is outside of the operator's folder`, advice);
+    return false;
+  }
+  const complaint = unreadable(file);
+  if (complaint === undefined) return true;
+  report(
+    field,
+    `"${name}" ${complaint}`,
+    complaint === "is missing" ? remedy : "Name a file that can be read.",
+  );
+  return false;
+}
+
+function unreadable(file: string): string | undefined {
+  try {
+    const stats = statSync(file, { throwIfNoEntry: false });
+    if (stats === undefined) return "is missing";
+    if (!stats.isFile()) return "is not a file";
+    accessSync(file, constants.R_OK);
+    return undefined;
+  } catch {
+    return "cannot be read";
+  }
+}

@@ -1,0 +1,122 @@
+import type { Operator } from "../runtime/definition/definition";
+import { isRecord } from "../runtime/json";
+import type { Json } from "../runtime/kubernetes/objects";
+import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../runtime/names";
+import { definitionFile, reportOn } from "./definitionFile";
+import { displayPath, Problems, type Report } from "./problems";
+
+/**
+ * Checks what no operator can know alone: that names, those of before included, are not given twice, and that no two
+ * claim one kind.
+ *
+ * @throws OperatorError that names every clash
+ */
+export function checkOperators(operators: readonly Operator[]): void {
+  const problems = new Problems();
+  for (const [index, operator] of operators.entries()) {
+    const report = reportOn(operator, problems);
+    checkResyncName(operator, operators, report);
+    for (const other of operators.slice(0, index)) {
+      const where = displayPath(definitionFile(other.folder));
+      if (operator.name === other.name) {
+        report(
+          "name",
+          `"${operator.name}" is also that of ${where}`,
+          "Give each operator a name of its own.",
+        );
+      }
+      checkTaken(operator, other, report);
+      checkTaken(other, operator, reportOn(other, problems));
+      checkSharedFormerNames(operator, other, report);
+      if (operator.customResource.group !== other.customResource.group) continue;
+      const { group, plural } = operator.customResource;
+      if (plural === other.customResource.plural) {
+        report("crd", `defines ${plural}.${group}, as does ${where}`, "Let one operator own it.");
+        continue;
+      }
+      for (const name of sharedNames(operator, other)) {
+        report("crd", `uses the name "${name}" in ${group}, as does ${where}`, "Rename one of them.");
+      }
+    }
+  }
+  if (problems.found) throw problems.toError();
+}
+
+/** What was left behind under a name is handed over: it must be nobody's who still has that name. */
+function checkTaken(operator: Operator, other: Operator, report: Report): void {
+  const index = formerIdentitiesOf(operator).map(identityOf).indexOf(identityOf(other));
+  if (index < 0) return;
+  const where = displayPath(definitionFile(other.folder));
+  const complaint = `is "${operator.formerNames[index]}", which is the name of ${where}`;
+  report(`formerNames[${index}]`, complaint, "Rename that one, or leave this out.");
+}
+
+/** What was left behind under a name can be handed over to one operator alone. */
+function checkSharedFormerNames(operator: Operator, other: Operator, report: Report): void {
+  const others = formerIdentitiesOf(other).map(identityOf);
+  for (const [index, former] of formerIdentitiesOf(operator).map(identityOf).entries()) {
+    if (!others.includes(former)) continue;
+    const where = displayPath(definitionFile(other.folder));
+    const complaint = `is "${operator.formerNames[index]}", which ${where} gives as well`;
+    report(`formerNames[${index}]`, complaint, "Keep it in one of the two.");
+  }
+}
+
+/** An operator whose runs have pods of their own has a second WorkflowTemplate, that of its resync. */
+function checkResyncName(operator: Operator, operators: readonly Operator[], report: Report): void {
+  const other = operators.find(
+    ({ name, execution }) => execution === "pod" && operator.name === `${name}-resync`,
+  );
+  if (!other) return;
+  const where = displayPath(definitionFile(other.folder));
+  report("name", `"${operator.name}" is also that of the resync of ${where}`, "Give it another name.");
+}
+
+/**
+ * Names that the API server would accept for one of the two CRDs only: within a group, plural, singular and
+ * short names must differ, and so must kinds and list kinds (the condition NamesAccepted).
+ */
+function sharedNames(one: Operator, other: Operator): string[] {
+  const ofOther = namesOf(other);
+  const ofOne = namesOf(one);
+  return [
+    ...ofOne.resources.filter((name) => ofOther.resources.includes(name)),
+    ...ofOne.kinds.filter((name) => ofOther.kinds.includes(name)),
+  ];
+}
+
+function namesOf({ crd, customResource: { kind, plural } }: Operator): {
+  resources: string[];
+  kinds: string[];
+} {
+  const spec: Json | undefined = crd.spec;
+  const names = isRecord(spec) && isRecord(spec.names) ? spec.names : {};
+  const word = (value: unknown, otherwise: string) => (typeof value === "string" ? value : otherwise);
+  const shortNames = Array.isArray(names.shortNames) ? names.shortNames.map(String) : [];
+  return {
+    resources: [...new Set([plural, word(names.singular, kind.toLowerCase()), ...shortNames])],
+    kinds: [...new Set([kind, word(names.listKind, `${kind}List`)])],
+  };
+}
+
+/** Checks what the names that an operator had say beside one another and beside the one that it has. */
+export function checkFormerNames(
+  formerNames: readonly string[],
+  operator: OperatorIdentity,
+  report: Report,
+): void {
+  const seen = new Map<string, number>();
+  for (const [index, identity] of formerIdentitiesOf({ ...operator, formerNames })
+    .map(identityOf)
+    .entries()) {
+    const field = `formerNames[${index}]`;
+    if (identity === identityOf(operator)) {
+      report(field, `is "${formerNames[index]}", the operator's own name`, "Leave it out.");
+    }
+    const first = seen.get(identity);
+    if (first !== undefined) {
+      report(field, `is "${formerNames[index]}", as is formerNames[${first}]`, "Keep one of the two.");
+    }
+    seen.set(identity, first ?? index);
+  }
+}

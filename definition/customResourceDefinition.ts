@@ -1,0 +1,205 @@
+import type { CustomResourceKind } from "../runtime/definition/definition";
+import { statusChecker } from "../runtime/definition/statusSchema";
+import { isRecord } from "../runtime/json";
+import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
+import { MEMORY_FIELD, OWN_STATUS_FIELDS } from "../runtime/names";
+import type { Problems, Report } from "./problems";
+import { readYaml } from "./readYaml";
+
+/** A CustomResourceDefinition as its author wrote it, and the kind that it defines. */
+export interface CustomResourceDefinition {
+  readonly crd: JsonObject;
+  readonly customResource: CustomResourceKind;
+}
+
+/**
+ * Reads and checks a CRD file. Left to the API server is what it says clearly itself, such as a schema that is
+ * not structural.
+ *
+ * @param file absolute path
+ * @param problems is told of every problem, with line and column
+ * @returns undefined where there was one
+ */
+export function readCustomResourceDefinition(
+  file: string,
+  problems: Problems,
+): CustomResourceDefinition | undefined {
+  const missing = "Name the CustomResourceDefinition's file as crd in the definition.";
+  const documents = readYaml(file, missing, problems);
+  if (documents === undefined) return undefined;
+  const [document, another] = documents;
+  if (another) {
+    another.report(
+      "the file",
+      `has ${documents.length} documents`,
+      "Keep one CustomResourceDefinition in it.",
+    );
+    return undefined;
+  }
+  if (!document || !isJsonObject(document.content)) {
+    problems.in(file)("the file", "has no object in it", "Write a CustomResourceDefinition.");
+    return undefined;
+  }
+  const { content: crd, report } = document;
+  if (crd.kind !== "CustomResourceDefinition" || crd.apiVersion !== "apiextensions.k8s.io/v1") {
+    report(
+      "the document",
+      `is ${show(crd.apiVersion)}, kind ${show(crd.kind)}, not a CustomResourceDefinition`,
+      "Write apiVersion: apiextensions.k8s.io/v1 and kind: CustomResourceDefinition.",
+    );
+    return undefined;
+  }
+  const customResource = readKind(crd, report);
+  return customResource && { crd, customResource };
+}
+
+/** The versions of a CRD, those that are objects. */
+export function versionsOf(crd: JsonObject): JsonObject[] {
+  const versions = at(crd, "spec", "versions");
+  return Array.isArray(versions) ? versions.filter(isJsonObject) : [];
+}
+
+/** The schema that a version of a CRD gives for `status`; undefined where it gives none. */
+export function statusSchemaOf(version: JsonObject): JsonObject | undefined {
+  const schema = at(version, "schema", "openAPIV3Schema", "properties", "status");
+  return isJsonObject(schema) ? schema : undefined;
+}
+
+function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefined {
+  let complete = true;
+  const problem: Report = (...words) => {
+    complete = false;
+    report(...words);
+  };
+  const word = (field: string, remedy: string): string => {
+    const value = at(crd, ...field.split("."));
+    if (typeof value === "string" && value !== "") return value;
+    problem(field, value === undefined ? "is missing" : `is ${show(value)}, not a text`, remedy);
+    return "";
+  };
+  const group = word("spec.group", "Give a domain of yours, for example group: cache.example.com.");
+  const kind = word("spec.names.kind", "Name the kind, for example kind: Memcached.");
+  const plural = word("spec.names.plural", "Name it in lower case, for example plural: memcacheds.");
+  const scope = word("spec.scope", "Write scope: Namespaced, or scope: Cluster.");
+  if (scope && scope !== "Namespaced" && scope !== "Cluster") {
+    problem("spec.scope", `is "${scope}"`, "Write scope: Namespaced, or scope: Cluster.");
+  }
+  if (group) checkGroup(group, problem);
+  const name = at(crd, "metadata", "name");
+  if (group && plural && name !== `${plural}.${group}`) {
+    const remedy = `It must be the plural and the group: name: ${plural}.${group}.`;
+    problem("metadata.name", name === undefined ? "is missing" : `is ${show(name)}`, remedy);
+  }
+  const stored = readStoredVersion(crd, problem);
+  if (!complete || stored === undefined) return undefined;
+  const statusSchema = statusSchemaOf(stored);
+  const flaw = statusSchema && whyNoSchema(statusSchema);
+  if (flaw !== undefined) {
+    const field = `version ${show(stored.name)}: schema.openAPIV3Schema.properties.status`;
+    report(field, `is no schema: ${flaw}`, "Correct it: the handler's status is checked against it.");
+    return undefined;
+  }
+  return {
+    group,
+    version: String(stored.name),
+    kind,
+    plural,
+    namespaced: scope === "Namespaced",
+    ...(statusSchema && { statusSchema }),
+  };
+}
+
+function checkGroup(group: string, problem: Report): void {
+  if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/.test(group)) {
+    problem(
+      "spec.group",
+      `is "${group}", not a domain`,
+      "Give a domain of yours, for example cache.example.com.",
+    );
+  }
+  // Protected by the API server unless annotated with an approval (KEP-1111).
+  if (/(^|\.)(k8s|kubernetes)\.io$/.test(group)) {
+    problem("spec.group", `is "${group}", which is kept for Kubernetes' own kinds`, "Use a domain of yours.");
+  }
+}
+
+function readStoredVersion(crd: JsonObject, problem: Report): JsonObject | undefined {
+  const versions = versionsOf(crd);
+  if (versions.length === 0) {
+    problem("spec.versions", "is missing or empty", "Give one version with served: true and storage: true.");
+    return undefined;
+  }
+  for (const [index, version] of versions.entries()) {
+    checkVersion(version, `spec.versions[${index}]`, problem);
+  }
+  const stored = versions.filter((version) => version.storage === true);
+  if (stored.length !== 1) {
+    const found = stored.length === 0 ? "has no version" : `has ${stored.length} versions`;
+    problem("spec.versions", `${found} with storage: true`, "Write it for exactly one.");
+  }
+  for (const version of stored) {
+    if (version.served === true) continue;
+    problem(
+      `version ${show(version.name)}`,
+      "is stored, but not served",
+      "Write served: true beside storage: true.",
+    );
+  }
+  return stored[0];
+}
+
+function checkVersion(version: JsonObject, field: string, problem: Report): void {
+  if (typeof version.name !== "string" || !/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(version.name)) {
+    const found = version.name === undefined ? "is missing" : `is ${show(version.name)}`;
+    problem(`${field}.name`, found, "Name the version, for example name: v1alpha1.");
+  }
+  if (!isJsonObject(at(version, "schema", "openAPIV3Schema"))) {
+    problem(
+      `${field}.schema.openAPIV3Schema`,
+      "is missing",
+      "Give the schema of the resource, at least type: object.",
+    );
+  }
+  const status = statusSchemaOf(version);
+  if (status) checkStatusSchema(status, `${field}.schema.openAPIV3Schema.properties.status`, problem);
+}
+
+/** Why a status cannot be checked against a schema; undefined where it can. */
+function whyNoSchema(schema: JsonObject): string | undefined {
+  try {
+    statusChecker(schema);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.replace(/\.$/, "");
+  }
+}
+
+/** What would keep Argosy's own fields, {@link OWN_STATUS_FIELDS}, from being written. */
+function checkStatusSchema(status: JsonObject, field: string, problem: Report): void {
+  if (status.type !== undefined && status.type !== "object") {
+    problem(`${field}.type`, `is ${show(status.type)}`, "Write type: object; conditions are added to it.");
+  }
+  if (isRecord(status.additionalProperties)) {
+    const remedy = "Name the fields in properties, or move the map into a field of the status.";
+    problem(`${field}.additionalProperties`, "leaves no room for conditions", remedy);
+  }
+  if (at(status, "properties", MEMORY_FIELD) !== undefined) {
+    const remedy =
+      "Give it another name: Argosy adds this field, and keeps in it what it must remember of an object.";
+    problem(`${field}.properties.${MEMORY_FIELD}`, "is a reserved name", remedy);
+  }
+  const required = Array.isArray(status.required) ? status.required.map(String) : [];
+  const authors = required.filter((name) => !OWN_STATUS_FIELDS.includes(name));
+  if (authors.length > 0) {
+    const remedy = "Leave it out: a first failure is told in a status that the handler has not filled yet.";
+    problem(`${field}.required`, `names ${authors.join(", ")}`, remedy);
+  }
+}
+
+function at(value: Json | undefined, ...keys: string[]): Json | undefined {
+  return keys.reduce<Json | undefined>((inner, key) => (isJsonObject(inner) ? inner[key] : undefined), value);
+}
+
+function show(value: Json | undefined): string {
+  return value === undefined ? "nothing" : JSON.stringify(value);
+}

@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { DEFINITION } from "./schema";
+
+/** The file of the schema, at the top of the package and of its repository. */
+export const SCHEMA_FILE = "operator.schema.json";
+
+/**
+ * The JSON Schema of operator.yaml, for editors. What a schema cannot say is checked when an operator is loaded: what
+ * fields say together, and what they say of files.
+ *
+ * @param packageName of the package that it is published with
+ */
+export function operatorSchema(packageName: string): object {
+  // Of the drafts that zod knows, this is the one that all editors read.
+  const { $schema, ...schema } = z.toJSONSchema(DEFINITION, { target: "draft-7", io: "input" });
+  return {
+    $schema,
+    $id: schemaAddress(packageName),
+    title: "An operator of Argosy: operator.yaml",
+    ...schema,
+  };
+}
+
+/** Where the schema of the newest version is, for programs that have no node_modules. */
+export function schemaAddress(packageName: string): string {
+  return `https://unpkg.com/${packageName}/${SCHEMA_FILE}`;
+}
+
+/** The first line of an operator.yaml. By it, editors with yaml-language-server complete and check the file. */
+export function schemaComment(address: string): string {
+  return `# yaml-language-server: $schema=${address}`;
+}

@@ -1,0 +1,136 @@
+import path from "node:path";
+import { type ChildKind, FUNCTION_IMAGES, type Operator } from "../runtime/definition/definition";
+import { languageOf } from "../runtime/definition/handlerProgram";
+import { pluralOf } from "../runtime/kubernetes/kinds";
+import { DEFAULT_INSTALLATION, type OperatorIdentity } from "../runtime/names";
+import { checkChildren } from "./checkChildren";
+import { checkHandlerFiles } from "./checkHandlerFiles";
+import { checkFormerNames } from "./checkOperators";
+import { anyObject, check } from "./checks";
+import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
+import { overridesOf, readDefinition, type WrittenDefinition, withOverrides } from "./definitionFile";
+import { override } from "./overrides";
+import { Problems } from "./problems";
+import {
+  type CheckedDefinition,
+  DEFINITION,
+  INSTALLATION,
+  NAME,
+  type OperatorDefinition,
+  type OperatorOverrides,
+  OVERRIDES,
+} from "./schema";
+
+/** What a program says of its operators beside their definitions. */
+export interface LoadOptions {
+  /** Tells this program's operators from those of others in the same cluster. @default "argosy" */
+  readonly installation?: string | undefined;
+  /** What this stack says in the place of the operators' own definitions, by the operators' names. @default nothing */
+  readonly overrides?: Readonly<Record<string, OperatorOverrides | undefined>> | undefined;
+}
+
+/**
+ * Loads the operator of a folder: reads its operator.yaml and its CRD, checks both with its files and with what the program
+ * gives in its place, and fills in every default. Nothing of the author's is run.
+ *
+ * @throws OperatorError that names every problem: file, line and column, field, remedy
+ */
+export function loadOperator(
+  folder: string,
+  { installation = DEFAULT_INSTALLATION, overrides = {} }: LoadOptions = {},
+): Operator {
+  const absolute = path.resolve(folder);
+  const problems = new Problems();
+  const program = problems.at("the program");
+  check(INSTALLATION, installation, program, "installation");
+  check(anyObject("Give overrides by the names of operators."), overrides, program, "overrides");
+  const written = readDefinition(absolute, problems);
+  if (!written) throw problems.toError();
+  const name = nameOf(absolute, written);
+  const definition = check(DEFINITION, written.content, written.report);
+  const given = check(OVERRIDES, ownOf(overrides, name), problems.at(overridesOf(name)));
+  const resource = readCrd(absolute, written.content.crd, problems);
+  if (!definition || !given || problems.found) throw problems.toError();
+  // The content is what was checked: without the defaults, which no override replaces.
+  const { definition: merged, overridden } = override(
+    written.content as unknown as OperatorDefinition,
+    given,
+  );
+  const report = withOverrides({ name, overridden }, written.report, problems);
+  const checked = check(DEFINITION, merged, report);
+  if (!checked) throw problems.toError();
+  const { replicas } = given;
+  if (replicas !== undefined && checked.execution === "pod") {
+    const complaint = "has no meaning with execution: pod: each run has a pod of its own";
+    problems.at(overridesOf(name))("replicas", complaint, "Leave it out.");
+  }
+  checkFormerNames(checked.formerNames, { installation, name }, report);
+  checkChildren(checked, resource?.customResource, report);
+  checkHandlerFiles(absolute, checked, problems, report);
+  if (resource === undefined || problems.found) throw problems.toError();
+  return {
+    ...fillDefaults(absolute, { installation, name }, checked, resource),
+    ...(replicas !== undefined && { replicas }),
+    overridden,
+  };
+}
+
+/** The name in the definition, if that can be read, else the folder's. */
+function nameOf(folder: string, { content, report }: WrittenDefinition): string {
+  if (typeof content.name === "string") return content.name;
+  const name = path.basename(folder);
+  if (content.name === undefined) check(NAME, name, report, "name (of the folder)");
+  return name;
+}
+
+function ownOf(overrides: LoadOptions["overrides"], name: string): unknown {
+  return (overrides && Object.hasOwn(overrides, name) ? overrides[name] : undefined) ?? {};
+}
+
+/** Also for a definition that is wrong elsewhere: its author shall see all there is to do. */
+function readCrd(folder: string, crd: unknown, problems: Problems): CustomResourceDefinition | undefined {
+  if (typeof crd !== "string" || crd === "") return undefined;
+  return readCustomResourceDefinition(path.resolve(folder, crd), problems);
+}
+
+/**
+ * A resident run waits for the API server most of the time: with fewer at once, the API server would serve those who create
+ * objects first. A run in a pod costs a pod.
+ */
+const CONCURRENCY = { resident: 64, pod: 32 } as const;
+
+function fillDefaults(
+  folder: string,
+  identity: OperatorIdentity,
+  definition: CheckedDefinition,
+  { crd, customResource }: CustomResourceDefinition,
+): Omit<Operator, "overridden"> {
+  const { handler, image, execution } = definition;
+  return {
+    handler:
+      typeof handler === "string"
+        ? { image: image ?? FUNCTION_IMAGES[languageOf(handler)], function: handler }
+        : handler,
+    execution,
+    concurrency: definition.concurrency ?? CONCURRENCY[execution],
+    timeoutSeconds: definition.timeoutSeconds,
+    resyncSeconds: definition.resyncSeconds,
+    namespaces: definition.namespaces,
+    finalize: definition.finalize,
+    resources: definition.resources,
+    env: definition.env,
+    secretEnv: definition.secretEnv,
+    record: definition.record ?? "changes",
+    rules: definition.rules,
+    formerNames: definition.formerNames,
+    ...identity,
+    folder,
+    crd,
+    customResource,
+    children: definition.children.map(({ update = "apply", plural, ...child }: ChildKind) => ({
+      ...child,
+      update,
+      plural: plural ?? pluralOf(child.apiVersion, child.kind),
+    })),
+  };
+}

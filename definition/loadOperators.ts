@@ -1,0 +1,115 @@
+import { existsSync, lstatSync, readdirSync, realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import type { Operator } from "../runtime/definition/definition";
+import { isRecord } from "../runtime/json";
+import { checkOperators } from "./checkOperators";
+import { definitionFile, overridesOf, signOfOperator } from "./definitionFile";
+import { type LoadOptions, loadOperator } from "./loadOperator";
+import { nearest } from "./nearest";
+import { OperatorError, Problems } from "./problems";
+
+/**
+ * Loads the operators of a program: each folder in `handlersFolder` that has an operator.yaml, in the order of their names.
+ * Hidden folders, node_modules and folders of other things are passed over; a folder that looks like an operator and has no
+ * definition is refused. To be called again after an edit: nothing of an earlier call is kept.
+ *
+ * @throws OperatorError with the problems of all of them
+ */
+export function loadOperators(handlersFolder: string, options: LoadOptions = {}): Operator[] {
+  const problems = new Problems();
+  const folders = operatorFolders(handlersFolder, problems);
+  const operators: Operator[] = [];
+  for (const folder of folders) {
+    try {
+      operators.push(loadOperator(folder, options));
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      problems.add(error);
+    }
+  }
+  // The names of those that could not be loaded are not known.
+  if (operators.length === folders.length) checkOverriddenNames(operators, options.overrides, problems);
+  if (problems.found) throw problems.toError();
+  checkOperators(operators);
+  return operators;
+}
+
+const LAYOUT_ADVICE =
+  "Give each operator a folder of its own with an operator.yaml, for example handlers/memcached/operator.yaml.";
+
+/** The folders of operators. Of what looks like one and is none, the problem is told. */
+function operatorFolders(handlersFolder: string, problems: Problems): string[] {
+  const report = problems.in(handlersFolder);
+  if (!existsSync(handlersFolder)) {
+    report("the folder", "is missing", LAYOUT_ADVICE);
+    return [];
+  }
+  if (!statSync(handlersFolder).isDirectory()) {
+    report("it", "is not a folder", LAYOUT_ADVICE);
+    return [];
+  }
+  const root = realpathSync(handlersFolder);
+  if (existsSync(definitionFile(root))) {
+    report("the folder", "is that of an operator", "Name the folder above, in which each operator has one.");
+    return [];
+  }
+  const folders = readdirSync(root)
+    .filter((name) => !name.startsWith(".") && name !== "node_modules")
+    .sort()
+    .map((name) => path.join(root, name))
+    .filter((folder) => isFolder(folder, problems) && isOperator(folder, problems));
+  if (folders.length === 0 && !problems.found) {
+    report("the folder", "has no operator in it", LAYOUT_ADVICE);
+  }
+  return folders;
+}
+
+/** Links are followed. A folder that cannot be looked into is none to pass over: its operator would be deleted. */
+function isFolder(file: string, problems: Problems): boolean {
+  const stats = attempt(() => statSync(file, { throwIfNoEntry: false }));
+  if (stats?.isDirectory() && !attempt(() => readdirSync(file))) {
+    problems.in(file)(
+      "the folder",
+      "cannot be looked into",
+      "Give yourself the right to, or move it elsewhere.",
+    );
+    return false;
+  }
+  if (stats !== undefined) return stats.isDirectory();
+  const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink();
+  if (isLink) problems.in(file)("the symbolic link", "leads nowhere", "Remove it, or mend it.");
+  return false;
+}
+
+function isOperator(folder: string, problems: Problems): boolean {
+  if (existsSync(definitionFile(folder))) return true;
+  const sign = signOfOperator(folder);
+  if (sign === undefined) return false;
+  const remedy =
+    "Write one with crd, handler and children, or move the folder elsewhere if it is no operator.";
+  problems.in(folder)("the folder", `has ${sign}, but no operator.yaml`, remedy);
+  return false;
+}
+
+function attempt<Result>(look: () => Result): Result | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Overrides of an operator that is not there would be lost without a word. */
+function checkOverriddenNames(
+  operators: readonly Operator[],
+  overrides: LoadOptions["overrides"],
+  problems: Problems,
+): void {
+  const names = operators.map(({ name }) => name);
+  for (const name of isRecord(overrides) ? Object.keys(overrides) : []) {
+    if (names.includes(name)) continue;
+    const meant = nearest(name, names);
+    const advice = meant === undefined ? `There are: ${names.join(", ")}.` : `Did you mean ${meant}?`;
+    problems.at(overridesOf(name))("it", "names no operator", advice);
+  }
+}

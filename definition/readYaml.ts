@@ -1,0 +1,183 @@
+import { readFileSync, statSync } from "node:fs";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Parser,
+  parseAllDocuments,
+} from "yaml";
+import { flawOf, MOST_LEVELS } from "../runtime/flaw";
+import { isRecord } from "../runtime/json";
+import type { Json } from "../runtime/kubernetes/objects";
+import type { Locate, Position, Problems, Report } from "./problems";
+
+/** A document of a YAML file, as JSON has it. */
+export interface YamlDocument {
+  readonly content: Json;
+  /** Reports what is wrong with a field, with line and column. */
+  readonly report: Report;
+  /** Where each field is. */
+  readonly locate: Locate;
+}
+
+/**
+ * The documents of a YAML file that are not empty.
+ *
+ * @param file absolute path
+ * @param missing what to do where there is no such file, in a sentence
+ * @param problems is told of a file that cannot be read, and of what is no YAML, with line and column
+ * @returns undefined where anything was reported
+ */
+export function readYaml(file: string, missing: string, problems: Problems): YamlDocument[] | undefined {
+  const source = readText(file, missing, problems.in(file));
+  const parsed = source === undefined ? undefined : parse(source, problems.in(file));
+  if (parsed === undefined) return undefined;
+  const documents: YamlDocument[] = [];
+  for (const { document, locate } of parsed) {
+    const report = problems.in(file, locate);
+    const flaw = flawOfYaml(document);
+    if (flaw) {
+      problems.in(file, () => flaw.position)("the file", flaw.complaint, "Correct it there or just before.");
+      return undefined;
+    }
+    const content = contentOf(document, report);
+    if (content === undefined) return undefined;
+    if (content !== null) documents.push({ content, report, locate });
+  }
+  return documents;
+}
+
+/** A file's text. A byte order mark, which some editors put before it, is left out. */
+function readText(file: string, missing: string, report: Report): string | undefined {
+  try {
+    // A named pipe would be waited for without end.
+    if (statSync(file).isFile()) return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
+    report("it", "is not a file", "Give a file that can be read.");
+  } catch (error) {
+    const code = isRecord(error) ? error.code : undefined;
+    if (code === "ENOENT") report("the file", "is missing", missing);
+    else if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") {
+      report("the file", "is not UTF-8", "Save it in that encoding, as every editor can.");
+    } else report("the file", `cannot be read: ${reasonOf(error)}`, "Give a file that can be read.");
+  }
+  return undefined;
+}
+
+interface ParsedDocument {
+  readonly document: Document;
+  readonly locate: Locate;
+}
+
+/** YAML 1.2 whatever a file says of itself, and no tags: a date, a set or a byte string is nothing that JSON has. */
+function parse(source: string, report: Report): ParsedDocument[] | undefined {
+  if (isTooDeep(source)) {
+    report("the file", `is nested more than ${MOST_LEVELS} levels deep`, "Write it in fewer levels.");
+    return undefined;
+  }
+  const lineCounter = new LineCounter();
+  const options = { schema: "core", resolveKnownTags: false, logLevel: "error", lineCounter } as const;
+  return [...parseAllDocuments(source, options)].map((document) => ({
+    document,
+    locate: (field) => positionAt(lineCounter, offsetOf(document, field)),
+  }));
+}
+
+/** The first stage of the parser has a stack of its own; the next ones would recurse, and could end the process. */
+function isTooDeep(source: string): boolean {
+  const parser = new Parser();
+  for (const lexeme of new Lexer().lex(source)) {
+    for (const _token of parser.next(lexeme));
+    if (parser.stack.length > MOST_LEVELS) return true;
+  }
+  return false;
+}
+
+/** What is no YAML, or has a tag that is not resolved. Only the first: the others mostly follow from it. */
+function flawOfYaml({ errors, warnings }: Document): { complaint: string; position: Position } | undefined {
+  const [flaw] = [...errors, ...warnings.filter(({ code }) => code === "TAG_RESOLVE_FAILED")];
+  if (!flaw) return undefined;
+  const { line, col } = flaw.linePos?.[0] ?? { line: 1, col: 1 };
+  // The library goes on with the place and the lines around it.
+  const reason = flaw.message.split(" at line ")[0]?.replace(/\.$/, "");
+  return { complaint: `is not YAML: ${reason}`, position: { line, column: col } };
+}
+
+/** A document's content as JSON has it; undefined where it has been reported why that cannot be. */
+function contentOf(document: Document, report: Report): Json | undefined {
+  try {
+    const content: Json = document.toJS();
+    const flaw = flawOf(content);
+    if (flaw === undefined) return content;
+    report("the file", flaw, "Write it as JSON could say it.");
+  } catch (error) {
+    // An alias that has no anchor, or more of them than anybody writes.
+    report("the file", `cannot be read: ${reasonOf(error)}`, "Write it without aliases.");
+  }
+  return undefined;
+}
+
+/**
+ * Where a field begins. Of a field that is not there: where the object begins that it belongs into.
+ *
+ * @param field as problems name it: "children[0].kind"
+ */
+function offsetOf(document: Document, field: string): number | undefined {
+  let node = resolved(document.contents, document);
+  let offset = node?.range?.[0];
+  let rest = field;
+  while (node && rest !== "") {
+    const step = isMap(node) ? keyed(node.items, rest) : isSeq(node) ? indexed(node.items, rest) : undefined;
+    if (!step) break;
+    offset = step.start.range?.[0] ?? offset;
+    node = resolved(step.value, document);
+    rest = step.rest;
+  }
+  return offset;
+}
+
+interface Step {
+  /** The key, or the entry of a list. */
+  readonly start: Node;
+  readonly value: Node | null;
+  /** What follows in the field's name. */
+  readonly rest: string;
+}
+
+/** The entry of a map that a field begins with. Keys may have dots of their own. */
+function keyed(items: readonly { key: unknown; value: unknown }[], field: string): Step | undefined {
+  for (const { key, value } of items) {
+    const name = isScalar(key) ? String(key.value ?? "") : undefined;
+    if (name === undefined || !field.startsWith(name)) continue;
+    const rest = field.slice(name.length);
+    if (!/^($|[.[])/.test(rest)) continue;
+    return { start: key as Node, value: value as Node | null, rest: rest.replace(/^\./, "") };
+  }
+  return undefined;
+}
+
+/** The entry of a list that a field begins with. */
+function indexed(items: readonly unknown[], field: string): Step | undefined {
+  const [whole, index] = /^\[(\d+)\]\.?/.exec(field) ?? [];
+  const value = items[Number(index)] as Node | undefined;
+  return whole === undefined || !value ? undefined : { start: value, value, rest: field.slice(whole.length) };
+}
+
+/** What an alias stands for. */
+function resolved(node: Node | null | undefined, document: Document): Node | undefined {
+  return (isAlias(node) ? node.resolve(document) : node) ?? undefined;
+}
+
+function positionAt(lineCounter: LineCounter, offset: number | undefined): Position | undefined {
+  if (offset === undefined) return undefined;
+  const { line, col } = lineCounter.linePos(offset);
+  return { line, column: col };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { loadOperators, Operators, platformOfStack } from "@argosy-dev/argosy";
+import * as pulumi from "@pulumi/pulumi";
+import type * as contract from "./operators";
+
+const schema = readFileSync(path.join(__dirname, "..", "schema.json"), "utf8");
+const { name, version } = JSON.parse(schema) as { readonly name: string; readonly version: string };
+
+/** The arguments as they come: an enum's value is a plain text. */
+type Args = Plain<contract.OperatorsArgs>;
+type Plain<Value> = Value extends string
+  ? `${Value}`
+  : Value extends number | boolean | undefined | Promise<unknown> | pulumi.Output<unknown>
+    ? Value
+    : { readonly [Field in keyof Value]: Plain<Value[Field]> };
+
+/** What the contract promises as outputs. */
+type State = { readonly [Name in keyof Outputs]: pulumi.Input<Outputs[Name]> | undefined };
+interface Outputs {
+  readonly customResources: string[];
+  readonly platform: contract.ExistingPlatform;
+  readonly runners: Record<string, string>;
+  readonly argoServer: string;
+}
+
+/** Makes the component for a program in another language. Its working folder is that program's. */
+const provider: pulumi.provider.Provider = {
+  version,
+  schema,
+  async construct(componentName, type, inputs, options) {
+    if (type !== `${name}:index:Operators`)
+      throw new pulumi.RunError(`${type} is no type of the package ${name}.`);
+    const operators = await build(componentName, inputs as Args, options);
+    return { urn: operators.urn, state: { ...stateOf(operators) } };
+  },
+};
+
+/** Each stack is read once: a program has only one resource for it. */
+const platforms = new Map<string, ReturnType<typeof platformOfStack>>();
+
+function platformIn(stack: string): ReturnType<typeof platformOfStack> {
+  const known = platforms.get(stack) ?? platformOfStack(stack);
+  platforms.set(stack, known);
+  return known;
+}
+
+async function build(
+  componentName: string,
+  args: Args,
+  options: pulumi.ComponentResourceOptions,
+): Promise<Operators> {
+  const { handlers, installation, overrides, platform, platformStack, ...others } = args;
+  const component = `Operators "${componentName}"`;
+  for (const [field, value] of Object.entries({
+    handlers,
+    installation,
+    overrides,
+    platform,
+    platformStack,
+  })) {
+    if (!pulumi.Output.isInstance(value)) continue;
+    throw new pulumi.RunError(
+      `${component}: ${field} is only known later. Give a value that the program knows.`,
+    );
+  }
+  if (platform && platformStack !== undefined)
+    throw new pulumi.RunError(`${component}: platform and platformStack are both given. Give one of them.`);
+  const used = platformStack === undefined ? platform : await platformIn(platformStack);
+  return new Operators(
+    componentName,
+    {
+      ...others,
+      handlers: loadOperators(path.resolve(handlers), { installation, overrides }),
+      ...(installation !== undefined && { installation }),
+      ...(used && { platform: used }),
+    },
+    options,
+  );
+}
+
+function stateOf({ customResources, platform, operators, argoPlatform }: Operators): State {
+  const runners = Object.entries(operators).flatMap(([operator, { runner }]) =>
+    runner ? [[operator, runner.metadata.name]] : [],
+  );
+  return {
+    customResources: [...customResources],
+    platform,
+    runners: Object.fromEntries(runners),
+    argoServer: argoPlatform?.argoServer?.metadata.name,
+  };
+}
+
+void pulumi.provider.main(provider, process.argv.slice(2));

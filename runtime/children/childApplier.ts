@@ -1,0 +1,253 @@
+import { fingerprint } from "../fingerprint";
+import { applyManifest } from "../kubernetes/applyManifest";
+import type { KubernetesClient } from "../kubernetes/client";
+import { type ApiError, isApiError } from "../kubernetes/errors";
+import type { KubernetesObject, Manifest } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import type { Child, ChildStore } from "./childStore";
+import type { DesiredChild } from "./desiredChildren";
+import { releaseFormer } from "./former";
+import { isLabelled, markManagerOf, marksIn, ownManagers } from "./marks";
+import { applyEntry, conflictWith, provenOwner } from "./ownership";
+import { childConflict } from "./refusals";
+
+/** What happened to a child. */
+export type ChildVerb = "created" | "patched" | "recreated" | "adopted" | "deleted";
+
+/** What a {@link ChildApplier} works with. */
+export interface ChildApplierOptions {
+  readonly store: ChildStore;
+  /** The custom resource's kind. */
+  readonly ownerKind: Resource;
+  readonly fieldManager: string;
+  /** The field managers of the operator's former names. */
+  readonly formerManagers: readonly string[];
+}
+
+/** The object whose children are written. */
+export interface WriteScope {
+  /** Its requests have the fence of the object: none leaves if the object is gone, or if we no longer lead. */
+  readonly client: KubernetesClient;
+  /** The object's namespace. Undefined: it has cluster scope. */
+  readonly namespace: string | undefined;
+  /** Reads the object from the API server. @throws ObjectGoneError if it is gone or being deleted */
+  readonly confirmOwner: () => Promise<void>;
+}
+
+/** An object, in the version that was seen. */
+interface Seen {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** What must hold of the object that exists, so that a write is done. */
+type Condition = Seen | { readonly resourceVersion: string };
+
+/**
+ * A version that no object has. If an object is applied with it, the API server creates the object, and refuses to touch one
+ * that exists. So no foreign object can be taken over between a look and the write.
+ */
+const MUST_NOT_EXIST: Condition = { resourceVersion: "1" };
+
+/** If the object in the way changed this often, another try within one reconcile makes no sense. */
+const MOST_TRIES = 5;
+
+/** What is to be written, and onto what. */
+type Target =
+  /** Nothing has the child's name. */
+  | { readonly how: "create"; readonly seen?: undefined }
+  /** All of the child. To adopt is to apply to an object that we have not written before. */
+  | { readonly how: "apply" | "adopt"; readonly seen: Seen }
+  /** Only the marks, since the child is never updated. */
+  | { readonly how: "mark"; readonly seen: Seen };
+
+/**
+ * Applies one child to what has its name now: creates it, changes it, takes it over, or puts back its marks. What is there
+ * is written only in the version that was seen. If it has moved on, the applier looks again first.
+ */
+export class ChildApplier {
+  private readonly managers: readonly string[];
+
+  constructor(private readonly options: ChildApplierOptions) {
+    this.managers = ownManagers(options.fieldManager, options.formerManagers);
+  }
+
+  /**
+   * Makes the child as desired.
+   * @param known the child as the store has it. Undefined if no object of that name is known to be this owner's
+   * @returns what was done. Undefined if nothing was
+   * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that is not ours; ApiError,
+   *   ApiUnreachableError; ObjectGoneError
+   */
+  async apply(
+    child: DesiredChild,
+    known: Child | undefined,
+    scope: WriteScope,
+  ): Promise<ChildVerb | undefined> {
+    let target: Target | undefined = { how: "create" };
+    if (known) target = { how: "apply", seen: seenOf(known) };
+    // It was created once, so it is not created again. But it may be there without its marks.
+    else if (child.isCreated) target = await this.look(child, scope);
+    for (let attempt = 1; target; attempt++) {
+      if (target.how === "create" && child.isCreated) return undefined;
+      try {
+        return await this.writeOnto(target, child, scope);
+      } catch (error) {
+        if (isAnotherObject(error)) {
+          if (attempt === MOST_TRIES) throw error;
+          target = await this.look(child, scope);
+        } else if (target.seen && child.update === "recreate" && isApiError(error, 422)) {
+          return this.recreate(child, target.seen.uid, error, scope);
+        } else throw error;
+      }
+    }
+    return undefined;
+  }
+
+  /**
+   * Reads what has the child's name.
+   * @returns what is to be written onto that. Undefined: nothing
+   * @throws ReconcileFailure if it must not be touched; ObjectGoneError
+   */
+  private async look(child: DesiredChild, scope: WriteScope): Promise<Target | undefined> {
+    const found = await scope.client.get(child.resource, child.manifest.metadata);
+    if (!found) return { how: "create" };
+    const { ownerKind } = this.options;
+    const conflict = conflictWith(found, child.ownerUid, ownerKind, this.managers);
+    if (conflict) throw childConflict(child, found, conflict, this.managers);
+    const isMarked = provenOwner(found, ownerKind, this.managers)?.uid === child.ownerUid;
+    if (!isMarked) await scope.confirmOwner();
+    const seen = seenOf(found.metadata);
+    const isNever = child.update === "never";
+    if (isNever && isMarked && isLabelled(found, child.manifest)) return undefined;
+    if (!this.hasWritten(found)) return { how: "adopt", seen };
+    return { how: isNever ? "mark" : "apply", seen };
+  }
+
+  private async writeOnto(
+    target: Target,
+    child: DesiredChild,
+    scope: WriteScope,
+  ): Promise<ChildVerb | undefined> {
+    if (target.how === "mark") return this.restoreMarks(child, target.seen, scope);
+    const { seen } = target;
+    const { object, created } = await this.send(child, seen ?? MUST_NOT_EXIST, scope);
+    await this.releaseFormer(child, object, scope);
+    if (created) return "created";
+    if (target.how === "adopt") return "adopted";
+    return object.metadata.resourceVersion === seen?.resourceVersion ? undefined : "patched";
+  }
+
+  /** Server-side apply, under a condition on the object that exists now. */
+  private send(child: DesiredChild, condition: Condition, { client }: WriteScope) {
+    const { store, fieldManager } = this.options;
+    const { resource, manifest } = child;
+    return store.write(resource, manifest.metadata, manifest, () =>
+      applyManifest(client, resource, conditional(manifest, condition), { fieldManager, force: true }),
+    );
+  }
+
+  /** Restores the marks of a child that is never updated, and changes nothing else of it. */
+  private async restoreMarks(
+    { resource, manifest }: DesiredChild,
+    seen: Seen,
+    { client }: WriteScope,
+  ): Promise<ChildVerb> {
+    const fieldManager = markManagerOf(this.options.fieldManager);
+    const marks = conditional(marksIn(manifest), seen);
+    await this.options.store.write(resource, manifest.metadata, undefined, () =>
+      client.apply(resource, marks, { fieldManager, force: true }),
+    );
+    return "patched";
+  }
+
+  /** Releases what a former name of the operator applied, so that fields that are no longer applied are removed. */
+  private async releaseFormer(
+    { resource, manifest, ownerUid }: DesiredChild,
+    object: KubernetesObject,
+    { client }: WriteScope,
+  ): Promise<void> {
+    const { store, ownerKind, formerManagers } = this.options;
+    let current: KubernetesObject | undefined = object;
+    for (let attempt = 1; current; attempt++) {
+      const owned = current;
+      if (!formerManagers.some((manager) => applyEntry(owned, manager))) return;
+      if (provenOwner(owned, ownerKind, this.managers)?.uid !== ownerUid) return;
+      try {
+        await store.write(resource, manifest.metadata, manifest, async () => ({
+          object: await releaseFormer(client, resource, owned, formerManagers, true),
+        }));
+        return;
+      } catch (error) {
+        if (attempt === MOST_TRIES || !isApiError(error, 409)) throw error;
+        current = await client.get(resource, manifest.metadata);
+      }
+    }
+  }
+
+  private hasWritten({ metadata }: KubernetesObject): boolean {
+    return metadata.managedFields?.some(({ manager = "" }) => this.managers.includes(manager)) ?? false;
+  }
+
+  /**
+   * Deletes a child that cannot be changed, and creates it again. First the API server must have said that it would accept
+   * the new one. If somebody else's finalizer keeps the old child, the new one is created when the old one is gone.
+   */
+  private async recreate(
+    child: DesiredChild,
+    uid: string,
+    refused: ApiError,
+    scope: WriteScope,
+  ): Promise<ChildVerb> {
+    const { client } = scope;
+    const { resource, manifest } = child;
+    const trial = {
+      ...manifest,
+      metadata: { ...manifest.metadata, name: trialName(manifest.metadata.name) },
+    };
+    await client.create(resource, trial, { dryRun: true }).catch(() => {
+      throw refused;
+    });
+    await this.options.store.write(resource, manifest.metadata, undefined, async () => {
+      await client.delete(resource, manifest.metadata, { uid });
+      return { object: undefined };
+    });
+    try {
+      await this.send(child, MUST_NOT_EXIST, scope);
+      return "recreated";
+    } catch (error) {
+      if (!isApiError(error, 409)) throw error;
+      const there = await client.get(resource, manifest.metadata);
+      if (there?.metadata.uid === uid) return "deleted";
+      if (there) throw error;
+      // It has gone between the two requests.
+      await this.send(child, MUST_NOT_EXIST, scope);
+      return "recreated";
+    }
+  }
+}
+
+/** Whether a write failed because the object of that name is another one, or has another version, than we expected. */
+function isAnotherObject(error: unknown): boolean {
+  if (isApiError(error, 409)) return true;
+  return (
+    isApiError(error, 422) &&
+    (error.status.details?.causes ?? []).some(({ field }) => field === "metadata.uid")
+  );
+}
+
+function conditional(manifest: Manifest, condition: Condition): Manifest {
+  return { ...manifest, metadata: { ...manifest.metadata, ...condition } };
+}
+
+/** A name that is as valid as the child's own, and free. */
+function trialName(name: string): string {
+  return `${name.slice(0, 40).replace(/[^a-z0-9]+$/, "")}-${fingerprint(name)
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "")
+    .slice(0, 8)}`;
+}
+
+function seenOf({ uid, resourceVersion }: Seen): Seen {
+  return { uid, resourceVersion };
+}

@@ -1,0 +1,35 @@
+import type { KubernetesObject, Manifest } from "../kubernetes/objects";
+import { CHILD_OF_LABEL, DOMAIN } from "../names";
+
+/** The field manager that restores the marks of a child which is never updated. */
+export function markManagerOf(fieldManager: string): string {
+  return `${fieldManager}/marks`;
+}
+
+/** All field managers that are an operator's own on its children. */
+export function ownManagers(fieldManager: string, formerManagers: readonly string[]): string[] {
+  return [fieldManager, markManagerOf(fieldManager), ...formerManagers];
+}
+
+/** The part of a child's manifest that marks it as its owner's: the owner reference, and our labels and annotations. */
+export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
+  const { name, namespace, labels, annotations, ownerReferences } = metadata;
+  const ours = (map: Record<string, string> | undefined) =>
+    Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => key.startsWith(`${DOMAIN}/`)));
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      labels: ours(labels),
+      annotations: ours(annotations),
+      ...(ownerReferences && { ownerReferences }),
+    },
+  };
+}
+
+/** Whether an object has the label by which our watches find the child. */
+export function isLabelled({ metadata }: KubernetesObject, manifest: Manifest): boolean {
+  return metadata.labels?.[CHILD_OF_LABEL] === manifest.metadata.labels?.[CHILD_OF_LABEL];
+}

@@ -1,0 +1,154 @@
+import type { Orphans } from "./children/orphans";
+import type { KubernetesClient } from "./kubernetes/client";
+import { Leadership, type LeadershipOptions } from "./leadership/leadership";
+import { keyOf } from "./objectKey";
+import type { Outbox } from "./outbox/outbox";
+import type { ReconcileRequests } from "./reconcile/requests";
+import { NotLeadingError, type Term } from "./term";
+import type { Watches } from "./watches";
+import { within } from "./within";
+import type { Resync } from "./work/resync";
+import type { Runner } from "./work/runner";
+import type { Schedule } from "./work/schedule";
+
+/** What {@link Leading} stands for election with, and what begins and ends with each term. */
+export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "identity" | "leaseSeconds"> {
+  readonly client: KubernetesClient;
+  readonly schedule: Schedule;
+  readonly runner: Runner;
+  readonly resync: Resync;
+  readonly requests: ReconcileRequests;
+  readonly watches: Pick<Watches, "refreshObjects">;
+  readonly outbox: Outbox;
+  readonly orphans: Orphans;
+  /** Adds every object to the schedule. */
+  readonly addAll: () => void;
+  /** Reads an object from the API server and reconciles it. */
+  readonly reread: (key: string) => void;
+  readonly notice: (text: string) => void;
+}
+
+/** The last writes may take this long when the engine stops. An API server that is away must not hold up the stop. */
+const LAST_WRITES_GRACE_MS = 3_000;
+/** If work in progress takes longer than this when the engine stops, another process leads while it goes on. */
+const HAND_OVER_AFTER_MS = 2_000;
+/** A new leader waits this long for a fresh list of the custom resources. */
+const REFRESH_PATIENCE_MS = 10_000;
+
+/**
+ * What a process does only while it leads. A term begins with a look at every object, so a term that ends leaves nothing
+ * behind for the next one.
+ *
+ * Guarantees, each with a test in tests/unit/leading.test.ts:
+ * - Nothing is reconciled before the custom resources were listed in the term. A handler's status fields are its memory,
+ *   and no handler may be asked with fields from before the last term.
+ * - An object that another process still works on waits until that work has ended, and is then read again.
+ * - If work in progress takes long when the process stops, another process leads meanwhile.
+ */
+export class Leading {
+  private readonly leadership: Leadership;
+  private current: Term | undefined;
+  private isStopping = false;
+  /** Objects that another process still works on. */
+  private blocked: ReadonlySet<string> = new Set();
+
+  constructor(private readonly options: LeadingOptions) {
+    const { lease, identity, leaseSeconds, notice } = options;
+    this.leadership = new Leadership({
+      lease,
+      identity,
+      onLeading: (term) => void this.begin(term),
+      onLost: () => this.end(),
+      onBlockedChange: () => this.block(),
+      onError: (error) => notice(`lease: ${error.message}`),
+      ...(leaseSeconds !== undefined && { leaseSeconds }),
+    });
+  }
+
+  /** Begins to stand for election. */
+  start(): void {
+    this.leadership.start();
+  }
+
+  /** Whether this process leads. */
+  get isLeading(): boolean {
+    return this.leadership.term !== undefined;
+  }
+
+  /** The identity of the process that leads, as far as this one knows. Undefined if none does. */
+  get leader(): string | undefined {
+    return this.leadership.holder;
+  }
+
+  /** The term that has begun here. Undefined if there is none. */
+  get term(): Term | undefined {
+    return this.current;
+  }
+
+  /**
+   * Begins no new work, ends the work in progress, and writes what is still to be reported. Then another process may lead.
+   * @param graceMs how long work in progress may take, in milliseconds. @default for ever
+   */
+  async stop(graceMs?: number): Promise<void> {
+    const { resync, runner, requests, outbox, orphans } = this.options;
+    this.isStopping = true;
+    resync.stop();
+    runner.pause();
+    requests.refuse(new NotLeadingError());
+    const idle = runner.idle();
+    const isQuick = await within(
+      HAND_OVER_AFTER_MS,
+      idle.then(() => true),
+    );
+    await within(LAST_WRITES_GRACE_MS, orphans.end());
+    await outbox.flush(LAST_WRITES_GRACE_MS);
+    if (!isQuick) {
+      const unfinished = () => [...runner.keys, ...outbox.names().map(keyOf)];
+      const ended = idle.then(() => outbox.flush(LAST_WRITES_GRACE_MS));
+      await within(graceMs, this.leadership.handOver({ unfinished, ended }));
+    }
+    await this.leadership.stop();
+    outbox.discard();
+    orphans.discard();
+  }
+
+  private async begin(term: Term): Promise<void> {
+    this.current = term;
+    const { client, schedule, runner, resync, watches, outbox, orphans, addAll, notice } = this.options;
+    if (this.isStopping) return;
+    notice("leading");
+    await within(REFRESH_PATIENCE_MS, watches.refreshObjects());
+    if (this.current !== term || this.isStopping) return;
+    outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
+    orphans.open(client.with({ class: "tell", fence: () => term.assert() }));
+    this.block();
+    schedule.restartWaiting();
+    // A look at every object finds whatever happened before our term.
+    addAll();
+    resync.start();
+    runner.start();
+  }
+
+  private end(): void {
+    const { schedule, runner, resync, requests, outbox, orphans, notice } = this.options;
+    this.current = undefined;
+    notice("not leading any more");
+    resync.stop();
+    runner.pause();
+    // The next term begins with a look at every object, so nothing needs to wait for a backoff of this term.
+    schedule.clear();
+    outbox.discard();
+    orphans.discard();
+    requests.refuse(new NotLeadingError());
+  }
+
+  /** Another process still works on some objects. They are read from the API server when its work has ended. */
+  private block(): void {
+    const { schedule, runner, reread } = this.options;
+    const blocked = this.leadership.blockedKeys;
+    for (const key of this.blocked) if (!blocked.has(key)) reread(key);
+    this.blocked = new Set(blocked);
+    schedule.block(this.blocked);
+    runner.wake();
+  }
+}

@@ -1,0 +1,91 @@
+import { ChildWriter } from "./children/childWriter";
+import { ownManagers } from "./children/marks";
+import { Orphans } from "./children/orphans";
+import type { Operator } from "./definition/definition";
+import type { HandlerPool } from "./handler/handlerPool";
+import type { KubernetesClient } from "./kubernetes/client";
+import type { Resource } from "./kubernetes/resource";
+import type { Metrics } from "./metrics";
+import { fieldManagerOf, formerManagersOf } from "./names";
+import { EventWriter } from "./outbox/eventWriter";
+import { Outbox } from "./outbox/outbox";
+import type { Recorder } from "./outbox/recorder";
+import { Teller } from "./outbox/teller";
+import { Reconcile } from "./reconcile/reconcile";
+import { Statuses } from "./status/statuses";
+import { StatusWriter } from "./status/statusWriter";
+import { Watches, type WatchesOptions } from "./watches";
+
+/** What {@link Parts} are built of, and who is called by their watches. */
+export interface PartsOptions
+  extends Pick<WatchesOptions, "onChange" | "onGone" | "onChild" | "onSynced" | "onInterruption"> {
+  readonly operator: Operator;
+  /** The custom resource's kind as the API serves it. */
+  readonly resource: Resource;
+  readonly client: KubernetesClient;
+  readonly pool: HandlerPool;
+  readonly metrics: Metrics;
+  readonly recorder: Recorder | undefined;
+  /** The reporting instance in Kubernetes Events. */
+  readonly instance: string;
+}
+
+/** The parts of an engine that exist once the custom resource's kind is known. */
+export interface Parts {
+  readonly resource: Resource;
+  readonly watches: Watches;
+  readonly reconcile: Reconcile;
+  readonly outbox: Outbox;
+  readonly orphans: Orphans;
+}
+
+/** Builds the parts: what is known of the cluster, what changes it, and what reports about that. */
+export function newParts(options: PartsOptions): Parts {
+  const { operator, resource, pool, recorder } = options;
+  const fieldManager = fieldManagerOf(operator);
+  const formerManagers = formerManagersOf(operator);
+  const managers = ownManagers(fieldManager, formerManagers);
+  const watches = new Watches({ ...options, fieldManager, managers });
+  const { objects, children, childResources } = watches;
+  const writer = new ChildWriter({
+    store: children,
+    ownerKind: resource,
+    fieldManager,
+    formerManagers,
+    isNamespaced: operator.namespaces !== "all",
+  });
+  const statuses = new Statuses({
+    writer: new StatusWriter({ resource, fieldManager }),
+    read: (name) => objects.look(name),
+    learn: (object) => objects.learn(object),
+  });
+  const reconcile = new Reconcile({
+    operator,
+    resource,
+    childResources,
+    pool,
+    objects,
+    children,
+    writer,
+    statuses,
+    isRecorded: (report) => recorder?.isRecorded(report) ?? false,
+    whyNot: (object, kinds, isElsewhere) => watches.whyNot(object, kinds, isElsewhere),
+  });
+  const outbox = newOutbox(statuses, fieldManager, options);
+  return { resource, watches, reconcile, outbox, orphans: new Orphans({ store: children, writer }) };
+}
+
+function newOutbox(
+  statuses: Statuses,
+  controller: string,
+  { instance, metrics, recorder }: PartsOptions,
+): Outbox {
+  const events = new EventWriter({ controller, instance, onDrop: () => metrics.eventDropped() });
+  const outbox = new Outbox({
+    teller: new Teller({ statuses, events, ...(recorder && { record: recorder.write }) }),
+    join: recorder?.join ?? ((_, later) => later),
+    onDrop: (what, reason) => (what === "event" ? metrics.eventDropped() : recorder?.drop(reason)),
+  });
+  if (recorder) metrics.observeRecording(recorder, outbox);
+  return outbox;
+}

@@ -1,0 +1,98 @@
+import { inApplyOrder } from "../children/applyOrder";
+import type { ChildStore } from "../children/childStore";
+import type { ChildChange, ChildWriter } from "../children/childWriter";
+import type { DesiredChild } from "../children/desiredChildren";
+import { whyNotReady } from "../children/readiness";
+import { isApiError } from "../kubernetes/errors";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Verdict } from "../status/conditions";
+import type { Run } from "./run";
+import type { Sweep } from "./sweep";
+
+/** What {@link ObjectChildren} work with. */
+export interface ObjectChildrenOptions {
+  readonly children: ChildStore;
+  readonly writer: ChildWriter;
+  readonly sweep: Sweep;
+}
+
+/**
+ * All children of one custom resource: gives them to the handler as they are, and makes them what the handler answered.
+ *
+ * Guarantees, each with a test in tests/unit/reconcile.test.ts:
+ * - What was done is in the run's report, even if a sibling failed.
+ * - Nothing is deleted if a child could not be written.
+ */
+export class ObjectChildren {
+  constructor(private readonly options: ObjectChildrenOptions) {}
+
+  /** The object's children as they are. */
+  async observe(object: KubernetesObject): Promise<KubernetesObject[]> {
+    const { children: store } = this.options;
+    const children = await Promise.all(store.of(object.metadata.uid).map((child) => store.read(child)));
+    return children.filter((child) => child !== undefined);
+  }
+
+  /**
+   * Makes the object's children as desired, and deletes all others.
+   * @throws ReconcileFailure, ApiError, ApiUnreachableError, ObjectGoneError
+   */
+  async write(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
+    const { changes } = run.report;
+    changes.push(...(await this.deletePredecessors(object, run)));
+    for (const group of inApplyOrder(desired)) {
+      const results = await Promise.allSettled(group.map((child) => this.options.writer.apply(child, run)));
+      for (const result of results)
+        if (result.status === "fulfilled" && result.value) changes.push(result.value);
+      const failed = results.find((result) => result.status === "rejected");
+      if (failed) throw failed.reason;
+    }
+    changes.push(...(await this.prune(object, desired, run)));
+    changes.push(...(await this.options.sweep.deleteUndeclared(run.client, object)));
+  }
+
+  /** Whether the children, as they are now, are ready. */
+  async judge(object: KubernetesObject): Promise<Verdict> {
+    const reasons: string[] = [];
+    for (const child of await this.observe(object)) {
+      const why = whyNotReady(child);
+      if (why) reasons.push(`${child.kind} ${child.metadata.name} ${why}`);
+    }
+    return reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") };
+  }
+
+  /**
+   * Deletes the children of a deleted object of this name. If their owner was deleted and created again while the garbage
+   * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
+   * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
+   */
+  private async deletePredecessors(object: KubernetesObject, run: Run): Promise<ChildChange[]> {
+    const { children: store, writer } = this.options;
+    const left = store.ofPredecessors(object.metadata);
+    if (left.length === 0) return [];
+    // The object that we hold may itself be the deleted one.
+    await run.confirmOwner();
+    const deleted = await Promise.all(left.map((child) => writer.deleteOrphan(child, run)));
+    return deleted.filter((change) => change !== undefined);
+  }
+
+  private async prune(
+    object: KubernetesObject,
+    desired: readonly DesiredChild[],
+    run: Run,
+  ): Promise<ChildChange[]> {
+    const { children: store, writer } = this.options;
+    const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
+    const unwanted = store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
+    const deleted = await Promise.all(
+      unwanted.map((child) =>
+        writer.delete(child, run).catch((error: unknown) => {
+          // Somebody writes it all the time. Its next report leads to another try, and the rest is not held up.
+          if (isApiError(error, 409)) return undefined;
+          throw error;
+        }),
+      ),
+    );
+    return deleted.filter((change) => change !== undefined);
+  }
+}

@@ -1,0 +1,82 @@
+import type { WriteScope } from "../children/childApplier";
+import type { KubernetesClient } from "../kubernetes/client";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import type { KnownObjects } from "../watch/customResources";
+import { ObjectGoneError } from "./errors";
+import type { ReconcileReport } from "./report";
+
+/** On whose behalf one reconcile works. */
+export interface Mandate {
+  /** A client whose writes are fenced by the term of leadership. */
+  readonly client: KubernetesClient;
+  /** Throws if the term has ended. */
+  readonly assert: () => void;
+  /** Called when the handler has answered: the rest of the reconcile waits for nothing but the API server. */
+  readonly onAnswer?: () => void;
+}
+
+/** A report that is still being written. */
+export type Draft = { -readonly [Key in keyof ReconcileReport]: ReconcileReport[Key] } & {
+  changes: ReconcileReport["changes"][number][];
+};
+
+/** What a {@link Run} knows the custom resources by. */
+export interface RunOptions {
+  /** The custom resource's kind. */
+  readonly resource: Resource;
+  readonly objects: KnownObjects;
+}
+
+/**
+ * One reconcile of one object: its report, and the client for its requests.
+ *
+ * Guarantee (tests/unit/reconcile.test.ts): no request of the run leaves if we no longer lead, or if the object is known to
+ * be gone. An object that was being deleted when the run began is finalized all the same.
+ */
+export class Run implements WriteScope {
+  readonly client: KubernetesClient;
+  readonly namespace: string | undefined;
+
+  constructor(
+    private readonly object: KubernetesObject,
+    private readonly mandate: Mandate,
+    private readonly options: RunOptions,
+    readonly report: Draft,
+  ) {
+    const { name, namespace, uid, deletionTimestamp } = object.metadata;
+    const isBeingDeleted = deletionTimestamp !== undefined;
+    this.namespace = namespace;
+    this.client = mandate.client.with({
+      class: "work",
+      share: uid,
+      fence: () => {
+        mandate.assert();
+        if (!isBeingDeleted && options.objects.isGoing({ name, namespace }, uid)) throw new ObjectGoneError();
+      },
+    });
+  }
+
+  /** The handler has answered. */
+  answered(): void {
+    this.mandate.onAnswer?.();
+  }
+
+  async confirmOwner(): Promise<void> {
+    const { resource, objects } = this.options;
+    const now = await this.client.get(resource, this.object.metadata);
+    if (now?.metadata.uid !== this.object.metadata.uid || now.metadata.deletionTimestamp)
+      throw new ObjectGoneError();
+    objects.learn(now);
+  }
+}
+
+/** The error of a term that has ended. Whoever leads next finds out what went wrong in it. */
+export function endOf(mandate: Mandate): unknown {
+  try {
+    mandate.assert();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,18 @@
+/**
+ * Waits for something, at most for this many milliseconds.
+ * @param ms undefined: for ever
+ * @returns the value of the promise. Undefined if the promise takes longer
+ * @throws what the promise rejects with, if it does so in time
+ */
+export async function within<T>(ms: number | undefined, ending: Promise<T>): Promise<T | undefined> {
+  if (ms === undefined) return ending;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  try {
+    return await Promise.race([ending, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,83 @@
+import { Contests } from "./contests";
+import { Pace } from "./pace";
+import type { Priority, Schedule } from "./schedule";
+
+/** What {@link Triggers} add objects to. */
+export interface TriggersOptions {
+  readonly schedule: Schedule;
+  /** Called after something was added. */
+  readonly wake: () => void;
+  /** A monotonic clock, in milliseconds: that of the schedule. @default performance.now */
+  readonly now?: () => number;
+}
+
+/**
+ * If this many objects wait, a hint for another one is refused. Names cost memory, and whoever can send hints can invent
+ * names.
+ */
+const MOST_WAITING = 10_000;
+/** Drift is corrected after this short delay, so that the deletion of several children makes one reconcile. */
+const DRIFT_COALESCING_MS = 20;
+/** Children's reports make one reconcile a second: a Deployment that comes up writes its status many times. */
+const REPORT_PACE = { burst: 1, refillMs: 1_000 };
+const REPORT_COALESCING_MS = 100;
+
+/**
+ * Says for each thing that may happen to an object how urgently and how soon the object is reconciled.
+ *
+ * Guarantees, each with a test in tests/unit/triggers.test.ts:
+ * - A child that only reports makes at most one reconcile a second, and ends no backoff.
+ * - A child that drifted ends a backoff. It is corrected soon, unless its object is contested.
+ * - Names that somebody invents cannot fill the memory.
+ */
+export class Triggers {
+  private readonly contests: Contests;
+  private readonly reportPace: Pace;
+
+  constructor(private readonly options: TriggersOptions) {
+    this.contests = new Contests({}, options.now);
+    this.reportPace = new Pace(REPORT_PACE, options.now);
+  }
+
+  /** The object is to be reconciled. */
+  add(key: string, priority: Priority, afterMs = 0): void {
+    this.options.schedule.add(key, { priority, afterMs });
+    this.options.wake();
+  }
+
+  /** Whether there is room for an object that somebody else names. An object that waits already needs none. */
+  accepts(key: string): boolean {
+    const { schedule } = this.options;
+    return schedule.depth < MOST_WAITING || schedule.has(key);
+  }
+
+  /** A child of the object reports, and has what we applied. */
+  childReported(key: string): void {
+    this.addForChild(key, Math.max(REPORT_COALESCING_MS, this.reportPace.take(key)), false);
+  }
+
+  /**
+   * Somebody else changed or deleted what we applied to a child of the object.
+   * @returns whether the object has become contested by that
+   */
+  childDrifted(key: string): boolean {
+    const isNewlyContested = this.contests.drifted(key);
+    this.addForChild(key, Math.max(DRIFT_COALESCING_MS, this.contests.delayMs(key)), true);
+    return isNewlyContested;
+  }
+
+  /** A reconcile has changed children of the object. */
+  childrenChanged(key: string): void {
+    this.contests.changed(key);
+  }
+
+  /** How many objects have a child that somebody else changes back each time. */
+  get contested(): number {
+    return this.contests.size;
+  }
+
+  private addForChild(key: string, afterMs: number, endsBackoff: boolean): void {
+    this.options.schedule.add(key, { priority: "child", afterMs, endsBackoff });
+    this.options.wake();
+  }
+}

@@ -1,0 +1,9 @@
+"""The operators of the folder handlers, with Argo Events and Argo Workflows."""
+
+import argosy_dev_argosy as argosy
+import pulumi
+
+operators = argosy.Operators("operators", handlers="./handlers")
+
+pulumi.export("customResources", operators.custom_resources)
+pulumi.export("platform", operators.platform)

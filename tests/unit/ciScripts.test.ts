@@ -1,0 +1,252 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { removeFolder, writeFolder } from "./operatorFolder";
+
+const ROOT = path.resolve(__dirname, "../..");
+const COMMIT = "0123456789abcdef0123456789abcdef01234567";
+
+describe("the scripts of CI", () => {
+  let folder: string;
+  afterEach(() => removeFolder(folder));
+
+  /** Runs a script of the repository, with nothing of this process's environment but PATH. */
+  function run(
+    script: string,
+    args: string[],
+    { input = "", env = {} }: { input?: string; env?: NodeJS.ProcessEnv },
+  ) {
+    const [command, ...rest] = script.endsWith(".mjs")
+      ? [process.execPath, script, ...args]
+      : [script, ...args];
+    const { status, stdout, stderr } = spawnSync(command ?? "", rest, {
+      cwd: ROOT,
+      input,
+      env: { PATH: process.env["PATH"], ...env },
+      encoding: "utf8",
+    });
+    return { status, stdout, stderr };
+  }
+
+  describe(".ci/deployedCommit.mjs", () => {
+    before(() => {
+      folder = writeFolder({});
+    });
+    const deployed = (...history: object[]) =>
+      run(".ci/deployedCommit.mjs", [], { input: JSON.stringify(history) });
+    const update = {
+      startTime: "2026-11-22T05:17:00Z",
+      kind: "update",
+      result: "succeeded",
+      environment: { "git.head": COMMIT },
+    };
+
+    it("names the commit of the last update, also of one that failed", () => {
+      const refresh = { kind: "refresh", result: "succeeded", environment: { "git.head": "x" } };
+      const older = { ...update, environment: { "git.head": "f".repeat(40) } };
+      assert.deepEqual(deployed(refresh, update, older), { status: 0, stdout: `${COMMIT}\n`, stderr: "" });
+      assert.equal(deployed({ ...update, result: "failed" }, older).stdout, `${COMMIT}\n`);
+    });
+
+    it("names none where nothing is deployed: never, or no longer", () => {
+      assert.deepEqual(deployed(), { status: 0, stdout: "", stderr: "" });
+      const destroy = { kind: "destroy", result: "succeeded", environment: {} };
+      assert.equal(deployed(destroy, update).stdout, "");
+    });
+
+    it("says so where the update came from no commit, or from changes beside it", () => {
+      const { status, stdout, stderr } = deployed({ ...update, environment: {} });
+      assert.deepEqual([status, stdout], [1, ""]);
+      assert.match(
+        stderr,
+        /The update of 2026-11-22T05:17:00Z does not say which commit it came from\. Deploy the stack from a clone/,
+      );
+      const dirty = { ...update, environment: { "git.head": COMMIT, "git.dirty": "true" } };
+      assert.match(deployed(dirty).stderr, /had changes that were not committed/);
+      assert.equal(deployed(dirty).stdout, `${COMMIT}\n`);
+    });
+  });
+
+  describe("the login of Pulumi", () => {
+    function login(variables: NodeJS.ProcessEnv) {
+      folder = writeFolder({ environment: "", output: "" });
+      const env = {
+        STACK: "dev",
+        ORGANIZATION: "",
+        STORED_TOKEN: "",
+        BACKEND_URL: "",
+        BACKEND_CREDENTIALS: "",
+        PASSPHRASE: "",
+        CLUSTER: "",
+        RUNNER_TEMP: folder,
+        GITHUB_ENV: path.join(folder, "environment"),
+        GITHUB_OUTPUT: path.join(folder, "output"),
+        ...variables,
+      };
+      const { status, stdout } = run(".github/actions/pulumi/login.sh", [], { env });
+      return { status, log: stdout, output: read("output"), environment: given(read("environment")) };
+    }
+    const read = (name: string) => readFileSync(path.join(folder, name), "utf8");
+    /** As GitHub reads the file of variables. */
+    function given(text: string): Record<string, string> {
+      const several = [...text.matchAll(/^(\w+)<<(.+)\n([\s\S]*?)\n\2$/gm)];
+      const single = [...text.replaceAll(/^(\w+)<<(.+)\n[\s\S]*?\n\2$/gm, "").matchAll(/^(\w+)=(.*)$/gm)];
+      return Object.fromEntries([
+        ...several.map(([, name, , value]) => [name, value]),
+        ...single.map(([, name, value]) => [name, value]),
+      ]);
+    }
+
+    it("names the stack in its organization", () => {
+      const { status, output, environment } = login({ ORGANIZATION: "acme" });
+      assert.deepEqual([status, output], [0, "stack=acme/dev\n"]);
+      assert.deepEqual(environment, { KUBECONFIG: path.join(folder, "kubeconfig") });
+    });
+
+    it("takes a stored token, for an account without OIDC, and shows it nowhere", () => {
+      const { environment, log } = login({ ORGANIZATION: "jane", STORED_TOKEN: "pul-1" });
+      assert.equal(environment["PULUMI_ACCESS_TOKEN"], "pul-1");
+      assert.equal(log, "::add-mask::pul-1\n");
+    });
+
+    it("takes a self-managed backend with its credentials and passphrase", () => {
+      const { status, output, environment, log } = login({
+        BACKEND_URL: "s3://state?region=eu-central-1",
+        BACKEND_CREDENTIALS: "AWS_ACCESS_KEY_ID=id\n\nAWS_SECRET_ACCESS_KEY=a=b/c+$(date)\n",
+        PASSPHRASE: "four words",
+      });
+      assert.deepEqual([status, output], [0, "stack=dev\n"]);
+      assert.deepEqual(environment, {
+        AWS_ACCESS_KEY_ID: "id",
+        AWS_SECRET_ACCESS_KEY: "a=b/c+$(date)",
+        PULUMI_CONFIG_PASSPHRASE: "four words",
+        PULUMI_BACKEND_URL: "s3://state?region=eu-central-1",
+        KUBECONFIG: path.join(folder, "kubeconfig"),
+      });
+      for (const secret of ["id", "a=b/c+$(date)", "four words"])
+        assert.ok(log.split("\n").includes(`::add-mask::${secret}`), secret);
+    });
+
+    it("refuses credentials that are no variables, without showing them", () => {
+      const { status, log } = login({ BACKEND_URL: "s3://state", BACKEND_CREDENTIALS: "s3cret" });
+      assert.equal(status, 1);
+      assert.match(log, /^::error::The secret BACKEND_CREDENTIALS has a line that is not NAME=value/);
+      assert.doesNotMatch(log, /s3cret/);
+    });
+
+    it("keeps the kubeconfig from other users", () => {
+      login({ ORGANIZATION: "acme", CLUSTER: "apiVersion: v1\n" });
+      assert.equal(read("kubeconfig"), "apiVersion: v1\n");
+      const { stdout } = run("/usr/bin/stat", ["--format=%a", path.join(folder, "kubeconfig")], {});
+      assert.equal(stdout, "600\n");
+    });
+  });
+
+  describe(".ci/verdict", () => {
+    /** The verdict where the command says this and ends with this exit code. */
+    function verdict(exitCode: number, allowed: string) {
+      folder = writeFolder({
+        "bin/npm": `#!/bin/sh\necho the verdict\necho "asked for: $*" >&2\nexit ${exitCode}\n`,
+      });
+      chmodSync(path.join(folder, "bin/npm"), 0o755);
+      const file = path.join(folder, "verdict.md");
+      const summary = path.join(folder, "summary.md");
+      const env = {
+        PATH: `${path.join(folder, "bin")}:${process.env["PATH"]}`,
+        ALLOWED: allowed,
+        GITHUB_STEP_SUMMARY: summary,
+      };
+      const { status } = run(".ci/verdict", ["HEAD^1", file], { env });
+      const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+      assert.equal(readFileSync(summary, "utf8"), text);
+      return { status, text };
+    }
+
+    it("is a comment that can be found again, with what the command says", () => {
+      const { status, text } = verdict(0, "false");
+      assert.equal(status, 0);
+      assert.match(text, /^<!-- argosy: CRD verdict -->\n/);
+      assert.match(
+        text,
+        /\n~~~~~~text\nthe verdict\nasked for: run --silent verdict -- HEAD\^1\n~~~~~~\nNothing breaks/,
+      );
+    });
+
+    it("fails where something breaks, until the label allows it", () => {
+      const refused = verdict(3, "false");
+      assert.equal(refused.status, 1);
+      assert.match(refused.text, /a maintainer adds the label `allow-breaking-crd`/);
+      removeFolder(folder);
+      const allowed = verdict(3, "true");
+      assert.equal(allowed.status, 0);
+      assert.match(allowed.text, /The label `allow-breaking-crd` allows it/);
+    });
+
+    it("fails where there is no verdict, whatever the label says", () => {
+      const { status, text } = verdict(2, "true");
+      assert.equal(status, 1);
+      assert.match(text, /could not be found \(exit code 2\)/);
+    });
+  });
+
+  describe(".ci/release.mjs", () => {
+    const NOTES =
+      "# Changelog\n\n## 1.2.3 (2026-11-30)\n\n- New: all of it.\n\n## 1.2.2 (2026-11-01)\n\n- Old.\n";
+    function release(tag: string, more: Record<string, string> = {}) {
+      const version = { version: "1.2.3" };
+      folder = writeFolder({
+        "package.json": JSON.stringify({ name: "@a/b", ...version }),
+        "plugin/package.json": JSON.stringify({ ...version, dependencies: { "@a/b": "1.2.3" } }),
+        "plugin/schema.json": JSON.stringify(version),
+        "CHANGELOG.md": NOTES,
+      });
+      for (const [file, text] of Object.entries(more)) writeFileSync(path.join(folder, file), text);
+      return run(".ci/release.mjs", [tag, folder], {});
+    }
+
+    it("prints what the changelog says of the release", () => {
+      assert.deepEqual(release("v1.2.3"), { status: 0, stdout: "- New: all of it.\n", stderr: "" });
+    });
+
+    for (const [what, tag, more, message] of [
+      ["a tag that is no version", "1.2.3", {}, /"1\.2\.3" is no release\. Give a tag such as v1\.2\.3/],
+      [
+        "another tag",
+        "v1.2.4",
+        {},
+        /^package\.json is 1\.2\.3, not 1\.2\.4\.\nplugin\/package\.json is 1\.2\.3/,
+      ],
+      [
+        "a plugin with another package",
+        "v1.2.3",
+        { "plugin/package.json": '{ "version": "1.2.3", "dependencies": { "@a/b": "1.2.2" } }' },
+        /^plugin\/package\.json's dependency @a\/b is 1\.2\.2, not 1\.2\.3\.\n$/,
+      ],
+      [
+        "another schema",
+        "v1.2.3",
+        { "plugin/schema.json": '{ "version": "1.2.2" }' },
+        /plugin\/schema\.json is 1\.2\.2/,
+      ],
+      [
+        "no changelog",
+        "v1.2.3",
+        { "CHANGELOG.md": "## 1.2.30 (2026-11-30)\n" },
+        /has no section "## 1\.2\.3 \(YYYY/,
+      ],
+      [
+        "no date",
+        "v1.2.3",
+        { "CHANGELOG.md": "## 1.2.3 (unreleased)\n" },
+        /"## 1\.2\.3 \(unreleased\)" has no date/,
+      ],
+    ] as const) {
+      it(`refuses ${what}`, () => {
+        const { status, stdout, stderr } = release(tag, more);
+        assert.deepEqual([status, stdout], [1, ""]);
+        assert.match(stderr, message);
+      });
+    }
+  });
+});

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { FolderWatch } from "../../cli/dev/folderWatch";
+import { removeFolder, writeFolder } from "./operatorFolder";
+import { eventually } from "./support/eventually";
+
+describe("cli: the watch of the operators' folder", () => {
+  let root: string;
+  let watch: FolderWatch;
+  let told: string[][];
+
+  beforeEach(() => {
+    root = writeFolder({ "shop/main.py": "1", "shop/fixtures/a.yaml": "1" });
+    told = [];
+    watch = new FolderWatch(root, (files) => {
+      told.push(files.map((file) => path.relative(root, file)).sort());
+    });
+  });
+  afterEach(() => {
+    watch.close();
+    removeFolder(root);
+  });
+
+  const hasTold = (...files: string[]) =>
+    eventually(`${files} told`, () => files.every((file) => told.flat().includes(file)));
+
+  it("tells of an edit, and of several at once", async () => {
+    appendFileSync(path.join(root, "shop/main.py"), "2");
+    writeFileSync(path.join(root, "shop/crd.yaml"), "a");
+    await hasTold("shop/main.py", "shop/crd.yaml");
+    assert.equal(told.length, 1);
+  });
+
+  it("tells of files in a new folder, and of a folder that is put in place of another", async () => {
+    mkdirSync(path.join(root, "cache"));
+    await hasTold("cache");
+    writeFileSync(path.join(root, "cache/main.py"), "1");
+    await hasTold("cache/main.py");
+    renameSync(path.join(root, "shop"), path.join(root, "old"));
+    mkdirSync(path.join(root, "shop"));
+    await hasTold("shop");
+    told.length = 0;
+    writeFileSync(path.join(root, "shop/new.py"), "1");
+    await hasTold("shop/new.py");
+  });
+
+  it("tells of what is removed", async () => {
+    rmSync(path.join(root, "shop"), { recursive: true });
+    await hasTold("shop/main.py");
+  });
+
+  it("does not tell of what an operator does not have", async () => {
+    appendFileSync(path.join(root, "shop/fixtures/a.yaml"), "2");
+    writeFileSync(path.join(root, "shop/.main.py.swp"), "x");
+    await pause(400);
+    assert.deepEqual(told, []);
+  });
+
+  it("tells nothing after its end", async () => {
+    watch.close();
+    appendFileSync(path.join(root, "shop/main.py"), "2");
+    await pause(300);
+    assert.deepEqual(told, []);
+  });
+});

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { parse } from "yaml";
+import { main } from "../../cli/argosy";
+import { name as packageName, version } from "../../package.json";
+import { removeFolder, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+import { filesIn } from "./support/filesIn";
+
+describe("argosy init", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = writeFolder({ "full/index.ts": "mine", "full/note.txt": "mine", "Fancy Shop/.git/config": "" });
+  });
+  afterEach(() => removeFolder(folder));
+
+  const init = (...args: string[]) => captured(() => main(["init", ...args]));
+  const within = (...names: string[]) => path.join(folder, ...names);
+  const read = (...names: string[]) => readFileSync(within(...names), "utf8");
+
+  it("makes a program with an operator, its fixtures and a workflow, and says what to do next", async () => {
+    const { result, stdout, stderr } = await init(within("shop"));
+    assert.deepEqual([result, stderr], [0, ""]);
+    const files = filesIn(within("shop"));
+    assert.deepEqual(
+      files.filter((file) => !file.startsWith("handlers/")),
+      [
+        ".github/workflows/operators.yml",
+        ".gitignore",
+        "Pulumi.dev.yaml",
+        "Pulumi.yaml",
+        "index.ts",
+        "package.json",
+        "tsconfig.json",
+      ],
+    );
+    for (const file of ["crd.yaml", "main.py", "fixtures/created.yaml"]) {
+      assert.ok(files.includes(`handlers/memcached/${file}`), file);
+    }
+    assert.ok(files.every((file) => !file.includes("__pycache__")));
+    assert.match(stdout, /^written {2}index\.ts$/m);
+    assert.match(stdout, /npm install\n.*npm test/);
+  });
+
+  it("has a program of at most ten lines, which asks for this very version of the package", async () => {
+    await init(within("shop"));
+    assert.ok(read("shop", "index.ts").trimEnd().split("\n").length <= 10);
+    const { name, dependencies } = JSON.parse(read("shop", "package.json"));
+    assert.equal(name, "shop");
+    assert.equal(dependencies[packageName], `^${version}`);
+    assert.match(read("shop", "index.ts"), new RegExp(`from "${packageName}"`));
+    assert.equal(parse(read("shop", "Pulumi.yaml")).name, "shop");
+  });
+
+  it("has a workflow that tests before it deploys, and gives forks no secrets", async () => {
+    await init(within("shop"));
+    const { jobs, permissions } = parse(read("shop", ".github/workflows/operators.yml"));
+    assert.deepEqual(permissions, { contents: "read" });
+    assert.equal(jobs.deploy.needs, "check");
+    assert.match(jobs.deploy.if, /head\.repo\.full_name == github\.repository/);
+    const scripts = Object.keys(JSON.parse(read("shop", "package.json")).scripts);
+    const runs = jobs.check.steps.flatMap(({ run }: { run?: string }) => run ?? []).join("\n");
+    assert.doesNotMatch(runs, /secrets\./);
+    for (const [, script = ""] of runs.matchAll(/npm (?:run --silent )?(\w+)/g)) {
+      assert.ok(script === "ci" || scripts.includes(script), script);
+    }
+  });
+
+  it("names the project after the folder, as npm and Pulumi can take it, or as it is told", async () => {
+    await init(within("Fancy Shop"));
+    assert.equal(parse(read("Fancy Shop", "Pulumi.yaml")).name, "fancy-shop");
+    await init(within("other"), "--name", "cache");
+    assert.equal(parse(read("other", "Pulumi.yaml")).name, "cache");
+  });
+
+  it("refuses a folder that is not empty, and changes nothing there", async () => {
+    const { result, stderr } = await init(within("full"));
+    assert.equal(result, 1);
+    assert.match(
+      stderr,
+      /full is not empty: it has index\.ts, note\.txt\. Name an empty folder\. With --force/,
+    );
+    assert.deepEqual(filesIn(within("full")), ["index.ts", "note.txt"]);
+  });
+
+  it("adds with --force what is missing, and keeps what is there", async () => {
+    mkdirSync(within("full/handlers/memcached"), { recursive: true });
+    const { result, stdout } = await init(within("full"), "--force");
+    assert.equal(result, 0);
+    assert.equal(read("full", "index.ts"), "mine");
+    assert.deepEqual(filesIn(within("full/handlers")), []);
+    assert.match(stdout, /^kept {5}index\.ts$/m);
+    assert.match(stdout, /^kept {5}handlers\/memcached\/$/m);
+    assert.match(stdout, /^written {2}Pulumi\.yaml$/m);
+  });
+
+  for (const [what, args, expected] of [
+    ["a file in the folder's place", ["full/index.ts"], /index\.ts is a file\. Name a folder\./],
+    ["a name that npm does not take", ["shop", "--name", "My Shop"], /--name My Shop: it must begin with/],
+    ["two folders", ["shop", "other"], /too many arguments/],
+  ] as const) {
+    it(`refuses ${what}`, async () => {
+      const { result, stderr } = await init(...args.map((arg, index) => (index === 0 ? within(arg) : arg)));
+      assert.equal(result, 2);
+      assert.match(stderr, expected);
+      assert.ok(!existsSync(within("shop")));
+    });
+  }
+});

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { version } from "../../package.json";
+import { packProject, UserProject } from "./support/packedPackage";
+
+/** Generous for a busy machine: alone it takes a fifth. */
+const HELP_MS = 500;
+
+describe("the command of the npm package", function () {
+  this.timeout(240_000);
+  let packed: ReturnType<typeof packProject>;
+  let project: UserProject;
+
+  before(() => {
+    packed = packProject();
+    project = new UserProject(packed.tarball, {}, ["typescript", "@types/node"]);
+    const { status, stderr } = argosy("init", "shop");
+    assert.equal(status, 0, stderr);
+  });
+  after(() => {
+    project?.remove();
+    packed?.remove();
+  });
+
+  const argosy = (...args: string[]) => project.node(path.join(project.package, "dist/cli.js"), ...args);
+
+  it("prints its help at once, and its version", () => {
+    const times = [1, 2, 3].map(() => {
+      const startedAt = performance.now();
+      assert.equal(argosy("--help").status, 0);
+      return performance.now() - startedAt;
+    });
+    assert.ok(Math.min(...times) < HELP_MS, `${times}`);
+    assert.equal(argosy("--version").stdout, `${version}\n`);
+  });
+
+  it("says what it does not understand, with exit code 2 and without a stack", () => {
+    const { status, stderr } = argosy("rendr");
+    assert.deepEqual([status, stderr], [2, "error: unknown command 'rendr'\n(Did you mean render?)\n"]);
+    assert.match(argosy("render").stderr, /^There is no Pulumi\.yaml in /);
+  });
+
+  it("runs the fixtures of the program that it has made", () => {
+    const { status, stdout, stderr } = argosy("test", "--project", "shop");
+    assert.deepEqual([status, stderr], [0, ""]);
+    assert.match(stdout, /^✔ memcached fixtures\/created\.yaml$[\s\S]*^\d passed, 0 failed$/m);
+  });
+});

@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import { Orphans } from "../../runtime/children/orphans";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import type { Lease, LeaseApi, LeaseManifest } from "../../runtime/leadership/lease";
+import { Leading } from "../../runtime/leading";
+import { Outbox } from "../../runtime/outbox/outbox";
+import { ReconcileRequests } from "../../runtime/reconcile/requests";
+import { Resync } from "../../runtime/work/resync";
+import { Runner } from "../../runtime/work/runner";
+import { Schedule } from "../../runtime/work/schedule";
+import { eventually } from "./support/eventually";
+import { childrenIn } from "./support/fakeChildren";
+import { FakeCluster } from "./support/fakeCluster";
+
+const KEY = "shop/widget";
+const OTHER = "shop/other";
+
+describe("Leading", function () {
+  this.timeout(20_000);
+  let lease: Lease | undefined;
+  let schedule: Schedule;
+  let runner: Runner;
+  /** The work in progress: how it is ended, by its key. */
+  let working: Map<string, () => void>;
+  let reread: string[];
+  /** Ends the list of the custom resources. */
+  let listed: () => void;
+  let lists: number;
+  const processes: Leading[] = [];
+
+  beforeEach(() => {
+    [lease, lists, reread] = [undefined, 0, []];
+    working = new Map();
+    listed = () => {};
+    schedule = new Schedule();
+    runner = new Runner({
+      schedule,
+      concurrency: 4,
+      work: async (key) => {
+        await new Promise<void>((resolve) => working.set(key, resolve));
+        working.delete(key);
+        return { kind: "done" };
+      },
+    });
+  });
+  afterEach(async () => {
+    for (const end of working.values()) end();
+    await Promise.all(processes.splice(0).map((process) => process.stop(0)));
+  });
+
+  function start(keys: readonly string[] = [KEY]): Leading {
+    const cluster = new FakeCluster();
+    const client = cluster.client();
+    const leading = new Leading({
+      client,
+      schedule,
+      runner,
+      resync: new Resync({ periodMs: 600_000, relist: async () => {}, keys: () => [], add: () => {} }),
+      requests: new ReconcileRequests(),
+      watches: {
+        refreshObjects: () => {
+          lists++;
+          return new Promise<void>((resolve) => {
+            listed = resolve;
+          });
+        },
+      },
+      outbox: new Outbox({ teller: { tell: async () => undefined }, join: (one) => one, onDrop: () => {} }),
+      orphans: new Orphans(childrenIn(cluster)),
+      lease: leaseInMemory(),
+      identity: "one",
+      leaseSeconds: 3,
+      addAll: () => {
+        for (const key of keys) schedule.add(key, { priority: "routine" });
+      },
+      reread: (key) => {
+        reread.push(key);
+        schedule.add(key);
+      },
+      notice: () => {},
+    });
+    processes.push(leading);
+    leading.start();
+    return leading;
+  }
+
+  /** A Lease of nobody else's, in memory. */
+  function leaseInMemory(): LeaseApi {
+    let version = 0;
+    const store = ({ metadata, ...rest }: LeaseManifest): Lease => {
+      const resourceVersion = String(++version);
+      lease = { ...rest, metadata: { ...metadata, uid: "lease-uid", resourceVersion } };
+      return structuredClone(lease);
+    };
+    return {
+      get: async () => structuredClone(lease),
+      create: async (spec, annotations) =>
+        store({
+          apiVersion: "coordination.k8s.io/v1",
+          kind: "Lease",
+          metadata: { name: "lease", annotations: { ...lease?.metadata.annotations, ...annotations } },
+          spec,
+        }),
+      replace: async (next) => store({ ...next, spec: next.spec ?? {} }),
+      patch: async (operations) => {
+        const patched = structuredClone(lease) as Lease;
+        for (const { op, path, ...more } of operations) {
+          const names = path.split("/").slice(1);
+          const parts = names.map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+          const name = parts.pop() ?? "";
+          let place = patched as unknown as JsonObject;
+          for (const part of parts) {
+            place[part] ??= {};
+            place = place[part] as JsonObject;
+          }
+          if (op === "remove") delete place[name];
+          else if (op !== "test") place[name] = (more as { value: string }).value;
+        }
+        return store({ ...patched, spec: patched.spec ?? {} });
+      },
+    };
+  }
+
+  it("reconciles nothing before the custom resources were listed in the term", async () => {
+    const leading = start();
+    await eventually("it leads", () => leading.isLeading);
+    await eventually("it lists", () => lists === 1);
+    assert.deepEqual([...working.keys()], []);
+    listed();
+    await eventually("it works", () => working.has(KEY));
+  });
+
+  it("reconciles nothing if it is stopped while it lists", async () => {
+    const leading = start();
+    await eventually("it lists", () => lists === 1);
+    const stopped = leading.stop();
+    listed();
+    await stopped;
+    assert.deepEqual([[...working.keys()], leading.isLeading], [[], false]);
+    assert.equal(lease?.spec?.holderIdentity, "");
+  });
+
+  it("leaves an object alone that another process still works on, and reads it again afterwards", async () => {
+    const finishing = { identity: "two", keys: [KEY], leaseSeconds: 1, renewal: 1 };
+    const metadata = {
+      name: "lease",
+      uid: "lease-uid",
+      resourceVersion: "0",
+      annotations: { "argosy.dev/finishing-two": JSON.stringify(finishing) },
+    };
+    lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: { holderIdentity: "" } };
+    start([KEY, OTHER]);
+    await eventually("it lists", () => lists === 1);
+    listed();
+    await eventually("it works on the other", () => working.has(OTHER));
+    assert.deepEqual([working.has(KEY), reread], [false, []]);
+    await eventually("the other process counts as dead", () => working.has(KEY));
+    assert.deepEqual(reread, [KEY]);
+  });
+
+  it("lets another process lead while it ends work that takes long", async () => {
+    const leading = start();
+    await eventually("it lists", () => lists === 1);
+    listed();
+    await eventually("it works", () => working.has(KEY));
+    const stopping = leading.stop();
+    await eventually("the lease is free", () => lease?.spec?.holderIdentity === "");
+    assert.ok(working.has(KEY));
+    assert.match(JSON.stringify(lease?.metadata.annotations), /shop\/widget/);
+    working.get(KEY)?.();
+    await stopping;
+    assert.doesNotMatch(JSON.stringify(lease?.metadata.annotations ?? {}), /shop\/widget/);
+  });
+});

@@ -1,0 +1,239 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { loadOperator } from "../../definition/loadOperator";
+import { OperatorError } from "../../definition/problems";
+import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+
+/** Line by line, so that the lines of problems can be counted. */
+const DEFINITION = `crd: crd.yaml
+handler:
+  image: python:3.13-slim
+  command: [python3, main.py]
+children: [apps/v1/Deployment, v1/Service]
+`;
+
+describe("operator.yaml", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = writeFolder({ "crd.yaml": widgetCrd(), "main.py": "" });
+  });
+  afterEach(() => removeFolder(folder));
+
+  /** The problems of the definition, each from line and column on. */
+  function problemsOf(text: string | Uint8Array): string[] {
+    writeFileSync(path.join(folder, "operator.yaml"), text);
+    try {
+      loadOperator(folder);
+      return [];
+    } catch (error) {
+      assert.ok(error instanceof OperatorError, String(error));
+      return error.problems.map((problem) => {
+        assert.match(problem, /^[^:]*\/operator\.yaml:/);
+        return problem.replace(/^[^:]*:\s*/, "");
+      });
+    }
+  }
+
+  it("is in order", () => assert.deepStrictEqual(problemsOf(`${DEFINITION}name: widget\n`), []));
+
+  const wrong: [what: string, text: string, ...problems: RegExp[]][] = [
+    [
+      "a key twice",
+      `name: a\n${DEFINITION}crd: crd.yaml\n`,
+      /^7:1: the file is not YAML: Map keys must be unique\. Co/,
+    ],
+    [
+      "a tab before a field",
+      `name: a\n${DEFINITION}env:\n\tA: b\n`,
+      /^8:1: the file is not YAML: Tabs are not allowed/,
+    ],
+    ["an unclosed list", "children: [\n", /^2:1: the file is not YAML: /],
+    ["a colon in a plain text", "name: a: b\n", /^1:7: the file is not YAML: /],
+    ["no text at all", "", /^the file is empty\. Write crd, handler and children\./],
+    ["comments alone", "# yaml-language-server: $schema=x\n", /^the file is empty\. /],
+    ["null", "~\n", /^the file is empty\. /],
+    ["a list", "- crd: crd.yaml\n", /^1:1: the file has no object in it\. Write crd, handler and children\./],
+    ["a text", "crd\n", /^1:1: the file has no object in it\. /],
+    [
+      "two documents",
+      `name: a\n${DEFINITION}---\nname: b\n`,
+      /^8:1: the file has 2 documents\. Keep one definition in it\./,
+    ],
+    [
+      "a tag of somebody's",
+      `name: !mine a\n${DEFINITION}`,
+      /^1:7: the file is not YAML: Unresolved tag: !mine\. /,
+    ],
+    [
+      "an alias without an anchor",
+      `name: *a\n${DEFINITION}`,
+      /^1:1: the file cannot be read: Unresolved alias .*: a\. Write it without aliases\./,
+    ],
+    [
+      "a merge key",
+      `name: a\n<<: { finalize: true }\n${DEFINITION}`,
+      /^2:1: << is a merge key, which YAML 1.2 does not have\. Write the fields out\./,
+    ],
+    [
+      "a merge key further down",
+      `name: a\n${DEFINITION}resources: { <<: { limits: { memory: 1Gi } } }\n`,
+      /^7:14: resources\.<< is a merge key/,
+    ],
+    [
+      "the key on, which YAML 1.1 takes for true",
+      `name: a\n${DEFINITION}on: { schedule: daily }\n`,
+      /^7:1: on is reserved and not built yet\. Leave it out\./,
+    ],
+    [
+      "a number for a name",
+      `name: 1.20\n${DEFINITION}`,
+      /^1:1: name must be a text, not the number 1\.2: write it in quotes\. Use at most 40/,
+    ],
+    [
+      "true for a variable",
+      `name: a\n${DEFINITION}env:\n  DEBUG: true\n`,
+      /^8:3: env\.DEBUG must be a text, not true: write it in quotes\. /,
+    ],
+    ["a value left out", `name:\n${DEFINITION}`, /^1:1: name has no value\. Use at most 40/],
+    [
+      "yes for true",
+      `name: a\nfinalize: yes\n${DEFINITION}`,
+      /^2:1: finalize must be true or false, not the text "yes"\. /,
+    ],
+    [
+      "a number for a key",
+      `name: a\n1: b\n${DEFINITION}`,
+      /^2:1: 1 is not a known field\. Known are: crd, handler/,
+    ],
+    ["a list for a key", `name: a\n? [crd]\n: b\n${DEFINITION}`, /^1:1: \[ crd \] is not a known field\. /],
+    [
+      "the key __proto__",
+      `name: a\n${DEFINITION}env:\n  __proto__: a\n`,
+      /^8:3: env\.__proto__ is a name that no field can have\. /,
+    ],
+    [
+      "infinity",
+      `name: a\ntimeoutSeconds: .inf\n${DEFINITION}`,
+      /^1:1: the file has a number that JSON has not\. Write it as JSON/,
+    ],
+    [
+      "a byte order mark within the text",
+      `name: a\n\uFEFF${DEFINITION}`,
+      /^3:1: crd is missing|^1:1: crd is missing/,
+      /is not a known field/,
+    ],
+    [
+      "a field of a kind further down that is misspelt",
+      `name: a\n${DEFINITION.replace("[apps/v1/Deployment, v1/Service]", "\n  - apps/v1/Deployment\n  - apiVersion: v1\n    knd: Service")}`,
+      /^8:5: children\[1\]\.kind is missing\. /,
+      /^9:5: children\[1\]\.knd is not a known field\. Did you mean kind\?/,
+    ],
+    [
+      "fields that are wrong by themselves and in their places",
+      `name: a\n${DEFINITION.replace("3.13-slim", "latest")}env: { A: b, "C-D": e }\n`,
+      /^4:3: handler\.image is "python:latest", and what "latest" is changes\. Pin/,
+      /^7:14: env\.C-D is "C-D", not the name of an environment variable\. /,
+    ],
+  ];
+  for (const [what, text, ...expected] of wrong) {
+    it(`may not have ${what}`, () => {
+      const problems = problemsOf(text);
+      assert.equal(problems.length, expected.length, problems.join("\n"));
+      for (const [index, pattern] of expected.entries()) assert.match(problems[index] ?? "", pattern);
+    });
+  }
+
+  it("may not grow without bound by its aliases, nor hold itself", () => {
+    const bomb = Array.from({ length: 9 }, (_, level) => {
+      const below = level === 0 ? "lol" : `*a${level - 1}`;
+      return `a${level}: &a${level} [${Array(10).fill(below).join(", ")}]`;
+    }).join("\n");
+    assert.match(
+      problemsOf(bomb)[0] ?? "",
+      /^1:1: the file cannot be read: Excessive alias count .*\. Write it without aliases\./,
+    );
+    assert.match(
+      problemsOf("env: &a\n  b: *a\n")[0] ?? "",
+      /^1:1: the file is nested more than 500 levels deep\. /,
+    );
+  });
+
+  it("may not be nested without bound", () => {
+    for (const open of ["[", "{a: ", "- ", "? ", "!a [", "[&a "]) {
+      for (const close of ["", "]".repeat(50_000)]) {
+        const [problem] = problemsOf(`env:\n  ${open.repeat(50_000)}${close}`);
+        assert.equal(problem, "the file is nested more than 500 levels deep. Write it in fewer levels.");
+      }
+    }
+  });
+
+  it("may repeat itself by an alias, and is told where that is wrong", () => {
+    assert.deepStrictEqual(problemsOf(`name: &n a\nformerNames: [b]\nenv: { A: *n }\n${DEFINITION}`), []);
+    assert.deepStrictEqual(problemsOf(`name: &n a\nformerNames: [*n]\n${DEFINITION}`), [
+      `2:15: formerNames[0] is "a", the operator's own name. Leave it out.`,
+    ]);
+  });
+
+  it("may begin with a byte order mark, and have Windows' ends of lines", () => {
+    const text = `\uFEFFname: a\nimage: a:1\n${DEFINITION}`.replaceAll("\n", "\r\n");
+    assert.deepStrictEqual(problemsOf(text), [
+      "2:1: image is for a function. Put it into handler, beside its command.",
+    ]);
+  });
+
+  it("is UTF-8", () => {
+    for (const encoding of ["latin1", "utf16le"] as const) {
+      const text = Buffer.from(`\uFEFFname: a # größe\n${DEFINITION}`, encoding);
+      assert.deepStrictEqual(problemsOf(text), [
+        "the file is not UTF-8. Save it in that encoding, as every editor can.",
+      ]);
+    }
+  });
+
+  it("says YAML 1.2 whatever it says of itself", () => {
+    assert.match(
+      problemsOf(`%YAML 1.1\n---\nname: a\nfinalize: on\n${DEFINITION}`)[0] ?? "",
+      /^4:1: finalize must be true or false, not the text "on"\. /,
+    );
+  });
+
+  it("is a file", () => {
+    const file = path.join(folder, "operator.yaml");
+    const problem = () => {
+      assert.throws(() => loadOperator(folder), OperatorError);
+      try {
+        return String(loadOperator(folder));
+      } catch (error) {
+        return (error as Error).message.replace(/^[^:]*: /, "");
+      }
+    };
+    assert.equal(problem(), "the file is missing. Write crd, handler and children.");
+    mkdirSync(file);
+    assert.equal(problem(), "it is not a file. Give a file that can be read.");
+    removeFolder(file);
+    execFileSync("mkfifo", [file]);
+    assert.equal(problem(), "it is not a file. Give a file that can be read.");
+    removeFolder(file);
+    symlinkSync("operator.yaml", file);
+    assert.match(problem(), /^the file cannot be read: ELOOP/);
+  });
+
+  it("is named by its folder, whose name is checked as well", () => {
+    addFiles(folder, {
+      "Wid_get/crd.yaml": widgetCrd(),
+      "Wid_get/main.py": "",
+      "Wid_get/operator.yaml": DEFINITION,
+    });
+    assert.throws(() => loadOperator(path.join(folder, "Wid_get")), {
+      message: /operator\.yaml:1:1: name \(of the folder\) is "Wid_get", not a DNS label/,
+    });
+  });
+
+  it("is not changed by being read", () => {
+    const text = `name: a\n${DEFINITION}`;
+    problemsOf(text);
+    assert.equal(readFileSync(path.join(folder, "operator.yaml"), "utf8"), text);
+  });
+});

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import fc from "fast-check";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { type NotSynced, Scopes } from "../../runtime/watch/scopes";
+import { eventually } from "./support/eventually";
+import { CLUSTER_ROLES, CONFIG_MAPS } from "./support/objects";
+import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";
+
+const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
+const [SHOP, OTHER] = ["/api/v1/namespaces/shop/configmaps", "/api/v1/namespaces/other/configmaps"];
+
+describe("Scopes", () => {
+  let api: TestApiServer;
+  let client: KubernetesClient;
+  let scopes: Scopes;
+  /** What is refused: the code by the path of the collection. */
+  let refused: Map<string, number>;
+  /** Lists that are not answered yet, by the path of the collection. */
+  let held: Map<string, () => void>;
+  /** The paths whose lists wait for the test. */
+  let slow: Set<string>;
+  /** "ConfigMap shop" of each kind and namespace that was listed for the first time, or again after a refusal. */
+  let synced: string[];
+  let interrupted: string[];
+
+  beforeEach(async () => {
+    [refused, held, slow, synced, interrupted] = [new Map(), new Map(), new Set(), [], []];
+    api = await TestApiServer.start((call, response) => {
+      const code = refused.get(call.path);
+      if (code !== undefined) return refuse(response, code);
+      if (call.query.has("watch")) return void response.writeHead(200).flushHeaders();
+      if (slow.has(call.path)) return void held.set(call.path, () => list(response));
+      return list(response);
+    });
+    client = api.client();
+  });
+  afterEach(async () => {
+    for (const answer of held.values()) answer();
+    await scopes.stop();
+    client.close();
+    await api.stop();
+  });
+
+  function list(response: ServerResponse): void {
+    json(response, { metadata: { resourceVersion: "5" }, items: [] });
+  }
+
+  function watching(namespaces: "all" | readonly string[], ...kinds: Resource[]): void {
+    const sink = { listing: () => {}, set: () => {}, listed: () => {}, remove: () => {} };
+    scopes = new Scopes({
+      client,
+      namespaces,
+      labelSelector: "child-of=argosy.shop",
+      sink: () => sink,
+      onSynced: ({ kind }, namespace) => void synced.push(`${kind} ${namespace ?? "everywhere"}`),
+      onInterruption: ({ kind }) => void interrupted.push(kind),
+    });
+    for (const kind of kinds) scopes.add(kind);
+  }
+
+  const named = (notSynced: NotSynced[]) =>
+    notSynced.map(({ resource, namespace, problem }) =>
+      [resource.kind, namespace ?? "everywhere", ...(problem ? ["refused"] : [])].join(" "),
+    );
+  const lists = (path?: string): ApiCall[] =>
+    api.calls.filter((call) => !call.query.has("watch") && (path === undefined || call.path === path));
+
+  it("watch each kind in the namespaces that are listed, and kinds without namespaces once", async () => {
+    watching(["shop", "other"], CONFIG_MAPS, CLUSTER_ROLES);
+    await scopes.whenListed();
+    assert.deepEqual(
+      lists().map(({ path }) => path),
+      [SHOP, OTHER, "/apis/rbac.authorization.k8s.io/v1/clusterroles"],
+    );
+    assert.ok(lists().every(({ query }) => query.get("labelSelector") === "child-of=argosy.shop"));
+    assert.deepEqual(synced.sort(), ["ClusterRole everywhere", "ConfigMap other", "ConfigMap shop"]);
+    assert.deepEqual(scopes.notSynced(undefined), []);
+  });
+
+  it("watch each kind once if all namespaces count", async () => {
+    watching("all", CONFIG_MAPS, SECRETS);
+    await scopes.whenListed();
+    assert.deepEqual(
+      lists().map(({ path }) => path),
+      ["/api/v1/configmaps", "/api/v1/secrets"],
+    );
+  });
+
+  it("say which kind is still listed where, and for whom that counts", async () => {
+    slow.add(OTHER);
+    watching(["shop", "other"], CONFIG_MAPS, CLUSTER_ROLES);
+    await eventually("the rest is listed", () => synced.length === 2);
+    assert.deepEqual(named(scopes.notSynced(undefined)), ["ConfigMap other"]);
+    assert.deepEqual(named(scopes.notSynced("other")), ["ConfigMap other"]);
+    assert.deepEqual(named(scopes.notSynced("shop")), []);
+  });
+
+  it("count a kind without namespaces for every object", async () => {
+    slow.add("/apis/rbac.authorization.k8s.io/v1/clusterroles");
+    watching(["shop"], CONFIG_MAPS, CLUSTER_ROLES);
+    await eventually("the rest is listed", () => synced.length === 1);
+    assert.deepEqual(named(scopes.notSynced("shop")), ["ClusterRole everywhere"]);
+  });
+
+  it("serve the rest if a namespace may not be read, say why, and say when it may be", async () => {
+    refused.set(OTHER, 403);
+    watching(["shop", "other"], CONFIG_MAPS);
+    await eventually("the rest is listed", () => synced.length === 1);
+    await eventually("it is refused", () => interrupted.length > 0);
+    assert.deepEqual(named(scopes.notSynced("other")), ["ConfigMap other refused"]);
+    assert.deepEqual(named(scopes.notSynced("shop")), []);
+    refused.clear();
+    await eventually("it is listed", () => synced.length === 2);
+    assert.deepEqual([synced[1], scopes.notSynced(undefined)], ["ConfigMap other", []]);
+  });
+
+  it("list again what can be listed, and wait for nothing else", async () => {
+    refused.set(OTHER, 404);
+    watching(["shop", "other"], CONFIG_MAPS);
+    await eventually("one is listed, the other refused", () => synced.length + interrupted.length >= 2);
+    const before = lists(SHOP).length;
+    await scopes.relist();
+    assert.equal(lists(SHOP).length, before + 1);
+  });
+
+  it("wait for nothing more when they are stopped", async () => {
+    slow.add(SHOP);
+    watching(["shop"], CONFIG_MAPS);
+    const listed = scopes.whenListed();
+    await eventually("it is asked for", () => held.size === 1);
+    await scopes.stop();
+    await listed;
+  });
+
+  it("hold up exactly the objects that need what is missing, whatever that is", async () => {
+    const namespaces = ["shop", "other", "third"];
+    const paths = namespaces.flatMap((namespace) =>
+      ["configmaps", "secrets"].map((plural) => `/api/v1/namespaces/${namespace}/${plural}`),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.subarray(paths), fc.constantFrom(403, 404), async (missing, code) => {
+        [synced, interrupted] = [[], []];
+        refused = new Map(missing.map((path) => [path, code]));
+        watching(namespaces, CONFIG_MAPS, SECRETS);
+        await eventually("all were tried", () => synced.length === paths.length - missing.length);
+        await eventually("all were refused", () =>
+          scopes.notSynced(undefined).every(({ problem }) => problem),
+        );
+        for (const namespace of namespaces) {
+          const expected = missing.filter((path) => path.includes(`/${namespace}/`)).length;
+          assert.equal(scopes.notSynced(namespace).length, expected);
+        }
+        assert.equal(scopes.notSynced(undefined).length, missing.length);
+        await scopes.stop();
+      }),
+      { numRuns: 15 },
+    );
+  });
+});

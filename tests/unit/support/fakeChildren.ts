@@ -1,0 +1,22 @@
+import { ChildStore, type ChildStoreOptions } from "../../../runtime/children/childStore";
+import { ChildWriter, type ChildWriterOptions } from "../../../runtime/children/childWriter";
+import { ownManagers } from "../../../runtime/children/marks";
+import type { FakeCluster } from "./fakeCluster";
+import { MANAGER, WIDGETS } from "./objects";
+
+/** The children of widgets in a cluster, and who writes them. */
+export function childrenIn(
+  cluster: FakeCluster,
+  {
+    formerManagers = [],
+    isNamespaced = false,
+    onChange = () => {},
+  }: Partial<
+    Pick<ChildWriterOptions, "formerManagers" | "isNamespaced"> & Pick<ChildStoreOptions, "onChange">
+  > = {},
+): { readonly store: ChildStore; readonly writer: ChildWriter } {
+  const shared = { ownerKind: WIDGETS, fieldManager: MANAGER };
+  const managers = ownManagers(MANAGER, formerManagers);
+  const store = new ChildStore({ ...shared, client: cluster.client(), managers, onChange });
+  return { store, writer: new ChildWriter({ ...shared, store, formerManagers, isNamespaced }) };
+}

@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import type { ChildStore } from "../../runtime/children/childStore";
+import { ownedManifest } from "../../runtime/children/ownership";
+import type { Operator } from "../../runtime/definition/definition";
+import { ReconcileFailure } from "../../runtime/failure";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { identityOf } from "../../runtime/names";
+import { Sweep } from "../../runtime/reconcile/sweep";
+import { childrenIn } from "./support/fakeChildren";
+import { FakeCluster } from "./support/fakeCluster";
+import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, widget } from "./support/objects";
+
+const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
+const FORBIDDEN = new ApiError(403, { message: "forbidden" }, "GET");
+
+describe("Sweep", () => {
+  let cluster: FakeCluster;
+  let store: ChildStore;
+  let sweep: Sweep;
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    sweep = sweepOf();
+  });
+
+  /** A sweep of an operator that declares ConfigMaps. */
+  function sweepOf(more: Partial<Operator> = {}): Sweep {
+    const { store: children, writer } = childrenIn(cluster);
+    store = children;
+    return new Sweep({ operator: operator(more), childResources: [CONFIG_MAPS], store, writer });
+  }
+
+  /** A custom resource that had children of these kinds. */
+  const owner = (...kinds: string[]) => widget({}, { status: { argosy: { kinds } } });
+
+  /** Puts a child there that we applied. */
+  function applied(
+    name: string,
+    { kind = "ConfigMap", namespace = "shop", of = owner(), manager = MANAGER } = {},
+  ) {
+    const child = { apiVersion: "v1", kind, metadata: { name, namespace } };
+    const resource = kind === "Secret" ? SECRETS : CONFIG_MAPS;
+    const manifest = ownedManifest(child, of, resource, identityOf(IDENTITY));
+    const managedFields = [entryOf(manifest, manager)];
+    const metadata = { ...manifest.metadata, uid: `${name}-uid`, resourceVersion: "1", managedFields };
+    return cluster.put({ ...manifest, metadata });
+  }
+
+  const left = (kind = "ConfigMap") => cluster.ofKind(kind).map(({ metadata }) => metadata.name);
+
+  async function failureOf(work: Promise<unknown>): Promise<ReconcileFailure> {
+    const error = await work.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof ReconcileFailure, String(error));
+    return error;
+  }
+
+  describe("of kinds that are no longer declared", () => {
+    const object = owner("v1/ConfigMap", "v1/Secret");
+    const run = (of: KubernetesObject = object) => sweep.deleteUndeclared(cluster.client(), of);
+
+    it("deletes the object's children, and those of nobody else", async () => {
+      applied("ours", { kind: "Secret" });
+      applied("other's", { kind: "Secret", of: widget({ name: "other", uid: "other-uid" }) });
+      applied("forged", { kind: "Secret", manager: "somebody" });
+      applied("declared");
+      assert.deepEqual(await run(), [{ verb: "deleted", kind: "Secret", namespace: "shop", name: "ours" }]);
+      assert.deepEqual([left("Secret"), left()], [["other's", "forged"], ["declared"]]);
+    });
+
+    it("asks for nothing if the memory names declared kinds only", async () => {
+      cluster.readRefusals.set("list ConfigMap", FORBIDDEN);
+      assert.deepEqual(await run(owner("v1/ConfigMap")), []);
+    });
+
+    it("finds nothing of a kind that the API server no longer serves", async () => {
+      cluster.readRefusals.set("list Secret", new ApiError(404, {}, "GET"));
+      assert.deepEqual(await run(), []);
+    });
+
+    it("says what is left, and the remedy, if the runner may not list or delete the kind any more", async () => {
+      for (const refusals of [cluster.readRefusals, cluster.refusals]) {
+        applied("ours", { kind: "Secret" });
+        refusals.set("list Secret", FORBIDDEN).set("delete Secret ours", FORBIDDEN);
+        const { reason, message } = await failureOf(run());
+        assert.equal(reason, "ChildRefused");
+        assert.match(
+          message,
+          /children of kind Secret \(v1\).*Declare \{ apiVersion: "v1", kind: "Secret", retired: true \}/,
+        );
+        refusals.clear();
+      }
+    });
+
+    it("leaves a child alone that is being deleted already", async () => {
+      const { metadata, ...content } = applied("ours", { kind: "Secret" });
+      cluster.put({ ...content, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+      assert.deepEqual([await run(), cluster.steps], [[], []]);
+    });
+  });
+
+  describe("of an object that goes", () => {
+    const run = (of: KubernetesObject = owner()) => sweep.deleteElsewhere(cluster.client(), of);
+
+    it("deletes the children in other namespaces, also those that the store does not know", async () => {
+      applied("near");
+      applied("far", { namespace: "elsewhere" });
+      applied("farther", { namespace: "far-away" });
+      assert.equal(store.size, 0);
+      assert.deepEqual(
+        (await run()).map(({ namespace, name }) => [namespace, name]),
+        [
+          ["elsewhere", "far"],
+          ["far-away", "farther"],
+        ],
+      );
+      assert.deepEqual(left(), ["near"]);
+    });
+
+    it("deletes those of kinds that are no longer declared too", async () => {
+      applied("far", { kind: "Secret", namespace: "elsewhere" });
+      assert.equal((await run(owner("v1/Secret"))).length, 1);
+    });
+
+    it("deletes nothing of others that has the label with the object's uid", async () => {
+      applied("forged", { namespace: "elsewhere", manager: "somebody" });
+      assert.deepEqual(await run(), []);
+      assert.deepEqual(left(), ["forged"]);
+    });
+
+    describe("where rights are granted namespace by namespace", () => {
+      const namespaceOf = (metadata: Partial<KubernetesObject["metadata"]>) =>
+        cluster.put({
+          apiVersion: "v1",
+          kind: "Namespace",
+          metadata: { name: "elsewhere", uid: "n", resourceVersion: "1", ...metadata },
+        });
+      beforeEach(() => {
+        sweep = sweepOf({ namespaces: ["shop", "elsewhere"] });
+        applied("far", { namespace: "elsewhere" });
+        cluster.readRefusals.set("list ConfigMap in elsewhere", FORBIDDEN);
+      });
+
+      it("fails if one was taken away, since children may be left there", async () => {
+        namespaceOf({});
+        const { reason, message } = await failureOf(run());
+        assert.equal(reason, "ChildRefused");
+        assert.match(message, /in namespace elsewhere/);
+      });
+
+      it("goes on if that namespace is being deleted, or is gone", async () => {
+        namespaceOf({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+        assert.deepEqual(await run(), []);
+        cluster.remove("Namespace", { name: "elsewhere" });
+        assert.deepEqual(await run(), []);
+      });
+
+      it("goes on if that is the object's own namespace: the object is being deleted with it", async () => {
+        cluster.readRefusals.clear();
+        cluster.readRefusals.set("list ConfigMap in shop", FORBIDDEN);
+        assert.equal((await run()).length, 1);
+      });
+
+      it("fails if it cannot be known whether that namespace is being deleted", async () => {
+        cluster.readRefusals.set("get Namespace", FORBIDDEN);
+        assert.equal((await failureOf(run())).reason, "ChildRefused");
+      });
+    });
+
+    it("fails if somebody writes such a child all the time: it would be left for ever", async () => {
+      applied("far", { namespace: "elsewhere" });
+      cluster.meanwhile = () =>
+        cluster.put(cluster.find("ConfigMap", { namespace: "elsewhere", name: "far" }) as KubernetesObject);
+      await assert.rejects(run(), (error: ApiError) => error.code === 409);
+      assert.deepEqual(left(), ["far"]);
+    });
+
+    it("fails if the API server is away: the finalizer stays", async () => {
+      const away = new ApiError(503, {}, "GET");
+      cluster.readRefusals.set("list ConfigMap", away);
+      await assert.rejects(run(), away);
+    });
+  });
+});
