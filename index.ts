@@ -1,16 +1,16 @@
-import { ArgoPlatform, loadOperators, Operators, showUserErrors } from "@argosy-dev/argosy";
-import { readStack } from "./program/stack";
+import { ArgoPlatform, Operators, platformOfStack } from "@argosy-dev/argosy";
+import { readConfiguration } from "./program/configuration";
 
-/** The operators of `handlers/` and what they stand on, as the stack's configuration has it: see Pulumi.yaml. */
-export = showUserErrors(async () => {
-  const stack = await readStack();
-  if (stack.parts === "platform") {
-    const { platform } = new ArgoPlatform("argosy", stack.platform);
-    return { platform };
+/** The operators of `handlers/` and their platform, as the stack's configuration says: see Pulumi.yaml. */
+export = async () => {
+  const { parts, platformStack = "", platform, operators } = readConfiguration();
+  if (parts === "platform") {
+    return { platform: new ArgoPlatform("argosy-platform", platform).platform };
   }
-  const { platform, customResources } = new Operators("argosy", {
-    ...stack.operators,
-    definitions: loadOperators("./handlers", { installation: stack.installation }),
+  const argosy = new Operators("argosy", {
+    ...operators,
+    handlers: "./handlers",
+    platform: parts === "operators" ? await platformOfStack(platformStack) : platform,
   });
-  return { platform, customResources };
-});
+  return { platform: argosy.platform, customResources: argosy.customResources };
+};

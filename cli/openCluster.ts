@@ -1,4 +1,4 @@
-import { connectionFromKubeconfig, KubeconfigError } from "../components/kubeconfig";
+import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { CommandError, EXIT_CODES } from "./commandError";

@@ -1,71 +1,162 @@
+import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { refuse } from "./configuration/configurationError";
+import { checkPlatform } from "../preflight/checkPlatform";
+import { type ArgoPlatformArgs, type CompletePlatformArgs, completePlatformArgs } from "./arguments";
+import { type Claim, claim, claimant } from "./claims";
+import { type Cluster, clusterOf } from "./cluster";
+import { withReadableErrors } from "./errors";
+import { hasPlaceholders } from "./inputs";
+import { madeBy } from "./manifests/installation";
+import type { ManifestSet } from "./manifests/metadata";
 import { buildMonitoring } from "./manifests/monitoring/monitoring";
 import { buildArgoEventsController } from "./manifests/platform/argoEvents";
 import { buildArgoServer } from "./manifests/platform/argoServer";
 import { buildArgoEventsDefinitions, buildArgoWorkflowsDefinitions } from "./manifests/platform/definitions";
 import { buildNamespaces } from "./manifests/platform/namespaces";
-import type { Platform, PlatformOptions } from "./manifests/platform/options";
+import type { Platform } from "./manifests/platform/options";
 import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
-import { checkWorkloadOptions } from "./manifests/workloads";
 import { warnOfSdk } from "./package";
+import { platformOf } from "./platform";
+import { afterCheck, checkInCluster, thisProgram } from "./preflight";
 import { after, registerSet } from "./register";
-
-/** What an {@link ArgoPlatform} is made from. */
-export interface ArgoPlatformArgs extends PlatformOptions {
-  /** The event bus's version: one that the events controller's configuration has. */
-  readonly jetStreamVersion: string;
-  /** Whether Pulumi refuses to delete namespaces and CRDs. @default false */
-  readonly protect?: boolean;
-}
 
 /**
  * What operators stand on: Argo Events, Argo Workflows and argo-server as single objects, so that preview, tests and
- * review see every one of them, with rights in one namespace only.
+ * review see every one of them. Argo's controllers have rights in one namespace only.
  *
  * @example
  * ```ts
- * const { platform } = new ArgoPlatform("argosy", {
- *   namespace: "argosy",
- *   controllerNamespace: "argosy-system",
- *   createNamespaces: true,
- *   instanceId: "argosy",
- *   argoEvents: "install",
- *   argoWorkflows: "share",
- *   jetStreamVersion: JETSTREAM_VERSION,
- *   placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
- * });
+ * import { ArgoPlatform } from "@argosy-dev/argosy";
+ *
+ * const argo = new ArgoPlatform("argo", { argoWorkflows: "share", protect: true });
+ *
+ * // For the stacks that have operators on it.
+ * export const platform = argo.platform;
+ * export const argoServer = argo.argoServer?.metadata.name;
  * ```
  */
 export class ArgoPlatform extends pulumi.ComponentResource {
-  /** What operators need to know of it; as the output `platform` of a stack, for the stacks of others. */
+  /** What operators need to know of it. Give it as the output `platform` of a stack, for the stacks of others. */
   readonly platform: Platform;
+  /** The namespace of operators, their events and their runs. Undefined if the platform does not create it. */
+  readonly namespace: k8s.core.v1.Namespace | undefined;
+  /** The namespace of Argo's controllers. Undefined if the platform does not create it. */
+  readonly controllerNamespace: k8s.core.v1.Namespace | undefined;
+  /** The controller of Argo Events. Undefined if it is not ours. */
+  readonly eventsController: k8s.apps.v1.Deployment | undefined;
+  /** The controller of Argo Workflows. Undefined if it is not ours. */
+  readonly workflowController: k8s.apps.v1.Deployment | undefined;
+  /** The Service of argo-server, which has the UI. Undefined if it is not ours. */
+  readonly argoServer: k8s.core.v1.Service | undefined;
+  /** The account that sees everything in the UI. Undefined without Argo Workflows. */
+  readonly viewer: k8s.core.v1.ServiceAccount | undefined;
+  /** The account that may also submit runs. Undefined without Argo Workflows. */
+  readonly submitter: k8s.core.v1.ServiceAccount | undefined;
 
-  constructor(name: string, args: ArgoPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
-    refuse(checkWorkloadOptions(args));
-    super("argosy:index:ArgoPlatform", `${name}-platform`, {}, opts);
+  /** @throws ConfigurationError, before anything is registered, that names every argument that is wrong */
+  constructor(name: string, args: ArgoPlatformArgs = {}, opts: pulumi.ComponentResourceOptions = {}) {
+    const component = `ArgoPlatform "${name}"`;
+    const complete = completePlatformArgs(args, component);
+    const sets = withReadableErrors(() => buildSets(complete));
+    const { cluster, options } = clusterOf(name, args.cluster, opts);
+    super("argosy:index:ArgoPlatform", name, {}, afterCheck(checked(component, complete, cluster), options));
+    claim(cluster, claimsOf(component, complete), this);
     warnOfSdk();
     const child = { parent: this };
-    const guarded = { ...child, protect: args.protect ?? false };
+    const guarded = { ...child, protect: complete.protect };
+    const register = (role: string, set: ManifestSet, options: pulumi.CustomResourceOptions) =>
+      registerSet(`${name}-${role}`, set, options);
 
-    const namespaces = registerSet("namespace", buildNamespaces(args), guarded);
-    const events = registerSet("argo-events-crd", buildArgoEventsDefinitions(args), guarded);
-    const workflows = registerSet("argo-workflows-crd", buildArgoWorkflowsDefinitions(args), guarded);
-    registerSet("argo-events", buildArgoEventsController(args), after(child, [...namespaces, ...events]));
-    registerSet("argo-workflows", buildWorkflowController(args), after(child, [...namespaces, ...workflows]));
-    registerSet("argo-server", buildArgoServer(args), after(child, [...namespaces, ...workflows]));
-    registerSet("argosy-viewer", buildViewer(args), after(child, namespaces));
-    registerSet("argosy-submitter", buildSubmitter(args), after(child, namespaces));
-    registerSet("argosy", buildMonitoring(args), after(child, namespaces));
+    const namespaces = register("namespace", sets.namespaces, guarded);
+    const events = register("argo-events-crd", sets.eventsDefinitions, guarded);
+    const workflows = register("argo-workflows-crd", sets.workflowsDefinitions, guarded);
+    const here = after(child, namespaces);
+    const eventsController = register("argo-events", sets.eventsController, after(here, events));
+    const onWorkflows = after(here, workflows);
+    const workflowController = register("argo-workflows", sets.workflowController, onWorkflows);
+    const server = register("argo-server", sets.server, onWorkflows);
+    const viewer = register("viewer", sets.viewer, here);
+    const submitter = register("submitter", sets.submitter, here);
+    register("monitoring", sets.monitoring, here);
 
-    this.platform = platformOf(args);
+    this.platform = platformOf(complete);
+    this.namespace = namespaces.operators as k8s.core.v1.Namespace | undefined;
+    this.controllerNamespace = namespaces.controllers as k8s.core.v1.Namespace | undefined;
+    this.eventsController = eventsController.controller as k8s.apps.v1.Deployment | undefined;
+    this.workflowController = workflowController.controller as k8s.apps.v1.Deployment | undefined;
+    this.argoServer = server.service as k8s.core.v1.Service | undefined;
+    this.viewer = viewer.account as k8s.core.v1.ServiceAccount | undefined;
+    this.submitter = submitter.account as k8s.core.v1.ServiceAccount | undefined;
     this.registerOutputs({ platform: this.platform });
   }
 }
 
-/** What operators need to know of a platform that is made from these. */
-export function platformOf(args: ArgoPlatformArgs): Platform {
-  const { namespace, instanceId, jetStreamVersion, archive } = args;
-  return { namespace, instanceId, jetStreamVersion, ...(archive && { archivesRuns: true }) };
+/** Everything that a platform is made of. */
+function buildSets(args: CompletePlatformArgs) {
+  return {
+    namespaces: buildNamespaces(args),
+    eventsDefinitions: ours(buildArgoEventsDefinitions(args)),
+    workflowsDefinitions: ours(buildArgoWorkflowsDefinitions(args)),
+    eventsController: buildArgoEventsController(args),
+    workflowController: buildWorkflowController(args),
+    server: buildArgoServer(args),
+    viewer: buildViewer(args),
+    submitter: buildSubmitter(args),
+    monitoring: buildMonitoring(args),
+  };
+}
+
+/** The claim of a platform to the namespace of its operators. */
+export function platformNamespace(namespace: string): string {
+  return `the namespace "${namespace}" of a platform`;
+}
+
+/** The claim of a platform to the CRDs of a half of Argo. */
+function crdsOf(half: string): string {
+  return `the installation of ${half}`;
+}
+
+function claimsOf(
+  component: string,
+  { namespace, argoEvents, argoWorkflows }: CompletePlatformArgs,
+): readonly Claim[] {
+  const halves = [
+    ["argoEvents", argoEvents],
+    ["argoWorkflows", argoWorkflows],
+  ] as const;
+  return [
+    {
+      what: platformNamespace(namespace),
+      component,
+      remedy:
+        "Use that platform: give its field `platform` as the argument of that name. Or name other namespaces.",
+    },
+    ...halves
+      .filter(([, mode]) => mode === "install")
+      .map(([half]) => ({ what: crdsOf(half), component, remedy: `Set ${half} to "share".` })),
+  ];
+}
+
+/** What only one program of a cluster can install, with a word about which that is. */
+function ours(definitions: ManifestSet): ManifestSet {
+  const program = thisProgram();
+  return Object.fromEntries(
+    Object.entries(definitions).map(([role, definition]) => [role, madeBy(program, definition)]),
+  );
+}
+
+/** What is still to be installed by another platform of this program is not yet in the cluster, and not missing. */
+function checked(component: string, args: CompletePlatformArgs, cluster: Cluster): Promise<void> {
+  const { archive, argoEvents, argoWorkflows, ...others } = args;
+  const installedHere = (half: string) => claimant(cluster, crdsOf(half)) !== undefined;
+  const expected = {
+    ...others,
+    argoEvents: argoEvents !== "install" && installedHere("argoEvents") ? ("none" as const) : argoEvents,
+    argoWorkflows:
+      argoWorkflows !== "install" && installedHere("argoWorkflows") ? ("none" as const) : argoWorkflows,
+    ...(archive && !hasPlaceholders(archive.secret) && { archive }),
+    program: thisProgram(),
+  };
+  return checkInCluster(component, cluster, (look) => checkPlatform(look, expected));
 }

@@ -14,25 +14,14 @@ export interface EventPathArgs extends EventPathOptions {
   readonly operators: readonly Operator[];
   /** The ConfigMap of the engine, for the keeper. Registered by whoever shares it. */
   readonly engine: Manifest;
-  /** Whether Pulumi refuses to delete the event bus. @default false */
-  readonly protect?: boolean;
+  /** Whether Pulumi refuses to delete the event bus. */
+  readonly protect: boolean;
 }
 
 /**
  * The way of an event from the Kubernetes API to the operators: one EventBus, and one EventSource and one Sensor that
- * all operators share, or as few as their specifications allow. A keeper sees to it that they survive their bus.
- *
- * @example
- * ```ts
- * const path = new EventPath("argosy", {
- *   name: "argosy",
- *   operators: loadOperators("handlers"),
- *   engine: buildEngineFiles("argosy", "argosy", engineFiles()),
- *   platform: { namespace: "argosy", instanceId: "argosy", jetStreamVersion: "2.10.29" },
- *   placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
- *   eventBus: { replicas: 3, storage: "10Gi" },
- * });
- * ```
+ * all operators share, or as few as their specifications allow. A keeper sees to it that they survive their bus. A part of
+ * `Operators`, not made by users.
  */
 export class EventPath extends pulumi.ComponentResource {
   readonly eventBus: pulumi.CustomResource;
@@ -40,26 +29,27 @@ export class EventPath extends pulumi.ComponentResource {
   readonly eventSources: readonly pulumi.CustomResource[];
 
   /** @throws OperatorError, before anything is registered, for an operator that is too large for one Sensor */
-  constructor(name: string, args: EventPathArgs, opts?: pulumi.ComponentResourceOptions) {
-    const shards = planEventPath(args.operators, args);
+  constructor(name: string, args: EventPathArgs, opts: pulumi.ComponentResourceOptions) {
+    const shards = planEventPath(args.operators, args).map((shard, index) => ({
+      shard,
+      prefix: index === 0 ? name : `${name}-${index + 1}`,
+    }));
     super("argosy:index:EventPath", name, {}, opts);
     const child = { parent: this };
-    const guarded = { ...child, protect: args.protect ?? false };
 
     const accounts = registerSet(name, buildEventPathAccounts(args.operators, args), child);
-    this.eventBus = register(`${name}-event-bus`, buildEventBus(args), after(guarded, accounts));
+    const guarded = after({ ...child, protect: args.protect }, accounts);
+    this.eventBus = register(`${name}-event-bus`, buildEventBus(args), guarded);
     // A sensor is given only what is published while it listens: it comes first, and goes last.
-    this.sensors = shards.map((shard) =>
-      register(`${shard.name}-sensor`, buildSensor(shard, args), after(child, [...accounts, this.eventBus])),
+    const onBus = after(after(child, accounts), [this.eventBus]);
+    this.sensors = shards.map(({ shard, prefix }) =>
+      register(`${prefix}-sensor`, buildSensor(shard, args), onBus),
     );
-    this.eventSources = shards.map((shard) =>
-      register(
-        `${shard.name}-event-source`,
-        buildEventSource(shard, args),
-        after(child, [...accounts, ...this.sensors]),
-      ),
+    const onSensors = after(after(child, accounts), this.sensors);
+    this.eventSources = shards.map(({ shard, prefix }) =>
+      register(`${prefix}-event-source`, buildEventSource(shard, args), onSensors),
     );
     registerSet(name, buildKeeper(args, args.engine), after(child, this.eventSources));
-    this.registerOutputs({ name: args.name });
+    this.registerOutputs();
   }
 }

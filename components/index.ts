@@ -4,11 +4,25 @@
  * @packageDocumentation
  */
 
-export { loadOperators } from "../definition/loadOperators";
 export { OperatorError } from "../definition/problems";
-export { ArgoPlatform, type ArgoPlatformArgs } from "./argoPlatform";
-export type { Platform } from "./manifests/platform/options";
-export { Operators, type OperatorsArgs } from "./operators";
+export { ArgoPlatform } from "./argoPlatform";
+export type {
+  ArchiveArgs,
+  ArgoPlatformArgs,
+  ClusterArgs,
+  EventBusArgs,
+  MonitoringArgs,
+  OperatorsArgs,
+  PlacementArgs,
+  PlatformComponent,
+  PodArgs,
+  WorkloadArgs,
+} from "./arguments";
+export type { DeployedOperator } from "./deployedOperator";
+export { ConfigurationError } from "./errors";
+export type { EventPath } from "./eventPath";
+export type { ArgoMode, Platform } from "./manifests/platform/options";
+export type { Transforms } from "./manifests/transform";
+export { loadOperators, Operators } from "./operators";
 export { ARGOSY_VERSION, PACKAGE_NAME } from "./package";
-export { platformOfStack } from "./platformStack";
-export { showUserErrors } from "./userErrors";
+export { platformOfStack } from "./platform";

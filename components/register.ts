@@ -1,6 +1,7 @@
 import * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { Manifest } from "../runtime/program";
+import { withInputs } from "./inputs";
 import type { ManifestSet } from "./manifests/metadata";
 
 type ResourceClass = new (
@@ -31,7 +32,7 @@ const CUSTOM: readonly string[] = ["argoproj.io", "monitoring.coreos.com"];
 
 /**
  * Registers a manifest: as Pulumi's own class where its kind is one of Kubernetes', else as a custom resource of
- * Argo's or of the Prometheus Operator's.
+ * Argo's or of the Prometheus Operator's. Values that are known later are laid over it.
  * @param name the name in Pulumi's tree
  * @throws Error for a kind of Kubernetes' own that is missing in the table: as a custom resource it would lose
  *   Pulumi's knowledge of when it is ready
@@ -43,14 +44,18 @@ export function register(
 ): pulumi.CustomResource {
   const { apiVersion, kind } = manifest;
   const Class = CLASSES[`${apiVersion}/${kind}`];
-  if (Class) return new Class(name, manifest, opts);
+  const inputs = withInputs(manifest) as object;
+  if (Class) return new Class(name, inputs, opts);
   const [group = ""] = apiVersion.split("/");
   if (!CUSTOM.includes(group)) throw new Error(`register.ts knows no ${apiVersion} ${kind}`);
-  return new k8s.apiextensions.CustomResource(name, manifest, opts);
+  return new k8s.apiextensions.CustomResource(name, inputs as k8s.apiextensions.CustomResourceArgs, opts);
 }
 
 /** Kinds whose pods run at once, and need everything that was declared before them. */
 const WORKLOADS: readonly string[] = ["Deployment", "CronWorkflow"];
+
+/** What was registered of a set, by the same keys. */
+export type Registered = Readonly<Record<string, pulumi.CustomResource>>;
 
 /**
  * Registers the manifests of a set, each as `<prefix>-<role>`. Workloads come after, and on the way down go before,
@@ -60,11 +65,12 @@ export function registerSet(
   prefix: string,
   set: ManifestSet,
   opts: pulumi.CustomResourceOptions,
-): pulumi.CustomResource[] {
-  const registered: pulumi.CustomResource[] = [];
+): Registered {
+  const registered: Record<string, pulumi.CustomResource> = {};
   for (const [role, manifest] of Object.entries(set)) {
-    const dependsOn = WORKLOADS.includes(manifest.kind) ? after(opts, registered) : opts;
-    registered.push(register(`${prefix}-${role}`, manifest, dependsOn));
+    const isWorkload = WORKLOADS.includes(manifest.kind);
+    const dependsOn = isWorkload ? after(opts, Object.values(registered)) : opts;
+    registered[role] = register(`${prefix}-${role}`, manifest, dependsOn);
   }
   return registered;
 }
@@ -72,8 +78,8 @@ export function registerSet(
 /** The same options, with further resources to come after. */
 export function after(
   opts: pulumi.CustomResourceOptions,
-  resources: readonly pulumi.Resource[],
+  resources: readonly pulumi.Resource[] | Registered,
 ): pulumi.CustomResourceOptions {
   const given = (opts.dependsOn ?? []) as pulumi.Resource[];
-  return { ...opts, dependsOn: [...given, ...resources] };
+  return { ...opts, dependsOn: [...given, ...Object.values(resources)] };
 }

@@ -1,10 +1,19 @@
 import * as k8s from "@pulumi/kubernetes";
 import * as kx from "@pulumi/kubernetesx";
 import * as pulumi from "@pulumi/pulumi";
-import type { Operator } from "../runtime/program";
+import { isRecord, type Operator } from "../runtime/program";
+import { hasPlaceholders, withInputs } from "./inputs";
 import type { OperatorFiles } from "./manifests/operator/configMaps";
 import type { OperatorOptions } from "./manifests/operator/options";
 import { buildRunner } from "./manifests/operator/runner";
+
+/** What the Deployment of a runner is made from. */
+export interface RunnerArgs extends OperatorOptions {
+  readonly operator: Operator;
+  readonly files: OperatorFiles;
+  /** The number of runners, if it is only known later. */
+  readonly laterReplicas?: pulumi.Input<number>;
+}
 
 /**
  * The Deployment of a resident operator's runner, its pod built with kubernetesx. The one file that uses it: its
@@ -12,29 +21,45 @@ import { buildRunner } from "./manifests/operator/runner";
  *
  * Every container has its name: kubernetesx cuts the names that it makes from images, so that two differ no more. The
  * selector is ours and not that of `asDeploymentSpec`, which would be the same for all operators. Volumes are given
- * as plain data and not by `ConfigMap.mount`, whose name is unknown in a preview, and with it the whole pod.
+ * as plain data and not by `ConfigMap.mount`, whose name is unknown in a preview, and with it the whole pod. For the same
+ * reason values that are known later are laid over what kubernetesx makes.
  */
 export function registerRunnerDeployment(
   name: string,
-  operator: Operator,
-  options: OperatorOptions,
-  files: OperatorFiles,
+  args: RunnerArgs,
   opts: pulumi.CustomResourceOptions,
 ): k8s.apps.v1.Deployment {
-  const { metadata, spec } = buildRunner(operator, options, files);
-  const { podSpec } = new kx.PodBuilder(spec.template.spec as kx.types.PodSpec);
-  const template = { metadata: spec.template.metadata, spec: podSpec.apply(withoutEmptyLists) };
+  const { operator, files, laterReplicas } = args;
+  const { metadata, spec } = buildRunner(operator, args, files);
+  const plain = spec.template.spec;
+  const { podSpec } = new kx.PodBuilder(plain as kx.types.PodSpec);
+  const template = {
+    metadata: withInputs(spec.template.metadata),
+    spec: laidOver(plain, podSpec.apply(withoutEmptyLists)),
+  };
+  const replicas = laterReplicas ?? spec.replicas;
+  const deployment = { metadata: withInputs(metadata), spec: { ...spec, replicas, template } };
   // Pulumi's types know no lists that are read-only.
-  const args = { metadata, spec: { ...spec, template } };
-  return new k8s.apps.v1.Deployment(name, args as unknown as k8s.apps.v1.DeploymentArgs, opts);
+  return new k8s.apps.v1.Deployment(name, deployment as unknown as k8s.apps.v1.DeploymentArgs, opts);
+}
+
+/**
+ * What kubernetesx has made of plain data, with the values that are known later in it. Every field without one is
+ * kubernetesx' own.
+ */
+function laidOver(plain: unknown, made: pulumi.Output<unknown>): unknown {
+  if (!hasPlaceholders(plain)) return made;
+  const at = (key: string | number) =>
+    made.apply((value) => (value as Record<string | number, unknown>)[key]);
+  if (Array.isArray(plain)) return plain.map((each, index) => laidOver(each, at(index)));
+  if (!isRecord(plain)) return withInputs(plain);
+  return Object.fromEntries(Object.entries(plain).map(([key, each]) => [key, laidOver(each, at(key))]));
 }
 
 /** kubernetesx gives every container an empty list for what it does not have. */
-function withoutEmptyLists(
-  spec: k8s.types.input.core.v1.PodSpec,
-): pulumi.Output<k8s.types.input.core.v1.PodSpec> {
+function withoutEmptyLists(spec: k8s.types.input.core.v1.PodSpec): pulumi.Output<unknown> {
   const text = JSON.stringify(spec, (_key, value: unknown) =>
     Array.isArray(value) && value.length === 0 ? undefined : value,
   );
-  return pulumi.output(JSON.parse(text) as k8s.types.input.core.v1.PodSpec);
+  return pulumi.output(JSON.parse(text) as unknown);
 }

@@ -23,6 +23,7 @@ export {
 } from "./kubernetes/objects";
 export type { Resource } from "./kubernetes/resource";
 export {
+  DEFAULT_INSTALLATION,
   DOMAIN,
   formerIdentitiesOf,
   identityOf,
@@ -37,6 +38,7 @@ export { DEFINITION_FILE, definitionFileContent } from "./pod/definitionFile";
 export { handlerAccountOf } from "./pod/handlerToken";
 export {
   ANSWER_FILE,
+  ARGO_HALVES,
   type EngineCommand,
   POD_LAYOUT,
   RUN_PARAMETERS,

@@ -1,6 +1,6 @@
 import { awaitAnswer } from "../cli/openCluster";
-import { connectionFromKubeconfig, KubeconfigError } from "../components/kubeconfig";
 import { commandOnPath } from "../definition/commandOnPath";
+import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 
 /** A cluster to deploy into by Pulumi; or, where there is none or no Pulumi, what is missing. */

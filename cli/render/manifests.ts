@@ -7,6 +7,8 @@ import type { RegisteredResource } from "./runProgram";
 /** Annotations that tell Pulumi's provider something, and nobody else. */
 const FOR_PULUMI = /^pulumi\.com\//;
 const OF_KUBERNETES = "kubernetes:";
+/** What a provider may be told without a difference to the objects that it makes: where their cluster is. */
+const PLACE: readonly string[] = ["kubeconfig", "context", "cluster", "version"];
 /** How Pulumi marks a secret or an asset among resolved inputs (sdk/nodejs/runtime/rpc.ts, specialSigKey). */
 const SIGNATURE_KEY = "4dabf18193072939515e22adb298388d";
 
@@ -17,6 +19,7 @@ const SIGNATURE_KEY = "4dabf18193072939515e22adb298388d";
 export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[] {
   const entries = resources
     .filter(({ custom, type }) => custom || type.startsWith(OF_KUBERNETES))
+    .filter((resource) => !isOnlyAPlace(resource))
     .map(manifestOf)
     .filter(onceOnly())
     .sort((one, other) => (identityOf(one) < identityOf(other) ? -1 : 1))
@@ -24,6 +27,13 @@ export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[
   return inApplyOrder(entries)
     .flat()
     .map(({ manifest }) => manifest);
+}
+
+/** Whether it is a provider that says in which cluster objects are made, and nothing of them. */
+function isOnlyAPlace({ type, inputs }: RegisteredResource): boolean {
+  return (
+    type === "pulumi:providers:kubernetes" && Object.keys(inputs).every((input) => PLACE.includes(input))
+  );
 }
 
 /** "apps/Deployment argosy/memcached-runner": one for each object, whatever the version it is written in. */

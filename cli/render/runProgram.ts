@@ -110,7 +110,9 @@ function noTransforms(name: string): string {
 
 /** The provider's kubeconfig can stand in the configuration as well as in the environment. */
 function withoutKubeconfig(values: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).filter(([key]) => key !== "kubernetes:kubeconfig"));
+  return Object.fromEntries(
+    Object.entries(values).filter(([key]) => !["kubernetes:kubeconfig", "kubernetes:context"].includes(key)),
+  );
 }
 
 async function inFolder<Result>(folder: string | undefined, run: () => Promise<Result>): Promise<Result> {
@@ -123,13 +125,24 @@ async function inFolder<Result>(folder: string | undefined, run: () => Promise<R
   }
 }
 
-/** Runs something that finds no kubeconfig: two runs must not differ by whose cluster is at hand. */
+/** How `pulumi.log.info` begins where there is no engine (sdk/nodejs/log/index.ts). */
+const PREVIEW_LINE = "info: [runtime]";
+
+/**
+ * Runs something that finds no kubeconfig: two runs must not differ by whose cluster is at hand. What it prints goes to
+ * standard error: standard output is for what is rendered. What Pulumi would only show beside a preview is left out.
+ */
 async function withoutCluster<Result>(run: () => Promise<Result>): Promise<Result> {
   const { KUBECONFIG } = process.env;
+  const { log, info } = console;
   process.env.KUBECONFIG = devNull;
+  console.log = console.info = (...words) => {
+    if (!String(words[0]).startsWith(PREVIEW_LINE)) console.error(...words);
+  };
   try {
     return await collectRejections(run);
   } finally {
+    Object.assign(console, { log, info });
     if (KUBECONFIG === undefined) delete process.env.KUBECONFIG;
     else process.env.KUBECONFIG = KUBECONFIG;
   }

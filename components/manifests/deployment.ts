@@ -1,5 +1,6 @@
-import { DOMAIN, fingerprint } from "../../runtime/program";
+import { DOMAIN } from "../../runtime/program";
 import type { ConfigMap, Container, Deployment, Volume } from "./kinds";
+import { contentFingerprint } from "./placeholder";
 import { CONTAINER_SECURITY, POD_SECURITY, type PodsOptions, placementFields, podMetadata } from "./pods";
 import { type ResourceOptions, resourcesOf } from "./resources";
 import { type TransformOptions, transformed } from "./transform";
@@ -31,7 +32,7 @@ export function buildDeployment(
   options: PodsOptions & ResourceOptions & TransformOptions,
 ): Deployment {
   const { part, name, namespace, labels, configuration, volumes } = program;
-  const annotations = configuration && { [CONFIGURATION_ANNOTATION]: fingerprint(configuration.data) };
+  const annotations = configuration && { [CONFIGURATION_ANNOTATION]: contentFingerprint(configuration.data) };
   const deployment: Deployment = {
     apiVersion: "apps/v1",
     kind: "Deployment",

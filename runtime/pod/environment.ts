@@ -1,7 +1,9 @@
-import { type EngineCommand, RUNNER_ENVIRONMENT } from "./layout";
+import { ARGO_HALVES, type ArgoHalf, type EngineCommand, RUNNER_ENVIRONMENT } from "./layout";
 
 /** What the manifests tell a runner: see {@link RUNNER_ENVIRONMENT}. */
-export type RunnerEnvironment = Readonly<Record<Variable, string>>;
+export interface RunnerEnvironment extends Readonly<Record<Exclude<Variable, "without">, string>> {
+  readonly without: readonly ArgoHalf[];
+}
 
 type Variable = keyof typeof RUNNER_ENVIRONMENT;
 
@@ -17,7 +19,7 @@ const MAY_BE_EMPTY: readonly Variable[] = ["instanceId"];
 
 /**
  * Reads what the manifests tell the runner.
- * @throws Error that names every variable which is missing
+ * @throws Error that names every variable which is missing, or a half of Argo that there is not
  */
 export function readEnvironment(
   command: EngineCommand,
@@ -31,6 +33,13 @@ export function readEnvironment(
     const names = missing.map((variable) => RUNNER_ENVIRONMENT[variable]).join(", ");
     throw new Error(`environment: ${names} must be set for "${command}". The operator's manifests do so.`);
   }
+  const without = (env[RUNNER_ENVIRONMENT.without] ?? "").split(",").filter((half) => half !== "");
+  const unknown = without.find((half) => !(ARGO_HALVES as readonly string[]).includes(half));
+  if (unknown !== undefined) {
+    throw new Error(
+      `environment: ${RUNNER_ENVIRONMENT.without} names "${unknown}", not one of ${ARGO_HALVES.join(", ")}.`,
+    );
+  }
   const read = (variable: Variable) => env[RUNNER_ENVIRONMENT[variable]] ?? "";
   return {
     namespace: read("namespace"),
@@ -42,5 +51,6 @@ export function readEnvironment(
     failedRunsKept: read("failedRunsKept"),
     archive: read("archive"),
     eventPath: read("eventPath"),
+    without: without as ArgoHalf[],
   };
 }

@@ -57,11 +57,17 @@ export const RUNNER_ENVIRONMENT = {
   failedRunsKept: "ARGOSY_FAILED_RUNS_KEPT_SECONDS",
   /** "resident": "true" where the Workflow controller has an archive. Else not set. */
   archive: "ARGOSY_ARCHIVE",
+  /** "resident": the halves of Argo that the platform does not have, joined by commas. Not set if it has both. */
+  without: "ARGOSY_WITHOUT",
   /** "run" and "resync": the Workflow that this pod belongs to. */
   workflow: "ARGOSY_WORKFLOW",
   /** "keep": the event path's name. */
   eventPath: "ARGOSY_EVENT_PATH",
 } as const;
+
+/** The halves of Argo: each may be missing. */
+export const ARGO_HALVES = ["events", "workflows"] as const;
+export type ArgoHalf = (typeof ARGO_HALVES)[number];
 
 /** Parameters of every WorkflowTemplate of ours. Each has the default "". */
 export const RUN_PARAMETERS = {

@@ -32,15 +32,12 @@ export async function resident(pod: Pod): Promise<number> {
   const onNotice = withoutRepeats((notice) => log("info", notice));
   const client = new KubernetesClient(connection);
   const transport = new PipeTransport({ life: "resident", folder: pathOf(settings, "pipes") });
-  const recorder = new RunRecorder({
-    operator,
-    client,
-    namespace,
-    instanceId,
-    archive: environment.archive === "true",
-    kept,
-    onNotice,
-  });
+  const hasEvents = !environment.without.includes("events");
+  const hasWorkflows = !environment.without.includes("workflows");
+  const archive = environment.archive === "true";
+  const recorder = hasWorkflows
+    ? new RunRecorder({ operator, client, namespace, instanceId, archive, kept, onNotice })
+    : undefined;
   const announcements = new Announcements({
     withinMs: settings.announcedWithinMs,
     // There is a trigger for each listed namespace, or one for all of them.
@@ -58,13 +55,16 @@ export async function resident(pod: Pod): Promise<number> {
     leaseSeconds: settings.leaseSeconds,
     awaitKinds: true,
     ...(settings.heedsOwnWatch !== undefined && { heedsOwnWatch: settings.heedsOwnWatch }),
-    onChange: (name, version) => engine.isLeading && announcements.changed(name, version),
+    // Without Argo Events, no change is ever announced.
+    onChange: (name, version) => hasEvents && engine.isLeading && announcements.changed(name, version),
     onGone: (name) => announcements.gone(name),
-    recorder,
+    ...(recorder && { recorder }),
     onReport: (report, run) => logReport(log, report, run),
     onNotice,
   });
-  const replay = new Replay({ client, operator, namespace, instanceId, engine, onNotice });
+  const replay = hasWorkflows
+    ? new Replay({ client, operator, namespace, instanceId, engine, onNotice })
+    : undefined;
   const servers = await startServers(pod, { engine, announcements, transport });
   log("info", "started");
 
@@ -72,7 +72,7 @@ export async function resident(pod: Pod): Promise<number> {
     // It must not lead before that.
     await prepareHandler(pod, transport);
     await engine.start();
-    replay.start();
+    replay?.start();
     log("info", "watching");
   };
   // From here it goes on until the end. An error that the end causes is no failure.
@@ -81,7 +81,7 @@ export async function resident(pod: Pod): Promise<number> {
   log("info", "stopping");
   await servers.hints.close();
   announcements.stop();
-  await replay.stop(RUNS_GRACE_MS);
+  await replay?.stop(RUNS_GRACE_MS);
   await engine.stop(Math.min(operator.timeoutSeconds, LONGEST_WAIT_SECONDS) * 1000);
   client.close();
   await transport.close();

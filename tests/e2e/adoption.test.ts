@@ -16,10 +16,10 @@ import { NAMESPACE } from "./support/session";
 
 /** As docs/configuration.md has it, for an Argo whose Workflow controller has no instance id. */
 const ADOPTED = {
-  "argosy:argoEvents": "adopt",
-  "argosy:jetStreamVersion": FOREIGN_JETSTREAM,
-  "argosy:argoWorkflows": "adopt",
-  "argosy:instanceId": "",
+  argoEvents: "adopt",
+  jetStreamVersion: FOREIGN_JETSTREAM,
+  argoWorkflows: "adopt",
+  instanceId: "",
 };
 /** What of an object is its owner's word. */
 const THEIR_WORD = ["spec", "data", "rules", "subjects", "roleRef"] as const;

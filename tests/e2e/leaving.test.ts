@@ -39,7 +39,7 @@ describe("a stack with the settings of prod", function () {
   let shell: Shell;
 
   before(async () => {
-    const settings = (await hasStorage()) ? {} : { "argosy:eventBusStorage": "" };
+    const settings = (await hasStorage()) ? {} : { eventBusStorage: "" };
     installation = await session().anotherInstallation("prod", { base: "prod", settings });
     const { project, stack } = installation;
     project.takeAway("memcached");

@@ -5,7 +5,7 @@ import path from "node:path";
 import { builtIn } from "../../cli/builtIn";
 import { type ControlPlane, startControlPlane } from "../../cli/controlPlane";
 import { steps } from "../../cli/scene/steps";
-import { connectionFromKubeconfig } from "../../components/kubeconfig";
+import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { CommandProcess, processesNaming } from "./cliProcess";
 

@@ -6,6 +6,7 @@ import { Keeper } from "../../runtime/eventPath/keeper";
 import { KubernetesClient, PODS } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import { samplePlatform } from "../unit/support/platform";
 import type { Api, Reference } from "./support/api";
 import { sharedCluster } from "./support/cluster";
 import { aSecond, eventually } from "./support/eventually";
@@ -29,7 +30,7 @@ describe("the keeper of the event path", function () {
     const set = buildKeeper(
       {
         name: "argosy",
-        platform: { namespace, instanceId: "", jetStreamVersion: JETSTREAM_VERSION },
+        platform: samplePlatform({ namespace, instanceId: "", jetStreamVersion: JETSTREAM_VERSION }),
         placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
         eventBus: { replicas: 1 },
       },

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { checkArchiveInCluster } from "../../components/archiveInCluster";
-import { checkArgoInCluster, type Installations } from "../../components/argoInCluster";
-import { checkMonitoringInCluster } from "../../components/monitoringInCluster";
+import { ArgoPlatform } from "../../components/argoPlatform";
+import type { ArgoPlatformArgs } from "../../components/arguments";
+import { installationNameOf } from "../../components/manifests/installation";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import { PODS } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { rememberVariables } from "../environment";
 import { removeFolder } from "../unit/operatorFolder";
+import { samplePlatform } from "../unit/support/platform";
 import { run, runStack } from "../unit/support/program";
 import { EVERY_FORM, operatorsProgram, sampleProgram } from "../unit/support/sampleOperators";
 import { mayDo, parseCall } from "./support/accessReview";
@@ -145,6 +145,9 @@ const DENIED: Partial<Record<Account, readonly string[]>> = {
   "argosy/saw-handler": ["list nodes", "get saws.shop.example.com in anywhere"],
 };
 
+/** A platform of which the cluster has nothing to be there for but Argo, which it has by then. */
+const ADOPTED = { argoEvents: "adopt", argoWorkflows: "adopt" } as const;
+
 describe("the program on a real API server", function () {
   this.timeout(120_000);
   const sample = sampleProgram(EVERY_FORM);
@@ -167,7 +170,7 @@ describe("the program on a real API server", function () {
   it("refuses to adopt an Argo that is not there, and installs it where it is not", async () => {
     await assert.rejects(
       looking({ argoEvents: "adopt", argoWorkflows: "install" }),
-      /argosy:argoEvents is "adopt", but Argo Events is not in the cluster/,
+      /ArgoPlatform "argo": argoEvents is "adopt", but Argo Events is not in the cluster/,
     );
     await looking({ argoEvents: "install", argoWorkflows: "install" });
   });
@@ -192,29 +195,44 @@ describe("the program on a real API server", function () {
     await looking({ argoEvents: "share", argoWorkflows: "adopt" });
     await assert.rejects(
       looking({ argoEvents: "install", argoWorkflows: "install" }),
-      /argosy:argoWorkflows is "install", but Argo Workflows is in the cluster already/,
+      /ArgoPlatform "argo": argoWorkflows is "install", but Argo Workflows is in the cluster already/,
     );
   });
 
   it("refuses to monitor without the Prometheus Operator's kinds, and needs none for a dashboard", async () => {
     await assert.rejects(
-      asProgram(() => checkMonitoringInCluster("argosy", { alertRules: true })),
-      /argosy:monitoring asks for alertRules, but the cluster has no PrometheusRule/,
+      looking({ ...ADOPTED, monitoring: { alertRules: true } }),
+      /ArgoPlatform "argo": monitoring asks for alertRules, but the cluster has no PrometheusRule/,
     );
-    await asProgram(() => checkMonitoringInCluster("argosy", { dashboard: true }));
+    await looking({ ...ADOPTED, monitoring: { dashboard: true } });
   });
 
   it("refuses to archive without the Secret that the archive names", async () => {
     const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "archive", namespace: "team-a" } };
     const archive = { host: "db.example.com", database: "runs", secret: secret.metadata.name };
-    const look = () => checkArchiveInCluster("argosy", { archive, controllerNamespace: "team-a" });
+    const platform = { ...ADOPTED, argoWorkflows: "share", controllerNamespace: "team-a" } as const;
+    const look = () => looking({ ...platform, archive });
     await assert.rejects(
-      asProgram(look),
-      /argosy:archive names the Secret "archive", which is not in team-a/,
+      look(),
+      /ArgoPlatform "argo": archive names the Secret "archive", which is not in team-a/,
     );
     await cluster.api.create(secret);
-    await asProgram(look);
-    await asProgram(() => checkArchiveInCluster("argosy", { controllerNamespace: "team-a" }));
+    await look();
+    await looking(platform);
+  });
+
+  it("refuses an installation that is another stack's", async () => {
+    const args = { platform: samplePlatform(), cluster: { kubeconfig: cluster.controlPlane.kubeconfig } };
+    const look = () => run(operatorsProgram(sample, args));
+    await look();
+    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
+    const annotations = { "argosy.dev/program": "billing/prod" };
+    const metadata = { name: installationNameOf("argosy") };
+    await cluster.api.patch({ ...role, metadata }, { metadata: { annotations } });
+    await assert.rejects(
+      look(),
+      /Operators "argosy": installation is "argosy".*that of the stack billing\/prod\./,
+    );
   });
 
   it("makes only pods that a namespace with the restricted standard accepts", async () => {
@@ -263,19 +281,10 @@ describe("the program on a real API server", function () {
     );
   });
 
-  /** Looks into this cluster as the program does. */
-  function looking(installations: Installations): Promise<void> {
-    return asProgram(() => checkArgoInCluster("argosy", installations));
-  }
-
-  async function asProgram(look: () => Promise<void>): Promise<void> {
-    const putBack = rememberVariables("KUBECONFIG");
-    process.env.KUBECONFIG = cluster.controlPlane.kubeconfig;
-    try {
-      await look();
-    } finally {
-      putBack();
-    }
+  /** Looks into this cluster as a program does that makes a platform. */
+  async function looking(args: ArgoPlatformArgs): Promise<void> {
+    const own = { kubeconfig: cluster.controlPlane.kubeconfig };
+    await run(() => void new ArgoPlatform("argo", { ...args, cluster: own }), { preview: true });
   }
 
   function dryRun(pod: Manifest): Promise<unknown> {

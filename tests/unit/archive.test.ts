@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "yaml";
 import type { ArchiveOptions } from "../../components/manifests/platform/archive";
-import { checkPlatformOptions } from "../../components/manifests/platform/checkOptions";
 import type { PolicyRule } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { deploymentsOf, everyManifest, platformOptions, podOf } from "./support/platform";
@@ -93,14 +92,6 @@ describe("the archive", () => {
   it("is not asked how long a run will take, so that a database that is away holds up none", () => {
     const text = JSON.stringify(programs(ARCHIVE));
     assert.ok(text.includes('{"name":"SKIP_WORKFLOW_DURATION_ESTIMATION","value":"true"}'));
-  });
-
-  it("cannot be given to a controller that is not ours", () => {
-    const options = platformOptions({ archive: ARCHIVE, argoWorkflows: "adopt" });
-    assert.deepEqual(
-      checkPlatformOptions(options).map(({ key }) => key),
-      ["archive"],
-    );
   });
 
   it("gets the runs that a resident runner records, also where the platform is another stack's", async () => {

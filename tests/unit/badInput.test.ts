@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { problemsOf } from "../../components/argoInCluster";
+import type { ArgoMode } from "../../components/manifests/platform/options";
 import { Operators } from "../../components/operators";
-import { loadOperators } from "../../definition/loadOperators";
+import { checkPlatform } from "../../preflight/checkPlatform";
+import type { Found } from "../../preflight/lookInCluster";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
+import { fakeLook, found } from "./support/fakeLook";
 import { type Run, run, runStack } from "./support/program";
-import { sampleArgs } from "./support/sampleOperators";
 
 const OPERATOR = `crd: crd.yaml
 handler: { image: "python:3.13-slim", command: [python3, main.py] }
@@ -28,7 +29,7 @@ describe("bad input is refused before anything is registered:", () => {
   /** What the program of the folder says, and how much it had registered by then. */
   async function refusal(): Promise<string> {
     let registered: Run["registrations"] = [];
-    const program = () => new Operators("argosy", { ...sampleArgs(), definitions: loadOperators(root) });
+    const program = () => new Operators("argosy", { handlers: root });
     try {
       ({ registrations: registered } = await run(program));
     } catch (error) {
@@ -112,7 +113,7 @@ describe("bad input is refused before anything is registered:", () => {
     await refuse({ eventBusReplicas: "2" }, /argosy:eventBusReplicas is 2\. Give 1, or an odd number/);
     await refuse(
       { argoEvents: "adpot" },
-      /argosy:argoEvents is "adpot", not one of "install", "share", "adopt"/,
+      /argosy:argoEvents is "adpot", not one of "install", "share", "adopt", "none"/,
     );
     await refuse(
       { runnerReplica: "2" },
@@ -127,28 +128,52 @@ describe("bad input is refused before anything is registered:", () => {
   });
 
   describe("Argo in the cluster:", () => {
-    const crds = { "eventsources.argoproj.io": "absent", "workflows.argoproj.io": "foreign" } as const;
+    const foreign = found();
+    const crds: Record<string, Found> = {
+      "eventsources.argoproj.io": "absent",
+      "workflows.argoproj.io": foreign,
+    };
+    const problemsOf = async (argoEvents: ArgoMode, argoWorkflows: ArgoMode, there = crds) => {
+      const platform = {
+        argoEvents,
+        argoWorkflows,
+        controllerNamespace: "argosy-system",
+        program: "shop/dev",
+      };
+      return (await checkPlatform(fakeLook({ crds: there }), platform)).problems;
+    };
 
-    it("adopted or shared but absent", () => {
-      for (const installation of ["adopt", "share"] as const) {
-        const problems = problemsOf("argosy", { argoEvents: installation, argoWorkflows: "share" }, crds);
-        assert.deepEqual(problems, [
-          `argosy:argoEvents is "${installation}", but Argo Events is not in the cluster (no eventsources.argoproj.io). Set it to "install", or install Argo Events first.`,
+    it("adopted or shared but absent", async () => {
+      for (const mode of ["adopt", "share"] as const) {
+        assert.deepEqual(await problemsOf(mode, "share"), [
+          `argoEvents is "${mode}", but Argo Events is not in the cluster (no eventsources.argoproj.io). Set it to "install", or install Argo Events first.`,
         ]);
       }
     });
 
-    it("to be installed but there", () => {
-      const problems = problemsOf("argosy", { argoEvents: "install", argoWorkflows: "install" }, crds);
+    it("to be installed but there", async () => {
+      const problems = await problemsOf("install", "install");
       assert.equal(problems.length, 1);
       assert.match(
         problems[0] ?? "",
-        /argosy:argoWorkflows is "install", but Argo Workflows is in the cluster already.*"share".*"adopt"/,
+        /argoWorkflows is "install", but Argo Workflows is in the cluster already.*"share".*"adopt"/,
       );
     });
 
-    it("not to be seen is no reason to refuse", () => {
-      assert.deepEqual(problemsOf("argosy", { argoEvents: "adopt", argoWorkflows: "install" }, {}), []);
+    it("installed by another program of Argosy, and not by this one", async () => {
+      const by = (program: string) => {
+        const labels = { "app.kubernetes.io/managed-by": "argosy" };
+        const annotations = { "argosy.dev/program": program };
+        return { ...crds, "workflows.argoproj.io": found({ labels, annotations }) };
+      };
+      assert.deepEqual(await problemsOf("install", "install", by("shop/dev")), []);
+      const [problem = ""] = await problemsOf("install", "install", by("billing/dev"));
+      assert.match(problem, /\(workflows\.argoproj\.io, from the stack billing\/dev\)\. Set it to "share"/);
+    });
+
+    it("that is not used is not looked for, and not to be seen is no reason to refuse", async () => {
+      assert.deepEqual(await problemsOf("none", "none"), []);
+      assert.deepEqual(await problemsOf("adopt", "install", {}), []);
     });
   });
 });

@@ -1,18 +1,16 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { parse } from "yaml";
 import { readStackConfiguration } from "../../cli/render/stackConfiguration";
-import { operatorsArgs } from "../../components/configuration/args";
-import { ConfigurationError } from "../../components/configuration/configurationError";
-import { readConfiguration } from "../../components/configuration/readConfiguration";
-import { SETTING_SHAPES, type Settings } from "../../components/configuration/settings";
+import { ConfigurationError } from "../../components/errors";
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
+import { type Configuration, KEYS as DECLARED, readConfiguration } from "../../program/configuration";
 import { operatorOptions } from "./operatorManifests";
+import { docOf, tableOfKeys, withKeys } from "./support/keyDocs";
 
 const ROOT = path.resolve(__dirname, "../..");
-const TYPES = ["string", "integer", "boolean", "array", "object"];
 
 /** A key as Pulumi.yaml declares it. */
 interface Declaration {
@@ -26,7 +24,7 @@ const { name: project, config: declared } = readYaml("Pulumi.yaml") as {
   readonly name: string;
   readonly config: Readonly<Record<string, Declaration>>;
 };
-const KEYS = Object.keys(SETTING_SHAPES) as (keyof Settings)[];
+const KEYS = Object.keys(DECLARED);
 const { values: DEFAULTS } = readStackConfiguration(ROOT, "dev");
 
 function readYaml(file: string): unknown {
@@ -34,12 +32,12 @@ function readYaml(file: string): unknown {
 }
 
 /** The defaults with other values of some keys, as Pulumi gives them: as text. */
-function read(settings: Partial<Record<keyof Settings, string>>): Settings {
+function read(settings: Partial<Record<string, string>>): Configuration {
   const own = Object.entries(settings).map(([key, value]) => [`${project}:${key}`, value]);
   return readConfiguration(project, { ...DEFAULTS, ...Object.fromEntries(own) });
 }
 
-function problemsOf(settings: Partial<Record<keyof Settings, string>>): readonly string[] {
+function problemsOf(settings: Partial<Record<string, string>>): readonly string[] {
   try {
     read(settings);
     return [];
@@ -49,32 +47,46 @@ function problemsOf(settings: Partial<Record<keyof Settings, string>>): readonly
   }
 }
 
-describe("Pulumi.yaml", () => {
-  it("declares the keys that the program knows, and no others", () => {
-    assert.deepEqual(Object.keys(declared).sort(), [...KEYS].sort());
+/** UPDATE_CONFIGURATION=1 npm test -- --grep "the keys of the configuration" writes both files. */
+describe("the keys of the configuration", () => {
+  const isUpdate = process.env.UPDATE_CONFIGURATION !== undefined;
+  const hint = 'UPDATE_CONFIGURATION=1 npm test -- --grep "the keys of the configuration" writes it.';
+
+  it("are what Pulumi.yaml declares", () => {
+    const file = path.join(ROOT, "Pulumi.yaml");
+    const written = readFileSync(file, "utf8");
+    const expected = withKeys(written);
+    if (isUpdate) writeFileSync(file, expected);
+    else assert.equal(written, expected, hint);
   });
 
-  for (const [key, declaration] of Object.entries(declared)) {
-    it(`gives ${key} a type, a default of that type and a description`, () => {
-      const { type, items, description } = declaration;
-      assert.ok(TYPES.includes(type), type);
-      assert.equal(typeOf(declaration.default), type);
-      // Pulumi refuses a list of it knows not what (sdk/go/common/workspace/project.go, Validate).
-      assert.equal(items !== undefined, type === "array");
-      assert.match(description, /^[A-Z].{20,}\.$/s);
+  it("are the table of the documentation", () => {
+    const file = path.join(ROOT, "docs", "configuration.md");
+    const written = readFileSync(file, "utf8");
+    const [table] = /^\| key \|.*\n\| --- .*\n(?:\|.*\n)+/m.exec(written) ?? [];
+    assert.ok(table);
+    if (isUpdate)
+      writeFileSync(
+        file,
+        written.replace(table, () => tableOfKeys()),
+      );
+    else assert.equal(table, tableOfKeys(), hint);
+  });
+
+  for (const key of KEYS) {
+    it(`${key} has the default that its TSDoc gives`, () => {
+      const { text, default: byDefault } = docOf(key);
+      assert.match(text, /^[A-Z].{20,}\.$/);
+      const { default: value } = DECLARED[key] ?? {};
+      const isNone = value === "" || JSON.stringify(value) === "{}";
+      if (!isNone && byDefault !== undefined) assert.deepEqual(JSON.parse(byDefault), value);
+      else assert.ok(isNone || key === "parts");
     });
   }
 
-  it("has defaults that are a configuration", () => {
+  it("have defaults that are a configuration", () => {
     assert.deepEqual(problemsOf({}), []);
-  });
-
-  it("has all keys described in the documentation", () => {
-    const text = readFileSync(path.join(ROOT, "docs/configuration.md"), "utf8");
-    assert.deepEqual(
-      KEYS.filter((key) => !text.includes(`\`${key}\``)),
-      [],
-    );
+    assert.deepEqual(readConfiguration(project, {}).parts, "all");
   });
 });
 
@@ -89,9 +101,10 @@ describe("the stacks' files", () => {
     it(`${file} sets declared keys, each to its type`, () => {
       const { config } = readYaml(file) as { readonly config: Readonly<Record<string, unknown>> };
       for (const [key, value] of Object.entries(config)) {
-        const declaration = declared[key.replace(`${project}:`, "")];
-        assert.ok(key.startsWith(`${project}:`) && declaration, key);
-        assert.equal(typeOf(value), declaration.type, key);
+        // Keys of the project have no prefix, so that a project with another name has them as well.
+        const declaration = declared[key];
+        assert.ok(declaration || key === "kubernetes:context", key);
+        if (declaration) assert.equal(typeOf(value), declaration.type, key);
       }
       const { values } = readStackConfiguration(ROOT, file.split(".")[1] ?? "");
       readConfiguration(project, values);
@@ -101,14 +114,9 @@ describe("the stacks' files", () => {
 
 describe("the configuration", () => {
   /** For each key a value that is wrong, and what is said of it. */
-  const WRONG: Readonly<Record<keyof Settings, readonly (readonly [value: string, complaint: RegExp])[]>> = {
+  const WRONG: Readonly<Record<string, readonly (readonly [value: string, complaint: RegExp])[]>> = {
     parts: [["both", /is "both", not one of "all", "platform", "operators"\. The default is "all"\./]],
     platformStack: [["a b", /is "a b", not the name of a stack\. Give "organization\/project\/stack"/]],
-    name: [
-      ["Argosy", /is "Argosy", not a DNS label of at most 30 characters\. Give one/],
-      ["a".repeat(31), /not a DNS label of at most 30 characters/],
-      ["", /is empty\. Give one/],
-    ],
     installation: [
       ["a".repeat(21), /not a DNS label of at most 20 characters\. Use at most 20 lower-case letters/],
       ["shop.prod", /is "shop\.prod", not a DNS label/],
@@ -120,29 +128,31 @@ describe("the configuration", () => {
     ],
     controllerNamespace: [["-", /is "-", not the name of a namespace\. Name one/]],
     createNamespaces: [["yes", /must be true or false, not the text "yes"\. The default is true\./]],
-    argoEvents: [["true", /is "true", not one of "install", "share", "adopt"\. The default is "install"/]],
+    argoEvents: [
+      ["true", /is "true", not one of "install", "share", "adopt", "none"\. The default is "install"/],
+    ],
     argoWorkflows: [["Install", /is "Install", not one of/]],
     instanceId: [["a b", /is "a b", not the value of a label\. The default is "argosy"/]],
     jetStreamVersion: [
       ["2.10 latest", /is "2\.10 latest", not a version\. Give one/],
-      ["2.10.29", /is "2\.10\.29", and argoEvents is "install"\. Set it to ""/],
+      ["2.10.29", /is "2\.10\.29", and argoEvents is "install"\. Leave it out/],
     ],
     eventBusReplicas: [
       ["2", /is 2\. Give 1, or an odd number from 3 to 7\./],
-      ["three", /is "three"\. Give 1/],
+      ["three", /must be a whole number, not the text "three"\. Give 1/],
     ],
     eventBusStorage: [
-      ["10 GB", /is "10 GB"\. Give a size of 128Mi or more, for example "1Gi", or "" for none/],
+      ["10 GB", /is "10 GB"\. Give a size of 128Mi or more, for example "1Gi"/],
       ["127Mi", /is "127Mi"\. Give a size of 128Mi or more/],
       ["99999999P", /is "99999999P"\. Give a size/],
     ],
     eventBusStorageClass: [
       ["Fast_Disk", /is "Fast_Disk", not a storage class\. kubectl get storageclass/],
-      ["fast", /is given without eventBusStorage\. Give the volume's size/],
+      ["fast", /is given without storage\. Give the volume's size/],
     ],
     runnerReplicas: [
       ["0", /is 0, outside of 1 to 5\. One leads/],
-      ["1.5", /must be a whole number, not 1\.5/],
+      ["1.5", /must be a whole number, not the number 1\.5/],
       ["2x", /must be a whole number, not the text "2x"/],
     ],
     runsKeptSeconds: [
@@ -173,7 +183,7 @@ describe("the configuration", () => {
     ],
     monitoring: [
       ["yes", /must be an object, not the text "yes"\. Give what you want of podMonitor, alertRules/],
-      ['{"podMonitors":true}', /\.podMonitors is not a known field\. Did you mean monitoring\.podMonitor\?/],
+      ['{"podMonitors":true}', /\.podMonitors is not a known field\. Did you mean podMonitor\?/],
       ['{"podMonitor":"yes"}', /\.podMonitor must be true or false, not the text "yes"/],
       ['{"labels":{"release":"a b"}}', /\.labels\.release is "a b", not the value of a label\. Give one/],
       ['{"namespace":"a.b"}', /\.namespace is "a\.b", not the name of a namespace\. Name the one/],
@@ -185,17 +195,17 @@ describe("the configuration", () => {
     ],
     nodeSelector: [
       ["[]", /must be an object, not a list\. Give labels of nodes/],
-      ['{"disk":1}', /\.disk must be a text, not 1\. Quote it/],
+      ['{"disk":1}', /\.disk must be a text, not the number 1/],
     ],
     tolerations: [
       ["{}", /must be a list, not an object\. Give a list of tolerations/],
       ['[{"efect":"NoSchedule"}]', /\[0\]\.efect is not a known field\. Did you mean .*effect\?/],
       ['[{"effect":"Never"}]', /\[0\]\.effect is "Never", not one of/],
     ],
-    protect: [["1", /must be true or false, not 1\. The default is false/]],
+    protect: [["1", /must be true or false, not the number 1\. The default is false/]],
   };
   for (const key of KEYS) {
-    for (const [value, complaint] of WRONG[key]) {
+    for (const [value, complaint] of WRONG[key] ?? []) {
       it(`refuses ${key} ${JSON.stringify(value)} with the key and the remedy`, () => {
         const [problem = "", ...others] = problemsOf({ [key]: value });
         assert.deepEqual(others, []);
@@ -218,11 +228,20 @@ describe("the configuration", () => {
     assert.deepEqual(readConfiguration(project, values), read({}));
   });
 
+  it("is that of a project with any name, and says so where a key has the name of another", () => {
+    const renamed = (values: Record<string, string>) => readConfiguration("shop", values);
+    assert.equal(renamed({ "shop:runsKeptSeconds": "60" }).operators.runsKeptSeconds, 60);
+    assert.throws(
+      () => renamed({ "argosy:runsKeptSeconds": "60" }),
+      /argosy:runsKeptSeconds is set, and this project is called shop\. Write runsKeptSeconds, without a prefix\./,
+    );
+  });
+
   it("leaves texts as they are, whatever they look like", () => {
     const instanceIds = ["1", "2.10", "true", "null", "1e3"];
-    for (const instanceId of instanceIds) assert.equal(read({ instanceId }).instanceId, instanceId);
+    for (const instanceId of instanceIds) assert.equal(read({ instanceId }).platform.instanceId, instanceId);
     const version = read({ argoEvents: "adopt", jetStreamVersion: "2.10" });
-    assert.equal(version.jetStreamVersion, "2.10");
+    assert.equal(version.platform.jetStreamVersion, "2.10");
   });
 
   it("reads lists and objects", () => {
@@ -234,13 +253,13 @@ describe("the configuration", () => {
       nodeSelector: '{"disk":"ssd","old":""}',
       tolerations: JSON.stringify(tolerations),
     });
-    assert.deepEqual(settings.imagePullSecrets, ["pull"]);
-    assert.deepEqual(settings.nodeSelector, { disk: "ssd", old: "" });
-    assert.deepEqual(settings.tolerations, tolerations);
+    const placement = { imagePullSecrets: ["pull"], nodeSelector: { disk: "ssd", old: "" }, tolerations };
+    assert.deepEqual(settings.operators.placement, placement);
+    assert.deepEqual(settings.platform.placement, placement);
   });
 
   it("takes as small a volume as the event bus does, and none that this refuses", () => {
-    const storage = (eventBusStorage: string) => operatorsArgs(read({ eventBusStorage })).eventBus;
+    const storage = (eventBusStorage: string) => read({ eventBusStorage }).operators.eventBus;
     const { platform, placement } = operatorOptions();
     const build = (size: string) =>
       buildEventBus({ name: "argosy", platform, placement, eventBus: { replicas: 1, storage: size } });

@@ -14,6 +14,7 @@ import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
 import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
+import { examplesOf } from "./support/tsdoc";
 
 const root = path.join(__dirname, "..", "..");
 
@@ -39,6 +40,24 @@ describe("the documentation", () => {
         // Beside index.ts, so that its imports are the ones that its reader writes.
         const file = path.join(root, "documentation.ts");
         assert.deepEqual(diagnose(file, code), []);
+      });
+    }
+  });
+
+  describe("has TSDoc examples that type-check", () => {
+    const exported = ["operators", "argoPlatform", "platform"].map((name) => `components/${name}.ts`);
+    const examples = exported.flatMap(examplesOf);
+
+    it("at each component", () => {
+      const files = new Set(examples.map(({ place }) => place.split(":")[0]));
+      assert.deepEqual([...files], exported);
+    });
+
+    for (const { place, code } of examples) {
+      it(place, function () {
+        this.timeout(60_000);
+        // As the index.ts of a program.
+        assert.deepEqual(diagnose(path.join(root, "documentation.ts"), code), []);
       });
     }
   });
@@ -120,18 +139,6 @@ describe("the documentation", () => {
     const unknown = named.filter(({ script }) => !(script in scripts) && !npmCommands.includes(script));
     assert.ok(named.length > 0);
     assert.deepEqual(unknown, []);
-  });
-
-  it("tells of every key of the configuration what Pulumi.yaml tells", () => {
-    const project = parse(readFileSync(path.join(root, "Pulumi.yaml"), "utf8")) as {
-      config: Record<string, { type: string; default: unknown; description: string }>;
-    };
-    const rows = Object.entries(project.config).map(
-      ([key, { type, default: value, description }]) =>
-        `| \`${key}\` | ${type} | \`${JSON.stringify(value)}\` | ${description} |`,
-    );
-    assert.ok(rows.length > 15);
-    assert.deepEqual(tableOf("docs/configuration.md", "key"), rows);
   });
 
   it("links only to files that exist", () => {

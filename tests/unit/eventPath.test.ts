@@ -11,10 +11,11 @@ import type { Operator } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { argoValidator } from "./support/argoSchemas";
 import { operator } from "./support/objects";
+import { samplePlatform } from "./support/platform";
 
 const OPTIONS: EventPathOptions = {
   name: "argosy",
-  platform: { namespace: "operators", instanceId: "argosy", jetStreamVersion: "2.10.29" },
+  platform: samplePlatform({ namespace: "operators", instanceId: "argosy", jetStreamVersion: "2.10.29" }),
   placement: {
     imagePullSecrets: ["registry"],
     nodeSelector: { pool: "system" },

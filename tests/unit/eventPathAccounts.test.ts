@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
 import type { Operator } from "../../runtime/definition/definition";
 import { operator } from "./support/objects";
+import { samplePlatform } from "./support/platform";
 
 const accountsOf = (...operators: Operator[]) =>
   buildEventPathAccounts(operators, {
     name: "argosy",
-    platform: { namespace: "operators", instanceId: "", jetStreamVersion: "2.10.29" },
+    platform: samplePlatform({ namespace: "operators", instanceId: "", jetStreamVersion: "2.10.29" }),
     placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
     eventBus: { replicas: 1 },
   });

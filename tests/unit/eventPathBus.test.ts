@@ -5,12 +5,13 @@ import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import type { EventBusOptions } from "../../components/manifests/eventPath/options";
 import { bytesOf } from "../../components/manifests/resources";
 import { argoValidator } from "./support/argoSchemas";
+import { samplePlatform } from "./support/platform";
 
 /** The event bus of these options in namespace "operators". */
 function busOf(eventBus: EventBusOptions) {
   return buildEventBus({
     name: "argosy",
-    platform: { namespace: "operators", instanceId: "argosy", jetStreamVersion: "2.10.29" },
+    platform: samplePlatform({ namespace: "operators", instanceId: "argosy", jetStreamVersion: "2.10.29" }),
     placement: {
       imagePullSecrets: [],
       nodeSelector: { pool: "system" },

@@ -10,10 +10,11 @@ import type { EventPathOptions } from "../../components/manifests/eventPath/opti
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
 import { OperatorError } from "../../definition/problems";
 import { operator } from "./support/objects";
+import { samplePlatform } from "./support/platform";
 
 const OPTIONS: EventPathOptions = {
   name: "argosy",
-  platform: { namespace: "operators", instanceId: "argosy", jetStreamVersion: "2.10.29" },
+  platform: samplePlatform({ namespace: "operators", instanceId: "argosy", jetStreamVersion: "2.10.29" }),
   placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
   eventBus: { replicas: 1 },
 };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { connectionFromKubeconfig, KubeconfigError } from "../../components/kubeconfig";
+import { connectionFromKubeconfig, KubeconfigError } from "../../preflight/kubeconfig";
 import { rememberVariables } from "../environment";
 import { removeFolder, writeFolder } from "./operatorFolder";
 

@@ -5,12 +5,14 @@ import type { Registry } from "prom-client";
 import { type Alert, alertsOf } from "../../components/manifests/monitoring/alerts";
 import dashboard from "../../components/manifests/monitoring/dashboard.json";
 import { buildMonitoring } from "../../components/manifests/monitoring/monitoring";
-import { missingKinds } from "../../components/monitoringInCluster";
+import type { MonitoringOptions } from "../../components/manifests/platform/options";
+import { checkPlatform } from "../../preflight/checkPlatform";
 import { Keeper } from "../../runtime/eventPath/keeper";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { Metrics } from "../../runtime/metrics";
 import { removeFolder } from "./operatorFolder";
+import { fakeLook, found } from "./support/fakeLook";
 import { platformOptions } from "./support/platform";
 import { run, runStack } from "./support/program";
 import { metricsIn } from "./support/promql";
@@ -281,16 +283,19 @@ describe("the monitoring", function () {
     }
   });
 
-  it("is refused, before anything is registered, where the Prometheus Operator's kinds are not there", () => {
+  it("is refused, before anything is registered, where the Prometheus Operator's kinds are not there", async () => {
     const crds = {
-      "podmonitors.monitoring.coreos.com": "foreign",
+      "podmonitors.monitoring.coreos.com": found(),
       "prometheusrules.monitoring.coreos.com": "absent",
     } as const;
-    assert.deepEqual(missingKinds("argosy", ALL, crds), [
-      "argosy:monitoring asks for alertRules, but the cluster has no PrometheusRule (no prometheusrules.monitoring.coreos.com). Install the Prometheus Operator first, or leave alertRules out.",
+    const problemsOf = async (monitoring: MonitoringOptions, cluster: Parameters<typeof fakeLook>[0]) =>
+      (await checkPlatform(fakeLook(cluster), { ...platformOptions({ monitoring }), program: "shop/dev" }))
+        .problems;
+    assert.deepEqual(await problemsOf(ALL, { crds }), [
+      "monitoring asks for alertRules, but the cluster has no PrometheusRule (no prometheusrules.monitoring.coreos.com). Install the Prometheus Operator first, or leave alertRules out.",
     ]);
-    assert.deepEqual(missingKinds("argosy", { podMonitor: true, dashboard: true }, crds), []);
-    assert.deepEqual(missingKinds("argosy", ALL, {}), [], "not to be seen is no reason to refuse");
+    assert.deepEqual(await problemsOf({ podMonitor: true, dashboard: true }, { crds }), []);
+    assert.deepEqual(await problemsOf(ALL, {}), [], "not to be seen is no reason to refuse");
   });
 
   it("comes with the stack, in the operators' namespace, by one key of the configuration", async () => {

@@ -21,6 +21,7 @@ import {
 } from "../../runtime/names";
 import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
 import { operatorOptions, withFiles } from "./operatorManifests";
+import { samplePlatform } from "./support/platform";
 
 /** RFC 1123, as apimachinery/pkg/util/validation has it. */
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -68,7 +69,7 @@ type Program = typeof program extends fc.Arbitrary<infer Value> ? Value : never;
 function manifestsOf({ operator: own, eventPathName, platform, namespaces, execution }: Program): Manifest[] {
   const options = operatorOptions({
     eventPathName,
-    platform: { namespace: platform, instanceId: "argosy", jetStreamVersion: "2.10.29" },
+    platform: samplePlatform({ namespace: platform, instanceId: "argosy", jetStreamVersion: "2.10.29" }),
   });
   const path = { ...options, name: eventPathName, eventBus: { replicas: 3, storage: "1Gi" } };
   const { operator, files } = withFiles(

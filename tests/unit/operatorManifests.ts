@@ -7,11 +7,12 @@ import type { OperatorOptions } from "../../components/manifests/operator/option
 import type { Operator } from "../../runtime/definition/definition";
 import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
 import { operator } from "./support/objects";
+import { samplePlatform } from "./support/platform";
 
 /** Options of an operator's manifests, all that can be left out left out. */
 export function operatorOptions(more: Partial<OperatorOptions> = {}): OperatorOptions {
   return {
-    platform: { namespace: "argosy", instanceId: "argosy", jetStreamVersion: "2.10.29" },
+    platform: samplePlatform({ namespace: "argosy", instanceId: "argosy", jetStreamVersion: "2.10.29" }),
     placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
     replicas: 1,
     runsKeptSeconds: 3600,

@@ -123,6 +123,7 @@ describe("a resident runner's pod", () => {
       failedRunsKept: "86400",
       archive: "",
       eventPath: "",
+      without: [],
     });
   });
 

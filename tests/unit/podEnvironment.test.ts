@@ -15,7 +15,16 @@ describe("a runner's environment", () => {
     [RUNNER_ENVIRONMENT.failedRunsKept]: "600",
     [RUNNER_ENVIRONMENT.archive]: "true",
     [RUNNER_ENVIRONMENT.eventPath]: "argosy",
+    [RUNNER_ENVIRONMENT.without]: "",
   };
+
+  it("says which halves of Argo are missing, and refuses what is none", () => {
+    const without = (halves: string) =>
+      readEnvironment("resident", { ...complete, [RUNNER_ENVIRONMENT.without]: halves }).without;
+    assert.deepEqual(without("events"), ["events"]);
+    assert.deepEqual(without("events,workflows"), ["events", "workflows"]);
+    assert.throws(() => without("bus"), /ARGOSY_WITHOUT names "bus", not one of events, workflows/);
+  });
 
   it("is read, whether there is an instance id or none", () => {
     assert.deepEqual(readEnvironment("resident", complete), {
@@ -28,6 +37,7 @@ describe("a runner's environment", () => {
       failedRunsKept: "600",
       archive: "true",
       eventPath: "argosy",
+      without: [],
     });
     const named = { ...complete, [RUNNER_ENVIRONMENT.instanceId]: "argosy" };
     assert.equal(readEnvironment("run", named).instanceId, "argosy");

@@ -40,16 +40,16 @@ describe("one change is one difference:", () => {
   it("an edited handler is its ConfigMap, and the runner that mounts it", async () => {
     addFiles(path.join(sample.root, "gear"), { "main.py": "print('otherwise')\n" });
     assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), [
-      "replace gear-handler-files",
-      "update gear-runner",
+      "replace argosy-gear-handler-files",
+      "update argosy-gear-runner",
     ]);
   });
 
   it("an edited handler in a pod of its own is its ConfigMap, and the template that mounts it", async () => {
     addFiles(path.join(sample.root, "press"), { "main.py": "print('otherwise')\n" });
     assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), [
-      "replace press-handler-files",
-      "update press-template",
+      "replace argosy-press-handler-files",
+      "update argosy-press-template",
     ]);
   });
 
@@ -57,7 +57,7 @@ describe("one change is one difference:", () => {
     const properties = { spec: { type: "object", properties: { teeth: { type: "integer" } } } };
     addFiles(path.join(sample.root, "gear"), { "crd.yaml": crdOf("gear", properties) });
     assert.deepEqual(changesBetween(original, await run(operatorsProgram(reloaded()))), [
-      "update gears.shop.example.com",
+      "update argosy-gears.shop.example.com",
     ]);
   });
 
@@ -67,7 +67,7 @@ describe("one change is one difference:", () => {
       const alone = await run(operatorsProgram(first));
       const changes = changesBetween(alone, original);
       assert.ok(changes.length > 10);
-      const shared = changes.filter((change) => !/^create press(-|s\.|$)/.test(change));
+      const shared = changes.filter((change) => !/^create argosy-press(-|s\.|$)/.test(change));
       assert.deepEqual(shared, [
         "create argosy-sensor-role",
         "create argosy-sensor-role-binding",
@@ -96,7 +96,7 @@ describe("one change is one difference:", () => {
     const aliases = after.registrations.filter((each) => each.aliases.length > 0);
     assert.deepEqual(
       aliases.map(({ type, name, aliases: known }) => [type, name, known]),
-      [["argosy:index:Operator", "cog", ["gear"]]],
+      [["argosy:index:Operator", "argosy-cog", ["argosy-gear"]]],
     );
     // What Pulumi makes of the alias, for everything below: see inheritedChildAlias in its deployment engine.
     const below = (run: Run, name: string) => {
@@ -104,12 +104,12 @@ describe("one change is one difference:", () => {
       const parts = run.registrations.filter((each) => each.parent === parent);
       return parts.map((each) => each.name.replace(new RegExp(`^${name}-`), "")).sort();
     };
-    assert.ok(below(after, "cog").length > 10);
-    assert.deepEqual(below(after, "cog"), below(original, "gear"));
+    assert.ok(below(after, "argosy-cog").length > 10);
+    assert.deepEqual(below(after, "argosy-cog"), below(original, "argosy-gear"));
   });
 
   it("more runners are the Deployment alone", async () => {
     const changes = changesBetween(original, await run(operatorsProgram(sample, { replicas: 3 })));
-    assert.deepEqual(changes, ["update gear-runner"]);
+    assert.deepEqual(changes, ["update argosy-gear-runner"]);
   });
 });

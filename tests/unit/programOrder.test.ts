@@ -36,27 +36,31 @@ describe("the order of the program", () => {
 
   const chains: readonly (readonly string[])[] = [
     [
-      "namespace-controllers",
-      "argo-events-controller",
+      "argosy-platform-namespace-controllers",
+      "argosy-platform-argo-events-controller",
       "argosy-event-bus",
       "argosy-sensor",
       "argosy-event-source",
     ],
-    ["argosy-event-source", "gears.shop.example.com"],
-    ["argosy-event-source", "presss.shop.example.com"],
-    ["gear-runner-account", "gear-runner", "gears.shop.example.com"],
-    ["gear-runner-role-binding", "gear-runner"],
-    ["gear-service", "gear-runner", "gears.shop.example.com"],
-    ["gear-handler-files", "gear-runner"],
-    ["argosy-engine", "gear-runner"],
-    ["press-template", "press-resync", "presss.shop.example.com"],
-    ["argosy-engine", "press-template"],
-    ["argosy-engine", "argosy-keeper", "presss.shop.example.com"],
+    ["argosy-event-source", "argosy-gears.shop.example.com"],
+    ["argosy-event-source", "argosy-presss.shop.example.com"],
+    ["argosy-gear-runner-account", "argosy-gear-runner", "argosy-gears.shop.example.com"],
+    ["argosy-gear-runner-role-binding", "argosy-gear-runner"],
+    ["argosy-gear-service", "argosy-gear-runner", "argosy-gears.shop.example.com"],
+    ["argosy-gear-handler-files", "argosy-gear-runner"],
+    ["argosy-engine", "argosy-gear-runner"],
+    ["argosy-press-template", "argosy-press-resync", "argosy-presss.shop.example.com"],
+    ["argosy-engine", "argosy-press-template"],
+    ["argosy-engine", "argosy-keeper", "argosy-presss.shop.example.com"],
     ["argosy-keeper-role-binding", "argosy-keeper"],
     ["argosy-event-source", "argosy-keeper"],
-    ["argo-events-crd-eventbus", "argo-events-controller"],
-    ["argo-workflows-crd-workflowtemplates", "argo-workflows-controller", "gear-template"],
-    ["argo-workflows-controller", "press-template"],
+    ["argosy-platform-argo-events-crd-eventbus", "argosy-platform-argo-events-controller"],
+    [
+      "argosy-platform-argo-workflows-crd-workflowtemplates",
+      "argosy-platform-argo-workflows-controller",
+      "argosy-gear-template",
+    ],
+    ["argosy-platform-argo-workflows-controller", "argosy-press-template"],
   ];
   for (const chain of chains) {
     it(chain.join(", then "), () => {
@@ -81,9 +85,9 @@ describe("the order of the program", () => {
     const names = made.registrations.map(({ type, name }) => `${type}::${name}`);
     assert.equal(new Set(names).size, names.length);
     const parentOf = (name: string) => made.registrations.find(({ urn }) => urn === named(name).parent)?.type;
-    assert.equal(parentOf("gear-runner"), "argosy:index:Operator");
-    assert.equal(parentOf("gears.shop.example.com"), "argosy:index:Operator");
+    assert.equal(parentOf("argosy-gear-runner"), "argosy:index:Operator");
+    assert.equal(parentOf("argosy-gears.shop.example.com"), "argosy:index:Operator");
     assert.equal(parentOf("argosy-sensor"), "argosy:index:EventPath");
-    assert.equal(parentOf("argo-events-controller"), "argosy:index:ArgoPlatform");
+    assert.equal(parentOf("argosy-platform-argo-events-controller"), "argosy:index:ArgoPlatform");
   });
 });

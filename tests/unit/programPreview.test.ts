@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { isRecord } from "../../runtime/json";
+import { samplePlatform } from "./support/platform";
 import { runStack } from "./support/program";
 
 /** How Pulumi marks what is not known yet (sdk/nodejs/runtime/rpc.ts, unknownValue), and what is secret. */
@@ -43,7 +44,7 @@ describe("a preview of the program", () => {
     const { outputs } = await runStack("dev");
     assert.ok(isRecord(outputs));
     assert.deepEqual(outputs, {
-      platform: { namespace: "argosy", instanceId: "argosy", jetStreamVersion: "2.10.29" },
+      platform: samplePlatform(),
       customResources: ["memcacheds.cache.example.com"],
     });
   });
@@ -66,7 +67,7 @@ describe("a program in two stacks", () => {
     const settings = { parts: "operators", platformStack: "org/argosy/platform" };
     await assert.rejects(
       runStack("dev", { settings, stackOutputs: () => ({}) }),
-      /org\/argosy\/platform has no output "platform".*Deploy it first/,
+      /org\/argosy\/platform has no output "platform".*Deploy that stack first/,
     );
   });
 });

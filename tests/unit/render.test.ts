@@ -135,8 +135,8 @@ describe("render", () => {
         /^pet is a random:index\/randomPet:RandomPet: only objects of Kubernetes can be rendered\.$/,
       ],
       [
-        "a provider of the program's own",
-        () => new k8s.Provider("other", {}),
+        "a provider that changes what is made",
+        () => new k8s.Provider("other", { context: "prod", namespace: "shop" }),
         /^other is a pulumi:providers:kubernetes/,
       ],
       [

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
+import type { OperatorsArgs } from "../../components/arguments";
 import {
   TRANSFORM_PARTS,
   TransformError,
@@ -7,11 +8,10 @@ import {
   transformed,
   type UntypedManifest,
 } from "../../components/manifests/transform";
-import type { OperatorsArgs } from "../../components/operators";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
 import { run } from "./support/program";
-import { EVERY_FORM, operatorsProgram, sampleArgs, sampleProgram } from "./support/sampleOperators";
+import { EVERY_FORM, operatorsProgram, sampleProgram } from "./support/sampleOperators";
 
 const MONITORING = { podMonitor: true, alertRules: true, dashboard: true };
 
@@ -26,7 +26,7 @@ describe("a transform", function () {
   // What `argosy render` does too: the program runs, and what it registers is taken as manifests.
   const made = async (transform: object): Promise<readonly Manifest[]> => {
     const args: Partial<OperatorsArgs> = { transform };
-    const platform = { ...sampleArgs().platform, monitoring: MONITORING };
+    const platform = { monitoring: MONITORING };
     return (await run(operatorsProgram(sample, { ...args, platform }))).manifests;
   };
   let plain: readonly Manifest[];

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { OperatorsArgs } from "../../components/arguments";
 import { handlerImageOf, IMAGES } from "../../components/manifests/images";
 import type { PodOptions } from "../../components/manifests/pods";
 import { RESOURCES } from "../../components/manifests/resources";
@@ -7,7 +8,6 @@ import {
   WORKLOAD_KEYS,
   type WorkloadOptions,
 } from "../../components/manifests/workloads";
-import type { OperatorsArgs } from "../../components/operators";
 import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definition";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
@@ -232,17 +232,7 @@ describe("the options of what Argosy makes", function () {
   it("bound the Workflows that go on at once", async () => {
     const { manifests } = await run(
       operatorsProgram(sample, {
-        platform: {
-          namespace: "argosy",
-          controllerNamespace: "argosy-system",
-          createNamespaces: true,
-          instanceId: "argosy",
-          argoEvents: "install",
-          argoWorkflows: "install",
-          jetStreamVersion: "2.10.29",
-          placement: {},
-          parallelism: 7,
-        },
+        platform: { parallelism: 7 },
       }),
     );
     const { data } = named(manifests, "ConfigMap", "workflow-controller-configmap") as unknown as {
@@ -299,7 +289,7 @@ describe("the options of what Argosy makes", function () {
     await assert.rejects(made({ images: { node: "node" }, pods: { operators: { geer: {} } } }), {
       name: "ConfigurationError",
       message:
-        /^pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\nimages\.node is "node", no image/,
+        /^Operators "argosy": pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\n.*: images\.node is "node", no image/,
     });
     const right: WorkloadOptions = {
       placement: everything("all"),

@@ -1,8 +1,9 @@
 import { reportOn } from "../../../definition/definitionFile";
 import { Problems } from "../../../definition/problems";
-import { DOMAIN, fingerprint, type Manifest, type Operator } from "../../../runtime/program";
+import { DOMAIN, type Manifest, type Operator } from "../../../runtime/program";
 import { awaited, labelsOf, TAKEN_BACK } from "../metadata";
 import { eventPathNames } from "../names";
+import { contentFingerprint } from "../placeholder";
 import { transformed } from "../transform";
 import { type EventPathOptions, type EventPathShard, eventsOf, type OperatorEvent } from "./options";
 import { buildSensor, podTemplate } from "./sensor";
@@ -40,7 +41,7 @@ export function buildEventSource(shard: EventPathShard, options: EventPathOption
           part: "eventSource",
           component: "event-source",
           serviceAccountName: names.sourceAccount,
-          annotations: { [SENSOR_ANNOTATION]: fingerprint(buildSensor(shard, options).spec) },
+          annotations: { [SENSOR_ANNOTATION]: contentFingerprint(buildSensor(shard, options).spec) },
         }),
         resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])),
       },

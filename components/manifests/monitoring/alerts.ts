@@ -40,10 +40,12 @@ const ONE = "{{ $labels.operator }}";
 
 /** Everything that somebody has to know of, and what to do then. Few: each is worth getting up for, or a look by day. */
 export function alertsOf(options: PlatformOptions): Alert[] {
+  const hasEvents = options.argoEvents !== "none";
   return [
     ...operatorAlerts(options),
-    ...recordingAlerts(options),
-    ...keeperAlerts(options),
+    ...(hasEvents ? [unannouncedAlert(options)] : []),
+    ...(options.argoWorkflows === "none" ? [] : recordingAlerts(options)),
+    ...(hasEvents ? keeperAlerts(options) : []),
     ...platformAlerts(options),
   ];
 }
@@ -93,24 +95,30 @@ function operatorAlerts({ namespace }: PlatformOptions): Alert[] {
         remedy: `kubectl -n ${namespace} logs deployment/${ONE}-runner --container handler shows its standard error. Out of memory: raise resources in operator.yaml; too slow: timeoutSeconds. ${PAGE}`,
       },
     },
-    {
-      alert: "ArgosyChangesUnannounced",
-      // A hint that the watch had not told of is mostly one that came too late, as they do in a storm: what it tells of
-      // is counted as unannounced, but not lost. A tenth: single events may be lost where something restarts.
-      expr:
-        `sum ${by} (increase(argosy_unannounced_changes_total{${here}}[15m])) - ` +
-        `sum ${by} (increase(argosy_hints_total{${here},result="queued"}[15m])) > ` +
-        `0.1 * sum ${by} (increase(argosy_hints_total{${here},result=~"known|queued"}[15m]))`,
-      for: "5m",
-      labels: { severity: "warning" },
-      annotations: {
-        summary: `Events of ${ONE} are lost: {{ $value | humanize }} changes within 15 minutes came without one.`,
-        remedy:
-          "The runner has seen these changes nevertheless; operators with execution pod see them at their next resync. New pods of event source and sensor begin anew with the bus: " +
-          `kubectl -n ${namespace} delete pods --selector 'app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component in (event-source,sensor)'. ${PAGE}`,
-      },
-    },
   ];
+}
+
+/** The alert about changes of an operator's objects that came without an event. */
+function unannouncedAlert({ namespace }: PlatformOptions): Alert {
+  const here = `namespace="${namespace}"`;
+  const by = "by (namespace, operator)";
+  return {
+    alert: "ArgosyChangesUnannounced",
+    // A hint that the watch had not told of is mostly one that came too late, as they do in a storm: what it tells of
+    // is counted as unannounced, but not lost. A tenth: single events may be lost where something restarts.
+    expr:
+      `sum ${by} (increase(argosy_unannounced_changes_total{${here}}[15m])) - ` +
+      `sum ${by} (increase(argosy_hints_total{${here},result="queued"}[15m])) > ` +
+      `0.1 * sum ${by} (increase(argosy_hints_total{${here},result=~"known|queued"}[15m]))`,
+    for: "5m",
+    labels: { severity: "warning" },
+    annotations: {
+      summary: `Events of ${ONE} are lost: {{ $value | humanize }} changes within 15 minutes came without one.`,
+      remedy:
+        "The runner has seen these changes nevertheless; operators with execution pod see them at their next resync. New pods of event source and sensor begin anew with the bus: " +
+        `kubectl -n ${namespace} delete pods --selector 'app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component in (event-source,sensor)'. ${PAGE}`,
+    },
+  };
 }
 
 /** Alerts about the recording of runs as Workflows: nothing that is reconciled hangs on it. */
@@ -177,8 +185,8 @@ function platformAlerts(options: PlatformOptions): Alert[] {
     ...(ownsController(options.argoEvents) ? ["argo-events-controller"] : []),
     ...(ownsController(options.argoWorkflows) ? ["workflow-controller"] : []),
   ];
-  const eventPath = ["event-bus", "event-source", "sensor"];
-  const operators = `up{namespace="${namespace}",component=~"runner|${eventPath.join("|")}"}`;
+  const eventPath = options.argoEvents === "none" ? [] : ["event-bus", "event-source", "sensor"];
+  const operators = `up{namespace="${namespace}",component=~"${["runner", ...eventPath].join("|")}"}`;
   const missing = eventPath.map(
     (component) =>
       `label_replace(group(${operators}) unless group(up{namespace="${namespace}",component="${component}"}), "component", "${component}", "", "")`,
@@ -222,5 +230,8 @@ function platformAlerts(options: PlatformOptions): Alert[] {
       remedy: `kubectl -n ${controllerNamespace} describe pods --selector app.kubernetes.io/component=controller says why. ${PAGE}`,
     },
   };
-  return [eventPathDown, keeperDown, ...(controllers.length > 0 ? [controllerDown] : [])];
+  return [
+    ...(eventPath.length > 0 ? [eventPathDown, keeperDown] : []),
+    ...(controllers.length > 0 ? [controllerDown] : []),
+  ];
 }

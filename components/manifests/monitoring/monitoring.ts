@@ -16,8 +16,8 @@ export function buildMonitoring(options: PlatformOptions): ManifestSet {
   };
 }
 
-/** What gives metrics in the operators' namespace: each of these pods has a port of the name "metrics". */
-const COMPONENTS = ["runner", "event-bus", "event-source", "sensor", "keeper"];
+/** What gives metrics beside the runners in the operators' namespace: each of these pods has a port of the name "metrics". */
+const EVENT_PATH = ["event-bus", "event-source", "sensor", "keeper"];
 /** Prometheus' names for two labels of a pod (prometheus, discovery/kubernetes/pod.go). */
 const COMPONENT = "__meta_kubernetes_pod_label_app_kubernetes_io_component";
 const NAME = "__meta_kubernetes_pod_label_app_kubernetes_io_name";
@@ -48,7 +48,11 @@ function buildPodMonitor(options: PlatformOptions): Manifest {
           {
             key: "app.kubernetes.io/component",
             operator: "In",
-            values: [...COMPONENTS, ...(hasControllers ? ["controller"] : [])],
+            values: [
+              "runner",
+              ...(options.argoEvents === "none" ? [] : EVENT_PATH),
+              ...(hasControllers ? ["controller"] : []),
+            ],
           },
         ],
       },

@@ -1,4 +1,5 @@
 import {
+  ARGO_HALVES,
   type EngineCommand,
   type Operator,
   PENDING_SECONDS,
@@ -136,14 +137,21 @@ function engineEnvironment(container: "runner" | "run", options: OperatorOptions
   ];
 }
 
-/** A resident engine's further environment: where another one finds it, and how long what it records is kept. */
+/**
+ * A resident engine's further environment: where another one finds it, how long what it records is kept, and which
+ * halves of Argo are missing.
+ */
 function residentEnvironment(options: OperatorOptions): EnvVar[] {
   const { runsKeptSeconds, failedRunsKeptSeconds, platform } = options;
+  const without = ARGO_HALVES.filter(
+    (half) => !(half === "events" ? platform.argoEvents : platform.argoWorkflows),
+  );
   return [
     field(RUNNER_ENVIRONMENT.address, "status.podIP"),
     { name: RUNNER_ENVIRONMENT.runsKept, value: String(runsKeptSeconds) },
     { name: RUNNER_ENVIRONMENT.failedRunsKept, value: String(failedRunsKeptSeconds) },
     ...(platform.archivesRuns ? [{ name: RUNNER_ENVIRONMENT.archive, value: "true" }] : []),
+    ...(without.length > 0 ? [{ name: RUNNER_ENVIRONMENT.without, value: without.join(",") }] : []),
   ];
 }
 

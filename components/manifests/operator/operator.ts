@@ -17,11 +17,14 @@ export function buildOperator(
   options: OperatorOptions,
   files: OperatorFiles,
 ): ManifestSet {
+  const { argoEvents, argoWorkflows } = options.platform;
   return {
     ...buildAccess(operator, options),
     "handler-files": files.handler,
     definition: files.definition,
-    template: transformed("workflowTemplate", buildWorkflowTemplate(operator, options, files), options),
+    ...(argoWorkflows && {
+      template: transformed("workflowTemplate", buildWorkflowTemplate(operator, options, files), options),
+    }),
     ...(operator.execution === "pod"
       ? {
           "resync-template": transformed(
@@ -32,7 +35,9 @@ export function buildOperator(
           resync: transformed("resync", buildCronWorkflow(operator, options), options),
         }
       : {
-          service: transformed("runnerService", buildService(operator, options), options),
+          ...(argoEvents && {
+            service: transformed("runnerService", buildService(operator, options), options),
+          }),
           "network-policy": transformed(
             "runnerNetworkPolicy",
             buildNetworkPolicy(operator, options),

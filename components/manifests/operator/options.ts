@@ -10,8 +10,6 @@ export interface OperatorOptions extends WorkloadOptions {
   readonly runsKeptSeconds: number;
   /** How long Workflows of runs that failed are kept, in seconds. */
   readonly failedRunsKeptSeconds: number;
-  /** The only namespace from which the runners' metrics can be had. @default any */
-  readonly prometheusNamespace?: string;
   /** The name of the Sensor that sends the hints; where there are several, the first one's. */
   readonly eventPathName: string;
 }

@@ -38,7 +38,7 @@ export function buildRoles(operator: Operator, account: RunnerAccount): Manifest
  * `rules`, and that of the resync where runs have pods of their own.
  */
 export function buildAccess(operator: Operator, options: OperatorOptions): ManifestSet {
-  const { namespace } = options.platform;
+  const { namespace, argoWorkflows } = options.platform;
   const part = operator.execution === "pod" ? "run" : "runner";
   const annotations = accountAnnotations(part, options, operator.name);
   const runner = { ...accountOf("runner", runnerNameOf(operator.name), namespace), annotations };
@@ -47,11 +47,12 @@ export function buildAccess(operator: Operator, options: OperatorOptions): Manif
     ...runnerSet(operator, runner),
     // A run in a pod of its own is fenced by its Workflow's mutex.
     ...(resident && leaseSet(operator, runner)),
-    ...buildGrant(operator, runner, {
-      about: "workflows",
-      namespaces: [namespace],
-      rules: resident ? RESIDENT_WORKFLOW_RULES : RUN_WORKFLOW_RULES,
-    }),
+    ...(argoWorkflows &&
+      buildGrant(operator, runner, {
+        about: "workflows",
+        namespaces: [namespace],
+        rules: resident ? RESIDENT_WORKFLOW_RULES : RUN_WORKFLOW_RULES,
+      })),
     ...(hasToken(operator) && handlerSet(operator, runner)),
     ...(!resident && resyncSet(operator, options)),
   };

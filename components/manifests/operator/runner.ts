@@ -111,14 +111,18 @@ export function buildNetworkPolicy(operator: Operator, options: OperatorOptions)
       podSelector: { matchLabels: runnerLabels(operator) },
       policyTypes: ["Ingress"],
       ingress: [
-        {
-          ports: port(RUNNER_PORTS.hints),
-          from: [
-            { podSelector: { matchLabels: sensorPodLabels(options.eventPathName) } },
-            // A standby passes its hints on to the leader.
-            { podSelector: { matchLabels: runnerLabels(operator) } },
-          ],
-        },
+        ...(options.platform.argoEvents
+          ? [
+              {
+                ports: port(RUNNER_PORTS.hints),
+                from: [
+                  { podSelector: { matchLabels: sensorPodLabels(options.eventPathName) } },
+                  // A standby passes its hints on to the leader.
+                  { podSelector: { matchLabels: runnerLabels(operator) } },
+                ],
+              },
+            ]
+          : []),
         { ports: port(RUNNER_PORTS.metrics), from: [{ namespaceSelector: monitoring(options) }] },
       ],
     },
@@ -126,7 +130,7 @@ export function buildNetworkPolicy(operator: Operator, options: OperatorOptions)
 }
 
 /** Unless it is told where, any monitoring of the cluster, wherever it is: the figures are no secret. */
-function monitoring({ prometheusNamespace }: OperatorOptions) {
+function monitoring({ platform: { prometheusNamespace } }: OperatorOptions) {
   if (prometheusNamespace === undefined) return {};
   return { matchLabels: { "kubernetes.io/metadata.name": prometheusNamespace } };
 }

@@ -2,28 +2,37 @@ import type { WorkloadOptions } from "../workloads";
 import type { ArchiveOptions } from "./archive";
 
 /**
- * How a product of Argo comes into the cluster.
+ * How a half of Argo, Events or Workflows, comes into the cluster.
  * "install": its CRDs and a controller of our own. "share": the CRDs are there, the controller is our own.
- * "adopt": both are there.
+ * "adopt": both are there. "none": operators do without it.
  */
-export type Installation = "install" | "share" | "adopt";
+export const ARGO_MODES = ["install", "share", "adopt", "none"] as const;
+export type ArgoMode = (typeof ARGO_MODES)[number];
 
-/** What the event path and the operators need to know of the platform beneath them: the platform stack's output. */
+/** What operators need to know of their platform: the output `platform` of the stack that makes it. */
 export interface Platform {
+  /** The version of Argosy that made it. By this field a platform that exists is told from arguments for a new one. */
+  readonly argosyVersion: string;
   /** Where operators, their events and their runs live; Argo's controllers look after this one namespace. */
   readonly namespace: string;
+  /** Whether it has Argo Events: without, there is no event bus, and runners see changes by their own watch alone. */
+  readonly argoEvents: boolean;
+  /** The JetStream version of the event bus, one that the events controller's configuration knows. "" without events. */
+  readonly jetStreamVersion: string;
+  /** Whether it has Argo Workflows: without, runs are not recorded, and no run has a pod of its own. */
+  readonly argoWorkflows: boolean;
   /** The Workflow controller's instance id: it handles only Workflows that carry it as a label. "" for none. */
   readonly instanceId: string;
-  /** The JetStream version of the event bus, one that the events controller's configuration knows. */
-  readonly jetStreamVersion: string;
   /**
    * Whether the Workflow controller archives runs: then it is given those that a resident operator records as well.
    * @default false
    */
   readonly archivesRuns?: boolean;
+  /** The only namespace from which the runners' metrics can be had. @default any */
+  readonly prometheusNamespace?: string;
 }
 
-/** What the manifests of the platform depend on. {@link checkPlatformOptions} tells what is wrong with them. */
+/** What the manifests of the platform depend on. */
 export interface PlatformOptions extends WorkloadOptions {
   /** Where event bus, event sources, sensors, runners and Workflows live: the one namespace that Argo manages. */
   readonly namespace: string;
@@ -37,9 +46,9 @@ export interface PlatformOptions extends WorkloadOptions {
    * How Argo Events comes into the cluster. It knows no instance id: "share" is for a cluster whose other
    * controllers do not manage {@link namespace}.
    */
-  readonly argoEvents: Installation;
+  readonly argoEvents: ArgoMode;
   /** How Argo Workflows comes into the cluster; argo-server comes and stays away with its controller. */
-  readonly argoWorkflows: Installation;
+  readonly argoWorkflows: ArgoMode;
   /** Where the Workflow controller, if it is ours, archives runs. @default none */
   readonly archive?: ArchiveOptions;
   /** What of the monitoring is made. @default nothing */
@@ -49,13 +58,13 @@ export interface PlatformOptions extends WorkloadOptions {
 }
 
 /** Whether the product's CRDs are ours. */
-export function ownsDefinitions(installation: Installation): boolean {
-  return installation === "install";
+export function ownsDefinitions(mode: ArgoMode): boolean {
+  return mode === "install";
 }
 
 /** Whether the product's controller is ours. */
-export function ownsController(installation: Installation): boolean {
-  return installation !== "adopt";
+export function ownsController(mode: ArgoMode): boolean {
+  return mode === "install" || mode === "share";
 }
 
 /** What of the platform's monitoring is made, and how a Prometheus Operator and a Grafana find it. All off by default. */
@@ -70,6 +79,8 @@ export interface MonitoringOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Labels of the dashboard's ConfigMap, by which Grafana's sidecar finds it. @default grafana_dashboard: "1" */
   readonly dashboardLabels?: Readonly<Record<string, string>>;
+  /** The namespace that Prometheus runs in: nobody else may ask the runners for metrics. @default any */
+  readonly namespace?: string;
 }
 
 /** A kind of the Prometheus Operator's, the option that needs it, and its CRD. */

@@ -28,18 +28,19 @@ const VIEW_RULES: readonly PolicyRule[] = [
 
 /**
  * An account that sees everything in the Argo UI and can change nothing: `kubectl create token argosy-viewer` makes a
- * token to log in with. No pod runs as it.
+ * token to log in with. No pod runs as it. Without Argo Workflows there is no UI, and no such account.
  */
 export function buildViewer(options: PlatformOptions): ManifestSet {
   return buildPersonalAccount("viewer", VIEW_RULES, options);
 }
 
-/** An account for people, in the operators' namespace: its token is mounted nowhere. */
+/** An account for people who use the Argo UI, in the operators' namespace: its token is mounted nowhere. */
 function buildPersonalAccount(
   role: string,
   rules: readonly PolicyRule[],
-  { namespace }: PlatformOptions,
+  { namespace, argoWorkflows }: PlatformOptions,
 ): ManifestSet {
+  if (argoWorkflows === "none") return {};
   const name = `argosy-${role}`;
   const labels = labelsOf("argosy", role);
   const account = { name, namespace };

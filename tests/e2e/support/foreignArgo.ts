@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ArgoPlatformArgs } from "../../../components/argoPlatform";
+import type { CompletePlatformArgs } from "../../../components/arguments";
 import { buildArgoEventsController } from "../../../components/manifests/platform/argoEvents";
 import {
   buildArgoEventsDefinitions,
@@ -20,7 +20,7 @@ const SOMEBODY = "somebody-else";
 const EVERYWHERE = "everywhere";
 const ONE_NAMESPACE = /^--(namespaced|managed-namespace=.*)$/;
 
-const OPTIONS: ArgoPlatformArgs = {
+const OPTIONS: CompletePlatformArgs = {
   namespace: EVERYWHERE,
   controllerNamespace: FOREIGN_NAMESPACE,
   createNamespaces: false,
@@ -29,6 +29,7 @@ const OPTIONS: ArgoPlatformArgs = {
   argoWorkflows: "install",
   jetStreamVersion: FOREIGN_JETSTREAM,
   placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+  protect: false,
 };
 
 /**

@@ -9,7 +9,7 @@ import { installProgram, takeProgram } from "../../../tools/installProgram";
 export const PROJECT = path.resolve(__dirname, "../../..");
 
 /** Two runners, so that one can take over; and runs that go while the e2e looks on. */
-const SETTINGS = { "argosy:runnerReplicas": 2, "argosy:runsKeptSeconds": 60 };
+const SETTINGS = { runnerReplicas: 2, runsKeptSeconds: 60 };
 
 /** What memcached's handler does not do by itself: be slow, crash, hang. The same numbers as those of `report`. */
 const MISBEHAVIOUR = `
@@ -67,7 +67,8 @@ export class ProjectCopy {
     cpSync(path.join(PROJECT, "examples/memcached"), path.join(handlers, "memcached"), { recursive: true });
     cpSync(path.join(PROJECT, "tests/e2e/handlers"), handlers, { recursive: true });
     const { config } = parse(readFileSync(path.join(PROJECT, `Pulumi.${base}.yaml`), "utf8"));
-    const all = stringify({ config: { ...config, ...SETTINGS, ...settings } });
+    const { "kubernetes:context": _ofSomebodyElse, ...own } = config;
+    const all = stringify({ config: { ...own, ...SETTINGS, ...settings } });
     writeFileSync(path.join(this.folder, `Pulumi.${stack}.yaml`), all);
   }
 

@@ -2,7 +2,7 @@ import { type ControlPlane, startControlPlane } from "../../../cli/controlPlane"
 import { renewGarbageCollector } from "../../../cli/garbageCollector";
 import { FIELD_MANAGER } from "../../../cli/installOperator";
 import type { Cluster } from "../../../cli/openCluster";
-import { connectionFromKubeconfig } from "../../../components/kubeconfig";
+import { connectionFromKubeconfig } from "../../../preflight/kubeconfig";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { Api } from "./api";

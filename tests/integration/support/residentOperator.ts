@@ -7,15 +7,17 @@ import { buildAccess } from "../../../components/manifests/operator/rbac";
 import type { OperatorDefinition } from "../../../definition/schema";
 import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { ArgoHalf } from "../../../runtime/pod/layout";
 import type { PodSettings } from "../../../runtime/pod/podSettings";
 import { loadDefinition } from "../../unit/operatorFolder";
+import { samplePlatform } from "../../unit/support/platform";
 import type { TestCluster } from "./cluster";
 import { namespace } from "./manifests";
-import { ResidentPod } from "./residentPod";
+import { ResidentPod, type ResidentPodOptions } from "./residentPod";
 import { customResourceDefinitionOf, type ObjectPlan } from "./testOperator";
 
 /** What the runners of a test are told beside where they are. */
-export type ResidentSettings = Pick<PodSettings, "leaseSeconds" | "announcedWithinMs">;
+export type ResidentSettings = Pick<ResidentPodOptions, "leaseSeconds" | "announcedWithinMs" | "without">;
 
 /**
  * An operator whose runners are processes of the engine's bundle, each with a handler's container of its own, as in
@@ -29,7 +31,7 @@ export class ResidentOperator {
     readonly operator: Operator,
     /** Where its runners live. */
     readonly namespace: string,
-    private readonly settings: Omit<PodSettings, "root" | "host">,
+    private readonly settings: ResidentSettings & Pick<PodSettings, "ports">,
   ) {}
 
   static async install(
@@ -59,7 +61,9 @@ export class ResidentOperator {
       ...definition,
     });
     const home = `${name}-runners`;
-    const platform = { namespace: home, instanceId: "", jetStreamVersion: "" };
+    const has = (half: ArgoHalf) => !settings.without?.includes(half);
+    const argo = { argoEvents: has("events"), argoWorkflows: has("workflows") };
+    const platform = samplePlatform({ namespace: home, instanceId: "", ...argo });
     const access = buildAccess(operator, {
       platform,
       placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },

@@ -18,7 +18,7 @@ import { programOf } from "../../../runtime/definition/handlerProgram";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { DEFINITION_FILE, definitionFileContent } from "../../../runtime/pod/definitionFile";
 import type { Hint } from "../../../runtime/pod/hint";
-import { type POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../../runtime/pod/layout";
+import { type ArgoHalf, type POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../../runtime/pod/layout";
 import type { LogFields } from "../../../runtime/pod/logLine";
 import { type PodSettings, pathOf, SETTINGS_VARIABLE } from "../../../runtime/pod/podSettings";
 import { HandlerContainer, shells } from "../../unit/support/handlerContainer";
@@ -36,6 +36,8 @@ export interface ResidentPodOptions extends Omit<PodSettings, "root"> {
   readonly name: string;
   /** Another way to the API server. @default the cluster's own */
   readonly server?: string | undefined;
+  /** The halves of Argo that are missing. @default none */
+  readonly without?: readonly ArgoHalf[];
 }
 
 /** The operator that a {@link ResidentPod} runs, and where. */
@@ -101,7 +103,7 @@ export class ResidentPod {
   /** Starts the runner's container, or starts it again. */
   startRunner(): this {
     const { owner, root, options } = this;
-    const { name, host, server: way, ...settings } = options;
+    const { name, host, server: way, without = [], ...settings } = options;
     const server = new URL(way ?? owner.cluster.connection.server);
     const engine = path.join(pathOf({ root }, "engine"), "engine.js");
     const runner = spawn(process.execPath, [engine, "resident"], {
@@ -113,6 +115,7 @@ export class ResidentPod {
         [RUNNER_ENVIRONMENT.runsKept]: "3600",
         [RUNNER_ENVIRONMENT.failedRunsKept]: "86400",
         [RUNNER_ENVIRONMENT.instanceId]: "",
+        [RUNNER_ENVIRONMENT.without]: without.join(","),
         [SETTINGS_VARIABLE]: JSON.stringify({ ...settings, host, root }),
         KUBERNETES_SERVICE_HOST: server.hostname,
         KUBERNETES_SERVICE_PORT: server.port,

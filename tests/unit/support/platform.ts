@@ -1,17 +1,25 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { ManifestSet } from "../../../components/manifests/metadata";
-import { buildArgoEventsController } from "../../../components/manifests/platform/argoEvents";
+import {
+  buildArgoEventsController,
+  JETSTREAM_VERSION,
+} from "../../../components/manifests/platform/argoEvents";
 import { buildArgoServer } from "../../../components/manifests/platform/argoServer";
 import {
   buildArgoEventsDefinitions,
   buildArgoWorkflowsDefinitions,
 } from "../../../components/manifests/platform/definitions";
 import { buildNamespaces } from "../../../components/manifests/platform/namespaces";
-import type { PlatformOptions } from "../../../components/manifests/platform/options";
+import {
+  ARGO_MODES,
+  type Platform,
+  type PlatformOptions,
+} from "../../../components/manifests/platform/options";
 import { buildSubmitter, buildViewer } from "../../../components/manifests/platform/users";
 import { buildWorkflowController } from "../../../components/manifests/platform/workflowController";
 import type { PodPlacement } from "../../../components/manifests/pods";
+import { ARGOSY_VERSION } from "../../../components/package";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 
 /** A platform of which only what a test is about differs from the defaults. */
@@ -28,10 +36,23 @@ export function platformOptions(options: Partial<PlatformOptions> = {}): Platfor
   };
 }
 
+/** What operators are told of a platform of which only what a test is about differs from the defaults. */
+export function samplePlatform(platform: Partial<Platform> = {}): Platform {
+  return {
+    argosyVersion: ARGOSY_VERSION,
+    namespace: "argosy",
+    argoEvents: true,
+    jetStreamVersion: JETSTREAM_VERSION,
+    argoWorkflows: true,
+    instanceId: "argosy",
+    ...platform,
+  };
+}
+
 const name = fc
   .stringMatching(/^[a-z]([-a-z0-9]{0,20}[a-z0-9])?$/)
   .filter((each) => each !== "default" && !each.startsWith("kube-"));
-const installation = fc.constantFrom("install" as const, "share" as const, "adopt" as const);
+const mode = fc.constantFrom(...ARGO_MODES);
 const toleration = fc.record({ key: name, operator: fc.constant("Exists" as const) });
 const placement: fc.Arbitrary<PodPlacement> = fc
   .record({
@@ -52,8 +73,8 @@ export const anyPlatformOptions: fc.Arbitrary<PlatformOptions> = fc
     controllerNamespace: name,
     createNamespaces: fc.boolean(),
     instanceId: fc.oneof(fc.constant(""), fc.constantFrom("yes", "1e3", "null", "argosy")),
-    argoEvents: installation,
-    argoWorkflows: installation,
+    argoEvents: mode,
+    argoWorkflows: mode,
     placement,
   })
   .filter(({ namespace, controllerNamespace }) => namespace !== controllerNamespace);

@@ -37,7 +37,10 @@ const FOLDER = path.join(ROOT, "tests/program");
 /** Runs this project's program as a stack's configuration has it, with the operators of `tests/program/handlers`. */
 export function runStack(stack: string, options: StackOptions = {}): Promise<Run> {
   const configuration = readStackConfiguration(ROOT, stack);
-  const settings = Object.entries(options.settings ?? {}).map(([key, value]) => [`argosy:${key}`, value]);
+  const settings = Object.entries(options.settings ?? {}).map(([key, value]) => [
+    `${configuration.project}:${key}`,
+    value,
+  ]);
   const values = { ...configuration.values, ...Object.fromEntries(settings) };
   return run(require("../../../index") as () => unknown, { folder: FOLDER, ...options, values });
 }

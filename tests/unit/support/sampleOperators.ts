@@ -1,6 +1,6 @@
 import path from "node:path";
-import { JETSTREAM_VERSION } from "../../../components/manifests/platform/argoEvents";
-import { Operators, type OperatorsArgs } from "../../../components/operators";
+import type { OperatorsArgs } from "../../../components/arguments";
+import { Operators } from "../../../components/operators";
 import type { OperatorDefinition } from "../../../definition/schema";
 import type { Operator } from "../../../runtime/definition/definition";
 import type { JsonObject } from "../../../runtime/kubernetes/objects";
@@ -37,29 +37,6 @@ export function sampleProgram(samples: readonly Sample[]): SampleProgram {
   return { root, definitions };
 }
 
-/** Everything that {@link Operators} need beside definitions, with a platform to install. */
-export function sampleArgs(args: Partial<OperatorsArgs> = {}): Omit<OperatorsArgs, "definitions"> {
-  const { placement = { imagePullSecrets: [], nodeSelector: {}, tolerations: [] } } = args;
-  return {
-    platform: {
-      namespace: "argosy",
-      controllerNamespace: "argosy-system",
-      createNamespaces: true,
-      instanceId: "argosy",
-      argoEvents: "install",
-      argoWorkflows: "install",
-      jetStreamVersion: JETSTREAM_VERSION,
-      placement,
-    },
-    eventBus: { replicas: 1 },
-    placement,
-    replicas: 2,
-    runsKeptSeconds: 3600,
-    failedRunsKeptSeconds: 86400,
-    ...args,
-  };
-}
-
 /** One operator of each form, with everything that an author may ask for. */
 export const EVERY_FORM: readonly Sample[] = [
   { name: "gear", finalize: true, env: { LEVEL: "1" }, secretEnv: { KEY: { secret: "api", key: "token" } } },
@@ -75,7 +52,7 @@ export const EVERY_FORM: readonly Sample[] = [
 
 /** A program that makes these operators. */
 export function operatorsProgram({ definitions }: SampleProgram, args: Partial<OperatorsArgs> = {}) {
-  return () => new Operators("argosy", { ...sampleArgs(args), definitions });
+  return () => new Operators("argosy", { handlers: definitions, ...args });
 }
 
 /** The CRD of an operator of that name, with further fields in its schema. */

@@ -1,9 +1,5 @@
-import { PACKAGE_FOLDER } from "../../../cli/project";
 import { manifestsOf } from "../../../cli/render/manifests";
 import { runProgram } from "../../../cli/render/runProgram";
-import { readStackConfiguration } from "../../../cli/render/stackConfiguration";
-import { operatorsArgs, platformArgs } from "../../../components/configuration/args";
-import { readConfiguration } from "../../../components/configuration/readConfiguration";
 import { Operators } from "../../../components/operators";
 import type { Operator } from "../../../runtime/definition/definition";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
@@ -28,22 +24,11 @@ export async function allForms(memcached: Operator, images: PeerImages, runners:
   ];
 }
 
-/** What `pulumi up` makes of one operator in the dev stack, in the benchmark's namespaces, without its CRD. */
+/** What `pulumi up` makes of one operator, in the benchmark's namespaces, without its CRD. */
 async function rendered(operator: Operator, runners: number): Promise<Manifest[]> {
-  const { project, stack, values } = readStackConfiguration(PACKAGE_FOLDER, "dev");
-  const own = {
-    [`${project}:namespace`]: OPERATOR_NAMESPACE,
-    [`${project}:controllerNamespace`]: CONTROLLER_NAMESPACE,
-    [`${project}:runnerReplicas`]: String(runners),
-  };
-  const settings = readConfiguration(project, { ...values, ...own });
-  const program = () =>
-    new Operators("argosy", {
-      ...operatorsArgs(settings),
-      definitions: [operator],
-      platform: platformArgs(settings),
-    });
-  const { resources } = await runProgram(program, { project, stack, values: {} });
+  const platform = { namespace: OPERATOR_NAMESPACE, controllerNamespace: CONTROLLER_NAMESPACE };
+  const program = () => new Operators("bench", { handlers: [operator], replicas: runners, platform });
+  const { resources } = await runProgram(program, { project: "bench", stack: "bench", values: {} });
   const { plural, group } = operator.customResource;
   return manifestsOf(resources).filter(({ metadata }) => metadata.name !== `${plural}.${group}`);
 }

@@ -17,9 +17,9 @@ const VERSION = "v1";
 
 /** Two runners, so that there is a leader and a standby; and runs that go while the run is on. */
 const SETTINGS = {
-  "argosy:runnerReplicas": 2,
-  "argosy:runsKeptSeconds": 120,
-  "argosy:failedRunsKeptSeconds": 120,
+  runnerReplicas: 2,
+  runsKeptSeconds: 120,
+  failedRunsKeptSeconds: 120,
 };
 
 /** What differs between the operators of the two forms. */

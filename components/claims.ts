@@ -1,0 +1,50 @@
+import * as pulumi from "@pulumi/pulumi";
+import type { Cluster } from "./cluster";
+import { ConfigurationError } from "./errors";
+
+/** Something of which there is only one in a cluster, and the component of this program that makes it. */
+export interface Claim {
+  /** In an error: `the installation "shop"`. */
+  readonly what: string;
+  /** `Operators "shop"` */
+  readonly component: string;
+  /** How to put a second claim right. */
+  readonly remedy: string;
+}
+
+interface Owner extends Claim {
+  readonly resource: pulumi.Resource;
+}
+
+/** What the components of a program have claimed, by cluster. A run of a program has its own monitor. */
+const programs = new WeakMap<object, Map<unknown, Map<string, Owner>>>();
+
+function claimsIn(cluster: Cluster): Map<string, Owner> {
+  const program = pulumi.runtime.getMonitor() ?? programs;
+  const clusters = programs.get(program) ?? new Map<unknown, Map<string, Owner>>();
+  programs.set(program, clusters);
+  const claims = clusters.get(cluster.identity) ?? new Map<string, Owner>();
+  clusters.set(cluster.identity, claims);
+  return claims;
+}
+
+/**
+ * Claims all of this for a component.
+ * @throws ConfigurationError if another component of the program has claimed any of it in the same cluster
+ */
+export function claim(cluster: Cluster, claims: readonly Claim[], resource: pulumi.Resource): void {
+  const known = claimsIn(cluster);
+  const problems = claims.flatMap(({ what, component, remedy }) => {
+    const owner = known.get(what);
+    return owner
+      ? [`${component}: ${what} is already that of ${owner.component} in this program. ${remedy}`]
+      : [];
+  });
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  for (const each of claims) known.set(each.what, { ...each, resource });
+}
+
+/** The component of this program that has claimed something in a cluster. */
+export function claimant(cluster: Cluster, what: string): pulumi.Resource | undefined {
+  return claimsIn(cluster).get(what)?.resource;
+}

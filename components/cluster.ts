@@ -1,0 +1,90 @@
+import * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { Connection } from "../preflight/lookInCluster";
+import type { ClusterArgs } from "./arguments";
+import { isInput } from "./inputs";
+
+/** The cluster that a component is deployed to. */
+export interface Cluster {
+  /** The provider that makes the component's objects. Undefined for Pulumi's default one. */
+  readonly provider: pulumi.ProviderResource | undefined;
+  /** What two components have in common if it is certain that their cluster is the same. */
+  readonly identity: unknown;
+  /** Where checks look. Undefined if nobody can tell from the program, as with an explicit provider alone. */
+  readonly connection: Promise<Connection | undefined>;
+}
+
+/**
+ * The cluster of a component, and the options with which the component is to be registered.
+ *
+ * - With `cluster` alone, a provider for that cluster is made.
+ * - With an explicit provider, of the component or of its parent, that one is used. A provider does not tell where its
+ *   cluster is: the checks look where `cluster` says, or nowhere.
+ * - Otherwise it is the cluster of Pulumi's default provider: its configuration, else the kubeconfig of whoever runs the
+ *   program.
+ */
+export function clusterOf(
+  name: string,
+  args: ClusterArgs | undefined,
+  opts: pulumi.ComponentResourceOptions,
+): { readonly cluster: Cluster; readonly options: pulumi.ComponentResourceOptions } {
+  const given = providerIn(opts);
+  if (given) {
+    return { cluster: { provider: given, identity: given, connection: connectionTo(args) }, options: opts };
+  }
+  if (args) {
+    const provider = new k8s.Provider(
+      `${name}-cluster`,
+      { ...args },
+      opts.parent ? { parent: opts.parent } : {},
+    );
+    const options = { ...opts, providers: { ...providersIn(opts), kubernetes: provider } };
+    const isPlain = !isInput(args.kubeconfig) && !isInput(args.context);
+    const identity = isPlain ? `${args.kubeconfig ?? ""} ${args.context ?? ""}` : provider;
+    return { cluster: { provider, identity, connection: connectionTo(args) }, options };
+  }
+  const config = new pulumi.Config("kubernetes");
+  const connection = { kubeconfig: config.get("kubeconfig"), context: config.get("context") };
+  const cluster = { provider: undefined, identity: "default", connection: Promise.resolve(connection) };
+  return { cluster, options: opts };
+}
+
+const KUBERNETES = "kubernetes";
+
+function providerIn(opts: pulumi.ComponentResourceOptions): pulumi.ProviderResource | undefined {
+  return providersIn(opts)[KUBERNETES] ?? opts.parent?.getProvider(`${KUBERNETES}::`);
+}
+
+/** The explicit providers of a component by their packages. */
+function providersIn({
+  provider,
+  providers = {},
+}: pulumi.ComponentResourceOptions): Record<string, pulumi.ProviderResource> {
+  const listed = Array.isArray(providers) ? providers : Object.values(providers);
+  const all = provider ? [...listed, provider] : listed;
+  return Object.fromEntries(all.map((each) => [packageOf(each), each]));
+}
+
+/** The package of a provider (sdk/nodejs/resource.ts, ProviderResource). */
+function packageOf(provider: pulumi.ProviderResource): string {
+  return (provider as unknown as { getPackage(): string }).getPackage();
+}
+
+/** What `cluster` says, if all of it is known: the kubeconfig of a cluster to come is not. */
+async function connectionTo(args: ClusterArgs | undefined): Promise<Connection | undefined> {
+  if (!args) return undefined;
+  const [kubeconfig, context] = await Promise.all([known(args.kubeconfig), known(args.context)]);
+  return kubeconfig === NOT_KNOWN || context === NOT_KNOWN ? undefined : { kubeconfig, context };
+}
+
+const NOT_KNOWN = Symbol("not known");
+
+/** The value of an Input, or that it is not known in this preview. */
+async function known(
+  input: pulumi.Input<string> | undefined,
+): Promise<string | undefined | typeof NOT_KNOWN> {
+  if (!isInput(input)) return input as string | undefined;
+  // Both are there, beside what is declared for users (sdk/nodejs/output.ts, OutputInstance).
+  const output = pulumi.output(input) as unknown as { isKnown: Promise<boolean>; promise(): Promise<string> };
+  return (await output.isKnown) ? output.promise() : NOT_KNOWN;
+}

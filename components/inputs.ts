@@ -1,0 +1,70 @@
+import * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
+import { placeholder, splitByPlaceholders } from "./manifests/placeholder";
+
+/**
+ * Values of Pulumi that are known later, in plain manifests. The builders of manifests take plain data, so that tests and
+ * `render` need no Pulumi. A value that is known later is therefore built in as a placeholder, and {@link withInputs} lays
+ * it over the finished manifest. So only the fields that hold the value are unknown or secret in a preview.
+ */
+const inputs = new Map<string, pulumi.Output<string>>();
+
+/** Whether a value is only known later: an Output or a Promise. */
+export function isInput(value: unknown): value is pulumi.Output<unknown> | Promise<unknown> {
+  return pulumi.Output.isInstance(value) || value instanceof Promise;
+}
+
+/** A schema of texts that also takes a text that is known later. The text is then not checked: it is not known. */
+export function later<Schema extends z.ZodType<string>>(schema: Schema) {
+  return z.preprocess(
+    (value) => (isInput(value) ? placeholderOf(value as pulumi.Input<string>) : value),
+    schema,
+  );
+}
+
+function placeholderOf(input: pulumi.Input<string>): string {
+  const word = placeholder(inputs.size);
+  inputs.set(word, pulumi.output(input));
+  return word;
+}
+
+/** Whether a plain value has a placeholder anywhere in it. */
+export function hasPlaceholders(value: unknown): boolean {
+  return withInputs(value) !== value;
+}
+
+/**
+ * The same value with each placeholder replaced by what it stands for. Whatever has no placeholder in it stays the same
+ * object.
+ */
+export function withInputs(value: unknown): unknown {
+  if (typeof value === "string") return withInputsInText(value);
+  if (Array.isArray(value)) {
+    const replaced = value.map(withInputs);
+    return replaced.some((each, index) => each !== value[index]) ? replaced : value;
+  }
+  if (typeof value !== "object" || value === null || isInput(value)) return value;
+  const entries = Object.entries(value).map(([key, each]) => [key, each, withInputs(each)] as const);
+  if (entries.every(([, before, after]) => before === after)) return value;
+  return Object.fromEntries(entries.map(([key, , after]) => [key, after]));
+}
+
+function withInputsInText(text: string): pulumi.Input<string> {
+  const parts = splitByPlaceholders(text).map((part) => inputs.get(part) ?? part);
+  const [first] = parts;
+  if (parts.length === 1 && first !== undefined) return first;
+  return parts.length === 0 ? text : pulumi.all(parts.map(asPartOfText)).apply((texts) => texts.join(""));
+}
+
+/** A value that is known later may stand within YAML or an image's name. There it must be a plain word. */
+const WORD = /^[A-Za-z0-9]([-A-Za-z0-9._:/@]*[A-Za-z0-9])?$/;
+
+function asPartOfText(part: string | pulumi.Output<string>): pulumi.Input<string> {
+  if (typeof part === "string") return part;
+  return part.apply((word) => {
+    if (typeof word === "string" && WORD.test(word)) return word;
+    throw new pulumi.RunError(
+      `An Output is given for an argument that becomes part of a text, and its value is not one word of letters, digits and "-._:/@". Give the name, host or registry alone.`,
+    );
+  });
+}

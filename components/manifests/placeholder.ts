@@ -1,0 +1,33 @@
+import { fingerprint } from "../../runtime/program";
+
+/**
+ * Words that stand in plain data for a text that is only known later. They look like a name, so that whatever takes a name,
+ * a host or a label's value takes them.
+ */
+const PLACEHOLDER = /(argosy-known-later-\d+-x)/;
+
+/** The word with this number. */
+export function placeholder(index: number): string {
+  return `argosy-known-later-${index}-x`;
+}
+
+/**
+ * A fingerprint of a manifest's content, for an annotation of pods that start again when the content changes. Texts that
+ * are only known later stand in it themselves, so that it changes with their values and not with their number.
+ */
+export function contentFingerprint(content: unknown): string {
+  const words: string[] = [];
+  const known = JSON.stringify(content)
+    .split(PLACEHOLDER)
+    .map((part, index) => {
+      if (index % 2 === 0) return part;
+      if (!words.includes(part)) words.push(part);
+      return words.indexOf(part);
+    });
+  return words.length === 0 ? fingerprint(content) : [fingerprint(known.join("")), ...words].join("-");
+}
+
+/** A text in pieces: those with odd numbers are placeholders. Pieces that are empty are left out. */
+export function splitByPlaceholders(text: string): string[] {
+  return text.split(PLACEHOLDER).filter((part) => part !== "");
+}

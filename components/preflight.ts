@@ -1,0 +1,65 @@
+import * as pulumi from "@pulumi/pulumi";
+import { type Findings, type Look, lookInCluster } from "../preflight/lookInCluster";
+import type { Cluster } from "./cluster";
+import { ConfigurationError } from "./errors";
+
+/**
+ * Looks into the cluster before anything of a component is registered. If the cluster does not answer, a preview goes on
+ * without, and says so.
+ *
+ * @param component what errors call the component: `Operators "shop"`
+ * @throws ConfigurationError that says what the cluster does not allow
+ */
+export async function checkInCluster(
+  component: string,
+  cluster: Cluster,
+  find: (look: Look) => Promise<Findings>,
+): Promise<void> {
+  const connection = await cluster.connection;
+  if (!connection) return sayUnchecked(component, cluster);
+  const { problems, unseen } = await lookInCluster(connection, find, (error) => {
+    // Without a context that is asked for, a preview without a kubeconfig is nothing to speak of.
+    if (connection.context === undefined || !isNew(error.message)) return;
+    void pulumi.log.warn(`${component}: ${error.message}`);
+  });
+  if (problems.length > 0)
+    throw new ConfigurationError(problems.map((problem) => `${component}: ${problem}`));
+  for (const title of unseen) {
+    await pulumi.log.warn(
+      `${component}: the cluster cannot be asked whether ${title} is there, which is to be used`,
+    );
+  }
+}
+
+/** Once for each provider: a component and its parts have the same one. */
+async function sayUnchecked(component: string, { provider }: Cluster): Promise<void> {
+  if (provider === undefined || !isNew(provider)) return;
+  await pulumi.log.info(
+    `${component}: nothing is checked in the cluster, since its provider does not tell where the cluster is. If the cluster exists, give the argument cluster, with its kubeconfig or context, beside the provider.`,
+  );
+}
+
+/** What the components of a program have said. A run of a program has its own monitor. */
+const said = new WeakMap<object, Set<unknown>>();
+
+/** Whether this program has said nothing about it yet. Then it has now. */
+function isNew(about: unknown): boolean {
+  const program = pulumi.runtime.getMonitor() ?? said;
+  const known = said.get(program) ?? new Set();
+  said.set(program, known);
+  return !known.has(about) && known.add(about) !== undefined;
+}
+
+/** The options of a component of which nothing is registered before a check has ended well. */
+export function afterCheck(
+  check: Promise<void>,
+  opts: pulumi.ComponentResourceOptions,
+): pulumi.ComponentResourceOptions {
+  const dependsOn = check.then(() => opts.dependsOn ?? []) as unknown as pulumi.Input<pulumi.Resource[]>;
+  return { ...opts, dependsOn };
+}
+
+/** This program as one word: "project/stack". */
+export function thisProgram(): string {
+  return `${pulumi.getProject()}/${pulumi.getStack()}`;
+}

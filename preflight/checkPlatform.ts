@@ -1,0 +1,97 @@
+import { makerOf } from "../components/manifests/installation";
+import { MONITORING_KINDS, type PlatformOptions } from "../components/manifests/platform/options";
+import type { Findings, Found, Look } from "./lookInCluster";
+
+/** The halves of Argo, the argument that says how each comes into the cluster, and a CRD by which it is known. */
+const HALVES = [
+  { argument: "argoEvents", title: "Argo Events", crd: "eventsources.argoproj.io" },
+  { argument: "argoWorkflows", title: "Argo Workflows", crd: "workflows.argoproj.io" },
+] as const;
+
+/** What of a platform the cluster is asked about. */
+export interface ExpectedPlatform
+  extends Pick<
+    PlatformOptions,
+    "argoEvents" | "argoWorkflows" | "archive" | "monitoring" | "controllerNamespace"
+  > {
+  /** The program that makes it, as "project/stack". */
+  readonly program: string;
+}
+
+/**
+ * Looks whether the cluster has what the platform shares, adopts or uses, and has not yet what the platform installs.
+ */
+export async function checkPlatform(look: Look, platform: ExpectedPlatform): Promise<Findings> {
+  const all = await Promise.all([
+    ...HALVES.map(async (half) => checkHalf(half, platform, await look.crd(half.crd))),
+    ...MONITORING_KINDS.filter(({ option }) => platform.monitoring?.[option]).map(async (kind) =>
+      checkMonitoring(kind, await look.crd(kind.crd)),
+    ),
+    checkArchive(look, platform),
+  ]);
+  return { problems: all.flatMap(({ problems }) => problems), unseen: all.flatMap(({ unseen }) => unseen) };
+}
+
+function checkHalf(
+  { argument, title, crd }: (typeof HALVES)[number],
+  platform: ExpectedPlatform,
+  found: Found,
+): Findings {
+  const mode = platform[argument];
+  if (mode === "none") return { problems: [], unseen: [] };
+  if (found === undefined) return { problems: [], unseen: mode === "install" ? [] : [title] };
+  const complaint = `${argument} is "${mode}"`;
+  if (mode !== "install") {
+    const remedy = `Set it to "install", or install ${title} first.`;
+    const isAbsent = found === "absent";
+    return {
+      problems: isAbsent ? [`${complaint}, but ${title} is not in the cluster (no ${crd}). ${remedy}`] : [],
+      unseen: [],
+    };
+  }
+  const owner = found === "absent" ? undefined : otherOwner(found, platform.program);
+  if (owner === undefined) return { problems: [], unseen: [] };
+  const remedy =
+    'Set it to "share" for a controller of our own beside the other, or to "adopt" to use the one that is there.';
+  return {
+    problems: [`${complaint}, but ${title} is in the cluster already (${crd}${owner}). ${remedy}`],
+    unseen: [],
+  };
+}
+
+/** Who else an object belongs to, in words. Undefined if it is this program's. */
+function otherOwner(found: Exclude<Found, "absent" | undefined>, program: string): string | undefined {
+  if (found.metadata.labels?.["app.kubernetes.io/managed-by"] !== "argosy") return "";
+  const maker = makerOf(found);
+  return maker === undefined || maker === program ? undefined : `, from the stack ${maker}`;
+}
+
+function checkMonitoring({ option, kind, crd }: (typeof MONITORING_KINDS)[number], found: Found): Findings {
+  return {
+    problems:
+      found === "absent"
+        ? [
+            `monitoring asks for ${option}, but the cluster has no ${kind} (no ${crd}). Install the Prometheus Operator first, or leave ${option} out.`,
+          ]
+        : [],
+    unseen: found === undefined ? ["the Prometheus Operator"] : [],
+  };
+}
+
+/**
+ * Without the Secret of the archive the Workflow controller and argo-server do not start, and Pulumi would wait for them
+ * for ten minutes.
+ */
+async function checkArchive(
+  look: Look,
+  { archive, controllerNamespace }: ExpectedPlatform,
+): Promise<Findings> {
+  const isThere = archive && (await look.hasSecret(controllerNamespace, archive.secret));
+  if (!archive || isThere !== false) return { problems: [], unseen: [] };
+  return {
+    problems: [
+      `archive names the Secret "${archive.secret}", which is not in ${controllerNamespace}. Create it there, with the keys username and password. Where there is no such namespace yet, deploy without the archive first.`,
+    ],
+    unseen: [],
+  };
+}

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import * as pulumi from "@pulumi/pulumi";
+import { ArgoPlatform } from "../../components/argoPlatform";
+import type { OperatorsArgs } from "../../components/arguments";
+import { Operators } from "../../components/operators";
+import { removeFolder } from "./operatorFolder";
+import { type Registration, type Run, run } from "./support/program";
+import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+
+/** How Pulumi marks what is not known yet, and what is secret (sdk/nodejs/runtime/rpc.ts). */
+const UNKNOWN = "__pulumiUnknown";
+const SIGNATURE = "4dabf18193072939515e22adb298388d";
+
+/** An Output whose value no preview knows: of a resource that is still to be made. */
+class Database extends pulumi.CustomResource {
+  declare readonly host: pulumi.Output<string>;
+  declare readonly secret: pulumi.Output<string>;
+  constructor(inputs: Readonly<Record<string, unknown>> = {}) {
+    super("cloud:index:Database", "database", { host: undefined, secret: undefined, ...inputs });
+  }
+}
+
+describe("values that are only known later", function () {
+  this.timeout(60_000);
+  let sample: SampleProgram;
+  before(() => {
+    sample = sampleProgram(EVERY_FORM);
+  });
+  after(() => removeFolder(sample.root));
+
+  const operators = (args: Partial<OperatorsArgs>) =>
+    new Operators("shop", { handlers: sample.definitions, ...args });
+  const named = ({ registrations }: Run, name: string): Registration => {
+    const registration = registrations.find((each) => each.name === name);
+    assert.ok(registration, `${name} is not registered`);
+    return registration;
+  };
+  /** Paths to every part of a value that is marked as unknown or as secret. */
+  const pathsTo = (value: unknown, mark: string, at = ""): string[] => {
+    if (typeof value !== "object" || value === null) return [];
+    if (mark in value) return [at];
+    return Object.entries(value).flatMap(([key, each]) => pathsTo(each, mark, `${at}.${key}`));
+  };
+  const everyPathTo = ({ registrations }: Run, mark: string): string[] =>
+    registrations.flatMap(({ name, inputs }) => pathsTo(inputs, mark, name)).sort();
+
+  const later = <T>(value: T) => pulumi.output(Promise.resolve(value));
+
+  it("are the same objects as plain ones once they are known", async () => {
+    const args = (wrap: <T>(value: T) => pulumi.Input<T>): Partial<OperatorsArgs> => ({
+      replicas: wrap(3),
+      placement: {
+        registry: wrap("mirror.example.com/hub"),
+        imagePullSecrets: [wrap("pull")],
+        nodeSelector: { disk: wrap("ssd") },
+      },
+      platform: {
+        archive: { host: wrap("db.example.com"), database: wrap("runs"), secret: wrap("archive") },
+        monitoring: { podMonitor: true, alertRules: true, labels: { release: wrap("prometheus") } },
+      },
+    });
+    const plain = await run(() => void operators(args((value) => value)));
+    const known = await run(() => void operators(args((value) => pulumi.output(value) as typeof value)));
+    const withoutFingerprints = ({ manifests }: Run) =>
+      JSON.parse(JSON.stringify(manifests), (key, value) =>
+        ["argosy.dev/configuration", "argosy.dev/sensor"].includes(key) ? undefined : value,
+      );
+    assert.deepEqual(withoutFingerprints(known), withoutFingerprints(plain));
+    const text = JSON.stringify(known.registrations);
+    assert.ok(!text.includes("known-later"));
+  });
+
+  it("are unknown in a preview where they stand, and nowhere else", async () => {
+    const make = () => {
+      const { host, secret } = new Database();
+      operators({ platform: { archive: { host, database: "runs", secret } } });
+    };
+    const preview = await run(make, { preview: true });
+    const controller = "shop-platform-argo-workflows";
+    const server = "shop-platform-argo-server";
+    const program = "spec.template.metadata.annotations.argosy.dev/configuration";
+    assert.deepEqual(
+      everyPathTo(preview, UNKNOWN).filter((each) => each.startsWith("shop-")),
+      [
+        `${server}-configuration-role.rules.1.resourceNames.0`,
+        `${server}-server.${program}`,
+        `${controller}-configuration-role.rules.1.resourceNames.0`,
+        `${controller}-configuration.data.persistence`,
+        `${controller}-controller.${program}`,
+      ],
+    );
+    const { data } = named(preview, "shop-platform-argo-workflows-configuration").inputs as {
+      data: Record<string, string>;
+    };
+    assert.match(data.parallelism ?? "", /50/);
+  });
+
+  it("leave a runner's pod whole in a preview", async () => {
+    const program = () => {
+      const { host } = new Database();
+      operators({ placement: { nodeSelector: { zone: host } }, replicas: host.apply(Number) });
+    };
+    const preview = await run(program, { preview: true });
+    const { inputs } = named(preview, "shop-gear-runner");
+    assert.deepEqual(pathsTo(inputs, UNKNOWN).sort(), [
+      ".spec.replicas",
+      ".spec.template.spec.nodeSelector.zone",
+    ]);
+    assert.match(JSON.stringify(inputs), /topologySpreadConstraints/);
+  });
+
+  it("are secret where they stand, and nowhere else", async () => {
+    const program = () =>
+      void new ArgoPlatform("argo", {
+        archive: { host: pulumi.secret("db.example.com"), database: "runs", secret: "archive" },
+      });
+    const made = await run(program, { preview: true });
+    // Mocks are told of the outermost field only that a secret is in.
+    assert.deepEqual(everyPathTo(made, SIGNATURE), [
+      "argo-argo-server-server.spec",
+      "argo-argo-workflows-configuration.data",
+      "argo-argo-workflows-controller.spec",
+    ]);
+  });
+
+  it("start Argo's programs again when one of them has changed, and only then", async () => {
+    const annotation = async (host: string) => {
+      const made = await run(
+        () =>
+          void new ArgoPlatform("argo", {
+            archive: { host: later(host), database: "runs", secret: "archive" },
+          }),
+      );
+      return JSON.stringify(named(made, "argo-argo-workflows-controller").inputs).match(
+        /"argosy.dev\/configuration":"([^"]+)"/,
+      )?.[1];
+    };
+    assert.equal(await annotation("one.example.com"), await annotation("one.example.com"));
+    assert.notEqual(await annotation("one.example.com"), await annotation("other.example.com"));
+  });
+
+  it("must be one word where they become part of a text", async () => {
+    const program = () =>
+      void new ArgoPlatform("argo", {
+        archive: { host: later('db"\nparallelism: "1'), database: "runs", secret: "archive" },
+      });
+    await assert.rejects(run(program), /an Output is given for an argument that becomes part of a text/i);
+  });
+
+  it("are refused where names and checks depend on them", async () => {
+    await assert.rejects(
+      run(() => void operators({ installation: later("x") as unknown as string })),
+      /installation must be a text, not an output of Pulumi, which is only known later/,
+    );
+  });
+});

@@ -1,0 +1,24 @@
+import type { Found, Look } from "../../../preflight/lookInCluster";
+import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
+
+/** An object of a cluster of which only the metadata counts. */
+export function found(metadata: Partial<ObjectMeta> = {}): KubernetesObject {
+  return {
+    apiVersion: "v1",
+    kind: "Thing",
+    metadata: { name: "it", uid: "1", resourceVersion: "1", ...metadata },
+  };
+}
+
+/** A cluster that has these. What is not named here nobody can tell. */
+export function fakeLook(cluster: {
+  readonly crds?: Readonly<Record<string, Found>>;
+  readonly clusterRoles?: Readonly<Record<string, Found>>;
+  readonly hasSecret?: boolean;
+}): Look {
+  return {
+    crd: async (name) => cluster.crds?.[name],
+    clusterRole: async (name) => cluster.clusterRoles?.[name],
+    hasSecret: async () => cluster.hasSecret,
+  };
+}
