@@ -56,10 +56,10 @@ export interface EngineOptions {
 }
 
 /**
- * An object whose handler has answered waits for the API server and leaves its place to the next. It is still in memory with
- * its children, so there is a limit to those too: so many for each handler that may be asked at once.
+ * An object whose handler has answered waits for the API server and leaves its place to the next. Its answer is still in
+ * memory, so there is a limit to those too: so many for each handler that may be asked at once.
  */
-const AT_WORK_FOR_EACH_HANDLER = 4;
+const AT_WORK_FOR_EACH_HANDLER = 16;
 
 /**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads. It watches

@@ -12,6 +12,8 @@ const KEPT_LOG_BYTES = 8 * 1024;
 /** An answer of any form, with what the handler wrote to standard error meanwhile. */
 export interface HandlerReply {
   readonly answer: AnswerLine["answer"];
+  /** How long the answer is, in characters. */
+  readonly length: number;
   readonly log: string;
 }
 
@@ -52,7 +54,7 @@ export class HandlerWorker {
   private asked = 0;
   private question: Question | undefined;
   /** The answer to the question, between its arrival and the end of that turn of the event loop. */
-  private answer: AnswerLine["answer"] | undefined;
+  private answer: Pick<HandlerReply, "answer" | "length"> | undefined;
   private logTail = Buffer.alloc(0);
   private over = false;
   private markGone: () => void = () => {};
@@ -133,7 +135,7 @@ export class HandlerWorker {
   private take(line: string): void {
     const { id, answer } = readAnswerLine(line);
     if (this.question && id === this.question.id && this.answer === undefined) {
-      this.answer = answer;
+      this.answer = { answer, length: line.length };
       // The rest of this turn of the event loop brings the log, which has a pipe of its own.
       setImmediate(() => this.settle());
     } else if (this.wasAsked(id)) this.listener.lateAnswer?.();
@@ -152,7 +154,7 @@ export class HandlerWorker {
     if (!question || answer === undefined) return;
     this.question = this.answer = undefined;
     clearTimeout(question.timer);
-    question.resolve({ answer, log: this.logTail.toString("utf8") });
+    question.resolve({ ...answer, log: this.logTail.toString("utf8") });
   }
 
   private keepLog(chunk: Buffer): void {

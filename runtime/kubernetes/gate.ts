@@ -36,7 +36,7 @@ type Queued = Exclude<RequestClass, "lease">;
 const LATER_MS: Readonly<Record<Queued, number>> = {
   work: 0,
   read: 1_000,
-  status: 1_000,
+  status: 4_000,
   tell: 5_000,
 };
 const QUEUES = Object.keys(LATER_MS) as Queued[];

@@ -44,6 +44,11 @@ export interface ReconcileOptions extends RememberingOptions {
 
 /** When a handler that has not finished finalizing is asked again, unless it says when. */
 const FINALIZE_AGAIN_MS = 5_000;
+/**
+ * In characters. A run whose answer is larger keeps its place until it ends: the answer is in memory as long, and the places
+ * are what limits that.
+ */
+const SMALL_ANSWER = 64 * 1024;
 /** A handler that wants to be asked again at once must not cause a busy loop. */
 const SHORTEST_WAIT_MS = 1_000;
 
@@ -180,9 +185,9 @@ export class Reconcile {
     const children = await this.children.observe(object);
     const question = questionAbout({ event, object, children, attempt: report.attempt });
     const askedAt = performance.now();
-    const { answer, log } = await askHandler<Answer>(this.options.pool, question, this.checkStatus);
+    const { answer, length, log } = await askHandler<Answer>(this.options.pool, question, this.checkStatus);
     report.handlerMs = performance.now() - askedAt;
-    run.answered();
+    if (length <= SMALL_ANSWER) run.answered();
     report.log = log;
     return answer;
   }

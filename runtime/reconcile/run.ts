@@ -12,7 +12,7 @@ export interface Mandate {
   readonly client: KubernetesClient;
   /** Throws if the term has ended. */
   readonly assert: () => void;
-  /** Called when the handler has answered: the rest of the reconcile waits for nothing but the API server. */
+  /** Called when the handler has given an answer that is not large: the rest of the reconcile waits for nothing but the API server. */
   readonly onAnswer?: () => void;
 }
 
@@ -57,7 +57,7 @@ export class Run implements WriteScope {
     });
   }
 
-  /** The handler has answered. */
+  /** The handler has given an answer that is not large. */
   answered(): void {
     this.mandate.onAnswer?.();
   }

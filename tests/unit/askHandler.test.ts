@@ -23,9 +23,11 @@ describe("askHandler", () => {
 
   const ask = (complaint?: string) => askHandler<ReconcileAnswer>(pool, question(), () => complaint);
 
-  it("gives the answer without its id, and the log", async () => {
+  it("gives the answer without its id, its length, and the log", async () => {
     start({ children: [], status: { a: 1 } });
-    assert.deepStrictEqual(await ask(), { answer: { children: [], status: { a: 1 } }, log: "log\n" });
+    const { length, ...reply } = await ask();
+    assert.deepStrictEqual(reply, { answer: { children: [], status: { a: 1 } }, log: "log\n" });
+    assert.ok(length > 60 && length < 100, `${length}`);
   });
 
   it("fails by an error in the handler's own words, with the log", async () => {

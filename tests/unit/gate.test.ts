@@ -136,7 +136,7 @@ describe("Gate", () => {
 
   for (const [name, patienceMs] of [
     ["read", 1_000],
-    ["status", 1_000],
+    ["status", 4_000],
     ["tell", 5_000],
   ] as const) {
     it(`lets a request of the class "${name}" leave before work that comes ${patienceMs} ms later`, async () => {

@@ -38,6 +38,8 @@ describe("Reconcile", () => {
   /** What happens while the handler is asked. */
   let meanwhile: () => void;
   let questions: HandlerQuestion[];
+  /** Whether an answer is a step too. */
+  let tellsAnswer: boolean;
   /** Whether the watch says that the object is gone. */
   let isGoing: boolean;
   let isLeading: boolean;
@@ -47,7 +49,7 @@ describe("Reconcile", () => {
   beforeEach(() => {
     cluster = new FakeCluster();
     [answer, questions, learned] = [{ children: [configMap()] }, [], []];
-    [isGoing, isLeading, invalidated] = [false, true, 0];
+    [tellsAnswer, isGoing, isLeading, invalidated] = [false, false, true, 0];
     meanwhile = () => {};
     ({ store: children, writer } = childrenIn(cluster));
   });
@@ -70,7 +72,7 @@ describe("Reconcile", () => {
           cluster.steps.push(`ask ${question.event}`);
           questions.push(question);
           meanwhile();
-          return { answer, log: "the handler's log" };
+          return { answer, length: JSON.stringify(answer).length, log: "the handler's log" };
         },
       },
       objects: {
@@ -88,7 +90,9 @@ describe("Reconcile", () => {
       }),
       ...more,
     });
-    return reconciling.reconcile(NAME, 1, { client: cluster.client(), assert: fence });
+    const onAnswer = () => void cluster.steps.push("leave");
+    const client = cluster.client();
+    return reconciling.reconcile(NAME, 1, { client, assert: fence, ...(tellsAnswer && { onAnswer }) });
   }
 
   const object = () => cluster.find("Widget", NAME);
@@ -109,6 +113,18 @@ describe("Reconcile", () => {
     assert.deepEqual([status()["url"], status()["argosy"]], ["x", { kinds: ["v1/ConfigMap"] }]);
     assert.equal(conditionsIn(status())[0]?.status, "True");
     assert.equal(learned.length, 1);
+  });
+
+  it("says that the handler has answered before it writes, but of a large answer nothing", async () => {
+    given();
+    tellsAnswer = true;
+    answer = { children: [configMap()] };
+    await reconcile();
+    assert.deepEqual(cluster.steps, ["ask reconcile", "leave", "apply ConfigMap settings", "status"]);
+    cluster.steps.length = 0;
+    answer = { children: [configMap()], status: { url: "x".repeat(70_000) } };
+    await reconcile();
+    assert.deepEqual(cluster.steps, ["ask reconcile", "status"]);
   });
 
   it("leaves the verdict to whoever tells if the run is recorded: the condition is to name the record", async () => {
