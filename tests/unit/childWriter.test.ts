@@ -408,7 +408,7 @@ describe("ChildWriter", () => {
       assert.equal(reason, "ChildRefused");
       assert.match(
         message,
-        /^the API server refused ConfigMap shop\/settings: .*Declare update: "recreate" or "never" for ConfigMap/,
+        /^the API server refused ConfigMap shop\/settings: .*Declare update: recreate or never for ConfigMap in operator\.yaml/,
       );
     });
 

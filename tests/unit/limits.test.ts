@@ -6,7 +6,7 @@ const ROOT = path.join(__dirname, "../..");
 
 /** What the table of docs/operations.md says, and where the code says it. */
 const LIMITS: readonly (readonly [row: string, words: string, file: string, code: string])[] = [
-  ["objects that wait in a runner", "10,000", "runtime/engine.ts", "MOST_WAITING = 10_000;"],
+  ["objects that wait in a runner", "10,000", "runtime/work/triggers.ts", "MOST_WAITING = 10_000;"],
   [
     "runs of one object",
     "20 in a row, then ten a second",
