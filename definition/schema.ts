@@ -204,8 +204,8 @@ const OVERRIDABLE = {
     "resident: a living runner. pod: a pod of its own for each run. Default: resident.",
   ),
   concurrency: integer(1, 128, "Leave it out for 64.").describe(
-    "How many objects are reconciled at once, 1 to 128. Not with execution: pod, where a resync lets 32 runs go on at " +
-      "once. Default: 64.",
+    "For how many objects the handler is asked at once, 1 to 128. Not with execution: pod, where a resync lets 32 runs " +
+      "go on at once. Default: 64.",
   ),
   timeoutSeconds: integer(1, 3600, "Leave it out for 30.").describe(
     "After so many seconds without an answer the handler's processes are killed. 1 to 3600. Default: 30.",

@@ -98,7 +98,7 @@ export interface Operator {
   readonly handler: HandlerCommand | HandlerFunction;
   /** "resident": a living runner; "pod": one pod per run. */
   readonly execution: "resident" | "pod";
-  /** How many objects are reconciled at once; also the most handler processes alive. */
+  /** For how many objects the handler is asked at once; also the most handler processes alive. */
   readonly concurrency: number;
   /** After this many seconds without an answer the handler's process group is killed. */
   readonly timeoutSeconds: number;
