@@ -27,13 +27,13 @@ export function installationNameOf(installation: string): string {
 
 /**
  * What stands for an installation: a ClusterRole without rights, bound to nobody. It is of a kind that every cluster has
- * and that has no namespace, so that there is at most one for each installation, and it says which program that is.
+ * and that has no namespace, so that there is at most one for each installation, and it says which program that is. It
+ * has no `rules` at all: the API server answers an empty list with null, which Pulumi would change at each `up`.
  */
 export function buildInstallation(installation: string, program: string): Manifest {
   return madeBy(program, {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRole",
     metadata: { name: installationNameOf(installation), labels: labelsOf("argosy", "installation") },
-    rules: [],
   });
 }

@@ -205,7 +205,8 @@ describe("the components", function () {
       const { manifests } = await run(() => void operators());
       const marker = manifests.find(({ metadata }) => metadata.name === "argosy-installation-argosy");
       assert.equal(marker?.kind, "ClusterRole");
-      assert.deepEqual(marker?.rules, []);
+      // The API server answers an empty list with null: Pulumi would find a change at each `up`.
+      assert.ok(marker && !("rules" in marker));
       assert.equal(marker?.metadata.annotations?.["argosy.dev/program"], "argosy/test");
     });
 
