@@ -4,6 +4,7 @@ import { appendFileSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import {
+  type ControlPlaneProgram,
   controlPlaneProcess,
   killControlPlane,
   podProcesses,
@@ -17,6 +18,8 @@ const PROGRAM =
 
 describe("a process of a control plane", () => {
   const name = `argosy-victim-${process.pid}`;
+  const option = "--secure-port";
+  const program: ControlPlaneProgram = { name, option, value: "6443" };
   let folder: string;
   let victim: ChildProcess;
   const starts = () => readFileSync(path.join(folder, "starts"), "utf8").trim().split("\n");
@@ -24,7 +27,7 @@ describe("a process of a control plane", () => {
   beforeEach(async () => {
     folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-victim-")));
     appendFileSync(path.join(folder, "starts"), "");
-    victim = spawn(process.execPath, ["-e", PROGRAM, "--", "an argument"], {
+    victim = spawn(process.execPath, ["-e", PROGRAM, "--", "an argument", `${option}=6443`], {
       argv0: name,
       cwd: folder,
       env: { MARK: "a=b" },
@@ -35,7 +38,7 @@ describe("a process of a control plane", () => {
   afterEach(() => {
     victim.kill("SIGKILL");
     try {
-      signal(controlPlaneProcess(name), "SIGKILL");
+      signal(controlPlaneProcess(program), "SIGKILL");
     } catch {
       // It was not started again.
     }
@@ -43,21 +46,37 @@ describe("a process of a control plane", () => {
   });
 
   it("is found by its program's name", () => {
-    assert.equal(controlPlaneProcess(name).id, victim.pid);
+    assert.equal(controlPlaneProcess(program).id, victim.pid);
     assert.throws(
-      () => controlPlaneProcess("argosy-no-such-program"),
+      () => controlPlaneProcess({ ...program, name: "argosy-no-such-program" }),
       /no process of argosy-no-such-program/,
     );
   });
 
+  it("is told from that of another cluster on the same machine, whichever began first", async () => {
+    const theirs = spawn(process.execPath, ["-e", PROGRAM, "--", "theirs", option, "7443,7444"], {
+      argv0: name,
+      cwd: folder,
+      stdio: "ignore",
+    });
+    try {
+      await eventually("it has started", () => starts().length === 2);
+      assert.equal(controlPlaneProcess(program).id, victim.pid);
+      assert.equal(controlPlaneProcess({ ...program, value: "7444" }).id, theirs.pid);
+      assert.throws(() => controlPlaneProcess({ ...program, value: "744" }), /with --secure-port=744 is in/);
+    } finally {
+      theirs.kill("SIGKILL");
+    }
+  });
+
   it("is killed, and started again as it was where nobody else does", async () => {
-    const start = await killControlPlane(name);
-    assert.throws(() => controlPlaneProcess(name));
+    const start = await killControlPlane(program);
+    assert.throws(() => controlPlaneProcess(program));
     await start();
     await eventually("it has started again", () => starts().length === 2);
     assert.deepEqual(JSON.parse(starts()[1] ?? ""), [folder, "a=b", "an argument"]);
     assert.equal(starts()[1], starts()[0]);
-    assert.notEqual(controlPlaneProcess(name).id, victim.pid);
+    assert.notEqual(controlPlaneProcess(program).id, victim.pid);
   });
 
   it("of a pod is told from every other", () => {

@@ -33,9 +33,12 @@ export interface Workload {
 /** A cluster in the hands of its administrator: what `kubectl` does, and with every right. */
 export class Administrator {
   readonly client: KubernetesClient;
+  /** The address of the API server. */
+  readonly server: string;
   private readonly transport: HttpTransport;
 
   constructor(connection: ClusterConnection) {
+    this.server = connection.server;
     this.client = new KubernetesClient(connection);
     this.transport = new HttpTransport(connection);
   }

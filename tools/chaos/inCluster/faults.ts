@@ -7,6 +7,7 @@ import { cutByPolicy, cutOnNode, networkFaults } from "./networkFaults";
 import { NODE_FAULTS, nodeFaults } from "./nodeFaults";
 import { partsOf } from "./parts";
 import { podFaults } from "./podFaults";
+import { findControlPlane } from "./processes";
 import type { Execution, Program } from "./program";
 import type { ChaosStack } from "./stack";
 
@@ -39,7 +40,8 @@ export async function findFaults(
   const faults = faultsAnywhere(options);
   if (place.isNode) {
     const cuts = networkFaults(administrator, parts, execution, cutOnNode);
-    return { faults: [...faults, ...nodeFaults(parts, execution), ...cuts], leftOut: [] };
+    const controlPlane = findControlPlane(administrator.server);
+    return { faults: [...faults, ...nodeFaults(parts, execution, controlPlane), ...cuts], leftOut: [] };
   }
   const leftOut = NODE_FAULTS.map((kind) => ({ kind, why: "it needs --node-faults" }));
   const cuts = networkFaults(administrator, parts, execution, cutByPolicy(administrator));
@@ -51,13 +53,14 @@ export async function findFaults(
 /** Every kind of fault that a form knows, wherever it is to be had. */
 export function faultKinds(administrator: Administrator, execution: Execution): readonly string[] {
   const nothing = { renewHandler: () => {}, upgrade: () => {}, up: async () => {}, trouble: () => {} };
+  const noProgram = { name: "", option: "", value: "" };
   const parts = partsOf(administrator, execution);
   const faults = [
     ...faultsAnywhere({
       ...{ administrator, execution, program: nothing, stack: nothing, player: nothing },
       ...{ model: { version: 1 }, progress: () => {} },
     }),
-    ...nodeFaults(parts, execution),
+    ...nodeFaults(parts, execution, { apiServer: noProgram, etcd: noProgram }),
     ...networkFaults(administrator, parts, execution, cutOnNode),
   ];
   return faults.map(({ kind }) => kind);

@@ -2,7 +2,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import { compactEtcd } from "../etcd";
 import type { Fault, FaultEnd } from "../fault";
 import { type Parts, type Pods, soon, together } from "./parts";
-import { controlPlaneProcess, killControlPlane, type NodeProcess, podProcesses, signal } from "./processes";
+import {
+  type ControlPlane,
+  controlPlaneProcess,
+  killControlPlane,
+  type NodeProcess,
+  podProcesses,
+  signal,
+} from "./processes";
 import type { Execution } from "./program";
 
 /** What can go wrong where the cluster's one node and its control plane are this machine. */
@@ -24,11 +31,9 @@ export const NODE_FAULTS = [
 
 /** Longer than a runner's lease holds (runtime/pod/podSettings.ts). */
 const LONGER_THAN_A_LEASE_MS = 17_000;
-const API_SERVER = "kube-apiserver";
-const ETCD = "etcd";
 
 /** Those that can be had here. */
-export function nodeFaults(parts: Parts, execution: Execution): Fault[] {
+export function nodeFaults(parts: Parts, execution: Execution, { apiServer, etcd }: ControlPlane): Fault[] {
   const resident: Fault[] = [
     {
       kind: "leader: frozen for longer than its lease",
@@ -48,15 +53,16 @@ export function nodeFaults(parts: Parts, execution: Execution): Fault[] {
     { kind: "event bus: frozen", begin: () => freeze(parts.eventBus) },
     { kind: "workflow controller: frozen", begin: () => freeze(parts.workflowController) },
     { kind: "event bus: its program killed", begin: () => killProgram(parts.eventBus, "nats-server") },
-    { kind: "API server: killed", begin: () => killControlPlane(API_SERVER) },
-    { kind: "API server: frozen", begin: async () => frozen([controlPlaneProcess(API_SERVER)]) },
-    { kind: "etcd: killed", begin: () => killControlPlane(ETCD) },
-    { kind: "etcd: frozen", begin: async () => frozen([controlPlaneProcess(ETCD)]) },
+    { kind: "API server: killed", begin: () => killControlPlane(apiServer) },
+    { kind: "API server: frozen", begin: async () => frozen([controlPlaneProcess(apiServer)]) },
+    { kind: "etcd: killed", begin: () => killControlPlane(etcd) },
+    { kind: "etcd: frozen", begin: async () => frozen([controlPlaneProcess(etcd)]) },
     {
       kind: "watches: expired by compaction",
       begin: () =>
         expireWatches(
           execution === "resident" ? together(parts.runners, parts.eventSource) : parts.eventSource,
+          { apiServer, etcd },
         ),
     },
   ];
@@ -82,22 +88,15 @@ async function killProgram(pods: Pods, program: string): Promise<undefined> {
 }
 
 /** Whoever watches is frozen; meanwhile the API server starts anew, and etcd forgets all but the newest state. */
-async function expireWatches(pods: Pods): Promise<FaultEnd> {
-  const url = etcdUrl(controlPlaneProcess(ETCD));
+async function expireWatches(pods: Pods, { apiServer, etcd }: ControlPlane): Promise<FaultEnd> {
   const thaw = await freeze(pods);
   return async () => {
-    const start = await killControlPlane(API_SERVER);
+    const start = await killControlPlane(apiServer);
     // What else might answer a watch from its memory is gone.
-    await compactEtcd(url);
+    await compactEtcd(etcd.value);
     await start();
     await thaw();
   };
-}
-
-function etcdUrl({ args }: NodeProcess): string {
-  const [, url] = /--listen-client-urls[= ](\S+?)(?:,|\s|$)/.exec(args.join(" ")) ?? [];
-  if (!url) throw new Error("etcd does not tell where it listens");
-  return url;
 }
 
 function processesOf(pods: Pods): Promise<NodeProcess[]> {

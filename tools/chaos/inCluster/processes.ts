@@ -16,17 +16,57 @@ export interface NodeProcess {
   readonly args: readonly string[];
 }
 
+/** A program of a control plane, and an option that only this cluster's has: several clusters may share a machine. */
+export interface ControlPlaneProgram {
+  readonly name: string;
+  readonly option: string;
+  /** The option's value, or one of the values in its list. */
+  readonly value: string;
+}
+
+/** The programs of a cluster's control plane that chaos kills and freezes. */
+export interface ControlPlane {
+  readonly apiServer: ControlPlaneProgram;
+  readonly etcd: ControlPlaneProgram;
+}
+
 /**
- * The process of a control plane on this machine, by its program's name: only one in the network namespace that we are
- * in, since several clusters may share a machine. @throws Error where there is none
+ * The control plane on this machine of the cluster whose API server has this address. The API server is known by its port,
+ * and etcd by the address at which the API server asks it.
+ * @throws Error where there is none
  */
-export function controlPlaneProcess(program: string): NodeProcess {
+export function findControlPlane(server: string): ControlPlane {
+  const { port, protocol } = new URL(server);
+  const value = port || (protocol === "http:" ? "80" : "443");
+  const apiServer = { name: "kube-apiserver", option: "--secure-port", value };
+  const [url = ""] = valuesOf(controlPlaneProcess(apiServer), "--etcd-servers");
+  const etcd = { name: "etcd", option: "--listen-client-urls", value: url };
+  controlPlaneProcess(etcd);
+  return { apiServer, etcd };
+}
+
+/**
+ * The process of a control plane on this machine, in the network namespace that we are in.
+ * @throws Error where there is none
+ */
+export function controlPlaneProcess({ name, option, value }: ControlPlaneProgram): NodeProcess {
   const own = readlinkSync("/proc/self/ns/net");
   const found = processes().find(
-    ({ id, args }) => path.basename(args[0] ?? "") === program && linkOf(id, "ns/net") === own,
+    (each) =>
+      path.basename(each.args[0] ?? "") === name &&
+      valuesOf(each, option).includes(value) &&
+      linkOf(each.id, "ns/net") === own,
   );
-  if (!found) throw new Error(`no process of ${program} is in this network namespace`);
+  if (!found) throw new Error(`no process of ${name} with ${option}=${value} is in this network namespace`);
   return found;
+}
+
+/** The values of an option that has a list of them, written as one word or as two. */
+function valuesOf({ args }: NodeProcess, option: string): readonly string[] {
+  const at = args.findIndex((word) => word === option || word.startsWith(`${option}=`));
+  const word = args[at] ?? "";
+  const list = word === option ? args[at + 1] : word.slice(option.length + 1);
+  return list ? list.split(",") : [];
 }
 
 /** The processes of a pod, if they are on this machine. @throws NotYetError where there are none: it may not have begun */
@@ -54,7 +94,7 @@ export function signal({ id }: NodeProcess, name: NodeJS.Signals): void {
  * Kills a process of a control plane.
  * @returns starts it again as it was, unless somebody has
  */
-export async function killControlPlane(program: string): Promise<() => Promise<void>> {
+export async function killControlPlane(program: ControlPlaneProgram): Promise<() => Promise<void>> {
   const victim = controlPlaneProcess(program);
   const { id, args } = victim;
   const [, ...rest] = args;
@@ -70,12 +110,12 @@ export async function killControlPlane(program: string): Promise<() => Promise<v
   signal(victim, "SIGKILL");
   await until(() => linkOf(id, "exe") === "", GONE_MS, `process ${id} to end`);
   return async () => {
-    await until(() => isThere(program), LOOKED_AFTER_MS, program).catch(() => {
+    await until(() => isThere(program), LOOKED_AFTER_MS, program.name).catch(() => {
       const output = log.startsWith("/") ? openSync(log, "a") : "ignore";
       spawn(executable, rest, {
         cwd: folder,
         env: environment,
-        argv0: args[0] ?? program,
+        argv0: args[0] ?? program.name,
         detached: true,
         stdio: ["ignore", output, output],
       }).unref();
@@ -83,7 +123,7 @@ export async function killControlPlane(program: string): Promise<() => Promise<v
   };
 }
 
-function isThere(program: string): boolean {
+function isThere(program: ControlPlaneProgram): boolean {
   try {
     return controlPlaneProcess(program).id > 0;
   } catch {
