@@ -15,7 +15,7 @@ export interface Form {
   readonly execution: "resident" | "pod";
   /** The operator's name, and so that of its WorkflowTemplate. */
   readonly operator: string;
-  /** The name of its CRD, and so that of the CRD in Pulumi's tree. */
+  /** The name of its CRD in Pulumi's tree, with that of the program's component before it. */
   readonly crd: string;
   object(name: string, count: number): Manifest;
   child(name: string): Reference;
@@ -32,7 +32,7 @@ export interface Form {
 const resident: Form = {
   execution: "resident",
   operator: "memcached",
-  crd: "memcacheds.cache.example.com",
+  crd: "argosy-memcacheds.cache.example.com",
   object: (name, size) => ({
     apiVersion: "cache.example.com/v1alpha1",
     kind: "Memcached",
@@ -49,7 +49,7 @@ const resident: Form = {
 const pod: Form = {
   execution: "pod",
   operator: "report",
-  crd: "reports.office.example.com",
+  crd: "argosy-reports.office.example.com",
   object: (name, pages) => ({
     apiVersion: "office.example.com/v1",
     kind: "Report",
@@ -70,7 +70,7 @@ export const LETTER: Form = {
   ...pod,
   execution: "resident",
   operator: "letter",
-  crd: "letters.office.example.com",
+  crd: "argosy-letters.office.example.com",
   object: (name, pages) => ({ ...pod.object(name, pages), kind: "Letter" }),
 };
 
