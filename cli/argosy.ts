@@ -31,8 +31,8 @@ const COMMANDS: readonly Entry[] = [
     name: "init",
     summary: "make a program with an operator in an empty folder",
     description:
-      "Makes a Pulumi program in an empty folder: an operator of Memcached with its fixtures, the stack dev, and workflows " +
-      "for GitHub that test, preview and deploy. Nothing is installed or deployed.",
+      "Makes a Pulumi program in TypeScript in an empty folder: a small operator with its fixture, the stack dev, and a " +
+      "workflow for GitHub that tests, previews and deploys. Nothing is installed or deployed.",
     argument: ["[folder]", "where to make the program (default: here)"],
     options: [
       new Option("--name <project>", "the name of the Pulumi project (default: that of the folder)"),

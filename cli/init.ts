@@ -1,9 +1,8 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { stringify } from "yaml";
-import { assetPath } from "../components/assets";
+import { parseDocument } from "yaml";
+import { assetPath, PACKED_NAMES } from "../components/assets";
 import { displayPath } from "../definition/problems";
-import { devDependencies, name as packageName, version } from "../package.json";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { print } from "./terminal";
 
@@ -15,7 +14,8 @@ export interface InitOptions {
 }
 
 /**
- * `argosy init`: makes a program in an empty folder. It runs nothing and installs nothing.
+ * `argosy init`: makes the program of templates/typescript in an empty folder, as `pulumi new` does. It runs nothing and
+ * installs nothing.
  *
  * @throws CommandError where the folder is not empty; UsageError where a name is none
  */
@@ -32,9 +32,7 @@ export async function init(folder = ".", { name, force }: InitOptions): Promise<
         "Name an empty folder. With --force, what is missing is added and what is there stays as it is.",
     );
   }
-  const added = Object.entries(filesOf(project)).map(([file, content]) => addFile(place, file, content));
-  added.push(addFolder(place, "handlers/memcached", assetPath("examples/memcached")));
-  for (const line of added) print(line);
+  for (const [part, files] of templateParts(project)) print(add(place, part, files));
   print(instructions(folder));
   return EXIT_CODES.fine;
 }
@@ -57,22 +55,15 @@ function projectName(given: string | undefined, folder: string): string {
   return NAME.test(made) ? made : "operators";
 }
 
-/** Writes a file, unless there is one. Gives what became of it. */
-function addFile(place: string, file: string, content: string): string {
-  const target = path.join(place, file);
-  if (existsSync(target)) return `kept     ${file}`;
-  mkdirSync(path.dirname(target), { recursive: true });
-  writeFileSync(target, content);
-  return `written  ${file}`;
-}
-
-/** Copies a folder, unless there is one. Gives what became of it. */
-function addFolder(place: string, folder: string, from: string): string {
-  const target = path.join(place, folder);
-  if (existsSync(target)) return `kept     ${folder}/`;
-  // What Python leaves beside a handler is of this machine.
-  cpSync(from, target, { recursive: true, filter: (file) => path.basename(file) !== "__pycache__" });
-  return `written  ${folder}/`;
+/** Writes a file or a folder with all its files, unless there is one. Gives what became of it. */
+function add(place: string, part: string, files: readonly TextFile[]): string {
+  if (existsSync(path.join(place, part))) return `kept     ${part}`;
+  for (const [file, text] of files) {
+    const target = path.join(place, file);
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, text);
+  }
+  return `written  ${part}`;
 }
 
 function instructions(folder: string): string {
@@ -86,111 +77,58 @@ ${enter}  npm install
 `;
 }
 
-/** The files of a program by their names, without its operators. */
-function filesOf(project: string): Record<string, string> {
-  const { typescript } = devDependencies;
-  const sdk = (name: "@pulumi/kubernetes" | "@pulumi/pulumi") => `^${devDependencies[name]}`;
-  const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
-  return {
-    "package.json": json({
-      name: project,
-      private: true,
-      scripts: {
-        test: "tsc && argosy test",
-        dev: "argosy dev",
-        render: "argosy render",
-        verdict: "argosy verdict",
-      },
-      dependencies: {
-        [packageName]: `^${version}`,
-        "@pulumi/kubernetes": sdk("@pulumi/kubernetes"),
-        "@pulumi/pulumi": sdk("@pulumi/pulumi"),
-      },
-      devDependencies: { "@types/node": `^${devDependencies["@types/node"]}`, typescript: `~${typescript}` },
-    }),
-    "tsconfig.json": json({
-      compilerOptions: {
-        target: "ES2022",
-        module: "nodenext",
-        moduleResolution: "nodenext",
-        types: ["node"],
-        strict: true,
-        skipLibCheck: true,
-        noEmit: true,
-      },
-      include: ["index.ts"],
-    }),
-    "Pulumi.yaml": stringify({
-      name: project,
-      description: "Operators for Kubernetes from plain handler files.",
-      runtime: "nodejs",
-      main: "index.ts",
-    }),
-    "Pulumi.dev.yaml": DEV_STACK,
-    "index.ts": INDEX,
-    ".gitignore": "node_modules/\n__pycache__/\n*.pyc\n",
-    ".github/workflows/operators.yml": WORKFLOW,
-  };
+type TextFile = readonly [file: string, text: string];
+
+/** Whoever has operators gets no other beside them: this folder is written whole, or kept. */
+const OPERATORS = "handlers/";
+
+/** The template's files by what is written or kept together: each by itself, and the operators as one. */
+function templateParts(project: string): ReadonlyMap<string, readonly TextFile[]> {
+  const parts = new Map<string, TextFile[]>();
+  for (const each of templateFiles(project)) {
+    const [file] = each;
+    const part = file.startsWith(OPERATORS) ? OPERATORS : file;
+    parts.set(part, [...(parts.get(part) ?? []), each]);
+  }
+  return parts;
 }
 
-const INDEX = `import { Operators } from "${packageName}";
+/** The files of a new program, in the order of their names. */
+function templateFiles(project: string): TextFile[] {
+  const folder = assetPath("templates/typescript");
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => isOfTemplate(path.join(folder, file)))
+    .sort()
+    .map((file) => {
+      const name = unpackedName(file.split(path.sep).join("/"));
+      const text = filledIn(readFileSync(path.join(folder, file), "utf8"), project);
+      return [name, name === "Pulumi.yaml" ? withoutTemplate(text) : text];
+    });
+}
 
-/** The operators of handlers/, and the parts of Argo that they run on. */
-const operators = new Operators("operators", { handlers: "./handlers" });
+/** Python leaves what it has compiled beside a handler that has run. */
+function isOfTemplate(file: string): boolean {
+  return statSync(file).isFile() && !file.includes("__pycache__");
+}
 
-/** The CustomResourceDefinitions that the cluster has now. */
-export const customResources = operators.customResources;
-`;
+function unpackedName(file: string): string {
+  const [name] = Object.entries(PACKED_NAMES).find(([, packed]) => file === packed) ?? [file];
+  return name;
+}
 
-const DEV_STACK = `config: {}
-# The cluster is that of your kubeconfig's current context. To name one that nobody can mistake:
-#   kubernetes:context: my-cluster
-`;
+/** What `pulumi new` asks for, as templates have it. */
+const PROJECT = `$\{PROJECT}`;
+const DESCRIPTION = `$\{DESCRIPTION}`;
 
-const WORKFLOW = `name: operators
-on:
-  pull_request:
-  push:
-    branches: [main]
-permissions:
-  contents: read
-jobs:
-  check:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v5
-        with: { fetch-depth: 0 }
-      - uses: actions/setup-node@v5
-        with: { node-version: 22, cache: npm }
-      - run: npm ci
-      - run: npm test
-      - run: npm run --silent render -- --stack dev --out "$RUNNER_TEMP/rendered"
-      # Exit code 3: a change of a CRD breaks stored objects or clients.
-      - if: github.event_name == 'pull_request'
-        run: npm run --silent verdict -- "origin/$GITHUB_BASE_REF"
+function filledIn(text: string, project: string): string {
+  return text
+    .replaceAll(PROJECT, project)
+    .replaceAll(DESCRIPTION, "Kubernetes operators from plain handler files.");
+}
 
-  # What a merge would change in the cluster, and the change itself after it. Pull requests of forks get no secrets.
-  deploy:
-    if: github.event_name == 'push' || github.event.pull_request.head.repo.full_name == github.repository
-    needs: check
-    runs-on: ubuntu-latest
-    environment: \${{ github.event_name == 'push' && 'dev' || 'preview' }}
-    concurrency: dev-\${{ github.event_name }}
-    steps:
-      - uses: actions/checkout@v5
-      - uses: actions/setup-node@v5
-        with: { node-version: 22, cache: npm }
-      - run: npm ci
-      - run: |
-          mkdir -p ~/.kube
-          printf '%s' "$KUBECONFIG_TEXT" > ~/.kube/config
-          chmod 600 ~/.kube/config
-        env:
-          KUBECONFIG_TEXT: \${{ secrets.KUBECONFIG }}
-      - uses: pulumi/actions@v6
-        with:
-          command: \${{ github.event_name == 'push' && 'up' || 'preview' }}
-          stack-name: dev
-        env:
-          PULUMI_ACCESS_TOKEN: \${{ secrets.PULUMI_ACCESS_TOKEN }}
-`;
+/** What only a template has in its Pulumi.yaml. */
+function withoutTemplate(text: string): string {
+  const document = parseDocument(text);
+  document.delete("template");
+  return document.toString();
+}

@@ -19,7 +19,12 @@ export const ASSETS = {
   "watchdog.sh": "cli/controlPlane/watchdog.sh",
   /** The operator that `start` plays with. */
   "examples/memcached": "examples/memcached",
+  /** The program that `init` makes. */
+  "templates/typescript": "templates/typescript",
 } as const;
+
+/** Names that files of an asset have in the package, where npm leaves out files of their own names. */
+export const PACKED_NAMES = { ".gitignore": "gitignore" } as const;
 
 /** The absolute path of an asset. */
 export function assetPath(asset: keyof typeof ASSETS): string {

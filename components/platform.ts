@@ -61,7 +61,7 @@ export function isPlatform(value: unknown): value is Platform {
  * ```
  */
 export async function platformOfStack(stack: string): Promise<Platform> {
-  const { value } = await new pulumi.StackReference(stack).getOutputDetails("platform");
+  const { value } = await referenceTo(stack).getOutputDetails("platform");
   if (isPlatform(value)) return value;
   const version =
     isRecord(value) && typeof value.argosyVersion === "string" ? value.argosyVersion : undefined;
@@ -71,6 +71,11 @@ export async function platformOfStack(stack: string): Promise<Platform> {
       : `the stack ${stack} has no output "platform" that is a platform. Deploy that stack first. Its program must give ` +
         "the field `platform` of its ArgoPlatform, or of its Operators, as the output of that name.",
   ]);
+}
+
+/** Under a name of our own: the program may read other outputs of that stack by a StackReference too. */
+function referenceTo(stack: string): pulumi.StackReference {
+  return new pulumi.StackReference(`${stack}-argosy-platform`, { name: stack });
 }
 
 /** What a user should know if a platform was made by another version of Argosy. Undefined if it is the same one. */

@@ -1,8 +1,8 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { generateDtsBundle } from "dts-bundle-generator";
 import { buildSync } from "esbuild";
-import { ASSETS } from "../components/assets";
+import { ASSETS, PACKED_NAMES } from "../components/assets";
 import { bundleEngine } from "../components/engineBundle";
 import { dependencies, peerDependencies } from "../package.json";
 import { licencesOf } from "./licences";
@@ -37,6 +37,10 @@ export function build(folder: string): void {
       recursive: true,
       filter: isSource,
     });
+    for (const [name, packed] of Object.entries(PACKED_NAMES)) {
+      const file = path.join(folder, asset, name);
+      if (existsSync(file)) renameSync(file, path.join(folder, asset, packed));
+    }
   }
   const inputs = [library, command, engine].flatMap((bundle) => bundle.inputs);
   write("THIRD-PARTY-LICENSES", licencesOf(inputs, PROJECT_FOLDER));

@@ -49,6 +49,7 @@ export async function runProgram(
 ): Promise<ProgramRun> {
   const pulumi = sdkOf(options.folder);
   const resources: RegisteredResource[] = [];
+  const references = new Set<string>();
   const refusals: Pulumi.RunError[] = [];
   // Pulumi wraps what a mock throws, and a program may catch it.
   const refusal = (message: string): Pulumi.RunError => {
@@ -59,8 +60,12 @@ export async function runProgram(
   const mocks: Pulumi.runtime.Mocks = {
     newResource: ({ type, name, inputs, custom = false, transforms = [] }) => {
       if (type === STACK_REFERENCE) {
-        if (!options.stackOutputs) throw refusal(noOutputsOf(name));
-        return { id: name, state: { name, outputs: options.stackOutputs(name), secretOutputNames: [] } };
+        const stack = String(inputs.name ?? name);
+        if (references.has(name)) throw refusal(`two StackReferences are named ${name}. Rename one of them.`);
+        references.add(name);
+        if (!options.stackOutputs) throw refusal(noOutputsOf(stack));
+        const outputs = options.stackOutputs(stack);
+        return { id: stack, state: { name: stack, outputs, secretOutputNames: [] } };
       }
       if (transforms.length > 0) throw refusal(noTransforms(name));
       resources.push({ type, name, inputs, custom });

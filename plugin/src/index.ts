@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { loadOperators, Operators, platformOfStack } from "@argosy-dev/argosy";
+import { Operators, platformOfStack } from "@argosy-dev/argosy";
 import * as pulumi from "@pulumi/pulumi";
 import type * as contract from "./operators";
 
@@ -13,7 +13,7 @@ type Plain<Value> = Value extends string
   ? `${Value}`
   : Value extends number | boolean | undefined | Promise<unknown> | pulumi.Output<unknown>
     ? Value
-    : { readonly [Field in keyof Value]: Plain<Value[Field]> };
+    : { [Field in keyof Value]: Plain<Value[Field]> };
 
 /** What the contract promises as outputs. */
 type State = { readonly [Name in keyof Outputs]: pulumi.Input<Outputs[Name]> | undefined };
@@ -50,33 +50,21 @@ async function build(
   args: Args,
   options: pulumi.ComponentResourceOptions,
 ): Promise<Operators> {
-  const { handlers, installation, overrides, platform, platformStack, ...others } = args;
+  const { platformStack, ...others } = args;
+  const { handlers, installation, overrides, platform } = others;
   const component = `Operators "${componentName}"`;
-  for (const [field, value] of Object.entries({
-    handlers,
-    installation,
-    overrides,
-    platform,
-    platformStack,
-  })) {
+  const decisive = { handlers, installation, overrides, platform, platformStack };
+  for (const [field, value] of Object.entries(decisive)) {
     if (!pulumi.Output.isInstance(value)) continue;
     throw new pulumi.RunError(
       `${component}: ${field} is only known later. Give a value that the program knows.`,
     );
   }
-  if (platform && platformStack !== undefined)
+  if (platformStack === undefined) return new Operators(componentName, others, options);
+  if (platform !== undefined)
     throw new pulumi.RunError(`${component}: platform and platformStack are both given. Give one of them.`);
-  const used = platformStack === undefined ? platform : await platformIn(platformStack);
-  return new Operators(
-    componentName,
-    {
-      ...others,
-      handlers: loadOperators(path.resolve(handlers), { installation, overrides }),
-      ...(installation !== undefined && { installation }),
-      ...(used && { platform: used }),
-    },
-    options,
-  );
+  const existing = await platformIn(platformStack);
+  return new Operators(componentName, { ...others, platform: existing }, options);
 }
 
 function stateOf({ customResources, platform, operators, argoPlatform }: Operators): State {

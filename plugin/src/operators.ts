@@ -75,16 +75,94 @@ export interface Toleration {
   tolerationSeconds?: number;
 }
 
+/** What pods have of a program's own choice, in Kubernetes' own fields. */
+export interface Pod {
+  /** Labels of the nodes that the pods run on. Default: any node. */
+  nodeSelector?: Record<string, pulumi.Input<string>>;
+  /** Tolerations of the pods. Default: none. */
+  tolerations?: Toleration[];
+  /** An affinity, as in a pod. Default: members of an event bus prefer nodes and zones of their own. */
+  // biome-ignore lint/suspicious/noExplicitAny: the analyzer takes no other type for any JSON
+  affinity?: Record<string, any>;
+  /** Default: the cluster's default. */
+  priorityClassName?: pulumi.Input<string>;
+  /** Labels beside Argosy's own. Default: none. */
+  labels?: Record<string, pulumi.Input<string>>;
+  /** Annotations beside Argosy's own. Default: none. */
+  annotations?: Record<string, pulumi.Input<string>>;
+  /**
+   * Annotations of the service account that the pods run as, by which clouds give it an identity of theirs, such as
+   * `eks.amazonaws.com/role-arn`. Default: none.
+   */
+  serviceAccountAnnotations?: Record<string, pulumi.Input<string>>;
+}
+
 /** Where every pod runs, and where its image comes from. */
-export interface Placement {
+export interface Placement extends Pod {
   /** A mirror that all images are pulled from, in place of their own registries. Default: none. */
   registry?: pulumi.Input<string>;
   /** Secrets for pulling images, in both namespaces. Default: none. */
-  imagePullSecrets?: string[];
-  /** Labels of the nodes that all pods run on. Default: any node. */
-  nodeSelector?: Record<string, string>;
-  /** Tolerations of all pods. Default: none. */
-  tolerations?: Toleration[];
+  imagePullSecrets?: pulumi.Input<string>[];
+}
+
+/** Pods of single parts, and of single operators. */
+export interface Pods {
+  argoEventsController?: Pod;
+  workflowController?: Pod;
+  argoServer?: Pod;
+  eventBus?: Pod;
+  eventSource?: Pod;
+  sensor?: Pod;
+  keeper?: Pod;
+  /** The resident runners of operators. */
+  runner?: Pod;
+  /** The runs of operators whose runs have pods of their own. */
+  run?: Pod;
+  /** The regular look whether objects of those need a run. */
+  resync?: Pod;
+  /** Pods of single operators, by the operators' names. */
+  operators?: Record<string, Pod>;
+}
+
+/** Other images: each a whole reference, or ":tag" or "@sha256:..." to keep the image and pin it. */
+export interface Images {
+  argoEvents?: string;
+  workflowController?: string;
+  argoServer?: string;
+  argoExecutor?: string;
+  nats?: string;
+  natsConfigReloader?: string;
+  natsMetricsExporter?: string;
+  /** The runner. */
+  node?: string;
+  /** The shell that is put beside a handler. */
+  busybox?: string;
+  /** Functions in Python whose definition names no image. */
+  python?: string;
+  /** Functions in JavaScript and TypeScript whose definition names no image. */
+  javascript?: string;
+}
+
+/** Requests and limits of Argosy's own containers. Those of a handler stand in its operator.yaml, or in `overrides`. */
+export interface ContainerResources {
+  argoEventsController?: Resources;
+  workflowController?: Resources;
+  argoServer?: Resources;
+  /** Argo's own containers in the pods of runs. */
+  argoExecutor?: Resources;
+  eventBus?: Resources;
+  eventBusReloader?: Resources;
+  eventBusMetrics?: Resources;
+  eventSource?: Resources;
+  sensor?: Resources;
+  keeper?: Resources;
+  runner?: Resources;
+  /** The engine in the pod of a run, and in that of a resync. */
+  run?: Resources;
+  /** The container that puts a shell into a runner's pod. */
+  kit?: Resources;
+  /** The same in a run's pod. */
+  runKit?: Resources;
 }
 
 /** The size of the event bus. */
@@ -122,9 +200,9 @@ export interface Monitoring {
   alertRules?: boolean;
   dashboard?: boolean;
   /** Labels of PodMonitor and PrometheusRule, by which the Prometheus Operator selects them. Default: none. */
-  labels?: Record<string, string>;
+  labels?: Record<string, pulumi.Input<string>>;
   /** Labels of the dashboard's ConfigMap, by which Grafana's sidecar finds it. Default: `grafana_dashboard: "1"`. */
-  dashboardLabels?: Record<string, string>;
+  dashboardLabels?: Record<string, pulumi.Input<string>>;
   /** The namespace that Prometheus runs in. Default: any. */
   namespace?: string;
 }
@@ -141,7 +219,7 @@ export interface Platform {
   argoEvents?: ArgoMode;
   /** How Argo Workflows comes into the cluster. With "adopt", set instanceId to that of the controller there. Default: "install". */
   argoWorkflows?: ArgoMode;
-  /** The instance id of the Workflow controller, which handles only Workflows labelled with it. Default: "argosy". */
+  /** The instance id of the Workflow controller, which handles only Workflows labelled with it. "" for none. Default: "argosy". */
   instanceId?: string;
   /** With argoEvents "adopt", a JetStream version that the controller there is configured for. */
   jetStreamVersion?: string;
@@ -149,6 +227,21 @@ export interface Platform {
   archive?: Archive;
   /** Default: nothing. */
   monitoring?: Monitoring;
+  /** How many Workflows the Workflow controller, if it is ours, lets go on at once. The others wait. Default: 50. */
+  parallelism?: number;
+  /** Where every pod runs, and where its image comes from. Default: that of the operators. */
+  placement?: Placement;
+  /** Other images by name. Default: that of the operators. */
+  images?: Images;
+  /** Requests and limits by container. Each figure takes the place of Argosy's own. Default: that of the operators. */
+  resources?: ContainerResources;
+  /**
+   * Of the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
+   * added to those of all pods. Default: that of the operators.
+   */
+  pods?: Pods;
+  /** Whether Pulumi refuses to delete what data hangs on: CRDs, namespaces. Default: that of the operators, false. */
+  protect?: boolean;
 }
 
 /** A key of a Secret in the operators' namespace. */
@@ -207,6 +300,15 @@ export interface OperatorsArgs {
   eventBus?: EventBus;
   /** Where every pod runs, and where its image comes from. Default: anywhere, from the images' own registries. */
   placement?: Placement;
+  /** Other images by name. Default: Argosy's own. */
+  images?: Images;
+  /** Requests and limits by container. Each figure takes the place of Argosy's own. Default: Argosy's own. */
+  resources?: ContainerResources;
+  /**
+   * Of the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
+   * added to those of all pods. Default: as all pods.
+   */
+  pods?: Pods;
   /** Runners of each resident operator. One leads, the others stand by. Default: 1. */
   replicas?: pulumi.Input<number>;
   /** How long the Workflow of a run that succeeded is kept, in seconds. Default: 3600. */

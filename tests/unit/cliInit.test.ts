@@ -36,7 +36,7 @@ describe("argosy init", () => {
       ],
     );
     for (const file of ["crd.yaml", "main.py", "fixtures/created.yaml"]) {
-      assert.ok(files.includes(`handlers/memcached/${file}`), file);
+      assert.ok(files.includes(`handlers/greeting/${file}`), file);
     }
     assert.ok(files.every((file) => !file.includes("__pycache__")));
     assert.match(stdout, /^written {2}index\.ts$/m);
@@ -48,9 +48,15 @@ describe("argosy init", () => {
     assert.ok(read("shop", "index.ts").trimEnd().split("\n").length <= 10);
     const { name, dependencies } = JSON.parse(read("shop", "package.json"));
     assert.equal(name, "shop");
-    assert.equal(dependencies[packageName], `^${version}`);
+    assert.equal(dependencies[packageName], version);
     assert.match(read("shop", "index.ts"), new RegExp(`from "${packageName}"`));
-    assert.equal(parse(read("shop", "Pulumi.yaml")).name, "shop");
+    // What only a template has is not in it.
+    assert.deepEqual(parse(read("shop", "Pulumi.yaml")), {
+      name: "shop",
+      description: "Kubernetes operators from plain handler files.",
+      runtime: { name: "nodejs", options: { packagemanager: "npm" } },
+    });
+    for (const file of filesIn(within("shop"))) assert.doesNotMatch(read("shop", file), /\$\{[A-Z]/, file);
   });
 
   it("has a workflow that tests before it deploys, and gives forks no secrets", async () => {
@@ -85,13 +91,13 @@ describe("argosy init", () => {
   });
 
   it("adds with --force what is missing, and keeps what is there", async () => {
-    mkdirSync(within("full/handlers/memcached"), { recursive: true });
+    mkdirSync(within("full/handlers/cache"), { recursive: true });
     const { result, stdout } = await init(within("full"), "--force");
     assert.equal(result, 0);
     assert.equal(read("full", "index.ts"), "mine");
     assert.deepEqual(filesIn(within("full/handlers")), []);
     assert.match(stdout, /^kept {5}index\.ts$/m);
-    assert.match(stdout, /^kept {5}handlers\/memcached\/$/m);
+    assert.match(stdout, /^kept {5}handlers\/$/m);
     assert.match(stdout, /^written {2}Pulumi\.yaml$/m);
   });
 

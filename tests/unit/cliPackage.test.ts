@@ -43,6 +43,14 @@ describe("the command of the npm package", function () {
   it("runs the fixtures of the program that it has made", () => {
     const { status, stdout, stderr } = argosy("test", "--project", "shop");
     assert.deepEqual([status, stderr], [0, ""]);
-    assert.match(stdout, /^✔ memcached fixtures\/created\.yaml$[\s\S]*^\d passed, 0 failed$/m);
+    assert.match(stdout, /^✔ greeting fixtures\/created\.yaml$[\s\S]*^\d passed, 0 failed$/m);
+  });
+
+  it("makes a program whose types are right, and which it renders", () => {
+    const types = project.node("node_modules/typescript/bin/tsc", "--project", "shop");
+    assert.deepEqual([types.status, types.stdout], [0, ""]);
+    const { status, stdout, stderr } = argosy("render", "--project", "shop");
+    assert.deepEqual([status, stderr], [0, ""]);
+    assert.match(stdout, /^kind: CustomResourceDefinition\nmetadata:\n {2}name: greetings\.example\.com$/m);
   });
 });

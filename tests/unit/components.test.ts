@@ -344,6 +344,20 @@ describe("the components", function () {
         /the stack acme\/platform\/prod: the platform was deployed by Argosy 0\.0\.1, which is older/,
       );
     });
+
+    it("of another stack is read beside a StackReference of the program's own to that stack", async () => {
+      const asked: string[] = [];
+      const program = () => {
+        void new pulumi.StackReference("acme/platform/prod");
+        return platformOfStack("acme/platform/prod");
+      };
+      const stackOutputs = (stack: string) => {
+        asked.push(stack);
+        return { platform: samplePlatform() };
+      };
+      assert.deepEqual((await run(program, { stackOutputs })).outputs, samplePlatform());
+      assert.deepEqual(asked, ["acme/platform/prod", "acme/platform/prod"]);
+    });
   });
 
   describe("without a half of Argo", () => {

@@ -6,8 +6,20 @@ import { loadOperators } from "../../definition/loadOperators";
 
 const ROOT = path.resolve(__dirname, "../..");
 
-for (const operator of loadOperators(path.join(ROOT, "examples"))) {
-  describe(`examples/${operator.name}`, () => {
+/** What is shipped for others to begin with. */
+const FOLDERS = [
+  "examples",
+  "templates/python/handlers",
+  "templates/typescript/handlers",
+  "templates/yaml/handlers",
+];
+
+const operators = FOLDERS.flatMap((folder) =>
+  loadOperators(path.join(ROOT, folder)).map((operator) => ({ folder, operator })),
+);
+
+for (const { folder, operator } of operators) {
+  describe(`${folder}/${operator.name}`, () => {
     it("has fixtures, and its handler answers as they say", async () => {
       const results = await runFixtures(operator);
       assert.ok(results.length > 0);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
+import { schemaAddress, schemaComment } from "../../definition/jsonSchema";
 import { pluginSchema } from "../../plugin/schema";
 
 const ROOT = path.resolve(__dirname, "../..");
@@ -52,7 +53,9 @@ describe("the plugin for other languages", () => {
       const { packages } = parse(read(`templates/${language}/Pulumi.yaml`));
       assert.deepEqual(packages, { argosy: { source: "argosy", version, pluginDownloadURL } }, language);
     }
-    assert.equal(manifest("templates/typescript/package.json").dependencies[name], version);
+    const { dependencies, devDependencies: tools } = manifest("templates/typescript/package.json");
+    for (const [dependency, asked] of Object.entries({ ...dependencies, ...tools }))
+      assert.equal(asked, { ...devDependencies, [name]: version }[dependency], dependency);
     assert.ok(read("plugin/README.md").includes(`argosy@${version} --server ${pluginDownloadURL}`));
     // What Pulumi calls the package in Python: the namespace and the name.
     const module = `${namespace}_argosy`.replaceAll("-", "_");
@@ -65,6 +68,9 @@ describe("the plugin for other languages", () => {
     const [first, ...others] = LANGUAGES.map((language) => filesBelow(`templates/${language}/handlers`));
     assert.ok(Object.keys(first ?? {}).length >= 4);
     for (const files of others) assert.deepEqual(files, first);
+    const { name } = manifest("package.json");
+    const [comment] = first?.["greeting/operator.yaml"]?.split("\n") ?? [];
+    assert.equal(comment, schemaComment(schemaAddress(name)));
   });
 });
 
