@@ -18,7 +18,7 @@ import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
 import { warnOfSdk } from "./package";
 import { platformOf } from "./platform";
-import { afterCheck, checkInCluster, thisProgram } from "./preflight";
+import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { after, registerSet } from "./register";
 
 /**

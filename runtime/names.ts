@@ -12,6 +12,8 @@ export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
 export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
 /** On an object that is not ours: any value but "false" lets a custom resource of ours take it as its child. */
 export const ADOPT_ANNOTATION = `${DOMAIN}/adopt`;
+/** On an object of which a cluster can have only one: the Pulumi program that made it, as "project/stack". */
+export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
 
 /** On every child: the identity of the operator that applied it. */
 export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;
