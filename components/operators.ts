@@ -14,6 +14,7 @@ import {
   type OperatorsArgs,
   type PlatformComponent,
 } from "./arguments";
+import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
 import { clusterOf } from "./cluster";
 import { DeployedOperator } from "./deployedOperator";
@@ -32,7 +33,6 @@ import type { Platform } from "./manifests/platform/options";
 import { workloadOptionsOf } from "./manifests/workloads";
 import { warnOfSdk } from "./package";
 import { isPlatform, platformOf, versionDifference } from "./platform";
-import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { after, register } from "./register";
 
 /**

@@ -65,7 +65,7 @@ export class Guest {
 
   private async deleteUntilGone(resource: Resource, name: string): Promise<void> {
     await this.client.delete(resource, { name });
-    const isGone = async () => !(await this.client.get(resource, { name })) || undefined;
+    const isGone = async () => !(await this.client.get(resource, { name }));
     await until(isGone, { what: `${resource.kind} ${name} is removed`, deadlineMs: DEADLINE_MS });
   }
 }

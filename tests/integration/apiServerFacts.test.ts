@@ -9,10 +9,10 @@ import {
 } from "../../runtime/kubernetes/errors";
 import type { JsonObject, Manifest, ObjectMeta } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
+import { eventually } from "../support/eventually";
 import { errorOf } from "../unit/support/failures";
 import type { Api } from "./support/api";
 import { announceKind, sharedCluster } from "./support/cluster";
-import { eventually } from "./support/eventually";
 
 const FINALIZER = "argosy.dev/facts";
 const THEIRS = "example.com/theirs";

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { fieldManagerOf, leaseNameOf } from "../../runtime/names";
+import { always, eventually } from "../support/eventually";
 import type { Api } from "./support/api";
 import { announceKind, sharedCluster } from "./support/cluster";
 import { ControllerProcess } from "./support/controllerProcess";
-import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { TcpProxy } from "./support/tcpProxy";
 import {

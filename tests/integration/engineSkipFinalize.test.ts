@@ -3,9 +3,9 @@ import { localHandler } from "../../cli/localHandler";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { runOnce } from "../../runtime/pod/runOnce";
+import { eventually } from "../support/eventually";
 import type { Reference } from "./support/api";
 import { allowRunner, announceArgo, submit } from "./support/argo";
-import { eventually } from "./support/eventually";
 import { clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { configMap } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 

@@ -6,10 +6,10 @@ import { Keeper } from "../../runtime/eventPath/keeper";
 import { KubernetesClient, PODS } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import { aSecond, eventually } from "../support/eventually";
 import { samplePlatform } from "../unit/support/platform";
 import type { Api, Reference } from "./support/api";
 import { sharedCluster } from "./support/cluster";
-import { aSecond, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 
 const LABELS = { "event-bus": "eventbus-name", sensor: "sensor-name", "event-source": "eventsource-name" };

@@ -6,9 +6,9 @@ import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kuber
 import { identityOf } from "../../runtime/names";
 import { FULL_LOOK_RESYNCS, lookAtObjects, type NeedsOptions } from "../../runtime/pod/needs";
 import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
+import { aSecond } from "../support/eventually";
 import type { Api, Reference } from "./support/api";
 import { INSTANCE_ID, submit } from "./support/argo";
-import { aSecond } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { type PodBench, usePods } from "./support/podRun";
 import type { ObjectPlan, TestOperator } from "./support/testOperator";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Json, Manifest } from "../../runtime/kubernetes/objects";
+import { always, eventually } from "../support/eventually";
 import { HOSTILE_TEXTS } from "../unit/support/hostile";
-import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { postText } from "./support/rawRequest";
 import type { Plan } from "./support/testOperator";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
+import { always, eventually } from "../../support/eventually";
 import type { Api, Reference } from "../support/api";
 import { ApiProxy, type ProxiedRequest } from "../support/apiProxy";
-import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import type { TestController, TestOperator } from "../support/testOperator";
 import { answering, type ObjectEvent } from "../support/useOperator";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { eventually } from "../../support/eventually";
 import type { Api, Reference } from "../support/api";
-import { eventually } from "../support/eventually";
 import { configMap, inNamespace, namespace } from "../support/manifests";
 import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
 import { answering, conditionOf, useOperator } from "../support/useOperator";

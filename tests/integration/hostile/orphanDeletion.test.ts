@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { always, eventually } from "../support/eventually";
+import { always, eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
-import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import type { TestOperator } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { CHILD_OF_LABEL, identityOf } from "../../../runtime/names";
+import { eventually } from "../../support/eventually";
 import type { Api, Reference } from "./api";
-import { eventually } from "./eventually";
 import { configMap, inNamespace } from "./manifests";
 import {
   childrenOf,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { Condition, Json, KubernetesObject } from "../../../runtime/kubernetes/objects";
+import { eventually } from "../../support/eventually";
 import type { Api, Reference } from "./api";
 import { announceKind, sharedCluster, type TestCluster } from "./cluster";
-import { eventually } from "./eventually";
 import {
   customResourceDefinitionOf,
   type ObjectPlan,
