@@ -27,7 +27,7 @@ describe("an operator that was renamed", function () {
   });
   afterEach(async () => {
     const { apiVersion, kind } = former.object("any");
-    for (const object of await api.list(apiVersion, kind, here)) {
+    for (const object of await api.list({ apiVersion, kind }, here)) {
       await api.patch(object, { metadata: { finalizers: [] } });
       await api.delete(object);
     }

@@ -1,4 +1,5 @@
 import { until } from "../../../cli/until";
+import type { Objects } from "../../objects";
 import { BenchmarkError, createComparison } from "../benchmark";
 import type { Cluster } from "../cluster";
 import { untilSettled } from "../equalWork";
@@ -8,7 +9,6 @@ import type { Progress } from "../peer";
 import type { Work } from "../report";
 import { inEmptyCluster } from "./emptyCluster";
 import type { Form, FormName } from "./form";
-import type { Objects } from "./objects";
 import { type Observations, Watcher } from "./watcher";
 import { type FormOptions, withForm } from "./withForm";
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../../cli/until";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Objects, Reference } from "../../objects";
 import type { Progress } from "../peer";
-import type { Objects, Reference } from "./objects";
 import { POD, whyNotReady } from "./readiness";
 
 /** Images are pulled in it. */

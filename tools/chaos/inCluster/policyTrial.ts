@@ -43,9 +43,9 @@ export async function enforcesPolicies(
       containers: [{ name: NAME, image, command: ["node", "-e", PROGRAM], env }],
     },
   };
-  await administrator.apply(RESOURCES.networkPolicy, policy);
+  await administrator.apply(policy);
   try {
-    await administrator.apply(RESOURCES.pod, pod);
+    await administrator.apply(pod);
     const ending = async () => {
       const { phase } = ((await client.get(RESOURCES.pod, metadata))?.["status"] ?? {}) as { phase?: string };
       return (phase === "Succeeded" || phase === "Failed") && phase;
