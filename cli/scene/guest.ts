@@ -1,9 +1,9 @@
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { builtIn } from "../builtIn";
 import { CommandError } from "../commandError";
 import { FIELD_MANAGER } from "../installOperator";
 import { until } from "../until";

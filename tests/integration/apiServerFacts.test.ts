@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import { discover } from "../../runtime/kubernetes/discovery";
-import { ApiError, isApiError, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
+import { ApiError, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
 import type { JsonObject, Manifest, ObjectMeta } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { eventually } from "../support/eventually";
