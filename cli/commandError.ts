@@ -44,6 +44,7 @@ const FORESEEN = new Set([
   "KubeconfigError",
   "ApiError",
   "ApiUnreachableError",
+  "DeadlineError",
   "UnknownKindError",
 ]);
 

@@ -2,12 +2,11 @@ import { buildCustomResourceDefinition } from "../components/manifests/customRes
 import { buildRoles, type RunnerAccount } from "../components/manifests/operator/rbac";
 import type { Operator } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { discover, UnknownKindError } from "../runtime/kubernetes/discovery";
+import { builtIn, discover, UnknownKindError } from "../runtime/kubernetes/discovery";
 import { isApiError } from "../runtime/kubernetes/errors";
 import type { Condition, Manifest } from "../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
 import { leaseNameOf } from "../runtime/names";
-import { builtIn } from "./builtIn";
 import { CommandError } from "./commandError";
 import { until } from "./until";
 

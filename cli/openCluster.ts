@@ -1,6 +1,7 @@
 import { connectionFromKubeconfig, KubeconfigError } from "../preflight/kubeconfig";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
+import { within } from "../runtime/within";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { type ControlPlane, startControlPlane } from "./controlPlane";
 
@@ -52,18 +53,14 @@ export async function openCluster(
 
 const ANSWER_MS = 10_000;
 
-/** Resolves when the cluster has answered. @throws ApiError, ApiUnreachableError; Error where it says nothing for 10 s */
+/** Resolves when the cluster has answered. @throws ApiError, ApiUnreachableError; Error if there is no answer for 10 s */
 export async function awaitAnswer(connection: ClusterConnection): Promise<void> {
   const client = new KubernetesClient(connection);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new Error(`${connection.server} says nothing for ${ANSWER_MS / 1000} s`);
-    timer = setTimeout(() => reject(error), ANSWER_MS);
-  });
   try {
-    await Promise.race([client.read("/version"), late]);
+    const answer = await within(ANSWER_MS, client.read("/version"));
+    if (answer === undefined)
+      throw new Error(`${connection.server} has not answered for ${ANSWER_MS / 1000} s`);
   } finally {
-    clearTimeout(timer);
     client.close();
   }
 }

@@ -1,36 +1,41 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { CommandError } from "./commandError";
 
 /** How {@link until} waits. */
 export interface UntilOptions {
-  /** What is waited for, as the end of "… did not come about": for the error. */
-  readonly what: string;
-  /** In milliseconds. */
+  /** What is to come true, or what is still missing: for the error. */
+  readonly what: string | (() => string);
+  /** In milliseconds. Infinity waits until the signal. */
   readonly deadlineMs: number;
+  /** The pause between two tries, in milliseconds. @default 25 */
+  readonly pollMs?: number;
+  /** Ends the wait at once. */
   readonly signal?: AbortSignal | undefined;
 }
 
-const POLL_MS = 25;
-
 /**
- * Asks again and again until the answer is something.
+ * Asks repeatedly until there is an answer, which is neither undefined nor false.
  *
  * @throws DeadlineError after the deadline; the signal's reason; what `probe` throws
  */
-export async function until<T>(probe: () => Promise<T | undefined>, options: UntilOptions): Promise<T> {
-  const { what, deadlineMs, signal } = options;
+export async function until<T>(
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+  { what, deadlineMs, pollMs = 25, signal }: UntilOptions,
+): Promise<T> {
   const deadline = performance.now() + deadlineMs;
   for (;;) {
     signal?.throwIfAborted();
     const answer = await probe();
-    if (answer !== undefined) return answer;
-    if (performance.now() > deadline) throw new DeadlineError(what, deadlineMs);
-    await pause(POLL_MS);
+    if (answer !== undefined && answer !== false) return answer;
+    if (performance.now() > deadline) {
+      throw new DeadlineError(typeof what === "string" ? what : what(), deadlineMs);
+    }
+    // The error of an ended pause says less than the signal's reason.
+    await pause(pollMs, undefined, signal && { signal }).catch(() => {});
   }
 }
 
-/** What was waited for did not come about in time. */
-export class DeadlineError extends CommandError {
+/** An event did not happen in time. A command prints the message without a stack. */
+export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 
   constructor(

@@ -2,6 +2,7 @@ import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { checkPlatform } from "../preflight/checkPlatform";
 import { type ArgoPlatformArgs, type CompletePlatformArgs, completePlatformArgs } from "./arguments";
+import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
 import { type Cluster, clusterOf } from "./cluster";
 import { withReadableErrors } from "./errors";
@@ -18,7 +19,6 @@ import { buildSubmitter, buildViewer } from "./manifests/platform/users";
 import { buildWorkflowController } from "./manifests/platform/workflowController";
 import { warnOfSdk } from "./package";
 import { platformOf } from "./platform";
-import { afterCheck, checkInCluster, thisProgram } from "./preflight";
 import { after, registerSet } from "./register";
 
 /**

@@ -14,6 +14,7 @@ import {
   type OperatorsArgs,
   type PlatformComponent,
 } from "./arguments";
+import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
 import { clusterOf } from "./cluster";
 import { DeployedOperator } from "./deployedOperator";
@@ -24,7 +25,7 @@ import { isInput } from "./inputs";
 import { buildEventBus } from "./manifests/eventPath/eventBus";
 import { planEventPath } from "./manifests/eventPath/eventSource";
 import { buildKeeper } from "./manifests/eventPath/keeper";
-import { buildInstallation } from "./manifests/installation";
+import { buildInstallation, installationNameOf } from "./manifests/installation";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
 import { buildCrd, buildOperator } from "./manifests/operator/operator";
 import { buildRunner } from "./manifests/operator/runner";
@@ -32,7 +33,6 @@ import type { Platform } from "./manifests/platform/options";
 import { workloadOptionsOf } from "./manifests/workloads";
 import { warnOfSdk } from "./package";
 import { isPlatform, platformOf, versionDifference } from "./platform";
-import { afterCheck, checkInCluster, thisProgram } from "./preflight";
 import { after, register } from "./register";
 
 /**
@@ -106,7 +106,7 @@ export class Operators extends pulumi.ComponentResource {
     const { cluster, options: ownOptions } = clusterOf(name, args.cluster, opts);
     const program = thisProgram();
     const check = checkInCluster(component, cluster, (look) =>
-      checkInstallation(look, { installation, program }),
+      checkInstallation(look, { installation, clusterRole: installationNameOf(installation), program }),
     );
     super("argosy:index:Operators", name, {}, afterCheck(check, ownOptions));
     claim(cluster, claimsOf(component, installation, operators, platform), this);

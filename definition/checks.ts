@@ -242,7 +242,7 @@ function branchOf(branches: z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefine
 }
 
 /** "children" and [0, "kind"] make "children[0].kind". */
-export function fieldAt(field: string, path: readonly PropertyKey[]): string {
+function fieldAt(field: string, path: readonly PropertyKey[]): string {
   return path.reduce<string>((name, key) => {
     if (typeof key === "number") return `${name}[${key}]`;
     return name === "" ? String(key) : `${name}.${String(key)}`;

@@ -1,5 +1,4 @@
-import { makerOf } from "../components/manifests/installation";
-import { MONITORING_KINDS, type PlatformOptions } from "../components/manifests/platform/options";
+import { makerOf } from "./checkInstallation";
 import type { Findings, Found, Look } from "./lookInCluster";
 
 /** The halves of Argo, the argument that says how each comes into the cluster, and a CRD by which it is known. */
@@ -8,14 +7,26 @@ const HALVES = [
   { argument: "argoWorkflows", title: "Argo Workflows", crd: "workflows.argoproj.io" },
 ] as const;
 
+/** The kinds of the Prometheus Operator, each with the argument that needs it and with its CRD. */
+const MONITORING_KINDS = [
+  { option: "podMonitor", kind: "PodMonitor", crd: "podmonitors.monitoring.coreos.com" },
+  { option: "alertRules", kind: "PrometheusRule", crd: "prometheusrules.monitoring.coreos.com" },
+] as const;
+
+/** How a half of Argo comes into the cluster, as `ArgoPlatform` has it. */
+type Mode = "install" | "share" | "adopt" | "none";
+
 /** What of a platform the cluster is asked about. */
-export interface ExpectedPlatform
-  extends Pick<
-    PlatformOptions,
-    "argoEvents" | "argoWorkflows" | "archive" | "monitoring" | "controllerNamespace"
-  > {
+export interface ExpectedPlatform {
   /** The program that makes it, as "project/stack". */
   readonly program: string;
+  readonly argoEvents: Mode;
+  readonly argoWorkflows: Mode;
+  /** The Secret that the archive's user and password are read from. @default no archive */
+  readonly archive?: { readonly secret: string };
+  readonly monitoring?: { readonly podMonitor?: boolean; readonly alertRules?: boolean };
+  /** Where the archive's Secret is. */
+  readonly controllerNamespace: string;
 }
 
 /**

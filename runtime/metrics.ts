@@ -4,7 +4,7 @@ import type { RequestReport } from "./kubernetes/transport";
 import { RECONCILE_RESULTS, type ReconcileReport } from "./reconcile/report";
 
 /** What becomes of a hint. */
-export const HINT_RESULTS = [
+const HINT_RESULTS = [
   /** The watch had told of that change already. */
   "known",
   "queued",

@@ -8,10 +8,10 @@ export const PAUSED_ANNOTATION = `${DOMAIN}/paused`;
  * broken for ever. Children that no owner reference covers are deleted all the same.
  */
 export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
-/** On a custom resource: each new value asks for a reconcile. */
-export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
 /** On an object that is not ours: any value but "false" lets a custom resource of ours take it as its child. */
 export const ADOPT_ANNOTATION = `${DOMAIN}/adopt`;
+/** On an object of which a cluster can have only one: the Pulumi program that made it, as "project/stack". */
+export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
 
 /** On every child: the identity of the operator that applied it. */
 export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;

@@ -1,6 +1,6 @@
 /**
  * All that a program needs to know of the engine to deploy it: what an operator is, and the names and files that both agree
- * on. Nothing of components/ imports any other file of the engine.
+ * on. Nothing of components/ and preflight/ imports any other file of the engine.
  */
 
 export { instanceLabel, workflowTemplateOf } from "./argo/workflows";
@@ -33,6 +33,7 @@ export {
   OBJECT_UID_LABEL,
   OPERATOR_LABEL,
   type OperatorIdentity,
+  PROGRAM_ANNOTATION,
 } from "./names";
 export { DEFINITION_FILE, definitionFileContent } from "./pod/definitionFile";
 export { handlerAccountOf } from "./pod/handlerToken";

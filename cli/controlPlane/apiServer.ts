@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../until";
 import { ApiClient } from "./apiClient";
 import {
   type Component,
@@ -12,7 +12,6 @@ import {
   startComponent,
 } from "./component";
 
-const pollMilliseconds = 50;
 const startMilliseconds = 60_000;
 const killMilliseconds = 10_000;
 
@@ -24,11 +23,8 @@ const killMilliseconds = 10_000;
  */
 export async function killApiServer(directory: string, server: string): Promise<void> {
   await killComponent(directory, await apiServerOf(directory));
-  const deadline = Date.now() + killMilliseconds;
-  while (await isListening(server)) {
-    if (Date.now() > deadline) throw new Error(`${server} still listens after its process was killed`);
-    await sleep(pollMilliseconds);
-  }
+  const what = `${server} refuses connections, since its process was killed`;
+  await until(async () => !(await isListening(server)), { what, deadlineMs: killMilliseconds });
 }
 
 /**
@@ -42,18 +38,18 @@ export async function startApiServer(directory: string, server: string): Promise
   const running = await processIdOf(directory, component);
   if (running === undefined || !isRunning(running)) await startComponent(directory, component);
   const client = await ApiClient.open(server, directory);
-  const deadline = Date.now() + startMilliseconds;
+  const isReady = async () => {
+    if (await client.succeeds("/readyz")) return true;
+    const processId = await processIdOf(directory, component);
+    if (processId === undefined || !isRunning(processId)) throw new Error("it has ended");
+    return false;
+  };
   try {
-    while (!(await client.succeeds("/readyz"))) {
-      const processId = await processIdOf(directory, component);
-      if (processId === undefined || !isRunning(processId) || Date.now() > deadline) {
-        const said = await readFile(logPath(directory, component), "utf8");
-        throw new Error(
-          `the API server did not start again:\n${said.trimEnd().split("\n").slice(-10).join("\n")}`,
-        );
-      }
-      await sleep(pollMilliseconds);
-    }
+    await until(isReady, { what: "it is ready", deadlineMs: startMilliseconds });
+  } catch (error) {
+    const said = (await readFile(logPath(directory, component), "utf8")).trimEnd().split("\n");
+    const reason = (error as Error).message;
+    throw new Error(`the API server did not start again: ${reason}\n${said.slice(-10).join("\n")}`);
   } finally {
     client.close();
   }

@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process";
 import { mkdir, open, readFile, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../until";
 import { ApiClient } from "./apiClient";
 import { type Component, isRunning, logPath, processIdOf, readComponents, startComponent } from "./component";
 import { clusterName, kwokctlConfiguration, type Ports } from "./configuration";
 import type { ProgramPaths } from "./programs";
 import { createNode, isNodeReady } from "./simulatedNode";
 
-const pollMilliseconds = 50;
 const startMilliseconds = 120_000;
 const restartsAllowed = 5;
 const linesShown = 5;
@@ -40,15 +39,13 @@ export async function startCluster(
 ): Promise<void> {
   const kwokctl = await createCluster(directory, programs, ports);
   const start = new Start(directory, serverUrl(ports));
-  const deadline = Date.now() + startMilliseconds;
+  const isReady = async () => {
+    if ((await start.isReady()) && kwokctl.code !== undefined) return true;
+    if (kwokctl.code) throw new Error(`kwokctl ended with code ${kwokctl.code}`);
+    return false;
+  };
   try {
-    while (!(await start.isReady()) || kwokctl.code === undefined) {
-      signal?.throwIfAborted();
-      if (kwokctl.code !== undefined && kwokctl.code !== 0)
-        throw new Error(`kwokctl ended with code ${kwokctl.code}`);
-      if (Date.now() > deadline) throw new Error(`not ready within ${startMilliseconds / 1000} s`);
-      await sleep(pollMilliseconds);
-    }
+    await until(isReady, { what: "it is ready", deadlineMs: startMilliseconds, signal });
   } catch (error) {
     if (error instanceof PortTakenError || signal?.aborted || !(error instanceof Error)) throw error;
     throw new Error(`the control plane did not start: ${error.message}\n${await lastWords(directory)}`);

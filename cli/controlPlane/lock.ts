@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../until";
 import { type Report, reportWhile } from "./progress";
 
 const heartbeatMilliseconds = 2_000;
@@ -34,12 +34,8 @@ export async function withLock<T>(
   await mkdir(dirname(path), { recursive: true });
   if (!(await tryLock(path, owner))) {
     const line = await waitingLine(path);
-    await reportWhile(report, line, async () => {
-      while (!(await tryLock(path, owner))) {
-        signal?.throwIfAborted();
-        await sleep(pollMilliseconds);
-      }
-    });
+    const waiting = { what: path, deadlineMs: Number.POSITIVE_INFINITY, pollMs: pollMilliseconds, signal };
+    await reportWhile(report, line, () => until(() => tryLock(path, owner), waiting));
   }
   const heartbeat = setInterval(() => {
     const now = new Date();

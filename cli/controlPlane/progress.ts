@@ -4,7 +4,7 @@ import { formatDuration } from "../terminal";
 export type Report = (line: string) => void;
 
 /** How often a long step says that it is still going on, in milliseconds. */
-export const reportEveryMilliseconds = 15_000;
+const reportEveryMilliseconds = 15_000;
 
 /**
  * Runs a long step and reports `describe(elapsed)` at once and every 15 s until the step ends, whichever way.

@@ -1,9 +1,9 @@
 import type { Operator } from "../../runtime/definition/definition";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { builtIn } from "../builtIn";
 import { CommandError } from "../commandError";
 import { FIELD_MANAGER } from "../installOperator";
 import { until } from "../until";
@@ -65,7 +65,7 @@ export class Guest {
 
   private async deleteUntilGone(resource: Resource, name: string): Promise<void> {
     await this.client.delete(resource, { name });
-    const isGone = async () => !(await this.client.get(resource, { name })) || undefined;
+    const isGone = async () => !(await this.client.get(resource, { name }));
     await until(isGone, { what: `${resource.kind} ${name} is removed`, deadlineMs: DEADLINE_MS });
   }
 }

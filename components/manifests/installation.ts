@@ -1,23 +1,11 @@
-import { DOMAIN, type Manifest } from "../../runtime/program";
+import { type Manifest, PROGRAM_ANNOTATION } from "../../runtime/program";
 import { labelsOf } from "./metadata";
-
-/** On what there can be only one of in a cluster: the program that made it, as "project/stack". */
-const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
 
 /** A manifest that says which program made it. */
 export function madeBy(program: string, manifest: Manifest): Manifest {
   const { metadata } = manifest;
   const annotations = { ...metadata.annotations, [PROGRAM_ANNOTATION]: program };
   return { ...manifest, metadata: { ...metadata, annotations } };
-}
-
-/** The program that an object says it was made by. Undefined if it says nothing. */
-export function makerOf({
-  metadata,
-}: {
-  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
-}): string | undefined {
-  return metadata.annotations?.[PROGRAM_ANNOTATION];
 }
 
 /** The name of the object that stands for an installation in a cluster. */

@@ -2,7 +2,7 @@ import type { ChildVerb } from "../children/childApplier";
 import type { ChildChange } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
 import type { Manifest } from "../kubernetes/objects";
-import { timeOf } from "../kubernetes/time";
+import { timeOf } from "../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { RUN_PARAMETERS } from "../pod/layout";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";

@@ -1,7 +1,7 @@
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 
 /** The version of the contract, in every request. */
-export const CONTRACT_VERSION = "argosy.dev/v1";
+const CONTRACT_VERSION = "argosy.dev/v1";
 
 /** What a handler is asked to do: give the children, or clean up outside Kubernetes before the object goes. */
 export type HandlerEvent = "reconcile" | "finalize";

@@ -35,7 +35,7 @@ const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
  * The most children of one object. Each is a write of its own, and a watch's news: more are a slip, such as a number of
  * replicas that was taken for a number of objects.
  */
-export const MOST_CHILDREN = 5_000;
+const MOST_CHILDREN = 5_000;
 
 /** What may stand in a name that becomes part of a URL path; the API server checks each kind's own rule. */
 const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;

@@ -27,8 +27,14 @@ export async function findResource(
   apiVersion: string,
   kind: string,
 ): Promise<Resource> {
-  const namespaced = isNamespaced(apiVersion, kind);
-  if (namespaced === undefined) return discover(client, apiVersion, kind);
+  return isNamespaced(apiVersion, kind) === undefined
+    ? discover(client, apiVersion, kind)
+    : builtIn(apiVersion, kind);
+}
+
+/** How every API server serves a kind of Kubernetes' own. */
+export function builtIn(apiVersion: string, kind: string): Resource {
+  const namespaced = isNamespaced(apiVersion, kind) ?? false;
   return { apiVersion, kind, plural: pluralOf(apiVersion, kind), namespaced };
 }
 

@@ -83,11 +83,6 @@ export function isNamespaceTerminating(error: unknown): boolean {
   return isApiError(error, 403) && hasCause(error, "NamespaceTerminating");
 }
 
-/** Whether nothing can be created since there is no such namespace. */
-export function isNamespaceNotFound(error: unknown): error is ApiError {
-  return isApiError(error, 404) && error.status.details?.kind === "namespaces";
-}
-
 function hasCause({ status }: ApiError, reason: string): boolean {
   return (status.details?.causes ?? []).some((cause) => cause.reason === reason);
 }

@@ -103,3 +103,21 @@ export function groupOf(apiVersion: string): string {
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return isRecord(value);
 }
+
+/**
+ * Whether one resourceVersion is later than another of the same resource: they are decimal integers that grow
+ * (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5504-comparable-resource-version).
+ */
+export function isNewer(a: string, b: string): boolean {
+  return a.length === b.length ? a > b : a.length > b.length;
+}
+
+/** A moment as Kubernetes writes it (`metav1.Time`): RFC 3339, whole seconds. */
+export function timeOf(date: Date): string {
+  return date.toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** The same with microseconds (`metav1.MicroTime`), of which we know the thousands. */
+export function microTimeOf(date: Date): string {
+  return date.toISOString().replace("Z", "000Z");
+}

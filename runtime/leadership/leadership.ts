@@ -27,7 +27,7 @@
  */
 import type { JsonPatchOperation } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
-import { microTimeOf } from "../kubernetes/time";
+import { microTimeOf } from "../kubernetes/objects";
 import { Term } from "../term";
 import { FREE, Handover } from "./handover";
 import { annotationPath, type LeaseApi, type LeaseSpec } from "./lease";

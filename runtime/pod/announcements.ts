@@ -1,5 +1,5 @@
 import type { ObjectName } from "../kubernetes/objects";
-import { isNewer } from "../kubernetes/resourceVersion";
+import { isNewer } from "../kubernetes/objects";
 import { keyOf, nameOf } from "../objectKey";
 import { PathProgress } from "./pathProgress";
 

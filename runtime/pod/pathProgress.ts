@@ -1,4 +1,4 @@
-import { isNewer } from "../kubernetes/resourceVersion";
+import { isNewer } from "../kubernetes/objects";
 
 /** How far an event path has come. It delivers hints in the order of their changes. */
 export class PathProgress {

@@ -10,9 +10,9 @@ import {
   type KubernetesObject,
   type ManagedFieldsEntry,
   type Manifest,
+  timeOf,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { timeOf } from "../kubernetes/time";
 import { OWN_STATUS_FIELDS } from "../names";
 import { conditionsOf, type Verdict } from "./conditions";
 

@@ -1,8 +1,7 @@
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
-import { isTrue, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { isNewer, isTrue, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { isNewer } from "../kubernetes/resourceVersion";
 import { DOMAIN } from "../names";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store } from "./store";

@@ -2,9 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { readJson } from "../json";
 import type { KubernetesClient, Selection } from "../kubernetes/client";
 import { ApiError, type ApiStatus } from "../kubernetes/errors";
-import { formatName, type KubernetesObject } from "../kubernetes/objects";
+import { formatName, isNewer, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { isNewer } from "../kubernetes/resourceVersion";
 import { LineSplitter } from "../lines";
 
 /** Receives what a {@link Reflector} sees, in the order of the API server. */

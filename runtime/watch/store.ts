@@ -1,9 +1,8 @@
 import { jsonOf } from "../flaw";
 import { readJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
-import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { formatName, isNewer, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { isNewer } from "../kubernetes/resourceVersion";
 import { Allowance } from "./allowance";
 import type { ReflectorSink } from "./reflector";
 

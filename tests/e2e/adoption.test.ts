@@ -41,7 +41,7 @@ describe("Argo of somebody else's that is in the cluster already", function () {
       ["v1", "Namespace"],
       ["apiextensions.k8s.io/v1", "CustomResourceDefinition"],
     ] as const) {
-      const taken = (await api.list(apiVersion, kind)).map(({ metadata }) => metadata.name);
+      const taken = (await api.list({ apiVersion, kind })).map(({ metadata }) => metadata.name);
       const inWay = taken.find((name) => name === FOREIGN_NAMESPACE || name.endsWith(".argoproj.io"));
       assert.equal(inWay, undefined, "the cluster is not empty");
     }
@@ -130,7 +130,7 @@ function workflowSucceeds(team: string, name: string): Promise<KubernetesObject>
 /** Waits for two further ticks: one may have been on its way. */
 async function ticks(team: string): Promise<void> {
   const count = async () => {
-    const found = await session().api.list("v1", "ConfigMap", team);
+    const found = await session().api.list({ apiVersion: "v1", kind: "ConfigMap" }, team);
     return found.filter(({ metadata }) => metadata.labels?.["tick"] !== undefined).length;
   };
   const counted = await count();

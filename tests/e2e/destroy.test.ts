@@ -31,13 +31,16 @@ describe("pulumi destroy, with custom resources that live", () => {
   it("leaves no namespace, no CRD and nothing of cluster scope", async () => {
     const { api } = session();
     for (const name of [NAMESPACE, CONTROLLER_NAMESPACE]) await api.assertGone(namespace(name));
-    const definitions = await api.list("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    const definitions = await api.list({
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+    });
     const ours = definitions
       .map(({ metadata }) => metadata.name)
       .filter((name) => GROUPS.some((group) => name.endsWith(group)));
     assert.deepEqual(ours, []);
     for (const [apiVersion, kind] of CLUSTER_SCOPED) {
-      const found = await api.list(apiVersion, kind);
+      const found = await api.list({ apiVersion, kind });
       const managed = found.filter(
         ({ metadata }) => metadata.labels?.["app.kubernetes.io/managed-by"] === "argosy",
       );

@@ -85,7 +85,7 @@ describe("a stack with the settings of prod", function () {
         await shell.run("pulumi up --yes --non-interactive < /dev/null");
         await waitFor("its children to go", () => session().api.assertGone(leaving.child(alive)));
         for (const [apiVersion, kind] of OPERATORS_KINDS) {
-          const found = await session().api.list(apiVersion, kind, NAMESPACE);
+          const found = await session().api.list({ apiVersion, kind }, NAMESPACE);
           const left = found.filter(
             ({ metadata }) => metadata.labels?.["app.kubernetes.io/name"] === leaving.operator,
           );
@@ -160,7 +160,7 @@ function resourceIn(word: string): string {
 
 /** The pods of a resident operator's runners and of the event bus, which nothing that others do concerns. */
 async function podsOf({ operator }: Form): Promise<string[]> {
-  const pods = await session().api.list("v1", "Pod", NAMESPACE);
+  const pods = await session().api.list({ apiVersion: "v1", kind: "Pod" }, NAMESPACE);
   const its = pods.filter(({ metadata: { labels = {} } }) => {
     const isRunner =
       labels["app.kubernetes.io/name"] === operator && labels["app.kubernetes.io/component"] === "runner";
@@ -171,7 +171,7 @@ async function podsOf({ operator }: Form): Promise<string[]> {
 
 /** Whether volumes can be had without naming their class. */
 async function hasStorage(): Promise<boolean> {
-  const classes = await session().api.list("storage.k8s.io/v1", "StorageClass");
+  const classes = await session().api.list({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass" });
   const isDefault = "storageclass.kubernetes.io/is-default-class";
   const found = classes.some(({ metadata }) => metadata.annotations?.[isDefault] === "true");
   if (!found) tell("the cluster has no default storage class: the event bus is without a volume");

@@ -10,7 +10,7 @@ const COMPONENT = `${LABELS}component`;
 
 /** A pod of ours, of that component. */
 async function podOf(component: string): Promise<KubernetesObject> {
-  const pods = await session().api.list("v1", "Pod", NAMESPACE);
+  const pods = await session().api.list({ apiVersion: "v1", kind: "Pod" }, NAMESPACE);
   const pod = pods.find(({ metadata }) => metadata.labels?.[COMPONENT] === component);
   assert.ok(pod, `no pod of the ${component}`);
   return pod;

@@ -119,7 +119,10 @@ describe('an object of an operator of the form "pod" that never rests', () => {
     }
     await readyIs(form, "hot", { status: "True", reason: "Reconciled" });
     await assertChild(form, "hot", CHANGES % 40);
-    const runs = await session().api.list("argoproj.io/v1alpha1", "Workflow", NAMESPACE);
+    const runs = await session().api.list(
+      { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow" },
+      NAMESPACE,
+    );
     const ofHot = runs.filter((run) => run.metadata.labels?.["argosy.dev/object-uid"] === metadata.uid);
     assert.ok(ofHot.length < CHANGES / 5, `${ofHot.length} runs for ${CHANGES} changes`);
     await session().api.delete(form.object("hot", 0));

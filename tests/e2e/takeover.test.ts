@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
-import { always } from "../integration/support/eventually";
+import { always } from "../support/eventually";
 import { assertChild, createReady, FORMS, readyIs } from "./support/forms";
 import { session } from "./support/hooks";
 import { needKubectl } from "./support/kubectl";

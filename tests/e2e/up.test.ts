@@ -30,7 +30,7 @@ describe("pulumi up", () => {
     ]);
     for (const form of Object.values(FORMS)) {
       const { apiVersion, kind } = form.object("any", 0);
-      assert.deepEqual(await session().api.list(apiVersion, kind), []);
+      assert.deepEqual(await session().api.list({ apiVersion, kind }), []);
     }
   });
 
@@ -38,7 +38,7 @@ describe("pulumi up", () => {
     await session().up();
     // The event source waits for the custom resource definitions, which come last.
     await waitFor("every pod to be ready", async () => {
-      const pods = await session().api.list("v1", "Pod", NAMESPACE);
+      const pods = await session().api.list({ apiVersion: "v1", kind: "Pod" }, NAMESPACE);
       assert.ok(pods.length >= 5);
       for (const { metadata, status } of pods.filter((pod) => !isOfRun(pod))) {
         const { conditions = [] } = status as { conditions?: { type: string; status: string }[] };

@@ -38,7 +38,7 @@ for (const form of Object.values(FORMS)) {
     it("forgets a run, and its pod, when its time has come", async () => {
       await waitFor(`run ${first} to go`, () => session().api.assertGone(runOf(first)), 180_000);
       await waitFor("its pod to go", async () => {
-        const pods = await session().api.list("v1", "Pod", NAMESPACE);
+        const pods = await session().api.list({ apiVersion: "v1", kind: "Pod" }, NAMESPACE);
         const runs = pods.map(({ metadata }) => metadata.labels?.["workflows.argoproj.io/workflow"]);
         assert.ok(!runs.includes(first));
       });

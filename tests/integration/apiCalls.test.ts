@@ -5,10 +5,10 @@ import { RunRecorder } from "../../runtime/argo/runRecorder";
 import { Engine } from "../../runtime/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { always, eventually } from "../support/eventually";
 import { ApiProxy, type ProxiedRequest } from "./support/apiProxy";
 import { allowRunner, announceArgo, INSTANCE_ID } from "./support/argo";
 import { announceKind, sharedCluster } from "./support/cluster";
-import { always, eventually } from "./support/eventually";
 import { customResourceDefinitionOf, TestOperator } from "./support/testOperator";
 import { conditionOf } from "./support/useOperator";
 

@@ -1,18 +1,13 @@
 import assert from "node:assert/strict";
 import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import { discover } from "../../runtime/kubernetes/discovery";
-import {
-  ApiError,
-  isApiError,
-  isNamespaceNotFound,
-  isNamespaceTerminating,
-} from "../../runtime/kubernetes/errors";
+import { ApiError, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
 import type { JsonObject, Manifest, ObjectMeta } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
+import { eventually } from "../support/eventually";
 import { errorOf } from "../unit/support/failures";
 import type { Api } from "./support/api";
 import { announceKind, sharedCluster } from "./support/cluster";
-import { eventually } from "./support/eventually";
 
 const FINALIZER = "argosy.dev/facts";
 const THEIRS = "example.com/theirs";
@@ -186,7 +181,7 @@ describe("the API server", function () {
         assert.deepEqual((await api.get(manifest()))["data"], { by: "us" });
       });
 
-      it("says that the namespace ends, or is not there", async () => {
+      it("says that the namespace ends", async () => {
         const options = { fieldManager: "facts" };
         const held = await api.create(manifest({ name: "held", finalizers: [THEIRS] }));
         await api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
@@ -194,14 +189,6 @@ describe("the API server", function () {
         assert.ok(isNamespaceTerminating(ends), ends.message);
         assert.ok(isNamespaceTerminating(await errorOf(ApiError, () => client.create(resource, manifest()))));
         await client.mergePatch(resource, held.metadata, { metadata: { finalizers: null } });
-        const nowhere = manifest({ namespace: "nowhere" });
-        const missing = await errorOf(ApiError, () => client.apply(resource, nowhere, options));
-        assert.ok(isNamespaceNotFound(missing), missing.message);
-        assert.ok(isNamespaceNotFound(await errorOf(ApiError, () => client.create(resource, nowhere))));
-        const none = await errorOf(ApiError, () =>
-          client.mergePatch(resource, { namespace, name: "none" }, {}),
-        );
-        assert.ok(isApiError(none, 404) && !isNamespaceNotFound(none));
       });
 
       it("gives metadata alone", async () => {

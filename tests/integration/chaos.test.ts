@@ -15,10 +15,10 @@ import { Random } from "../../tools/chaos/random";
 import { formatLoss, formatText } from "../../tools/chaos/report";
 import { makeBystanders, takeSnapshot } from "../../tools/chaos/snapshot";
 import { troubleFaults } from "../../tools/chaos/troubles";
+import { eventually } from "../support/eventually";
 import { faultsOf } from "./support/chaosFaults";
 import { ChaosPod } from "./support/chaosPod";
 import { type OwnCluster, startTestCluster } from "./support/cluster";
-import { eventually } from "./support/eventually";
 import { ResidentOperator } from "./support/residentOperator";
 
 /**

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { builtIn } from "../../cli/builtIn";
 import { type ControlPlane, startControlPlane } from "../../cli/controlPlane";
 import { steps } from "../../cli/scene/steps";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn } from "../../runtime/kubernetes/discovery";
 import { CommandProcess, processesNaming } from "./cliProcess";
 
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");

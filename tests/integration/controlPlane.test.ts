@@ -17,6 +17,7 @@ import { portsFrom } from "../../cli/controlPlane/configuration";
 import { freePorts } from "../../cli/controlPlane/ports";
 import { Watchdog } from "../../cli/controlPlane/watchdog";
 import { rememberVariables } from "../environment";
+import { eventually } from "../support/eventually";
 
 const run = promisify(execFile);
 const programs = programPaths(cacheDirectory());
@@ -105,12 +106,12 @@ describe("the embedded control plane", function () {
       await assert.rejects(kubectl(second, "get", "namespace", "only-here"), /not found/i);
 
       owners[0]?.child.kill("SIGKILL");
-      while (existsSync(first.directory)) await sleep(50);
+      await eventually(() => assert.ok(!existsSync(first.directory)));
       assert.deepEqual(await processesOf(first.directory), []);
       assert.equal(await kubectl(second, "get", "--raw", "/readyz"), "ok");
 
       owners[1]?.child.kill("SIGTERM");
-      while (existsSync(second.directory)) await sleep(50);
+      await eventually(() => assert.ok(!existsSync(second.directory)));
       assert.deepEqual(await processesOf(second.directory), []);
     } finally {
       for (const owner of owners) owner.child.kill("SIGKILL");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { always, eventually } from "./support/eventually";
+import { always, eventually } from "../support/eventually";
 import { configMap, deployment, inNamespace, job, namespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 

@@ -9,10 +9,10 @@ import { Engine } from "../../runtime/engine";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { always, eventually } from "../support/eventually";
 import type { Api } from "./support/api";
 import { allowRunner, announceArgo, createTaskSet, INSTANCE_ID, submit, taskSetOf } from "./support/argo";
 import { announceKind, sharedCluster } from "./support/cluster";
-import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./support/testOperator";
 import { answering, conditionOf } from "./support/useOperator";
@@ -90,7 +90,7 @@ describe("the engine beside Argo", () => {
 
   /** The records of an object, as the Workflow API gives them. */
   async function recordsOf(found: KubernetesObject): Promise<KubernetesObject[]> {
-    const all = await api.list(WORKFLOWS.apiVersion, WORKFLOWS.kind, operator.runnerNamespace);
+    const all = await api.list(WORKFLOWS, operator.runnerNamespace);
     return all.filter(({ metadata }) => metadata.labels?.["argosy.dev/object-uid"] === found.metadata.uid);
   }
 
@@ -132,7 +132,7 @@ describe("the engine beside Argo", () => {
       assert.equal(message, `every child is applied and ready (run ${record.metadata.name})`);
       assert.equal((record["status"] as { message: string }).message, "created ConfigMap settings");
       // The record says what was done: a Normal Event would say the same.
-      assert.deepEqual(await api.list("events.k8s.io/v1", "Event", namespace), []);
+      assert.deepEqual(await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, namespace), []);
     });
 
     it("leaves status and records as they are where a run changes nothing", async () => {

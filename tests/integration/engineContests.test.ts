@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -34,7 +34,7 @@ describe("where somebody changes a child back each time", function () {
     const other = rival("fought");
     await eventually(async () => assert.equal(await contested(), 1));
     const events = await eventually(async () => {
-      const all = await bench.api.list("events.k8s.io/v1", "Event", bench.namespace);
+      const all = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
       const found = all.filter(({ reason }) => reason === "ChildContested") as unknown as { note: string }[];
       assert.equal(found.length, 1);
       return found;

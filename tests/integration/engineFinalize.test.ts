@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { always, eventually } from "./support/eventually";
+import { always, eventually } from "../support/eventually";
 import { clusterRole, configMap, inNamespace, namespace, priorityClass } from "./support/manifests";
 import { answering, conditionOf, useOperator } from "./support/useOperator";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { killComponent, readComponents } from "../../cli/controlPlane/component";
 import { renewGarbageCollector } from "../../cli/garbageCollector";
+import { always, eventually } from "../support/eventually";
 import { type OwnCluster, startTestCluster } from "./support/cluster";
-import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { TestOperator } from "./support/testOperator";
 import { answering, useOperator } from "./support/useOperator";

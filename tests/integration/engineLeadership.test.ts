@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { fieldManagerOf, leaseNameOf } from "../../runtime/names";
+import { always, eventually } from "../support/eventually";
 import type { Api } from "./support/api";
 import { announceKind, sharedCluster } from "./support/cluster";
 import { ControllerProcess } from "./support/controllerProcess";
-import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { TcpProxy } from "./support/tcpProxy";
 import {
@@ -89,7 +89,7 @@ describe("of two controllers of one operator", function () {
     await ready("interrupted");
     assert.deepEqual(await dataOf("interrupted"), { by: "patient" });
     assert.ok(second.controller.isLeading);
-    const events = await api.list("events.k8s.io/v1", "Event", namespace);
+    const events = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, namespace);
     assert.ok(
       !events.some((event) => event["reportingInstance"] === "impatient" && event["type"] === "Warning"),
     );
@@ -132,7 +132,7 @@ describe("of two controllers of one operator", function () {
       assert.equal(frozen.reportsOf("stale-failure")[0]?.skipped, "not the leader");
     });
     await always(async () => assert.deepEqual(await everything(), newer), { forMs: 1_500 });
-    const events = await api.list("events.k8s.io/v1", "Event", namespace);
+    const events = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, namespace);
     assert.deepEqual(
       events.filter((event) => event["reportingInstance"] === "frozen"),
       [],
@@ -283,8 +283,8 @@ describe("of two controllers of one operator", function () {
   /** All that the engine may have written. */
   async function everything(): Promise<KubernetesObject[]> {
     const { apiVersion, kind } = operator.object("any");
-    const objects = await api.list(apiVersion, kind, namespace);
-    return [...objects, ...(await api.list("v1", "ConfigMap", namespace))];
+    const objects = await api.list({ apiVersion, kind }, namespace);
+    return [...objects, ...(await api.list({ apiVersion: "v1", kind: "ConfigMap" }, namespace))];
   }
 
   function here(name: string) {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import { eventually } from "../support/eventually";
 import {
   announceKind,
   type OwnCluster,
@@ -9,7 +10,6 @@ import {
   startTestCluster,
   type TestCluster,
 } from "./support/cluster";
-import { eventually } from "./support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { TcpProxy } from "./support/tcpProxy";
 import { customResourceDefinitionOf, type TestController, TestOperator } from "./support/testOperator";

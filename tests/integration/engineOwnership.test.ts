@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { always, eventually } from "./support/eventually";
+import { always, eventually } from "../support/eventually";
 import { clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { always, eventually } from "./support/eventually";
+import { always, eventually } from "../support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -124,8 +124,8 @@ describe("the engine reconciles an object", function () {
       const { message } = await bench.failed(object, "InvalidAnswer");
       assert.match(message, /children\[1\]/);
       assert.deepEqual(
-        (await bench.api.list("v1", "ConfigMap", bench.namespace)).filter(({ metadata }) =>
-          ["good", "bad"].includes(metadata.name),
+        (await bench.api.list({ apiVersion: "v1", kind: "ConfigMap" }, bench.namespace)).filter(
+          ({ metadata }) => ["good", "bad"].includes(metadata.name),
         ),
         [],
       );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { PolicyRule } from "../../runtime/definition/definition";
-import { always, eventually } from "./support/eventually";
+import { always, eventually } from "../support/eventually";
 import { clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -17,9 +17,9 @@ describe("the engine of an operator with a list of namespaces", function () {
       await bench.api.delete(child);
       await eventually(() => bench.api.get(child));
     }
-    const roles = (await bench.api.list("rbac.authorization.k8s.io/v1", "ClusterRole")).filter(
-      ({ metadata }) => metadata.name.includes("scope-test"),
-    );
+    const roles = (
+      await bench.api.list({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" })
+    ).filter(({ metadata }) => metadata.name.includes("scope-test"));
     const { plural } = bench.operator.operator.customResource;
     const rules = roles.flatMap((role) => role["rules"] as PolicyRule[]);
     const resources = rules.flatMap((rule) => rule.resources);
@@ -99,7 +99,7 @@ describe("the engine of an operator whose custom resource is cluster-scoped", fu
       await applyGlobal("told", inNamespace(configMap("told"), bench.namespace)),
     );
     await eventually(async () => {
-      const events = await bench.api.list("events.k8s.io/v1", "Event", "default");
+      const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, "default");
       const about = events.filter(
         (event) => (event["regarding"] as { uid?: string }).uid === object.metadata.uid,
       );

@@ -3,9 +3,9 @@ import { localHandler } from "../../cli/localHandler";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { runOnce } from "../../runtime/pod/runOnce";
-import type { Reference } from "./support/api";
+import type { Reference } from "../../tools/objects";
+import { eventually } from "../support/eventually";
 import { allowRunner, announceArgo, submit } from "./support/argo";
-import { eventually } from "./support/eventually";
 import { clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -27,7 +27,7 @@ describe("the engine, when the handler of a deleted object is broken for ever", 
 
   async function toldOf(object: Reference): Promise<void> {
     await eventually(async () => {
-      const events = await bench.api.list("events.k8s.io/v1", "Event", bench.namespace);
+      const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
       const told = events.find(({ reason }) => reason === "FinalizeSkipped");
       assert.ok(told, "no Event tells of it");
       assert.equal((told["regarding"] as { name: string }).name, object.metadata.name);

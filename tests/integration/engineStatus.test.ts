@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Condition, KubernetesObject } from "../../runtime/kubernetes/objects";
-import { always, aSecond, eventually } from "./support/eventually";
+import { always, aSecond, eventually } from "../support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import type { ObjectPlan } from "./support/testOperator";
 import { answering, conditionOf, statusOf, useOperator } from "./support/useOperator";

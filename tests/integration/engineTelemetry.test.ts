@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { configMap } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -18,7 +18,10 @@ describe("the engine tells", function () {
   const bench = useOperator({ name: "telemetry-test" });
 
   async function eventsAbout({ metadata }: KubernetesObject): Promise<Event[]> {
-    const events = (await bench.api.list("events.k8s.io/v1", "Event", metadata.namespace)) as Event[];
+    const events = (await bench.api.list(
+      { apiVersion: "events.k8s.io/v1", kind: "Event" },
+      metadata.namespace,
+    )) as Event[];
     return events.filter(({ regarding }) => regarding.uid === metadata.uid);
   }
 

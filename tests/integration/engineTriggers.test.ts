@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { always, eventually } from "./support/eventually";
+import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
@@ -93,7 +93,9 @@ describe("the engine, when it starts", function () {
     await eventually(() => api.assertGone(deleted));
     await api.assertGone(far);
     assert.deepEqual(
-      (await api.list("v1", "ConfigMap", namespace)).filter(({ metadata }) => metadata.name === "deleted"),
+      (await api.list({ apiVersion: "v1", kind: "ConfigMap" }, namespace)).filter(
+        ({ metadata }) => metadata.name === "deleted",
+      ),
       [],
     );
   });

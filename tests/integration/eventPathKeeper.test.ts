@@ -6,10 +6,11 @@ import { Keeper } from "../../runtime/eventPath/keeper";
 import { KubernetesClient, PODS } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Reference } from "../../tools/objects";
+import { aSecond, eventually } from "../support/eventually";
 import { samplePlatform } from "../unit/support/platform";
-import type { Api, Reference } from "./support/api";
+import type { Api } from "./support/api";
 import { sharedCluster } from "./support/cluster";
-import { aSecond, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 
 const LABELS = { "event-bus": "eventbus-name", sensor: "sensor-name", "event-source": "eventsource-name" };
@@ -110,7 +111,7 @@ describe("the keeper of the event path", function () {
     }
     assert.equal(notices.length, 2);
     await eventually(async () => {
-      const events = await api.list("events.k8s.io/v1", "Event", namespace);
+      const events = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, namespace);
       const told = events.filter(({ reason }) => reason === "EventBusBeganAnew");
       assert.deepEqual(
         told.map(({ action }) => action),

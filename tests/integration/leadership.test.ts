@@ -4,9 +4,9 @@ import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { Leadership } from "../../runtime/leadership/leadership";
 import { leaseApi } from "../../runtime/leadership/lease";
 import type { Term } from "../../runtime/term";
+import { always, eventually } from "../support/eventually";
 import type { Api } from "./support/api";
 import { sharedCluster } from "./support/cluster";
-import { always, eventually } from "./support/eventually";
 import { TcpProxy } from "./support/tcpProxy";
 
 const LEASE_SECONDS = 3;

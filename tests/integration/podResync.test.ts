@@ -6,9 +6,10 @@ import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kuber
 import { identityOf } from "../../runtime/names";
 import { FULL_LOOK_RESYNCS, lookAtObjects, type NeedsOptions } from "../../runtime/pod/needs";
 import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
-import type { Api, Reference } from "./support/api";
+import type { Reference } from "../../tools/objects";
+import { aSecond } from "../support/eventually";
+import type { Api } from "./support/api";
 import { INSTANCE_ID, submit } from "./support/argo";
-import { aSecond } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { type PodBench, usePods } from "./support/podRun";
 import type { ObjectPlan, TestOperator } from "./support/testOperator";
@@ -50,8 +51,7 @@ describe("a resync of the form pod", () => {
       ...more,
     });
 
-  const workflows = (): Promise<KubernetesObject[]> =>
-    api.list(WORKFLOWS.apiVersion, WORKFLOWS.kind, operator.runnerNamespace);
+  const workflows = (): Promise<KubernetesObject[]> => api.list(WORKFLOWS, operator.runnerNamespace);
 
   async function deleteWorkflows(): Promise<void> {
     for (const { metadata } of await workflows()) await api.delete(workflow(metadata.name));

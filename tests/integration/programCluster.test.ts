@@ -5,13 +5,13 @@ import { installationNameOf } from "../../components/manifests/installation";
 import { inApplyOrder } from "../../runtime/children/applyOrder";
 import { PODS } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import { eventually } from "../support/eventually";
 import { removeFolder } from "../unit/operatorFolder";
 import { samplePlatform } from "../unit/support/platform";
 import { run, runStack } from "../unit/support/program";
 import { EVERY_FORM, operatorsProgram, sampleProgram } from "../unit/support/sampleOperators";
 import { mayDo, parseCall } from "./support/accessReview";
 import { type OwnCluster, startTestCluster } from "./support/cluster";
-import { eventually } from "./support/eventually";
 import { namespace } from "./support/manifests";
 import { podsOf } from "./support/podsOf";
 

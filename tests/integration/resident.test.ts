@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { always, eventually } from "../support/eventually";
 import { sharedCluster } from "./support/cluster";
-import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { ResidentOperator } from "./support/residentOperator";
 import type { ResidentPod } from "./support/residentPod";

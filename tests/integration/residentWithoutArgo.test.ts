@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { always, eventually } from "../support/eventually";
 import { type OwnCluster, startTestCluster } from "./support/cluster";
-import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { ResidentOperator } from "./support/residentOperator";
 import type { ResidentPod } from "./support/residentPod";

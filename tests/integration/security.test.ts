@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Json, Manifest } from "../../runtime/kubernetes/objects";
+import { always, eventually } from "../support/eventually";
 import { HOSTILE_TEXTS } from "../unit/support/hostile";
-import { always, eventually } from "./support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { postText } from "./support/rawRequest";
 import type { Plan } from "./support/testOperator";
@@ -77,8 +77,8 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
       const object = await bench.applyObject("hostile", { raw });
       const { message } = await bench.failed(object, "InvalidAnswer");
       assert.match(message, expected);
-      assert.deepEqual(await bench.api.list("v1", "Secret", bench.namespace), []);
-      const found = await bench.api.list("v1", "ConfigMap", bench.namespace);
+      assert.deepEqual(await bench.api.list({ apiVersion: "v1", kind: "Secret" }, bench.namespace), []);
+      const found = await bench.api.list({ apiVersion: "v1", kind: "ConfigMap" }, bench.namespace);
       assert.deepEqual(
         found.map(({ metadata }) => metadata.name).filter((name) => name !== "kube-root-ca.crt"),
         [],
@@ -121,7 +121,7 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
     const harmless = 'red alert 2Jtxt{{=1+1}}\n{"level":"error"}';
     assert.equal(condition.message, harmless);
     await eventually(async () => {
-      const events = await bench.api.list("events.k8s.io/v1", "Event", bench.namespace);
+      const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
       assert.ok(events.some(({ note }) => note === harmless));
     });
   });

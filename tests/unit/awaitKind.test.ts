@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { awaitKind } from "../../runtime/kubernetes/awaitKind";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 describe("awaitKind", () => {
@@ -55,7 +55,7 @@ describe("awaitKind", () => {
   it("ends on its signal", async () => {
     api.answer = (_, response) => refuse(response, 404);
     const found = find();
-    await eventually("asked", () => reasons.length === 1);
+    await eventually(() => assert.ok(reasons.length === 1, "asked"));
     stopping.abort();
     await assert.rejects(found, { name: "AbortError" });
   });

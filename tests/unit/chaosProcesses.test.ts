@@ -10,7 +10,7 @@ import {
   podProcesses,
   signal,
 } from "../../tools/chaos/inCluster/processes";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 
 /** Notes how it was started, and stays. */
 const PROGRAM =
@@ -33,7 +33,7 @@ describe("a process of a control plane", () => {
       env: { MARK: "a=b" },
       stdio: "ignore",
     });
-    await eventually("it has started", () => starts().length === 1 && starts()[0] !== "");
+    await eventually(() => assert.ok(starts().length === 1 && starts()[0] !== "", "it has started"));
   });
   afterEach(() => {
     victim.kill("SIGKILL");
@@ -73,7 +73,7 @@ describe("a process of a control plane", () => {
     const start = await killControlPlane(program);
     assert.throws(() => controlPlaneProcess(program));
     await start();
-    await eventually("it has started again", () => starts().length === 2);
+    await eventually(() => assert.ok(starts().length === 2, "it has started again"));
     assert.deepEqual(JSON.parse(starts()[1] ?? ""), [folder, "a=b", "an argument"]);
     assert.equal(starts()[1], starts()[0]);
     assert.notEqual(controlPlaneProcess(program).id, victim.pid);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "../../runtime/handler/handlerTransport";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { ECHO, isAlive, shellHandler } from "./support/handlers";
 
 /** A process that was started, and all that it has told. */
@@ -27,7 +27,7 @@ class Listened {
   }
 
   async exit(): Promise<HandlerExit | undefined> {
-    await eventually("the process has ended", () => this.exits.length > 0);
+    await eventually(() => assert.ok(this.exits.length > 0, "the process has ended"));
     return this.exits[0];
   }
 }
@@ -70,7 +70,7 @@ describe("ChildProcessTransport", () => {
     assert.deepStrictEqual(await handler.exit(), { code: 3, signal: null });
     const grandchild = Number(handler.output);
     assert.ok(grandchild > 0);
-    await eventually("the grandchild is dead", () => !isAlive(grandchild));
+    await eventually(() => assert.ok(!isAlive(grandchild), "the grandchild is dead"));
     assert.equal(handler.exits.length, 1);
   });
 
@@ -79,10 +79,10 @@ describe("ChildProcessTransport", () => {
     const handler = new Listened(
       shellHandler('(sleep 0.5; echo late > "$FILE") & echo $!; sleep 60', { FILE: file }),
     );
-    await eventually("the grandchild runs", () => handler.output.includes("\n"));
+    await eventually(() => assert.ok(handler.output.includes("\n"), "the grandchild runs"));
     handler.process.kill();
     assert.deepStrictEqual(await handler.exit(), { code: null, signal: "SIGKILL" });
-    await eventually("the grandchild is dead", () => !isAlive(Number(handler.output)));
+    await eventually(() => assert.ok(!isAlive(Number(handler.output)), "the grandchild is dead"));
     assert.throws(() => readFileSync(file), /ENOENT/);
   });
 

@@ -3,8 +3,8 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "no
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { FolderWatch } from "../../cli/dev/folderWatch";
+import { eventually } from "../support/eventually";
 import { removeFolder, writeFolder } from "./operatorFolder";
-import { eventually } from "./support/eventually";
 
 describe("cli: the watch of the operators' folder", () => {
   let root: string;
@@ -24,7 +24,12 @@ describe("cli: the watch of the operators' folder", () => {
   });
 
   const hasTold = (...files: string[]) =>
-    eventually(`${files} told`, () => files.every((file) => told.flat().includes(file)));
+    eventually(() =>
+      assert.ok(
+        files.every((file) => told.flat().includes(file)),
+        `${files} told`,
+      ),
+    );
 
   it("tells of an edit, and of several at once", async () => {
     appendFileSync(path.join(root, "shop/main.py"), "2");

@@ -192,7 +192,7 @@ describe("the components", function () {
       const name = "argosy-installation-shop";
       const look = (program: string) =>
         fakeLook({ clusterRoles: { [name]: found({ annotations: { "argosy.dev/program": program } }) } });
-      const expected = { installation: "shop", program: "shop/dev" };
+      const expected = { installation: "shop", clusterRole: name, program: "shop/dev" };
       assert.deepEqual((await checkInstallation(look("shop/dev"), expected)).problems, []);
       const { problems } = await checkInstallation(look("billing/prod"), expected);
       assert.match(

@@ -7,6 +7,7 @@ import { programPaths } from "../../cli/controlPlane/cache";
 import { isRunning } from "../../cli/controlPlane/component";
 import { programNames, programs } from "../../cli/controlPlane/programs";
 import { providePrograms } from "../../cli/controlPlane/provide";
+import { eventually } from "../support/eventually";
 
 const offline = async (): Promise<boolean> => false;
 const go = async () => ({ usable: true, version: "1.26.0" }) as const;
@@ -118,11 +119,11 @@ describe("providing the control plane's programs", () => {
     const abort = new AbortController();
     const providing = providePrograms({ report, cache, online: offline, go, signal: abort.signal });
     const outcome = assert.rejects(providing, /enough/);
-    while (!existsSync(join(directory, "started"))) await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventually(() => assert.ok(existsSync(join(directory, "started"))));
     abort.abort(new Error("enough"));
     await outcome;
     const started = Number(await readFile(join(directory, "started"), "utf8"));
-    while (isRunning(started)) await new Promise((resolve) => setTimeout(resolve, 20));
+    await eventually(() => assert.ok(!isRunning(started)));
     assert.ok(!existsSync(programPaths(cache).kwokctl));
 
     await rm(join(directory, "bin"), { recursive: true });

@@ -5,16 +5,12 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { isRunning } from "../../cli/controlPlane/component";
 import { Watchdog } from "../../cli/controlPlane/watchdog";
+import { eventually } from "../support/eventually";
 
 const forever = ["-e", "setInterval(() => {}, 1000)"];
 const project = join(__dirname, "..", "..");
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(20);
-}
 
 function idOf(child: ChildProcess): number {
   assert.ok(child.pid);
@@ -87,14 +83,14 @@ describe("the control plane's watchdog", function () {
     const component = await start(program, forever);
     const owner = await startOwner("setInterval(() => {}, 1000)");
     owner.kill("SIGKILL");
-    await until(() => !isRunning(idOf(component)) && !existsSync(directory));
+    await eventually(() => assert.ok(!isRunning(idOf(component)) && !existsSync(directory)));
   });
 
   it("ends the programs of a process that was interrupted", async () => {
     const component = await start(program, forever);
     const owner = await startOwner("setInterval(() => {}, 1000)");
     owner.kill("SIGINT");
-    await until(() => !isRunning(idOf(component)) && !existsSync(directory));
+    await eventually(() => assert.ok(!isRunning(idOf(component)) && !existsSync(directory)));
   });
 
   for (const [what, script] of [

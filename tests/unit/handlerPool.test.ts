@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { ReconcileFailure } from "../../runtime/failure";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import { HandlerPool, type HandlerPoolOptions } from "../../runtime/handler/handlerPool";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { failureOf } from "./support/failures";
 import { isAlive, question, SHELL, shellHandler } from "./support/handlers";
 
@@ -63,7 +63,7 @@ describe("HandlerPool", () => {
     start(`mkdir ${folder}/begun || exit 3; ${WHO}`);
     mkdirSync(path.join(folder, "begun"));
     pool.warm();
-    await eventually("it has ended", () => pool.size === 0);
+    await eventually(() => assert.ok(pool.size === 0, "it has ended"));
     assert.equal(failures.length, 1);
     rmdirSync(path.join(folder, "begun"));
     assert.equal((await ask("a")).rest, "a");
@@ -95,7 +95,7 @@ describe("HandlerPool", () => {
   it("ends a process that nobody asked for a while, and starts another when it is asked", async () => {
     start(WHO, { idleMs: 30 });
     const { pid } = await ask();
-    await eventually("the process has ended", () => pool.size === 0 && !isAlive(pid));
+    await eventually(() => assert.ok(pool.size === 0 && !isAlive(pid), "the process has ended"));
     assert.notEqual((await ask()).pid, pid);
     assert.deepStrictEqual(failures, []);
   });
@@ -143,7 +143,7 @@ describe("HandlerPool", () => {
     assert.deepEqual(failures, [failure], "the end of the process is told");
     const pid = Number(/"(\d+) not JSON"/.exec(failure.message)?.[1]);
     assert.ok(pid > 0);
-    await eventually("the process is dead", () => !isAlive(pid));
+    await eventually(() => assert.ok(!isAlive(pid), "the process is dead"));
     assert.equal((await failureOf(() => ask())).reason, "InvalidAnswer", "by another process");
   });
 
@@ -152,7 +152,7 @@ describe("HandlerPool", () => {
     start(`${SHELL} while next; do say "$word"; sleep 0.02; say late; done`, { onLateAnswer: () => late++ });
     const { pid } = await ask("a");
     for (const word of ["b", "c"]) assert.deepStrictEqual(await ask(word), { pid, rest: word });
-    await eventually("each of them is counted", () => late === 3);
+    await eventually(() => assert.ok(late === 3, "each of them is counted"));
     assert.deepStrictEqual(failures, []);
   });
 
@@ -160,7 +160,7 @@ describe("HandlerPool", () => {
     start(`${SHELL} next; say "$word"`);
     for (let turn = 0; turn < 20; turn++) {
       assert.equal((await ask(`${turn}`)).rest, `${turn}`);
-      await eventually("no process is left", () => pool.size === 0);
+      await eventually(() => assert.ok(pool.size === 0, "no process is left"));
     }
   });
 
@@ -173,7 +173,7 @@ describe("HandlerPool", () => {
     const first = await running;
     assert.deepStrictEqual([first.rest, meanwhile.rest], ["a", "b"]);
     assert.notEqual(meanwhile.pid, first.pid);
-    await eventually("the old process has ended", () => !isAlive(first.pid));
+    await eventually(() => assert.ok(!isAlive(first.pid), "the old process has ended"));
     assert.equal((await ask()).pid, meanwhile.pid);
     assert.deepStrictEqual(failures, []);
   });
@@ -183,7 +183,7 @@ describe("HandlerPool", () => {
     const { pid } = await ask();
     pool.renew();
     assert.equal(pool.size, 0);
-    await eventually("the old process has ended", () => !isAlive(pid));
+    await eventually(() => assert.ok(!isAlive(pid), "the old process has ended"));
     assert.deepStrictEqual(failures, []);
   });
 
@@ -198,7 +198,7 @@ describe("HandlerPool", () => {
   it("fails what is being asked when it is closed", async () => {
     start("exec sleep 60");
     const asking = failureOf(() => pool.ask(question()));
-    await eventually("the process is asked", () => pool.size === 1);
+    await eventually(() => assert.ok(pool.size === 1, "the process is asked"));
     await pool.close();
     assert.equal((await asking).reason, "HandlerCrashed");
     const late = await failureOf(() => pool.ask(question()));

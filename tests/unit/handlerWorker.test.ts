@@ -6,7 +6,7 @@ import type { ReconcileFailure } from "../../runtime/failure";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
 import { HandlerWorker } from "../../runtime/handler/handlerWorker";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { failureOf } from "./support/failures";
 import { ECHO, isAlive, question, SHELL, shellHandler } from "./support/handlers";
 
@@ -128,7 +128,7 @@ describe("HandlerWorker", () => {
       assert.ok(existsSync(file), "the handler had not begun");
       const pids = readFileSync(file, "utf8").trim().split(" ").map(Number);
       assert.equal(pids.length, 2);
-      for (const pid of pids) await eventually(`process ${pid} is dead`, () => !isAlive(pid));
+      for (const pid of pids) await eventually(() => assert.ok(!isAlive(pid), `process ${pid} is dead`));
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -171,7 +171,7 @@ describe("HandlerWorker", () => {
       shellHandler(`${SHELL} while next; do say "$word"; say again; sleep 0.05; say late; done`),
     );
     for (const about of ["a", "b", "c"]) assert.equal(await word(asked, about), about);
-    await eventually("all of it has come", () => late === 6);
+    await eventually(() => assert.ok(late === 6, "all of it has come"));
     assert.deepStrictEqual(given, []);
   });
 
@@ -185,21 +185,21 @@ describe("HandlerWorker", () => {
 
   it("gives a process up that speaks before it is asked", async () => {
     start(shellHandler("echo ready; sleep 60"));
-    await eventually("the process is given up", () => given.length > 0);
+    await eventually(() => assert.ok(given.length > 0, "the process is given up"));
     assert.match(given[0]?.message ?? "", /not JSON: "ready"/);
   });
 
   it("gives a process up that writes a line of its own a moment after its answer", async () => {
     const asked = start(shellHandler(`${SHELL} next; say answer; sleep 0.05; echo '{}'; sleep 60`));
     assert.equal(await word(asked, "a"), "answer");
-    await eventually("the process is given up", () => given.length > 0);
+    await eventually(() => assert.ok(given.length > 0, "the process is given up"));
     assert.equal(given[0]?.reason, "InvalidAnswer");
   });
 
   it("tells that an idle process has crashed", async () => {
     const asked = start(shellHandler(`${SHELL} next; say answer; sleep 0.05; exit 5`));
     assert.equal(await word(asked, "a"), "answer");
-    await eventually("the process is given up", () => given.length > 0);
+    await eventually(() => assert.ok(given.length > 0, "the process is given up"));
     assert.equal(given[0]?.message, "the handler ended with exit code 5");
   });
 
@@ -210,7 +210,7 @@ describe("HandlerWorker", () => {
       const asked = start(shellHandler(`${ECHO}; echo cleanly > '${file}'`));
       await asked.ask(question(), SECOND);
       asked.end();
-      await eventually("the process has ended by itself", () => existsSync(file));
+      await eventually(() => assert.ok(existsSync(file), "the process has ended by itself"));
       assert.deepStrictEqual(given, []);
     } finally {
       rmSync(folder, { recursive: true });
@@ -221,7 +221,7 @@ describe("HandlerWorker", () => {
     const asked = start(shellHandler(`${SHELL} next; say x; exec sleep 60`));
     const pid = Number((await asked.ask(question(), SECOND)).answer["pid"]);
     asked.end(20);
-    await eventually("the process is dead", () => !isAlive(pid));
+    await eventually(() => assert.ok(!isAlive(pid), "the process is dead"));
     assert.deepStrictEqual(given, []);
   });
 });

@@ -8,7 +8,7 @@ import { ReconcileRequests } from "../../runtime/reconcile/requests";
 import { Resync } from "../../runtime/work/resync";
 import { Runner } from "../../runtime/work/runner";
 import { Schedule } from "../../runtime/work/schedule";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 
@@ -123,16 +123,16 @@ describe("Leading", function () {
 
   it("reconciles nothing before the custom resources were listed in the term", async () => {
     const leading = start();
-    await eventually("it leads", () => leading.isLeading);
-    await eventually("it lists", () => lists === 1);
+    await eventually(() => assert.ok(leading.isLeading, "it leads"));
+    await eventually(() => assert.ok(lists === 1, "it lists"));
     assert.deepEqual([...working.keys()], []);
     listed();
-    await eventually("it works", () => working.has(KEY));
+    await eventually(() => assert.ok(working.has(KEY), "it works"));
   });
 
   it("reconciles nothing if it is stopped while it lists", async () => {
     const leading = start();
-    await eventually("it lists", () => lists === 1);
+    await eventually(() => assert.ok(lists === 1, "it lists"));
     const stopped = leading.stop();
     listed();
     await stopped;
@@ -150,21 +150,21 @@ describe("Leading", function () {
     };
     lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: { holderIdentity: "" } };
     start([KEY, OTHER]);
-    await eventually("it lists", () => lists === 1);
+    await eventually(() => assert.ok(lists === 1, "it lists"));
     listed();
-    await eventually("it works on the other", () => working.has(OTHER));
+    await eventually(() => assert.ok(working.has(OTHER), "it works on the other"));
     assert.deepEqual([working.has(KEY), reread], [false, []]);
-    await eventually("the other process counts as dead", () => working.has(KEY));
+    await eventually(() => assert.ok(working.has(KEY), "the other process counts as dead"));
     assert.deepEqual(reread, [KEY]);
   });
 
   it("lets another process lead while it ends work that takes long", async () => {
     const leading = start();
-    await eventually("it lists", () => lists === 1);
+    await eventually(() => assert.ok(lists === 1, "it lists"));
     listed();
-    await eventually("it works", () => working.has(KEY));
+    await eventually(() => assert.ok(working.has(KEY), "it works"));
     const stopping = leading.stop();
-    await eventually("the lease is free", () => lease?.spec?.holderIdentity === "");
+    await eventually(() => assert.ok(lease?.spec?.holderIdentity === "", "the lease is free"));
     assert.ok(working.has(KEY));
     assert.match(JSON.stringify(lease?.metadata.annotations), /shop\/widget/);
     working.get(KEY)?.();

@@ -21,7 +21,7 @@ import type { HandlerExit, HandlerProcess, HandlerTransport } from "../../runtim
 import { openNamedPipe } from "../../runtime/pod/namedPipe";
 import { PipeTransport } from "../../runtime/pod/pipeTransport";
 import { ShellSession } from "../../runtime/pod/shellSession";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { failureOf } from "./support/failures";
 import { HandlerContainer, type Shell, shells } from "./support/handlerContainer";
 import { ECHO, isAlive, question, SHELL } from "./support/handlers";
@@ -52,7 +52,7 @@ class Listened {
   }
 
   async exit(): Promise<HandlerExit | undefined> {
-    await eventually("the process has ended", () => this.exits.length > 0, 20_000);
+    await eventually(() => assert.ok(this.exits.length > 0, "the process has ended"), { timeoutMs: 20_000 });
     return this.exits[0];
   }
 
@@ -100,7 +100,7 @@ function behaves(shell: Shell): void {
     await transport?.close();
     transport = undefined;
     await container.remove();
-    await eventually("all descriptors are closed", () => openDescriptors() <= descriptors);
+    await eventually(() => assert.ok(openDescriptors() <= descriptors, "all descriptors are closed"));
   });
 
   /** A container with that command, its shell begun, and our end of it. */
@@ -116,7 +116,7 @@ function behaves(shell: Shell): void {
 
   /** The lines of a process, once they are as many. */
   async function lines(handler: Listened, count: number): Promise<string[]> {
-    await eventually("the handler has answered", () => handler.output.split("\n").length > count);
+    await eventually(() => assert.ok(handler.output.split("\n").length > count, "the handler has answered"));
     return handler.output.split("\n").slice(0, -1);
   }
 
@@ -170,7 +170,7 @@ function behaves(shell: Shell): void {
       assert.deepStrictEqual(await handler.exit(), { code: 3, signal: null });
       const grandchild = Number(handler.output);
       assert.ok(grandchild > 0);
-      await eventually("the grandchild is dead", () => !isAlive(grandchild));
+      await eventually(() => assert.ok(!isAlive(grandchild), "the grandchild is dead"));
       assert.equal(handler.exits.length, 1);
     });
 
@@ -182,7 +182,7 @@ function behaves(shell: Shell): void {
       handler.process.kill();
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually("the grandchild is dead", () => !isAlive(Number(grandchild)));
+      await eventually(() => assert.ok(!isAlive(Number(grandchild)), "the grandchild is dead"));
       assert.ok(!existsSync(path.join(container.folder, "late")));
     });
 
@@ -190,7 +190,7 @@ function behaves(shell: Shell): void {
       const handler = new Listened(runsScript("sleep 60"));
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually("only the shell is left", () => container.processes().length <= 1);
+      await eventually(() => assert.ok(container.processes().length <= 1, "only the shell is left"));
     });
 
     it("takes no harm from a write to a process that reads nothing any more", async () => {
@@ -261,8 +261,8 @@ function behaves(shell: Shell): void {
       const long = `${"ß🚢".repeat(260_000)}\n`;
       for (let turn = 1; turn <= 3; turn++) {
         handler.process.write(long);
-        await eventually("the line is back", () => {
-          return Buffer.concat(handler.outputs).length === turn * Buffer.byteLength(long);
+        await eventually(() => {
+          assert.equal(Buffer.concat(handler.outputs).length, turn * Buffer.byteLength(long));
         });
       }
       assert.equal(handler.output, long.repeat(3));
@@ -285,7 +285,7 @@ function behaves(shell: Shell): void {
       const [pid] = await lines(handler, 1);
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually("it is dead", () => !isAlive(Number(pid)));
+      await eventually(() => assert.ok(!isAlive(Number(pid)), "it is dead"));
     });
 
     it("is not held up by a daemon that leaves the group with the pipes open", async () => {
@@ -301,11 +301,13 @@ function behaves(shell: Shell): void {
       const handlers = Array.from({ length: 64 }, () => new Listened(transport as PipeTransport));
       for (const [number, { process }] of handlers.entries()) process.write(`number ${number}\n`);
       for (const [number, handler] of handlers.entries()) {
-        await eventually("it has answered", () => handler.output === `number ${number}\n`, 20_000);
+        await eventually(() => assert.ok(handler.output === `number ${number}\n`, "it has answered"), {
+          timeoutMs: 20_000,
+        });
       }
       for (const { process } of handlers) process.end();
       for (const handler of handlers) assert.deepStrictEqual(await handler.exit(), { code: 0, signal: null });
-      await eventually("only the shell is left", () => container.processes().length === 1);
+      await eventually(() => assert.ok(container.processes().length === 1, "only the shell is left"));
     });
 
     it("never gives a process what another left unread", async () => {
@@ -325,7 +327,7 @@ function behaves(shell: Shell): void {
       const [pid] = await lines(handler, 1);
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually("it is dead", () => !isAlive(Number(pid)));
+      await eventually(() => assert.ok(!isAlive(Number(pid)), "it is dead"));
     });
 
     it("loses the session and goes on, where a handler writes nonsense into the shell's reports", async () => {
@@ -373,12 +375,11 @@ function behaves(shell: Shell): void {
         else handler.process.write("line\n");
         await handler.exit();
       }
-      await eventually("only the first is left", () => container.processes().length === 3);
-      await eventually(
-        "no pipe is left",
-        () => !container.files().some((name) => /\d\.(in|out|err)$/.test(name)),
+      await eventually(() => assert.ok(container.processes().length === 3, "only the first is left"));
+      await eventually(() =>
+        assert.ok(!container.files().some((name) => /\d\.(in|out|err)$/.test(name)), "no pipe is left"),
       );
-      await eventually("no descriptor is left", () => openDescriptors() <= before);
+      await eventually(() => assert.ok(openDescriptors() <= before, "no descriptor is left"));
       first.process.kill();
       await first.exit();
     });
@@ -407,7 +408,7 @@ function behaves(shell: Shell): void {
 
     it("is not confused by what an earlier pod's containers have left", async () => {
       container = new HandlerContainer(shell, ["cat"]).start();
-      await eventually("it waits for a runner", () => container.files().includes("session"));
+      await eventually(() => assert.ok(container.files().includes("session"), "it waits for a runner"));
       await container.kill();
       assert.ok(container.files().includes("session"));
       transport = new PipeTransport({ folder: container.pipes });
@@ -450,7 +451,9 @@ function behaves(shell: Shell): void {
       assert.equal(runner.answer, "question\n");
       const before = container.processes();
       runner.crash();
-      await eventually("its handlers are dead", () => container.processes().length <= 3, 10_000);
+      await eventually(() => assert.ok(container.processes().length <= 3, "its handlers are dead"), {
+        timeoutMs: 10_000,
+      });
       transport = new PipeTransport({ folder: container.pipes });
       const handler = new Listened(transport);
       handler.process.write("next\n");
@@ -476,12 +479,12 @@ function behaves(shell: Shell): void {
       });
       assert.ok(greeted);
       closeSync(control);
-      await eventually("the session is over", () => over, 5_000);
+      await eventually(() => assert.ok(over, "the session is over"), { timeoutMs: 5_000 });
     });
 
     it("gives a runner that finds another's session one of its own, and kills that one's handlers", async () => {
       container = new HandlerContainer(shell, ["sleep", "60"]).start();
-      await eventually("it waits for a runner", () => container.files().includes("session"));
+      await eventually(() => assert.ok(container.files().includes("session"), "it waits for a runner"));
       const announced = readFileSync(path.join(container.pipes, "session"), "utf8");
       let over = false;
       const first = ShellSession.greet(container.pipes, "resident", {
@@ -491,14 +494,16 @@ function behaves(shell: Shell): void {
         },
       });
       first?.tell("start", 1);
-      await eventually("the first is greeted", () => container.processes().length >= 2 && !published());
+      await eventually(() =>
+        assert.ok(container.processes().length >= 2 && !published(), "the first is greeted"),
+      );
       writeFileSync(path.join(container.pipes, "session"), announced);
       transport = new PipeTransport({ folder: container.pipes });
       const handler = new Listened(transport);
-      await eventually("the first session is over", () => over);
+      await eventually(() => assert.ok(over, "the first session is over"));
       handler.process.kill();
       assert.deepStrictEqual(await handler.exit(), KILLED);
-      await eventually("only the shell is left", () => container.processes().length === 1);
+      await eventually(() => assert.ok(container.processes().length === 1, "only the shell is left"));
 
       function published(): boolean {
         return container.files().includes("session");
@@ -512,7 +517,7 @@ function behaves(shell: Shell): void {
       await lines(handler, 1);
       await transport?.close();
       await handler.exit();
-      await eventually("the shell has ended", () => container.exitCode === 0);
+      await eventually(() => assert.ok(container.exitCode === 0, "the shell has ended"));
       assert.deepStrictEqual(container.processes(), []);
       assert.deepStrictEqual(container.files(), []);
       const late = await new Listened(transport as PipeTransport).exit();
@@ -523,10 +528,10 @@ function behaves(shell: Shell): void {
       container = new HandlerContainer(shell, ["cat"]);
       await new PipeTransport({ folder: container.pipes }).close();
       container.start();
-      await eventually("the shell has ended", () => container.exitCode === 0);
+      await eventually(() => assert.ok(container.exitCode === 0, "the shell has ended"));
       assert.deepStrictEqual(container.files(), []);
       container.start();
-      await eventually("it waits for a runner", () => container.files().includes("session"));
+      await eventually(() => assert.ok(container.files().includes("session"), "it waits for a runner"));
     });
 
     it("forgets the word of the runner before it", async () => {
@@ -540,28 +545,28 @@ function behaves(shell: Shell): void {
     it("keeps the shell through SIGTERM as long as the runner needs it", async () => {
       runsScript(ECHO);
       await transport?.ready(10_000);
-      await eventually("it is greeted", () => !container.files().includes("session"));
+      await eventually(() => assert.ok(!container.files().includes("session"), "it is greeted"));
       container.shell?.kill("SIGTERM");
       const handler = new Listened(transport as PipeTransport);
       handler.process.write("last\n");
       assert.deepStrictEqual(await lines(handler, 1), ["last"]);
       container.shell?.kill("SIGTERM");
       await transport?.close();
-      await eventually("the shell has ended", () => container.exitCode === 0);
+      await eventually(() => assert.ok(container.exitCode === 0, "the shell has ended"));
     });
 
     it("ends the shell by SIGTERM where no runner is there", async () => {
       container = new HandlerContainer(shell, ["cat"]).start();
-      await eventually("it waits for a runner", () => container.files().includes("session"));
+      await eventually(() => assert.ok(container.files().includes("session"), "it waits for a runner"));
       container.shell?.kill("SIGTERM");
-      await eventually("the shell has ended", () => container.exitCode === 0);
-      await eventually("nothing is left", () => container.processes().length === 0);
+      await eventually(() => assert.ok(container.exitCode === 0, "the shell has ended"));
+      await eventually(() => assert.ok(container.processes().length === 0, "nothing is left"));
     });
 
     it("ends the shell where no runner comes within its patience, and takes that for no part of the command", async () => {
       container = new HandlerContainer(shell, ["--patience=1", "cat"]).start();
-      await eventually("the shell has ended", () => container.exitCode === 0);
-      await eventually("nothing is left", () => container.processes().length === 0);
+      await eventually(() => assert.ok(container.exitCode === 0, "the shell has ended"));
+      await eventually(() => assert.ok(container.processes().length === 0, "nothing is left"));
       await container.remove();
       container = new HandlerContainer(shell, ["--patience=600", "cat"]).start();
       transport = new PipeTransport({ folder: container.pipes });
@@ -577,12 +582,12 @@ function behaves(shell: Shell): void {
         while (!container.files().includes("session")) await new Promise(setImmediate);
         const until = performance.now() + round / 20;
         while (performance.now() < until) await new Promise(setImmediate);
-        await eventually("the shell has ended", () => {
+        await eventually(() => {
           // A shell that is about to read sees a signal only after it has read, or at the next one.
           container.shell?.kill("SIGTERM");
-          return container.exitCode === 0;
+          assert.equal(container.exitCode, 0);
         });
-        await eventually("nothing is left", () => container.processes().length === 0);
+        await eventually(() => assert.ok(container.processes().length === 0, "nothing is left"));
       }
     });
 
@@ -590,7 +595,9 @@ function behaves(shell: Shell): void {
       container = new HandlerContainer(shell, ["sh", "-c", `${ECHO}; sleep 60`]).start();
       const runner = await runnerProcess(container.pipes, "run");
       runner.crash();
-      await eventually("the shell has ended", () => container.exitCode === 0, 10_000);
+      await eventually(() => assert.ok(container.exitCode === 0, "the shell has ended"), {
+        timeoutMs: 10_000,
+      });
       assert.deepStrictEqual(container.processes(), []);
     });
   });
@@ -625,7 +632,7 @@ function behaves(shell: Shell): void {
             if (answer instanceof Error) assert.match(verbs[id] ?? "", /crash|hang|stray/, answer.message);
             else assert.equal(answer.answer["word"], String(id));
           }
-          await eventually("only the shell is left", () => container.processes().length === 1);
+          await eventually(() => assert.ok(container.processes().length === 1, "only the shell is left"));
         }),
         { numRuns: 10 },
       );
@@ -687,7 +694,7 @@ function behaves(shell: Shell): void {
           if (last === "end") assert.deepStrictEqual(exit, { code: 0, signal: null });
           if (last === "exit") assert.deepStrictEqual(exit, { code: 7, signal: null });
         }
-        await eventually("only the shell is left", () => container.processes().length === 1);
+        await eventually(() => assert.ok(container.processes().length === 1, "only the shell is left"));
       }),
       { numRuns: 30 },
     );

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { type KeepTokenOptions, keepHandlerToken, writeHandlerToken } from "../../runtime/pod/handlerToken";
+import { eventually } from "../support/eventually";
 import { removeFolder, writeFolder } from "./operatorFolder";
-import { eventually } from "./support/eventually";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
 describe("the handler's token", () => {
@@ -64,7 +64,7 @@ describe("the handler's token", () => {
     lifetimeMs = 100;
     await keepHandlerToken(options());
     assert.equal(read("token"), "token-1");
-    await eventually("replaced", () => read("token") === "token-2");
+    await eventually(() => assert.ok(read("token") === "token-2", "replaced"));
     stopping.abort();
     const { length } = api.calls;
     await new Promise((resolve) => setTimeout(resolve, 1_500));
@@ -87,7 +87,7 @@ describe("the handler's token", () => {
   it("is waited for no longer when the pod ends", async () => {
     api.answer = (_, response) => refuse(response, 403);
     const kept = keepHandlerToken(options());
-    await eventually("tried", () => errors.length > 0);
+    await eventually(() => assert.ok(errors.length > 0, "tried"));
     stopping.abort();
     await assert.rejects(kept, { name: "AbortError" });
     assert.deepEqual(readdirSync(folder), []);

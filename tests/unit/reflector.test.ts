@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { Reflector } from "../../runtime/watch/reflector";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { CONFIG_MAPS } from "./support/objects";
 import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
 
@@ -75,7 +75,7 @@ describe("Reflector", () => {
 
   /** The watch that was opened as the `count`th. */
   async function watch(count = 1): Promise<{ call: ApiCall; response: ServerResponse }> {
-    await eventually(`watch ${count} is opened`, () => watches.length >= count);
+    await eventually(() => assert.ok(watches.length >= count, `watch ${count} is opened`));
     const opened = watches[count - 1];
     assert.ok(opened);
     return opened;
@@ -105,7 +105,7 @@ describe("Reflector", () => {
     sendEvent(response, "MODIFIED", item("a", "7"));
     sendEvent(response, "BOOKMARK", item("", "8"));
     sendEvent(response, "DELETED", item("b", "9"));
-    await eventually("every event has come", () => told.length === 7);
+    await eventually(() => assert.ok(told.length === 7, "every event has come"));
     assert.deepStrictEqual(told.slice(4), ["set c@6", "set a@7", "remove b@9"]);
   });
 
@@ -115,7 +115,7 @@ describe("Reflector", () => {
     const { call, response } = await watch();
     assert.equal(call.query.get("resourceVersion"), "7");
     sendEvent(response, "ADDED", item("c", "8"));
-    await eventually("the event has come", () => told.length === 1);
+    await eventually(() => assert.ok(told.length === 1, "the event has come"));
     assert.deepStrictEqual([told, lists().length], [["set c@8"], 0]);
   });
 
@@ -146,7 +146,7 @@ describe("Reflector", () => {
     const { response } = await watch();
     sendEvent(response, "MODIFIED", item("a", "2", "data"));
     sendEvent(response, "DELETED", item("a", "3", "data"));
-    await eventually("every event has come", () => seen.length === 3);
+    await eventually(() => assert.ok(seen.length === 3, "every event has come"));
     const bare = (version: string) => ({
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -171,7 +171,7 @@ describe("Reflector", () => {
       response.write(Buffer.from([byte]));
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await eventually("the event has come", () => told.includes("set größe-🚢@100"));
+    await eventually(() => assert.ok(told.includes("set größe-🚢@100"), "the event has come"));
     assert.deepStrictEqual(interruptions, []);
   });
 
@@ -199,7 +199,7 @@ describe("Reflector", () => {
     assert.equal(lists().length, 1);
     assert.equal(interruptions.length, 1);
     sendEvent(second.response, "ADDED", item("a", "151"));
-    await eventually("the event has come", () => told.includes("set a@151"));
+    await eventually(() => assert.ok(told.includes("set a@151"), "the event has come"));
   });
 
   const forgotten: [string, (response: ServerResponse) => void][] = [
@@ -295,7 +295,7 @@ describe("Reflector", () => {
     await start();
     const second = await watch(2);
     sendEvent(second.response, "ADDED", item("a", "101"));
-    await eventually("the event has come", () => told.includes("set a@101"));
+    await eventually(() => assert.ok(told.includes("set a@101"), "the event has come"));
   });
 
   it("tells the sink nothing after it was stopped, and closes its connection", async () => {
@@ -304,7 +304,7 @@ describe("Reflector", () => {
     await reflector?.stop();
     const before = told.length;
     sendEvent(response, "ADDED", item("a", "101"));
-    await eventually("the watch is closed", () => response.destroyed || response.closed);
+    await eventually(() => assert.ok(response.destroyed || response.closed, "the watch is closed"));
     assert.equal(told.length, before);
     assert.deepStrictEqual(interruptions, []);
   });
@@ -312,7 +312,7 @@ describe("Reflector", () => {
   it("ends the wait for a list when it is stopped", async () => {
     api.answer = () => {};
     const starting = start();
-    await eventually("the list is asked for", () => api.calls.length === 1);
+    await eventually(() => assert.ok(api.calls.length === 1, "the list is asked for"));
     await reflector?.stop();
     await starting;
     assert.equal(reflector?.isSynced, false);
@@ -345,10 +345,10 @@ describe("Reflector", () => {
         ? answer(call, response)
         : new Promise((resolve) => held.push(() => resolve(answer(call, response))));
     const started = start();
-    await eventually("the first list is asked for", () => held.length === 1);
+    await eventually(() => assert.ok(held.length === 1, "the first list is asked for"));
     const relisted = reflector?.relist().then(() => told.push("listed again"));
     held[0]?.();
-    await eventually("a second list is asked for", () => held.length === 2);
+    await eventually(() => assert.ok(held.length === 2, "a second list is asked for"));
     held[1]?.();
     await Promise.all([started, relisted]);
     assert.deepStrictEqual(told, ["listing", "listed", "listing", "set a@7", "listed", "listed again"]);
@@ -359,7 +359,7 @@ describe("Reflector", () => {
     const { answer } = api;
     api.answer = (_, response) => refuse(response, 403, { message: "not allowed" });
     const listed = start();
-    await eventually("it is refused", () => reflector?.problem !== undefined);
+    await eventually(() => assert.ok(reflector?.problem !== undefined, "it is refused"));
     assert.equal(reflector?.isSynced, false);
     assert.equal(reflector?.problem?.message, "not allowed");
     api.answer = answer;
@@ -376,7 +376,7 @@ describe("Reflector", () => {
     await start();
     const { response } = await watch();
     sendEvent(response, "BOOKMARK", item("", "15"));
-    await eventually("it has listed", () => told.includes("listing again from the start"));
+    await eventually(() => assert.ok(told.includes("listing again from the start"), "it has listed"));
     assert.equal((await watch(2)).call.query.get("resourceVersion"), "20");
     assert.equal(told.at(-1), "listed");
   });

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ObjectName } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { NotLeadingError } from "../../runtime/term";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { operator } from "./support/objects";
 import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
 
@@ -113,7 +113,7 @@ describe("Replay", () => {
 
   it("answers a task once, into the version of its set that it has seen last", async () => {
     replay.start();
-    await eventually("answered", () => patches().length > 0);
+    await eventually(() => assert.ok(patches().length > 0, "answered"));
     const [patch] = patches();
     assert.equal(patch?.path, `${SETS}/submitted/status`);
     const body = patch?.body as {
@@ -127,7 +127,12 @@ describe("Replay", () => {
 
   it("looks only for sets of its Workflow controller that have not completed", async () => {
     replay.start();
-    await eventually("listed", () => api.calls.some(({ path }) => path === SETS));
+    await eventually(() =>
+      assert.ok(
+        api.calls.some(({ path }) => path === SETS),
+        "listed",
+      ),
+    );
     const list = api.calls.find(({ path }) => path === SETS);
     assert.equal(
       list?.query.get("labelSelector"),
@@ -138,7 +143,7 @@ describe("Replay", () => {
   it("answers into the newer version where the set has changed meanwhile, without reconciling again", async () => {
     refusals = [409, 409];
     replay.start();
-    await eventually("answered", () => patches().length === 3);
+    await eventually(() => assert.ok(patches().length === 3, "answered"));
     const last = patches().at(-1)?.body as { metadata: { resourceVersion: string } };
     assert.equal(last.metadata.resourceVersion, "6");
     assert.equal(asked.length, 1);
@@ -147,10 +152,15 @@ describe("Replay", () => {
   it("answers nothing while it does not lead, and everything once it does", async () => {
     leading = false;
     replay.start();
-    await eventually("watching", () => api.calls.some(({ query }) => query.get("watch") !== null));
+    await eventually(() =>
+      assert.ok(
+        api.calls.some(({ query }) => query.get("watch") !== null),
+        "watching",
+      ),
+    );
     assert.equal(asked.length, 0);
     leading = true;
-    await eventually("answered", () => patches().length === 1);
+    await eventually(() => assert.ok(patches().length === 1, "answered"));
   });
 
   it("leaves the answer to the next leader where the lease is lost meanwhile", async () => {
@@ -158,7 +168,7 @@ describe("Replay", () => {
       throw new NotLeadingError();
     };
     replay.start();
-    await eventually("asked", () => asked.length === 1);
+    await eventually(() => assert.ok(asked.length === 1, "asked"));
     leading = false;
     assert.deepStrictEqual([patches().length, notices], [0, []]);
   });
@@ -170,18 +180,18 @@ describe("Replay", () => {
       failure: new ReconcileFailure("HandlerError", "no plan"),
     });
     replay.start();
-    await eventually("answered", () => patches().length > 0);
+    await eventually(() => assert.ok(patches().length > 0, "answered"));
     assert.match(JSON.stringify(patches()[0]?.body), /"phase":"Failed","message":"HandlerError: no plan"/);
   });
 
   it("is off where the cluster has no Argo Workflows: says so once, and begins when it has come", async () => {
     served = false;
     replay.start();
-    await eventually("looked again", () => api.calls.length > 3);
+    await eventually(() => assert.ok(api.calls.length > 3, "looked again"));
     assert.deepStrictEqual(notices, [
       "Argo Workflows is not in this cluster: no submitted Workflow is answered",
     ]);
     served = true;
-    await eventually("answered", () => patches().length > 0);
+    await eventually(() => assert.ok(patches().length > 0, "answered"));
   });
 });

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { type NotSynced, Scopes } from "../../runtime/watch/scopes";
-import { eventually } from "./support/eventually";
+import { eventually } from "../support/eventually";
 import { CLUSTER_ROLES, CONFIG_MAPS } from "./support/objects";
 import { type ApiCall, json, refuse, TestApiServer } from "./support/testApiServer";
 
@@ -91,7 +91,7 @@ describe("Scopes", () => {
   it("say which kind is still listed where, and for whom that counts", async () => {
     slow.add(OTHER);
     watching(["shop", "other"], CONFIG_MAPS, CLUSTER_ROLES);
-    await eventually("the rest is listed", () => synced.length === 2);
+    await eventually(() => assert.ok(synced.length === 2, "the rest is listed"));
     assert.deepEqual(named(scopes.notSynced(undefined)), ["ConfigMap other"]);
     assert.deepEqual(named(scopes.notSynced("other")), ["ConfigMap other"]);
     assert.deepEqual(named(scopes.notSynced("shop")), []);
@@ -100,26 +100,28 @@ describe("Scopes", () => {
   it("count a kind without namespaces for every object", async () => {
     slow.add("/apis/rbac.authorization.k8s.io/v1/clusterroles");
     watching(["shop"], CONFIG_MAPS, CLUSTER_ROLES);
-    await eventually("the rest is listed", () => synced.length === 1);
+    await eventually(() => assert.ok(synced.length === 1, "the rest is listed"));
     assert.deepEqual(named(scopes.notSynced("shop")), ["ClusterRole everywhere"]);
   });
 
   it("serve the rest if a namespace may not be read, say why, and say when it may be", async () => {
     refused.set(OTHER, 403);
     watching(["shop", "other"], CONFIG_MAPS);
-    await eventually("the rest is listed", () => synced.length === 1);
-    await eventually("it is refused", () => interrupted.length > 0);
+    await eventually(() => assert.ok(synced.length === 1, "the rest is listed"));
+    await eventually(() => assert.ok(interrupted.length > 0, "it is refused"));
     assert.deepEqual(named(scopes.notSynced("other")), ["ConfigMap other refused"]);
     assert.deepEqual(named(scopes.notSynced("shop")), []);
     refused.clear();
-    await eventually("it is listed", () => synced.length === 2);
+    await eventually(() => assert.ok(synced.length === 2, "it is listed"));
     assert.deepEqual([synced[1], scopes.notSynced(undefined)], ["ConfigMap other", []]);
   });
 
   it("list again what can be listed, and wait for nothing else", async () => {
     refused.set(OTHER, 404);
     watching(["shop", "other"], CONFIG_MAPS);
-    await eventually("one is listed, the other refused", () => synced.length + interrupted.length >= 2);
+    await eventually(() =>
+      assert.ok(synced.length + interrupted.length >= 2, "one is listed, the other refused"),
+    );
     const before = lists(SHOP).length;
     await scopes.relist();
     assert.equal(lists(SHOP).length, before + 1);
@@ -129,7 +131,7 @@ describe("Scopes", () => {
     slow.add(SHOP);
     watching(["shop"], CONFIG_MAPS);
     const listed = scopes.whenListed();
-    await eventually("it is asked for", () => held.size === 1);
+    await eventually(() => assert.ok(held.size === 1, "it is asked for"));
     await scopes.stop();
     await listed;
   });
@@ -144,9 +146,12 @@ describe("Scopes", () => {
         [synced, interrupted] = [[], []];
         refused = new Map(missing.map((path) => [path, code]));
         watching(namespaces, CONFIG_MAPS, SECRETS);
-        await eventually("all were tried", () => synced.length === paths.length - missing.length);
-        await eventually("all were refused", () =>
-          scopes.notSynced(undefined).every(({ problem }) => problem),
+        await eventually(() => assert.ok(synced.length === paths.length - missing.length, "all were tried"));
+        await eventually(() =>
+          assert.ok(
+            scopes.notSynced(undefined).every(({ problem }) => problem),
+            "all were refused",
+          ),
         );
         for (const namespace of namespaces) {
           const expected = missing.filter((path) => path.includes(`/${namespace}/`)).length;

@@ -4,8 +4,8 @@ import { ClientRequest, type ServerResponse } from "node:http";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { ApiError, ApiUnreachableError, retryAfterMs } from "../../runtime/kubernetes/errors";
 import { type ApiRequest, HttpTransport, type RequestReport } from "../../runtime/kubernetes/transport";
+import { eventually } from "../support/eventually";
 import { makeIdentity } from "./support/certificate";
-import { eventually } from "./support/eventually";
 import { errorOf } from "./support/failures";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
@@ -183,10 +183,10 @@ describe("HttpTransport", () => {
     api.answer = () => {};
     const stop = new AbortController();
     const ended = assert.rejects(transport.send({ ...PODS, signal: stop.signal }));
-    await eventually("the request has come", () => api.calls.length === 1);
+    await eventually(() => assert.ok(api.calls.length === 1, "the request has come"));
     stop.abort();
     await ended;
-    await eventually("the connection is closed", () => api.openConnections === 0);
+    await eventually(() => assert.ok(api.openConnections === 0, "the connection is closed"));
   });
 
   for (const code of [429, 503]) {
@@ -241,7 +241,7 @@ describe("HttpTransport", () => {
         if (++asked === 2) throw new Error("not leading");
       };
       await assert.rejects(transport.send({ ...PODS, fence }), { message: "not leading" });
-      await eventually("the connection is closed", () => api.openConnections === 0);
+      await eventually(() => assert.ok(api.openConnections === 0, "the connection is closed"));
       assert.deepStrictEqual([api.calls.length, reports.length], [0, 0]);
     });
 
@@ -280,7 +280,7 @@ describe("HttpTransport", () => {
       else held.push(response);
     };
     const writes = Array.from({ length: 200 }, () => transport.send({ ...PODS, class: "work" }));
-    await eventually("as many are on their way as may be", () => held.length === 64);
+    await eventually(() => assert.ok(held.length === 64, "as many are on their way as may be"));
     for (let turn = 0; turn < 3; turn++) await transport.send({ ...PODS, path: "/lease", class: "lease" });
     const leases = api.calls.filter(({ path }) => path === "/lease").map(({ connection }) => connection);
     assert.deepStrictEqual(new Set(leases).size, 1);
@@ -297,7 +297,7 @@ describe("HttpTransport", () => {
       else held.push(response);
     };
     const writes = Array.from({ length: 50 }, () => transport.send({ ...PODS, class: "work", share: "a" }));
-    await eventually("some are on their way", () => held.length === 16);
+    await eventually(() => assert.ok(held.length === 16, "some are on their way"));
     await transport.send({ ...PODS, path: "/other", class: "tell", share: "b" });
     assert.equal(held.length, 16);
     api.answer = (_, response) => json(response, {});
@@ -313,7 +313,7 @@ describe("HttpTransport", () => {
         (error: Error) => error.message,
       ),
     );
-    await eventually("some are on their way", () => api.calls.length === 64);
+    await eventually(() => assert.ok(api.calls.length === 64, "some are on their way"));
     transport.close();
     const closed = (await Promise.all(ends)).filter((end) => /connection .* was closed/.test(end));
     assert.equal(closed.length, 36);
@@ -372,7 +372,7 @@ describe("HttpTransport", () => {
         const stream = await transport.open(PODS);
         await assert.rejects(stream.toArray());
       });
-      await eventually("the connection is closed", () => api.openConnections === 0);
+      await eventually(() => assert.ok(api.openConnections === 0, "the connection is closed"));
     });
 
     it("leaves room for requests, however many are open", async () => {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../../cli/until";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { isApiError } from "../../runtime/kubernetes/errors";
@@ -35,6 +35,7 @@ export interface ClusterOptions {
 }
 
 const POLL_MS = 250;
+const SERVED_TIMEOUT_MS = 60_000;
 const CLEAR_TIMEOUT_MS = 600_000;
 
 /** The driver's own access to the control plane: few requests, little work for each. */
@@ -57,7 +58,7 @@ export class Cluster {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
     await this.post("/api/v1/namespaces", namespace);
     await this.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd);
-    while (!(await this.isServed("memcacheds"))) await sleep(POLL_MS, undefined, { signal: this.signal });
+    await this.until("the CRD is served", SERVED_TIMEOUT_MS, () => this.isServed("memcacheds"));
   }
 
   /** How many pods the Deployment of each Memcached has. */
@@ -99,23 +100,25 @@ export class Cluster {
 
   /** Deletes all that the work has made, owners before what they own, and waits until it is gone. */
   async clear(): Promise<void> {
-    const deadline = Date.now() + CLEAR_TIMEOUT_MS;
-    // Again until all is gone: a controller that has old news may still make something.
-    while (!(await this.isEmpty())) {
-      if (Date.now() > deadline)
-        throw new Error(`not all objects are gone after ${CLEAR_TIMEOUT_MS / 1000} s`);
+    await this.until("all objects are gone", CLEAR_TIMEOUT_MS, async () => {
+      if (await this.isEmpty()) return true;
+      // Repeatedly: a controller whose caches are behind may still make something.
       for (const path of this.cleared) {
         const request = `${path}?gracePeriodSeconds=0&propagationPolicy=Background`;
         await this.transport.send({ method: "DELETE", path: request, signal: this.signal });
       }
-      await sleep(POLL_MS, undefined, { signal: this.signal });
-    }
+      return false;
+    });
   }
 
   /** Closes idle connections. */
   close(): void {
     this.transport.close();
     this.client.close();
+  }
+
+  private until(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<boolean> {
+    return until(holds, { what, deadlineMs, pollMs: POLL_MS, signal: this.signal });
   }
 
   private get cleared(): string[] {

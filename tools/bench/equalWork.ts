@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../../cli/until";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Cluster } from "./cluster";
 
@@ -8,16 +8,16 @@ const SETTLE_POLL_MS = 1_000;
  * Waits until the operator has done all of its work for `count` Memcacheds and the control plane its own: each
  * Memcached has a ready Deployment and a Service, and a status that says so.
  *
- * @throws Error with what is still missing, after `timeoutMs`
+ * @throws DeadlineError with what is still missing, after `timeoutMs`
  */
 export async function untilSettled(cluster: Cluster, count: number, timeoutMs: number, signal: AbortSignal) {
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const missing = await findMissing(cluster, count);
-    if (missing === undefined) return;
-    if (Date.now() > deadline) throw new Error(`after ${timeoutMs / 1000} s ${missing}`);
-    await sleep(SETTLE_POLL_MS, undefined, { signal });
-  }
+  let missing: string | undefined;
+  const isSettled = async () => {
+    missing = await findMissing(cluster, count);
+    return missing === undefined;
+  };
+  const what = () => missing ?? "";
+  await until(isSettled, { what, deadlineMs: timeoutMs, pollMs: SETTLE_POLL_MS, signal });
 }
 
 /** What the operator made of the one Memcached there is: owners, the work's labels and the content. */

@@ -6,7 +6,7 @@ const AGAIN_MS = 250;
 const PASSING = new Set([401, 403, 409, 429, 500, 502, 503, 504]);
 
 /** Something that was tried again and again until its time was over. */
-export class ImpatientError extends Error {
+class ImpatientError extends Error {
   override readonly name = "ImpatientError";
 }
 

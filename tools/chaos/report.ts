@@ -10,7 +10,7 @@ export interface KindFigures {
 }
 
 /** The kind under which rounds without a fault stand. */
-export const NO_FAULT = "no fault";
+const NO_FAULT = "no fault";
 const MOST_LOSSES = 10;
 
 /** The figures of each kind of fault, in the order of the alphabet; a round with two of them counts for both. */

@@ -82,9 +82,3 @@ export interface MonitoringOptions {
   /** The namespace that Prometheus runs in: nobody else may ask the runners for metrics. @default any */
   readonly namespace?: string;
 }
-
-/** A kind of the Prometheus Operator's, the option that needs it, and its CRD. */
-export const MONITORING_KINDS = [
-  { option: "podMonitor", kind: "PodMonitor", crd: "podmonitors.monitoring.coreos.com" },
-  { option: "alertRules", kind: "PrometheusRule", crd: "prometheusrules.monitoring.coreos.com" },
-] as const;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import type { Reference } from "../../integration/support/api";
+import type { Reference } from "../../../tools/objects";
 import { session } from "./hooks";
 import { waitFor } from "./progress";
 
@@ -114,7 +114,10 @@ export function readyIs(
 export function eventTells(form: Form, name: string, reason: string, run: string): Promise<string> {
   return waitFor(`an Event ${reason} that names run ${run}`, async () => {
     const { metadata } = await session().api.get(form.object(name, 0));
-    const events = await session().api.list("events.k8s.io/v1", "Event", session().team);
+    const events = await session().api.list(
+      { apiVersion: "events.k8s.io/v1", kind: "Event" },
+      session().team,
+    );
     const event = events.find(
       (each) =>
         (each["regarding"] as { uid?: string }).uid === metadata.uid &&

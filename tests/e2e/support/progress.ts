@@ -1,5 +1,5 @@
 import { formatDuration } from "../../../cli/terminal";
-import { eventually } from "../../integration/support/eventually";
+import { eventually } from "../../support/eventually";
 
 const FIRST_MS = 2_000;
 const NEXT_MS = 10_000;

@@ -41,9 +41,9 @@ export async function leaderOf(operator: string): Promise<string> {
 }
 
 async function podOfRun(uid: string): Promise<string> {
-  const runs = await session().api.list("argoproj.io/v1alpha1", "Workflow", NAMESPACE);
+  const runs = await session().api.list({ apiVersion: "argoproj.io/v1alpha1", kind: "Workflow" }, NAMESPACE);
   const run = runs.find(({ metadata }) => metadata.labels?.["argosy.dev/object-uid"] === uid);
-  const pods = await session().api.list("v1", "Pod", NAMESPACE);
+  const pods = await session().api.list({ apiVersion: "v1", kind: "Pod" }, NAMESPACE);
   const pod = pods.find(
     ({ metadata }) => metadata.labels?.["workflows.argoproj.io/workflow"] === run?.metadata.name,
   );

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { instanceLabel, WORKFLOW_LABELS, WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import type { Reference } from "../../integration/support/api";
+import type { Reference } from "../../../tools/objects";
 import { session } from "./hooks";
 import { waitFor } from "./progress";
 import { NAMESPACE } from "./session";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../support/eventually";
+import { eventually } from "../../support/eventually";
 import { deployment, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Api, Reference } from "../support/api";
+import type { Reference } from "../../../tools/objects";
+import { always, eventually } from "../../support/eventually";
+import type { Api } from "../support/api";
 import { ApiProxy, type ProxiedRequest } from "../support/apiProxy";
-import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import type { TestController, TestOperator } from "../support/testOperator";
 import { answering, type ObjectEvent } from "../support/useOperator";
@@ -164,7 +165,7 @@ describe("when the API server is busy", function () {
   }
 
   async function warningsAbout(name: string): Promise<string[]> {
-    const all = await api.list("events.k8s.io/v1", "Event", namespace);
+    const all = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, namespace);
     return (all as unknown as (ObjectEvent & { regarding: { name: string } })[])
       .filter(({ type, regarding }) => type === "Warning" && regarding.name === name)
       .map(({ reason, note }) => `${reason}: ${note}`);

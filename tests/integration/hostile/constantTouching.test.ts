@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually, meanwhile } from "../support/eventually";
+import { eventually, meanwhile } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import type { ObjectPlan } from "../support/testOperator";
 import { answering, statusOf, useOperator } from "../support/useOperator";

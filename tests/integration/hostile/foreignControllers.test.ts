@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../../runtime/names";
-import { always, eventually, meanwhile } from "../support/eventually";
+import { always, eventually, meanwhile } from "../../support/eventually";
 import { configMap, inNamespace, type Metadata } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 

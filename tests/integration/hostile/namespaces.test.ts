@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import type { Api, Reference } from "../support/api";
-import { eventually } from "../support/eventually";
+import type { Reference } from "../../../tools/objects";
+import { eventually } from "../../support/eventually";
+import type { Api } from "../support/api";
 import { configMap, inNamespace, namespace } from "../support/manifests";
 import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
 import { answering, conditionOf, useOperator } from "../support/useOperator";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { always, eventually } from "../support/eventually";
+import { always, eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
@@ -41,7 +41,7 @@ describe("when an object is deleted and its children are to stay", function () {
     await bench.api.delete(object, "Orphan");
     await eventually(() => bench.api.assertGone(object));
     await sleep(SETTLED_MS);
-    const found = await bench.api.list("v1", "ConfigMap", bench.namespace);
+    const found = await bench.api.list({ apiVersion: "v1", kind: "ConfigMap" }, bench.namespace);
     const own = found.filter(({ metadata }) => metadata.name.startsWith(`${name}-`));
     return own.filter(
       ({ metadata }) => !metadata.deletionTimestamp && (metadata.ownerReferences ?? []).length === 0,
@@ -83,7 +83,7 @@ describe("when somebody removes an object's finalizer by force in the middle of 
       await eventually(() => bench.api.assertGone(object));
       await Promise.all(children("2").map((child) => bench.api.delete(child)));
       await sleep(SETTLED_MS);
-      const found = await bench.api.list("v1", "ConfigMap", elsewhere);
+      const found = await bench.api.list({ apiVersion: "v1", kind: "ConfigMap" }, elsewhere);
       const left = found.map(({ metadata }) => metadata.name).filter((each) => each.startsWith("far-"));
       assert.deepEqual(left, []);
     });

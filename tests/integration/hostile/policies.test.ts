@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
-import { eventually } from "../support/eventually";
+import { eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 

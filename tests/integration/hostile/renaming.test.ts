@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
-import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import type { TestOperator } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";
@@ -27,7 +27,7 @@ describe("an operator that was renamed", function () {
   });
   afterEach(async () => {
     const { apiVersion, kind } = former.object("any");
-    for (const object of await api.list(apiVersion, kind, here)) {
+    for (const object of await api.list({ apiVersion, kind }, here)) {
       await api.patch(object, { metadata: { finalizers: [] } });
       await api.delete(object);
     }

@@ -9,8 +9,8 @@ import {
   readComponents,
   startComponent,
 } from "../../../cli/controlPlane/component";
+import { eventually } from "../../support/eventually";
 import { type OwnCluster, startTestCluster } from "../support/cluster";
-import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { TestOperator } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";

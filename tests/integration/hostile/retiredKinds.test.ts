@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
-import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Reference } from "../support/api";
-import { eventually } from "../support/eventually";
+import type { Reference } from "../../../tools/objects";
+import { eventually } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { TcpProxy } from "../support/tcpProxy";
 import type { TestOperator } from "../support/testOperator";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { eventually } from "../support/eventually";
+import { eventually } from "../../support/eventually";
 import { configMap } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 

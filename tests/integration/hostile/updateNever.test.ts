@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { always, eventually } from "../support/eventually";
+import { always, eventually } from "../../support/eventually";
 import { configMap, inNamespace, job } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 

@@ -5,8 +5,8 @@ import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { Json, JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { isJsonObject } from "../../../runtime/kubernetes/objects";
 import { type ApiRequest, HttpTransport } from "../../../runtime/kubernetes/transport";
+import { eventually } from "../../support/eventually";
 import type { CorpusEntry } from "../../unit/crdVerdict/corpus";
-import { eventually } from "./eventually";
 
 /** What was in order with the old CRD, and is not with the new one: what was asked, and what came instead. */
 export type Damage = Readonly<Record<string, string>>;

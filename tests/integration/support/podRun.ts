@@ -4,7 +4,8 @@ import type { Operator, PolicyRule } from "../../../runtime/definition/definitio
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { Condition, Manifest } from "../../../runtime/kubernetes/objects";
 import { type RunOnceOptions, type RunOutcome, runOnce } from "../../../runtime/pod/runOnce";
-import type { Api, Reference } from "./api";
+import type { Reference } from "../../../tools/objects";
+import type { Api } from "./api";
 import { allowRunner, announceArgo } from "./argo";
 import { announceKind, sharedCluster } from "./cluster";
 import {

@@ -5,8 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../../runtime/kubernetes/errors";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { CHILD_OF_LABEL, identityOf } from "../../../runtime/names";
-import type { Api, Reference } from "./api";
-import { eventually } from "./eventually";
+import type { Reference } from "../../../tools/objects";
+import { eventually } from "../../support/eventually";
+import type { Api } from "./api";
 import { configMap, inNamespace } from "./manifests";
 import {
   childrenOf,
@@ -288,7 +289,7 @@ export class PropertyWorld {
     const { api, operator } = this;
     const { apiVersion, kind } = operator.object("any");
     // None of them may be there for the next world's controllers. What they need a finalizer for goes with it.
-    for (const object of await api.list(apiVersion, kind, this.namespace)) {
+    for (const object of await api.list({ apiVersion, kind }, this.namespace)) {
       await api.patch(object, { metadata: { finalizers: [] } });
       await api.delete(object);
     }
@@ -379,7 +380,7 @@ export class PropertyWorld {
 
   private async everyChild(): Promise<KubernetesObject[]> {
     const lists = [this.namespace, this.far].flatMap((namespace) =>
-      KINDS.map((kind) => this.api.list("v1", kind, namespace)),
+      KINDS.map((kind) => this.api.list({ apiVersion: "v1", kind }, namespace)),
     );
     const others = new Set(["kube-root-ca.crt", ...this.bystanders.map(({ metadata }) => metadata.name)]);
     return (await Promise.all(lists))

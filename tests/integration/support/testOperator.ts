@@ -20,8 +20,8 @@ import {
   leaseNameOf,
 } from "../../../runtime/names";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
+import type { Reference } from "../../../tools/objects";
 import { loadDefinition } from "../../unit/operatorFolder";
-import type { Reference } from "./api";
 import type { TestCluster } from "./cluster";
 
 /** What the planned handler does when it is asked; by default it answers that there are to be no children. */

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import type { Condition, Json, KubernetesObject } from "../../../runtime/kubernetes/objects";
-import type { Api, Reference } from "./api";
+import type { Reference } from "../../../tools/objects";
+import { eventually } from "../../support/eventually";
+import type { Api } from "./api";
 import { announceKind, sharedCluster, type TestCluster } from "./cluster";
-import { eventually } from "./eventually";
 import {
   customResourceDefinitionOf,
   type ObjectPlan,
@@ -63,7 +64,7 @@ export class Bench {
   /** The Events about an object, oldest first. */
   async eventsOf(object: Reference): Promise<ObjectEvent[]> {
     const namespace = object.metadata.namespace ?? "default";
-    const all = await this.api.list("events.k8s.io/v1", "Event", namespace);
+    const all = await this.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, namespace);
     return (all as unknown as (ObjectEvent & { regarding: { name: string } })[]).filter(
       ({ regarding }) => regarding.name === object.metadata.name,
     );

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import type { Api, Reference } from "./api";
+import type { Reference } from "../../../tools/objects";
+import { eventually } from "../../support/eventually";
+import type { Api } from "./api";
 import { announceKind, sharedCluster, type TestCluster } from "./cluster";
-import { eventually } from "./eventually";
 import { customResourceDefinitionOf, TestOperator, type TestOperatorOptions } from "./testOperator";
 import { conditionOf } from "./useOperator";
 

@@ -7,8 +7,12 @@ import { isOver } from "../../../runtime/argo/workflows";
 import { conflictWith, provenOwner } from "../../../runtime/children/ownership";
 import { whyNotReady } from "../../../runtime/children/readiness";
 import { fingerprint } from "../../../runtime/fingerprint";
-import { conditionsIn, type KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { microTimeOf, timeOf } from "../../../runtime/kubernetes/time";
+import {
+  conditionsIn,
+  type KubernetesObject,
+  microTimeOf,
+  timeOf,
+} from "../../../runtime/kubernetes/objects";
 import { LineSplitter } from "../../../runtime/lines";
 import { HintError, parseHint } from "../../../runtime/pod/hint";
 import { formatLogLine } from "../../../runtime/pod/logLine";

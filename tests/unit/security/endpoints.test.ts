@@ -1,10 +1,11 @@
+import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Registry } from "prom-client";
 import type { HttpListener } from "../../../runtime/http/listen";
 import { startHintServer } from "../../../runtime/pod/hintServer";
 import { startTelemetryServer } from "../../../runtime/pod/telemetryServer";
-import { eventually } from "../support/eventually";
+import { eventually } from "../../support/eventually";
 import { operator } from "../support/objects";
 
 const HOST = "127.0.0.1";
@@ -61,10 +62,12 @@ for (const [name, start] of Object.entries(SERVERS)) {
       const closed = new Set<Socket>();
       for (const socket of all) socket.once("close", () => closed.add(socket));
       // The kernel connects all of them; the server closes what is too much at once, and the silent ones later.
-      await eventually("it closes what is too much", () => closed.size >= 600 - 512, 50_000);
+      await eventually(() => assert.ok(closed.size >= 600 - 512, "it closes what is too much"), {
+        timeoutMs: 50_000,
+      });
       for (const socket of all) socket.destroy();
       // It has yet to hear that they have gone.
-      await eventually("it answers others", answers, 50_000);
+      await eventually(async () => assert.ok(await answers(), "it answers others"), { timeoutMs: 50_000 });
     });
   });
 }

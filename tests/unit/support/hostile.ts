@@ -86,7 +86,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
 );
 
 /** A key of an object. */
-export const hostileKey: fc.Arbitrary<string> = fc.oneof(
+const hostileKey: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...KEYS) },
   { weight: 1, arbitrary: hostileText },
 );

@@ -23,7 +23,7 @@ export function docOf(key: string): FieldDoc {
 }
 
 /** What Pulumi.yaml and the documentation say of a key. */
-export function describeKey(key: string): string {
+function describeKey(key: string): string {
   const { text, default: byDefault } = docOf(key);
   const none = KEYS[key]?.default;
   const written = JSON.stringify(none);

@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../../../cli/until";
+import type { Objects } from "../../objects";
 import { BenchmarkError, createComparison } from "../benchmark";
 import type { Cluster } from "../cluster";
 import { untilSettled } from "../equalWork";
@@ -8,7 +9,6 @@ import type { Progress } from "../peer";
 import type { Work } from "../report";
 import { inEmptyCluster } from "./emptyCluster";
 import type { Form, FormName } from "./form";
-import type { Objects } from "./objects";
 import { type Observations, Watcher } from "./watcher";
 import { type FormOptions, withForm } from "./withForm";
 
@@ -122,11 +122,7 @@ async function runForm(
 
 /** Without an operator nobody says more than that the Deployments are there. */
 async function untilDeployed(cluster: Cluster, count: number, timeoutMs: number, signal: AbortSignal) {
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const { length } = await cluster.list("deployments");
-    if (length >= count) return;
-    if (Date.now() > deadline) throw new Error(`${length} of ${count} Deployments are there`);
-    await sleep(POLL_MS, undefined, { signal });
-  }
+  const areThere = async () => (await cluster.list("deployments")).length >= count;
+  const what = `${count} Deployments are there`;
+  await until(areThere, { what, deadlineMs: timeoutMs, pollMs: POLL_MS, signal });
 }

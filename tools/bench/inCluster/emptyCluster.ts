@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
+import { Objects } from "../../objects";
 import { BenchmarkError } from "../benchmark";
 import { NAMESPACE } from "../cluster";
 import { buildNamespace, CONTROLLER_NAMESPACE, OPERATOR_NAMESPACE } from "./form";
-import { Objects } from "./objects";
 import type { FormOptions } from "./withForm";
 
 const MEMCACHEDS = "memcacheds.cache.example.com";
@@ -16,7 +16,7 @@ export async function inEmptyCluster<T>(
   { connection, cache }: Pick<FormOptions, "connection" | "cache">,
   step: (objects: Objects) => Promise<T>,
 ): Promise<T> {
-  const objects = new Objects(connection);
+  const objects = new Objects(connection, "argosy-bench");
   try {
     await refuseInstallation(objects, connection.server);
     await mkdir(cache, { recursive: true });

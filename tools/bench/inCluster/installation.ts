@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../../../cli/until";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Objects, Reference } from "../../objects";
 import type { Progress } from "../peer";
-import type { Objects, Reference } from "./objects";
 import { POD, whyNotReady } from "./readiness";
 
 /** Images are pulled in it. */
@@ -25,7 +26,7 @@ export class Installation {
 
   /**
    * Applies manifests one after another, and waits until what they ask for is there.
-   * @throws Error with what is still missing, after five minutes; the signal's reason
+   * @throws DeadlineError with what is still missing, after five minutes; the signal's reason
    */
   async apply(manifests: readonly Manifest[], signal: AbortSignal): Promise<void> {
     for (const manifest of manifests) {
@@ -33,16 +34,16 @@ export class Installation {
       this.applied.push(manifest);
       await this.objects.apply(manifest);
     }
-    const deadline = Date.now() + READY_TIMEOUT_MS;
-    for (const manifest of manifests) {
-      for (;;) {
-        signal.throwIfAborted();
-        const why = await whyNotReady(this.objects, manifest);
-        if (why === undefined) break;
-        if (Date.now() > deadline) throw new Error(`after ${READY_TIMEOUT_MS / 1000} s ${why}`);
-        await sleep(POLL_MS, undefined, { signal });
+    let why: string | undefined;
+    const areReady = async () => {
+      for (const manifest of manifests) {
+        why = await whyNotReady(this.objects, manifest);
+        if (why !== undefined) return false;
       }
-    }
+      return true;
+    };
+    const what = () => why ?? "";
+    await until(areReady, { what, deadlineMs: READY_TIMEOUT_MS, pollMs: POLL_MS, signal });
   }
 
   /**

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import type { Objects } from "./objects";
+import type { Objects } from "../../objects";
 import { POD } from "./readiness";
 
 /** A line of a container's log. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Objects } from "../../objects";
 import { CONTROLLER_NAMESPACE, OPERATOR_NAMESPACE } from "./form";
-import type { Objects } from "./objects";
 import { type Labels, type PodMemory, type PodStats, podMemoryOf } from "./podMemory";
 import { POD } from "./readiness";
 
@@ -52,7 +52,7 @@ async function readStats(objects: Objects): Promise<PodStats[]> {
   const nodes = await objects.list({ apiVersion: "v1", kind: "Node" });
   const summaries = await Promise.all(
     nodes.map(({ metadata: { name } }) =>
-      objects.read<StatsSummary>(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/stats/summary`),
+      objects.client.read<StatsSummary>(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/stats/summary`),
     ),
   );
   return summaries

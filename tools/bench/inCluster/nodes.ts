@@ -1,6 +1,6 @@
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
-import { Objects } from "./objects";
+import { Objects } from "../../objects";
 
 /** What a node says of itself, as far as figures depend on it. */
 interface NodeStatus {
@@ -10,7 +10,7 @@ interface NodeStatus {
 
 /** The nodes of a cluster, a line each: figures of two clusters are not comparable. */
 export async function describeNodes(connection: ClusterConnection): Promise<string[]> {
-  const objects = new Objects(connection);
+  const objects = new Objects(connection, "argosy-bench");
   try {
     return (await objects.list({ apiVersion: "v1", kind: "Node" })).map(describeNode);
   } finally {
@@ -19,7 +19,7 @@ export async function describeNodes(connection: ClusterConnection): Promise<stri
 }
 
 /** "node node1: 2 processors, 23.5 GiB, Kubernetes v1.34.1, containerd://1.6.20, …" */
-export function describeNode({ metadata, status }: KubernetesObject): string {
+function describeNode({ metadata, status }: KubernetesObject): string {
   const { capacity = {}, nodeInfo = {} } = (status ?? {}) as NodeStatus;
   const gibibytes = Number.parseInt(capacity["memory"] ?? "0", 10) / 2 ** 20;
   const parts = [

@@ -1,5 +1,5 @@
 import { isTrue, type Manifest } from "../../../runtime/kubernetes/objects";
-import type { Objects } from "./objects";
+import type { Objects } from "../../objects";
 
 /** The label by which the pods of an object of Argo Events are found (argo-events, pkg/reconciler). */
 const POD_LABELS: Readonly<Record<string, string>> = {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Objects } from "../../objects";
 import type { Cluster } from "../cluster";
 import { percentile } from "../figures";
 import { Sightings } from "../sightings";
 import { inEmptyCluster } from "./emptyCluster";
 import type { Form } from "./form";
 import { readPodMemory } from "./measurePods";
-import type { Objects } from "./objects";
 import type { PodMemory } from "./podMemory";
 import { type FormOptions, withForm } from "./withForm";
 

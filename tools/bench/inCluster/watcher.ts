@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Objects } from "../../objects";
 import type { Observer, Passage } from "../measure";
 import { type ApiCalls, callsPerChange, countApiCalls } from "./apiCalls";
 import { type Form, OPERATOR_NAMESPACE } from "./form";
@@ -6,7 +7,6 @@ import { type Hints, hintsBetween, hintsOf } from "./hints";
 import { type LogLine, type LogSource, readLogs } from "./logs";
 import { measurePods } from "./measurePods";
 import { momentsOf, processedEvents } from "./moments";
-import type { Objects } from "./objects";
 import { type PodMemory, sumMiB } from "./podMemory";
 import { type Moments, type StageFigure, stageFigures } from "./stages";
 

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
+import type { Objects } from "../../objects";
 import { BenchmarkError } from "../benchmark";
 import { Cluster, NAMESPACE } from "../cluster";
 import type { Progress } from "../peer";
@@ -9,7 +10,6 @@ import { buildFlowSchemas } from "./apiCalls";
 import { buildNamespace, CONTROLLER_NAMESPACE, type Form, OPERATOR_NAMESPACE } from "./form";
 import { Installation } from "./installation";
 import { keepLogs } from "./logs";
-import type { Objects } from "./objects";
 
 /** What {@link withForm} is told. */
 export interface FormOptions {

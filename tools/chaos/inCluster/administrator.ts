@@ -1,9 +1,9 @@
-import { KubernetesClient, PODS } from "../../../runtime/kubernetes/client";
+import { PODS } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import { isApiError } from "../../../runtime/kubernetes/errors";
-import type { JsonObject, KubernetesObject, Manifest, ObjectName } from "../../../runtime/kubernetes/objects";
+import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../../../runtime/kubernetes/resource";
-import { HttpTransport } from "../../../runtime/kubernetes/transport";
+import { Objects, type Reference } from "../../objects";
 
 /** The kinds that an administrator of a chaos run handles. */
 export const RESOURCES = {
@@ -21,37 +21,21 @@ export const RESOURCES = {
   },
 } as const satisfies Record<string, Resource>;
 
-const SCALABLE: readonly Resource[] = [RESOURCES.deployment, RESOURCES.statefulSet];
+const SCALABLE: readonly string[] = [RESOURCES.deployment.kind, RESOURCES.statefulSet.kind];
 
 /** Something that makes pods, and how many of them. */
-export interface Workload {
-  readonly resource: Resource;
-  readonly name: ObjectName;
+export interface Workload extends Reference {
   readonly replicas: number;
 }
 
 /** A cluster in the hands of its administrator: what `kubectl` does, and with every right. */
-export class Administrator {
-  readonly client: KubernetesClient;
+export class Administrator extends Objects {
   /** The address of the API server. */
   readonly server: string;
-  private readonly transport: HttpTransport;
 
   constructor(connection: ClusterConnection) {
+    super(connection, "argosy-chaos");
     this.server = connection.server;
-    this.client = new KubernetesClient(connection);
-    this.transport = new HttpTransport(connection);
-  }
-
-  async list(resource: Resource, namespace: string, labelSelector?: string): Promise<KubernetesObject[]> {
-    const found: KubernetesObject[] = [];
-    const selection = { namespace, ...(labelSelector !== undefined && { labelSelector }) };
-    await this.client.list(resource, selection, (page) => void found.push(...page));
-    return found;
-  }
-
-  async apply(resource: Resource, manifest: Manifest): Promise<void> {
-    await this.client.apply(resource, manifest, { fieldManager: "argosy-chaos", force: true });
   }
 
   /** Pods that are there and not about to go. */
@@ -70,39 +54,24 @@ export class Administrator {
     }
   }
 
-  /** What a pod is made by, and made anew by. @throws Error where it is nothing that can be scaled */
-  async workloadOf({ metadata }: KubernetesObject): Promise<Workload> {
-    const { namespace } = metadata;
-    let [owner] = metadata.ownerReferences ?? [];
-    if (owner?.kind === RESOURCES.replicaSet.kind) {
-      const replicaSet = await this.client.get(RESOURCES.replicaSet, { namespace, name: owner.name });
-      [owner] = replicaSet?.metadata.ownerReferences ?? [];
-    }
-    const resource = SCALABLE.find(({ kind }) => kind === owner?.kind);
-    if (!owner || !resource) throw new Error(`nobody makes pod ${metadata.name} anew`);
-    const name = { namespace, name: owner.name };
-    const { replicas = 1 } = ((await this.client.get(resource, name))?.["spec"] ?? {}) as {
-      replicas?: number;
+  /** What makes a pod, and replaces it. @throws Error if that cannot be scaled */
+  async workloadOf(pod: KubernetesObject): Promise<Workload> {
+    const { metadata } = pod;
+    const namespace = metadata.namespace ?? "";
+    const ownerOf = (object: KubernetesObject | undefined): Reference | undefined => {
+      const [owner] = object?.metadata.ownerReferences ?? [];
+      return owner && { ...owner, metadata: { namespace, name: owner.name } };
     };
-    return { resource, name, replicas };
-  }
-
-  /** `kubectl scale`. */
-  async scale({ resource, name }: Workload, replicas: number): Promise<void> {
-    const path = resourcePath(resource, name, "scale");
-    const contentType = "application/merge-patch+json";
-    await this.transport.send({ method: "PATCH", path, contentType, body: { spec: { replicas } } });
+    let owner = ownerOf(pod);
+    if (owner?.kind === RESOURCES.replicaSet.kind) owner = ownerOf(await this.find(owner));
+    if (!owner || !SCALABLE.includes(owner.kind)) throw new Error(`nobody replaces pod ${metadata.name}`);
+    const { replicas = 1 } = ((await this.find(owner))?.["spec"] ?? {}) as { replicas?: number };
+    return { ...owner, replicas };
   }
 
   /** `kubectl rollout restart`. */
-  async restart({ resource, name }: Workload): Promise<void> {
+  async restart(workload: Workload): Promise<void> {
     const annotations = { "kubectl.kubernetes.io/restartedAt": new Date().toISOString() };
-    const patch: JsonObject = { spec: { template: { metadata: { annotations } } } };
-    await this.client.mergePatch(resource, name, patch);
-  }
-
-  close(): void {
-    this.client.close();
-    this.transport.close();
+    await this.patch(workload, { spec: { template: { metadata: { annotations } } } });
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { until } from "../../../cli/until";
 import { persist } from "../persist";
 import { type Administrator, RESOURCES } from "./administrator";
 import type { Program } from "./program";
@@ -26,12 +26,10 @@ export async function cleanUp(made: Made, progress: (line: string) => void): Pro
     await stack.destroy((why) => progress(`pulumi destroy has failed, and is tried again: ${why}`));
     for (const name of namespaces) await client.delete(RESOURCES.namespace, { name });
     const patience = { patienceMs: NAMESPACES_GONE_MS, signal: new AbortController().signal };
-    const deadline = Date.now() + NAMESPACES_GONE_MS;
     for (const name of namespaces) {
-      while (await persist(() => client.get(RESOURCES.namespace, { name }), patience)) {
-        if (Date.now() > deadline) throw new Error(`namespace ${name} does not go`);
-        await pause(1_000);
-      }
+      const isGone = async () => !(await persist(() => client.get(RESOURCES.namespace, { name }), patience));
+      const what = `namespace ${name} is gone`;
+      await until(isGone, { what, deadlineMs: NAMESPACES_GONE_MS, pollMs: 1_000 });
     }
     program.remove();
   } catch (error) {

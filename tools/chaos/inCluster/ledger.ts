@@ -1,7 +1,7 @@
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { parseLedger } from "../effects";
 import type { Effects } from "../oracle";
-import { type Administrator, RESOURCES } from "./administrator";
+import type { Administrator } from "./administrator";
 
 const NAME = "ledger";
 const PORT = 8080;
@@ -59,8 +59,8 @@ export class Ledger {
       ...{ apiVersion: "v1", kind: "Service", metadata },
       spec: { selector: Ledger.labels, ports: [{ port: PORT }] },
     };
-    await this.administrator.apply(RESOURCES.pod, pod);
-    await this.administrator.apply(RESOURCES.service, service);
+    await this.administrator.apply(pod);
+    await this.administrator.apply(service);
   }
 
   /** All that was done. */

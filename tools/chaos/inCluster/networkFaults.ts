@@ -86,7 +86,7 @@ export function cutByPolicy(administrator: Administrator): Cut {
     await client.mergePatch(RESOURCES.pod, { name, namespace }, { metadata: { labels: own } });
     const policy = { name: `argosy-chaos-${uid}`, namespace };
     const ipBlock = { cidr: "0.0.0.0/0", except: addresses.map((address) => `${address}/32`) };
-    await administrator.apply(RESOURCES.networkPolicy, {
+    await administrator.apply({
       apiVersion: RESOURCES.networkPolicy.apiVersion,
       kind: RESOURCES.networkPolicy.kind,
       metadata: policy,

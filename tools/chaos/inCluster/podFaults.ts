@@ -94,7 +94,7 @@ async function workloadsOf(
   const found = new Map<string, Workload>();
   for (const pod of pods) {
     const workload = await administrator.workloadOf(pod);
-    found.set(`${workload.resource.kind}/${workload.name.name}`, workload);
+    found.set(`${workload.kind}/${workload.metadata.name}`, workload);
   }
   return [...found.values()];
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { until } from "../../../cli/until";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { type Administrator, RESOURCES } from "./administrator";
 import { Ledger } from "./ledger";
@@ -43,14 +43,15 @@ export async function enforcesPolicies(
       containers: [{ name: NAME, image, command: ["node", "-e", PROGRAM], env }],
     },
   };
-  await administrator.apply(RESOURCES.networkPolicy, policy);
+  await administrator.apply(policy);
   try {
-    await administrator.apply(RESOURCES.pod, pod);
-    for (const deadline = Date.now() + TIMEOUT_MS; Date.now() < deadline; await pause(POLL_MS)) {
+    await administrator.apply(pod);
+    const ending = async () => {
       const { phase } = ((await client.get(RESOURCES.pod, metadata))?.["status"] ?? {}) as { phase?: string };
-      if (phase === "Succeeded" || phase === "Failed") return phase === "Succeeded";
-    }
-    throw new Error(`pod ${NAME} has not come to an end`);
+      return (phase === "Succeeded" || phase === "Failed") && phase;
+    };
+    const what = `pod ${NAME} has ended`;
+    return (await until(ending, { what, deadlineMs: TIMEOUT_MS, pollMs: POLL_MS })) === "Succeeded";
   } finally {
     await client.delete(RESOURCES.pod, metadata);
     await client.delete(RESOURCES.networkPolicy, metadata);

@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process";
 import { openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
+import { until } from "../../../cli/until";
 import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { NotYetError } from "../persist";
 
 const GONE_MS = 10_000;
 /** Whoever looks after a process has started it again within this time. */
 const LOOKED_AFTER_MS = 4_000;
-const POLL_MS = 100;
 
 /** A process of this machine. */
 export interface NodeProcess {
@@ -108,9 +107,10 @@ export async function killControlPlane(program: ControlPlaneProgram): Promise<()
   );
   const log = linkOf(id, "fd/1");
   signal(victim, "SIGKILL");
-  await until(() => linkOf(id, "exe") === "", GONE_MS, `process ${id} to end`);
+  await until(() => linkOf(id, "exe") === "", { what: `process ${id} ends`, deadlineMs: GONE_MS });
   return async () => {
-    await until(() => isThere(program), LOOKED_AFTER_MS, program.name).catch(() => {
+    const isBack = { what: `${program.name} is back`, deadlineMs: LOOKED_AFTER_MS };
+    await until(() => isThere(program), isBack).catch(() => {
       const output = log.startsWith("/") ? openSync(log, "a") : "ignore";
       spawn(executable, rest, {
         cwd: folder,
@@ -128,14 +128,6 @@ function isThere(program: ControlPlaneProgram): boolean {
     return controlPlaneProcess(program).id > 0;
   } catch {
     return false;
-  }
-}
-
-async function until(holds: () => boolean, timeoutMs: number, what: string): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!holds()) {
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
-    await pause(POLL_MS);
   }
 }
 

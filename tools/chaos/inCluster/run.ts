@@ -122,7 +122,7 @@ async function install(
 ): Promise<void> {
   for (const name of namespaces) {
     const { apiVersion, kind } = RESOURCES.namespace;
-    await administrator.apply(RESOURCES.namespace, { apiVersion, kind, metadata: { name } });
+    await administrator.apply({ apiVersion, kind, metadata: { name } });
   }
   await ledger.start(image);
   progress("pulumi up");

@@ -1,27 +1,38 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../../cli/until";
 
 const POLL_MS = 50;
 
+/** How long {@link eventually} waits. */
+export interface Patience {
+  /** Generous: the whole time passes only when something is wrong. @default 30 s */
+  readonly timeoutMs?: number;
+  /** @default 50 */
+  readonly pollMs?: number;
+}
+
 /**
  * Repeats an assertion until it holds, and gives what it returned.
- * @param timeoutMs generous: it is only waited for in full when something is wrong
  * @throws Error with the assertion's last failure
  */
 export async function eventually<Result>(
   assertion: () => Result | Promise<Result>,
-  { timeoutMs = 30_000 } = {},
+  { timeoutMs = 30_000, pollMs = POLL_MS }: Patience = {},
 ): Promise<Result> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
+  let failure: unknown;
+  const attempt = async () => {
     try {
-      return await assertion();
+      return { result: await assertion() };
     } catch (error) {
-      if (performance.now() > deadline) {
-        const reason = error instanceof Error ? error.message : String(error);
-        throw new Error(`still not so after ${timeoutMs / 1000} s: ${reason}`, { cause: error });
-      }
+      failure = error;
+      return undefined;
     }
-    await sleep(POLL_MS);
+  };
+  const what = () => (failure instanceof Error ? failure.message : String(failure));
+  try {
+    return (await until(attempt, { what, deadlineMs: timeoutMs, pollMs })).result;
+  } catch (error) {
+    throw new Error((error as Error).message, { cause: failure });
   }
 }
 

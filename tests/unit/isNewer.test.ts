@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isNewer } from "../../runtime/kubernetes/resourceVersion";
+import { isNewer } from "../../runtime/kubernetes/objects";
 
 describe("isNewer", () => {
   it("compares resourceVersions as the numbers that they are, however long", () => {

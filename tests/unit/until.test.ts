@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { DeadlineError, until } from "../../cli/until";
+
+const WHAT = { what: "it is there", pollMs: 1 };
+
+describe("waiting until something is so", () => {
+  it("gives the first answer that is neither undefined nor false, such as 0", async () => {
+    const answers = [undefined, false, 0, 1] as const;
+    let asked = 0;
+    assert.equal(await until(() => answers[asked++], { ...WHAT, deadlineMs: 10_000 }), 0);
+    assert.equal(asked, 3);
+  });
+
+  it("ends at the deadline with what was missing at last", async () => {
+    let asked = 0;
+    const what = () => `${asked} are there`;
+    await assert.rejects(
+      until(() => ++asked > 1_000_000, { ...WHAT, what, deadlineMs: 20 }),
+      (error) => {
+        assert.ok(error instanceof DeadlineError);
+        assert.equal(error.what, `${asked} are there`);
+        return asked > 1;
+      },
+    );
+  });
+
+  it("ends at once with the signal's reason, in the middle of a pause", async () => {
+    const abort = new AbortController();
+    const waiting = until(() => false, {
+      what: "",
+      deadlineMs: 60_000,
+      pollMs: 60_000,
+      signal: abort.signal,
+    });
+    setImmediate(() => abort.abort(new Error("enough")));
+    await assert.rejects(waiting, /^Error: enough$/);
+  });
+
+  it("ends with the error of whoever is asked", async () => {
+    const fail = () => Promise.reject(new Error("it has ended"));
+    await assert.rejects(until(fail, { ...WHAT, deadlineMs: 60_000 }), /^Error: it has ended$/);
+  });
+});

@@ -1,0 +1,128 @@
+import { KubernetesClient } from "../runtime/kubernetes/client";
+import type { ClusterConnection } from "../runtime/kubernetes/connection";
+import { findResource, UnknownKindError } from "../runtime/kubernetes/discovery";
+import { isApiError } from "../runtime/kubernetes/errors";
+import type { JsonObject, KubernetesObject, Manifest } from "../runtime/kubernetes/objects";
+import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
+import { HttpTransport } from "../runtime/kubernetes/transport";
+
+/** A kind in a version of its API. */
+export type Kind = Pick<Manifest, "apiVersion" | "kind">;
+
+/** What names an object: any manifest will do. */
+export type Reference = Kind & {
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+};
+
+/** Objects of any kind in a cluster, as `kubectl` reads and writes them: each is named by a manifest. */
+export class Objects {
+  readonly client: KubernetesClient;
+  protected readonly transport: HttpTransport;
+  private readonly resources = new Map<string, Promise<Resource>>();
+
+  /** @param manager the field manager of what is applied */
+  constructor(
+    connection: ClusterConnection,
+    private readonly manager: string,
+  ) {
+    this.client = new KubernetesClient(connection);
+    this.transport = new HttpTransport(connection);
+  }
+
+  /** Server-side apply. Takes fields over from others. */
+  async apply(manifest: Manifest, manager = this.manager): Promise<KubernetesObject> {
+    const resource = await this.resourceOf(manifest);
+    return (await this.client.apply(resource, manifest, { fieldManager: manager, force: true })).object;
+  }
+
+  /** A merge patch, as `kubectl edit` and many controllers write. */
+  async patch(reference: Reference, patch: JsonObject): Promise<KubernetesObject> {
+    return this.client.mergePatch(await this.resourceOf(reference), reference.metadata, patch);
+  }
+
+  /** Sets the number of replicas, as `kubectl scale` does. */
+  async scale(reference: Reference, replicas: number): Promise<void> {
+    const path = resourcePath(await this.resourceOf(reference), reference.metadata, "scale");
+    const contentType = "application/merge-patch+json";
+    await this.transport.send({ method: "PATCH", path, contentType, body: { spec: { replicas } } });
+  }
+
+  /** The object. Undefined if there is none, or no such kind. */
+  async find(reference: Reference): Promise<KubernetesObject | undefined> {
+    const resource = await this.known(reference);
+    return resource && this.client.get(resource, reference.metadata);
+  }
+
+  /**
+   * The objects of a kind. None if there is no such kind.
+   * @param namespace @default all
+   * @param labelSelector @default all
+   */
+  async list(kind: Kind, namespace?: string, labelSelector?: string): Promise<KubernetesObject[]> {
+    const resource = await this.known(kind);
+    const found: KubernetesObject[] = [];
+    const selection = { ...(namespace && { namespace }), ...(labelSelector && { labelSelector }) };
+    if (!resource) return found;
+    try {
+      await this.client.list(resource, selection, (page) => void found.push(...page));
+    } catch (error) {
+      // The kind was known, and its definition has been deleted since.
+      if (!isApiError(error, 404)) throw error;
+    }
+    return found;
+  }
+
+  /** Deletes without waiting for the end. */
+  async delete(
+    reference: Reference,
+    propagation: "Background" | "Foreground" | "Orphan" = "Background",
+  ): Promise<void> {
+    const resource = await this.known(reference);
+    if (resource) await this.client.delete(resource, reference.metadata, { propagation });
+  }
+
+  /** Removes every finalizer from an object, for a controller that is gone. */
+  async release(reference: Reference): Promise<void> {
+    const resource = await this.known(reference);
+    if (!resource) return;
+    const patch = { metadata: { finalizers: null } };
+    // The object may have gone meanwhile.
+    await this.client.mergePatch(resource, reference.metadata, patch).catch(() => undefined);
+  }
+
+  /** What a path of the API answers, as text. */
+  async text(path: string): Promise<string> {
+    const response = await this.transport.open({ method: "GET", path, accept: "*/*" });
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks).toString("utf8");
+  }
+
+  /** Ends the kept-alive connections. */
+  close(): void {
+    this.client.close();
+    this.transport.close();
+  }
+
+  /** How the API server serves a kind. @throws UnknownKindError if it serves no such kind */
+  protected resourceOf({ apiVersion, kind }: Kind): Promise<Resource> {
+    const key = `${apiVersion} ${kind}`;
+    const known = this.resources.get(key);
+    if (known) return known;
+    const found = findResource(this.client, apiVersion, kind);
+    this.resources.set(key, found);
+    // A kind that is not served yet may be served a moment later.
+    found.catch(() => this.resources.delete(key));
+    return found;
+  }
+
+  /** As {@link resourceOf}. Undefined if the API server serves no such kind. */
+  protected async known(kind: Kind): Promise<Resource | undefined> {
+    try {
+      return await this.resourceOf(kind);
+    } catch (error) {
+      if (error instanceof UnknownKindError) return undefined;
+      throw error;
+    }
+  }
+}
