@@ -120,7 +120,8 @@ describe("the embedded control plane", function () {
 
   it("notices that another process has taken a port", async () => {
     const ports = portsFrom(await freePorts(6));
-    const thief = createServer().listen(ports.etcd, "127.0.0.1");
+    // A connection that nobody reads would outlive its other end.
+    const thief = createServer((socket) => socket.destroy()).listen(ports.etcd, "127.0.0.1");
     await once(thief, "listening");
     const directory = await realpath(await mkdtemp(join(tmpdir(), "argosy-cluster-")));
     const watchdog = new Watchdog(directory);
