@@ -60,7 +60,7 @@ describe("a process of a control plane", () => {
       stdio: "ignore",
     });
     try {
-      await eventually("it has started", () => starts().length === 2);
+      await eventually(() => assert.equal(starts().length, 2, "it has started"));
       assert.equal(controlPlaneProcess(program).id, victim.pid);
       assert.equal(controlPlaneProcess({ ...program, value: "7444" }).id, theirs.pid);
       assert.throws(() => controlPlaneProcess({ ...program, value: "744" }), /with --secure-port=744 is in/);
