@@ -14,8 +14,8 @@ export interface UntilOptions {
 }
 
 /**
- * Asks repeatedly until there is an answer, which is neither undefined nor false.
- * A question that is not answered by the deadline is given up.
+ * Asks repeatedly until there is an answer, which is neither undefined nor false. A question that is not
+ * answered by the deadline is given up.
  *
  * @throws DeadlineError after the deadline; the signal's reason; what `probe` throws
  */
@@ -26,7 +26,8 @@ export async function until<T>(
   const deadline = performance.now() + deadlineMs;
   for (;;) {
     signal?.throwIfAborted();
-    const answer = await within(Math.max(0, deadline - performance.now()), probe());
+    const leftMs = Number.isFinite(deadline) ? Math.max(0, deadline - performance.now()) : undefined;
+    const answer = await within(leftMs, Promise.resolve(probe()));
     if (answer !== undefined && answer !== false) return answer;
     if (performance.now() >= deadline) {
       throw new DeadlineError(typeof what === "string" ? what : what(), deadlineMs);
