@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { within } from "../runtime/within";
 
 /** How {@link until} waits. */
 export interface UntilOptions {
@@ -13,7 +14,8 @@ export interface UntilOptions {
 }
 
 /**
- * Asks repeatedly until there is an answer, which is neither undefined nor false.
+ * Asks repeatedly until there is an answer, which is neither undefined nor false. A question that is not
+ * answered by the deadline is given up.
  *
  * @throws DeadlineError after the deadline; the signal's reason; what `probe` throws
  */
@@ -24,9 +26,10 @@ export async function until<T>(
   const deadline = performance.now() + deadlineMs;
   for (;;) {
     signal?.throwIfAborted();
-    const answer = await probe();
+    const leftMs = Number.isFinite(deadline) ? Math.max(0, deadline - performance.now()) : undefined;
+    const answer = await within(leftMs, Promise.resolve(probe()));
     if (answer !== undefined && answer !== false) return answer;
-    if (performance.now() > deadline) {
+    if (performance.now() >= deadline) {
       throw new DeadlineError(typeof what === "string" ? what : what(), deadlineMs);
     }
     // The error of an ended pause says less than the signal's reason.

@@ -16,25 +16,26 @@ export async function checkInCluster(
   find: (look: Look) => Promise<Findings>,
 ): Promise<void> {
   const connection = await cluster.connection;
+  // No message is awaited: Pulumi sends one after another, and an earlier one may be about a component that waits for this.
   if (!connection) return sayUnchecked(component, cluster);
   const { problems, unseen } = await lookInCluster(connection, find, (error) => {
-    // Without a context that is asked for, a preview without a kubeconfig is nothing to speak of.
-    if (connection.context === undefined || !isNew(error.message)) return;
+    // If the program asks for none, a preview without a kubeconfig is nothing to speak of.
+    if ((connection.context ?? connection.kubeconfig) === undefined || !isNew(error.message)) return;
     void pulumi.log.warn(`${component}: ${error.message}`);
   });
   if (problems.length > 0)
     throw new ConfigurationError(problems.map((problem) => `${component}: ${problem}`));
   for (const title of unseen) {
-    await pulumi.log.warn(
+    void pulumi.log.warn(
       `${component}: the cluster cannot be asked whether ${title} is there, which is to be used`,
     );
   }
 }
 
 /** Once for each provider: a component and its parts have the same one. */
-async function sayUnchecked(component: string, { provider }: Cluster): Promise<void> {
+function sayUnchecked(component: string, { provider }: Cluster): void {
   if (provider === undefined || !isNew(provider)) return;
-  await pulumi.log.info(
+  void pulumi.log.info(
     `${component}: nothing is checked in the cluster, since its provider does not tell where the cluster is. If the cluster exists, give the argument cluster, with its kubeconfig or context, beside the provider.`,
   );
 }

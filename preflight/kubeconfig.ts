@@ -38,7 +38,7 @@ export async function connectionFromKubeconfig(
   }
   if (config.getCurrentContext() === MADE_UP) {
     throw new KubeconfigError(
-      "there is no kubeconfig: KUBECONFIG is not set, and ~/.kube/config is missing. Name a file with --kubeconfig.",
+      "there is no kubeconfig: KUBECONFIG is not set, and ~/.kube/config is missing. Set KUBECONFIG to the path of one.",
     );
   }
   if (context) {
@@ -51,7 +51,7 @@ export async function connectionFromKubeconfig(
     config.setCurrentContext(context);
   }
   const cluster = config.getCurrentCluster();
-  if (!cluster) throw new KubeconfigError("the kubeconfig has no current context. Name one with --context.");
+  if (!cluster) throw new KubeconfigError("the kubeconfig has no current context. Name one of its contexts.");
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   const tls: RequestOptions = {};
   await config.applyToHTTPSOptions(tls);

@@ -3,6 +3,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { within } from "../../runtime/within";
 import { renewGarbageCollector } from "../garbageCollector";
 import type { Cluster } from "../openCluster";
 import { formatReconcile } from "../reconcileLine";
@@ -31,6 +32,9 @@ const TIMEOUT_SECONDS = 2;
 /** In a real cluster an image may have to be pulled first. */
 const DEADLINE_MS = { users: 180_000, embedded: 30_000 };
 const REPORTS_SHOWN = 8;
+/** An API server that no longer answers must hold up the end neither of the scene nor of the engine. */
+const LAST_LOOK_MS = 5_000;
+const STOP_GRACE_MS = 5_000;
 
 /**
  * Plays the scene with the real engine and a copy of Memcached's handler, in a namespace of its own, and removes
@@ -89,18 +93,22 @@ async function playIn(scene: {
   });
   try {
     const deadlineMs = cluster.isUsers ? DEADLINE_MS.users : DEADLINE_MS.embedded;
-    const stage = new Stage({ ...scene, controller, reports, deadlineMs });
+    const client = scene.client.with({ signal });
+    const stage = new Stage({ ...scene, client, controller, reports, deadlineMs });
     await Promise.all([renewGarbageCollector(cluster), stage.rehearse()]);
     const results = await playScene(steps, stage, audience, signal);
     const held = results.every((result) => result.held);
     return { results, diagnosis: held ? [] : await diagnose(stage, reports) };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
   } finally {
-    await controller.stop();
+    await controller.stop(STOP_GRACE_MS);
   }
 }
 
 async function diagnose(stage: Stage, reports: readonly ReconcileReport[]): Promise<string[]> {
-  const objects = await stage.memcacheds().catch(() => []);
+  const objects = (await within(LAST_LOOK_MS, stage.memcacheds()).catch(() => undefined)) ?? [];
   return [
     ...objects.map((object) => {
       const { status = "none", reason = "", message = "" } = readyOf(object) ?? {};

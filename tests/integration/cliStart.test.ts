@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type ControlPlane, startControlPlane } from "../../cli/controlPlane";
 import { steps } from "../../cli/scene/steps";
 import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
@@ -53,6 +54,21 @@ describe("npm start", function () {
     await scene.printed(/an exception of the handler/);
     scene.interrupt();
     assert.equal(await scene.ended(), 130, scene.stderr);
+    await assertNothingIsLeft();
+  });
+
+  it("ends on Ctrl-C, though the API server no longer answers, and leaves nothing", async () => {
+    const scene = start();
+    await scene.printed(/they become ready/);
+    const [cluster = ""] = (await readdir(folder)).filter((name) => name.startsWith("argosy-cluster"));
+    const file = path.join(folder, cluster, "clusters/argosy/pids/kube-apiserver.pid");
+    process.kill(Number(await readFile(file, "utf8")), "SIGSTOP");
+    // By then requests are on their way.
+    await pause(1_000);
+    const before = performance.now();
+    scene.interrupt();
+    assert.equal(await scene.ended(), 130, scene.stderr);
+    assert.ok(performance.now() - before < 30_000, "it waited for the API server");
     await assertNothingIsLeft();
   });
 

@@ -50,6 +50,13 @@ describe("cli: the scene", () => {
     assert.equal((await play(late)).results[0]?.expected, "it is there");
   });
 
+  it("gives up a question that nobody answers, when its time is over", async () => {
+    const silent = step("z", () =>
+      until<string>(() => new Promise(() => {}), { what: "it is there", deadlineMs: 20 }),
+    );
+    assert.equal((await play(silent)).results[0]?.expected, "it is there");
+  });
+
   it("fails where a step was not played, though none failed", async () => {
     const { results } = await play(holds);
     assert.equal(exitCodeOf(results, 1), 0);

@@ -13,14 +13,23 @@ import { samplePlatform } from "./support/platform";
 import { type Registration, type Run, run } from "./support/program";
 import { EVERY_FORM, type SampleProgram, sampleProgram } from "./support/sampleOperators";
 
-/** What Pulumi logs while something runs. */
+/**
+ * What Pulumi logs while something runs. As in Pulumi (sdk/nodejs/log/index.ts), messages come one after another, and one
+ * about a resource comes when that is registered.
+ */
 async function logged(act: () => Promise<unknown>): Promise<string> {
   const lines: string[] = [];
   const { info, warn } = pulumi.log;
-  const keep = async (line: string) => void lines.push(line);
+  let last: Promise<unknown> = Promise.resolve();
+  const keep = (line: string, resource?: pulumi.Resource) => {
+    const urn = resource?.urn as unknown as { promise(): Promise<string> } | undefined;
+    last = Promise.all([last, urn?.promise()]).then(() => lines.push(line));
+    return last;
+  };
   Object.assign(pulumi.log, { info: keep, warn: keep });
   try {
     await act();
+    await last;
   } finally {
     Object.assign(pulumi.log, { info, warn });
   }
@@ -186,6 +195,24 @@ describe("the components", function () {
         run(() => void operators({}, { provider: new k8s.Provider("own", { kubeconfig: "{}" }) })),
       );
       assert.equal(lines.match(/nothing is checked in the cluster/g)?.length, 1);
+      // A message about the component, which is registered after the check.
+      assert.match(lines, /the operator gear gets rights in the whole cluster/);
+    });
+
+    it("does not answer, and Argo is to be used that nobody can see: the preview goes on, and says so", async () => {
+      const unreachable = { kubeconfig: "{}", context: "prod" };
+      const lines = await logged(() =>
+        run(() => void operators({ cluster: unreachable, platform: { argoWorkflows: "share" } })),
+      );
+      assert.match(lines, /the cluster cannot be asked whether Argo Workflows is there/);
+    });
+
+    it("has a kubeconfig that is missing: the preview says so", async () => {
+      const lines = await logged(() =>
+        run(() => void operators({ cluster: { kubeconfig: "/none" } }), { preview: true }),
+      );
+      assert.match(lines, /\/none is no kubeconfig: .*no such file/);
+      assert.doesNotMatch(lines, /--kubeconfig/);
     });
 
     it("has an installation of another stack: refused, and one of this stack's own is not", async () => {
