@@ -247,7 +247,8 @@ describe("the map in CONTRIBUTING.md", () => {
   it("names files and folders that there are", () => {
     assert.ok(places.length > 60);
     assert.deepEqual(
-      places.filter((place) => !existsSync(path.join(ROOT, place))),
+      // What is in handlers/ is its user's, and may be nothing.
+      places.filter((place) => place !== "handlers/" && !existsSync(path.join(ROOT, place))),
       [],
     );
   });
