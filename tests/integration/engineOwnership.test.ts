@@ -93,7 +93,9 @@ describe("the engine owns children", function () {
     assert.equal(adopted.metadata.uid, foreign.metadata.uid);
     assert.deepEqual(adopted["data"], { ours: "1", theirs: "1" });
     assert.equal(adopted.metadata.ownerReferences?.[0]?.uid, metadata.uid);
-    assert.equal(bench.engine.reportsOf("adopts").at(-1)?.changes[0]?.verb, "adopted");
+    // The adopted child's own event may have caused another run since, which changed nothing.
+    const verbs = bench.engine.reportsOf("adopts").flatMap(({ changes }) => changes.map(({ verb }) => verb));
+    assert.deepEqual(verbs, ["adopted"]);
   });
 
   it("and refuses a child that is owned by another custom resource, annotated for adoption or not", async () => {
