@@ -1,26 +1,34 @@
 import type { DriftedChild } from "./children/childStore";
 import type { Owner } from "./children/ownership";
 import type { Operator } from "./definition/definition";
+import type { DueSchedule } from "./handler/contract";
 import { HandlerPool } from "./handler/handlerPool";
 import type { HandlerTransport } from "./handler/handlerTransport";
 import { awaitKind } from "./kubernetes/awaitKind";
 import { KubernetesClient } from "./kubernetes/client";
 import type { ClusterConnection } from "./kubernetes/connection";
 import { discover } from "./kubernetes/discovery";
-import { formatName, type ObjectName } from "./kubernetes/objects";
+import { apiVersionOf, formatName, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { leaseApi } from "./leadership/lease";
 import { Leading } from "./leading";
 import { Metrics } from "./metrics";
 import { leaseNameOf } from "./names";
 import { keyOf, nameOf } from "./objectKey";
-import { contestNote, messageAbout, messageAboutContest } from "./outbox/message";
+import {
+  contestNote,
+  cycleNote,
+  messageAbout,
+  messageAboutContest,
+  messageAboutCycle,
+} from "./outbox/message";
 import type { Recorder } from "./outbox/recorder";
 import { newParts, type Parts } from "./parts";
 import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
 import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
+import type { UsedChange } from "./uses/usedObjects";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
 import { Resync } from "./work/resync";
 import { Runner } from "./work/runner";
@@ -42,6 +50,8 @@ export interface EngineOptions {
   readonly leaseSeconds?: number;
   /** Wait for kinds that the cluster does not serve yet, instead of failing at once. @default false */
   readonly awaitKinds?: boolean;
+  /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
+  readonly usedPollMs?: number;
   /** Whether a change that the watch sees begins a run. If not, only a hint does. @default true */
   readonly heedsOwnWatch?: boolean;
   /** Called when the watch sees a change that the event path announces too, and when it sees that an object is gone. */
@@ -60,6 +70,15 @@ export interface EngineOptions {
  * memory, so there is a limit to those too: so many for each handler that may be asked at once.
  */
 const AT_WORK_FOR_EACH_HANDLER = 16;
+
+/**
+ * How often the handler is asked about an object that is not ours because it changes. Custom resources change when somebody
+ * wants something. The status of a Deployment changes many times in a roll-out, and other kinds change for ever.
+ */
+const PACE_OF_OTHERS = { burst: 5, refillMs: 2_000 };
+
+/** Children of an object that is gone go one after another. One look at all of them is enough, in milliseconds. */
+const LEFT_CHILDREN_MS = 1_000;
 
 /**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads. It watches
@@ -93,7 +112,10 @@ export class Engine {
       onLateAnswer: () => this.metrics.answeredLate(),
     });
     const resyncMs = operator.resyncSeconds * 1000;
-    this.schedule = new Schedule({ longestWaitMs: resyncMs });
+    this.schedule = new Schedule({
+      longestWaitMs: resyncMs,
+      ...(operator.watch && { pace: PACE_OF_OTHERS }),
+    });
     this.runner = new Runner({
       schedule: this.schedule,
       concurrency: operator.concurrency,
@@ -116,9 +138,9 @@ export class Engine {
    */
   async start(): Promise<void> {
     const { operator, awaitKinds = false } = this.options;
-    const { group, version, kind } = operator.customResource;
+    const { kind } = operator.customResource;
     const { signal } = this.stopping;
-    const apiVersion = `${group}/${version}`;
+    const apiVersion = apiVersionOf(operator.customResource);
     const onWait = (reason: Error) => this.notice(`waiting: ${reason.message}`);
     const resource = awaitKinds
       ? await awaitKind(this.client, apiVersion, kind, { signal, onWait })
@@ -179,25 +201,28 @@ export class Engine {
 
   /**
    * Reconciles an object now, before routine work, and resolves with the report of a run that began after the call.
+   * @param due a schedule that is to be due in that run
    * @throws NotLeadingError if we do not lead, or lose the lease meanwhile
    */
-  async reconcileNow(name: ObjectName): Promise<ReconcileReport> {
+  async reconcileNow(name: ObjectName, due?: DueSchedule): Promise<ReconcileReport> {
     if (!this.isLeading || this.stopping.signal.aborted) throw new NotLeadingError();
-    const report = this.requests.ask(keyOf(name));
+    const report = this.requests.ask(keyOf(name), due);
     this.reread(keyOf(name));
     return report;
   }
 
   /**
    * Tries the handler on an example of the custom resource: nothing is read and nothing applied.
+   * @param used examples of what it uses
    * @throws Error if it is no such object; ReconcileFailure if the handler fails, or its answer would be refused
    */
-  async tryHandler(object: unknown): Promise<TrialResult> {
+  async tryHandler(object: unknown, used: unknown = {}): Promise<TrialResult> {
     const { operator } = this.options;
     if (!this.parts) throw new Error("the kinds of the children are not known yet");
     return tryHandler(
       { operator, childResources: this.parts.watches.childResources, pool: this.pool },
       object,
+      used,
     );
   }
 
@@ -215,13 +240,18 @@ export class Engine {
       pool,
       metrics,
       operator: options.operator,
+      namespace: options.namespace,
       recorder: options.recorder,
       instance: options.instance ?? options.identity,
       onChange: (change) => this.objectChanged(change),
       onGone: (name, gone) => this.objectGone(name, gone),
       onChild: (owner, drifted) => this.childChanged(owner, drifted),
+      onUsed: (change) => this.usedChanged(change),
+      isActive: () => this.isLeading,
+      ...(options.usedPollMs !== undefined && { usedPollMs: options.usedPollMs }),
       onSynced: () => this.addAll(),
       onInterruption: (kind, error) => this.interrupted(kind, error),
+      onLost: (name) => this.triggers.add(keyOf(name), "routine"),
     });
   }
 
@@ -269,11 +299,13 @@ export class Engine {
     const { parts, client } = this;
     const term = this.leading?.term;
     if (!parts || !term) return { kind: "done" };
-    const mandate = { client, assert: () => term.assert(key), onAnswer: leave };
+    const due = requests.flatMap((request) => request.due ?? []);
+    const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due };
     const outcome = await parts.reconcile.reconcile(nameOf(key), attempt, mandate);
     const { report } = outcome;
     this.metrics.reconciled(report);
     if (report.changes.length > 0) this.triggers.childrenChanged(key);
+    if (report.changes.length > 0 || report.statusChanged) this.triggers.ownChanged(key);
     const message = messageAbout(outcome, parts.resource, this.options.recorder?.recordOf(report));
     const run = message && parts.outbox.put(report, message);
     this.requests.answer(key, requests, report);
@@ -287,7 +319,7 @@ export class Engine {
   }
 
   private names(): ObjectName[] {
-    return this.parts?.watches.objects.names() ?? [];
+    return this.parts?.watches.names() ?? [];
   }
 
   private addAll(): void {
@@ -308,22 +340,45 @@ export class Engine {
   }
 
   private objectGone(name: ObjectName, { uid, isDeleted }: GoneObject): void {
-    if (isDeleted) this.parts?.orphans.add(uid);
     this.parts?.outbox.forget(uid);
-    this.schedule.forget(keyOf(name));
-    // A run tells whoever waits for one that the object is gone.
-    if (this.requests.has(keyOf(name))) this.triggers.add(keyOf(name), "change");
+    if (this.options.operator.watch) {
+      // The object may still be there, and its children with it: a run clears up.
+      this.triggers.add(keyOf(name), "change");
+    } else {
+      if (isDeleted) this.parts?.orphans.add(uid);
+      this.schedule.forget(keyOf(name));
+      // A run tells whoever waits for one that the object is gone.
+      if (this.requests.has(keyOf(name))) this.triggers.add(keyOf(name), "change");
+    }
     this.options.onGone?.(name);
   }
 
   private childChanged(owner: Owner, drifted: DriftedChild | undefined): void {
-    // What is left of an object that is gone is deleted beside the work, and one that is new is reported itself.
-    if (!this.parts?.watches.objects.has(owner)) return;
+    if (!this.parts?.watches.objects.has(owner)) {
+      // What is left of an object that is gone is deleted beside the work, and one that is new is reported itself.
+      if (this.options.operator.watch) this.triggers.add(keyOf(owner), "routine", LEFT_CHILDREN_MS);
+      return;
+    }
     if (!drifted) return this.triggers.childReported(keyOf(owner));
     const isNewlyContested = this.triggers.childDrifted(keyOf(owner));
     if (!isNewlyContested) return;
     this.parts.outbox.put(owner, messageAboutContest(owner, this.parts.resource, drifted));
     this.notice(`${formatName(owner)}: ${contestNote(drifted)}`);
+  }
+
+  private usedChanged({ users, what, isByOperator }: UsedChange): void {
+    for (const key of this.triggers.usedChanged(users, isByOperator)) this.inCycle(key, what);
+  }
+
+  /** Says that an object goes round in a circle with what it uses. */
+  private inCycle(key: string, what: string): void {
+    const { parts } = this;
+    const name = nameOf(key);
+    const uid = parts?.watches.objects.uidOf(name);
+    if (!parts || uid === undefined) return;
+    const owner = { ...name, uid };
+    parts.outbox.put(owner, messageAboutCycle(owner, parts.resource, what));
+    this.notice(`${formatName(name)}: ${cycleNote(what)}`);
   }
 
   private interrupted(kind: string, error: Error): void {

@@ -11,6 +11,7 @@
  * - `NamespaceNotGranted`: the runner may not list children in the object's namespace
  * - `KindMissing`: the cluster does not serve a declared kind
  * - `KindNotListed`: the children of a declared kind are not known yet
+ * - `UsedNotReadable`: what the object uses cannot be read, or is too much
  * - `ApiError`: anything else that the API server refused
  * - `InternalError`: a fault in Argosy
  */
@@ -27,12 +28,34 @@ export const FAILURE_REASONS = [
   "NamespaceNotGranted",
   "KindMissing",
   "KindNotListed",
+  "UsedNotReadable",
   "ApiError",
   "InternalError",
 ] as const;
 
 /** One of {@link FAILURE_REASONS}. */
 export type FailureReason = (typeof FAILURE_REASONS)[number];
+
+/**
+ * The reasons of the Warning Events that the engine writes beside those of a failed reconcile. A handler's own Events have reasons
+ * of its own.
+ */
+export const WARNING_REASONS = [
+  "ChildContested",
+  "EventBusBeganAnew",
+  "EventContradicts",
+  "EventRefused",
+  "FinalizeSkipped",
+  "ForeignFinalizer",
+  "StatusRefused",
+  "UseCycle",
+  "UsedKindMissing",
+  "UsedNotReadable",
+  "UsedSecretNotGiven",
+] as const;
+
+/** One of {@link WARNING_REASONS}. */
+export type WarningReason = (typeof WARNING_REASONS)[number];
 
 /** Nothing shows more of a message; and a handler may send one of megabytes. */
 const LONGEST_MESSAGE = 4 * 1024;

@@ -10,6 +10,12 @@ export const PAUSED_ANNOTATION = `${DOMAIN}/paused`;
 export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
 /** On an object that is not ours: any value but "false" lets a custom resource of ours take it as its child. */
 export const ADOPT_ANNOTATION = `${DOMAIN}/adopt`;
+/** On a custom resource: it is reconciled at once when the value changes. */
+export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
+/** In an answer, on a child: it is applied once the children that are named here are ready. Never written to the cluster. */
+export const AFTER_ANNOTATION = `${DOMAIN}/after`;
+/** In an answer, on a child: "true" if it is not created again after it was there. Never written to the cluster. */
+export const KEEP_ANNOTATION = `${DOMAIN}/keep`;
 /** On an object of which a cluster can have only one: the Pulumi program that made it, as "project/stack". */
 export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
 
@@ -20,7 +26,10 @@ export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
 /** Beside {@link OWNER_UID_LABEL}: "namespace/name" of the custom resource. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
 
-/** On every Workflow of an operator: the operator's identity. */
+/** On a Secret: the identity of the operator whose custom resources may name it in what they use. */
+export const USED_BY_LABEL = `${DOMAIN}/used-by`;
+
+/** On every Workflow and every Memory of an operator: the operator's identity. */
 export const OPERATOR_LABEL = `${DOMAIN}/operator`;
 /** On every Workflow of ours that is about one custom resource: that resource's uid. */
 export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;
@@ -30,6 +39,9 @@ export const MEMORY_FIELD = "argosy";
 
 /** Fields of a custom resource's status that Argosy writes itself, whatever the author's schema says of them. */
 export const OWN_STATUS_FIELDS: readonly string[] = ["observedGeneration", "conditions", MEMORY_FIELD];
+
+/** The types of the conditions that the engine writes. A handler has others. */
+export const ENGINE_CONDITIONS: readonly string[] = ["Ready", "Reconciling", "Stalled"];
 
 /** The installation of a program that names none. */
 export const DEFAULT_INSTALLATION = "argosy";
@@ -89,6 +101,19 @@ export function formerIdentitiesOf(
     const [name = "", installation = operator.installation] = former.split(".").reverse();
     return { installation, name };
   });
+}
+
+/**
+ * The API group of an installation's Memory objects: "argosy.dev" for the installation "argosy", "shop.argosy.dev" for
+ * "shop". So each program of a cluster has a CRD of its own, and none takes that of another along.
+ */
+export function memoryGroupOf({ installation }: Pick<OperatorIdentity, "installation">): string {
+  return installation === DEFAULT_INSTALLATION ? DOMAIN : `${installation}.${DOMAIN}`;
+}
+
+/** What the name of each Memory object of an operator begins with. The uid of the object that it is about follows. */
+export function memoryPrefixOf(operator: OperatorIdentity): string {
+  return `${identityOf(operator)}.`;
 }
 
 /** The field managers that an operator had before it was renamed. */

@@ -11,14 +11,29 @@ import { EventWriter } from "./outbox/eventWriter";
 import { Outbox } from "./outbox/outbox";
 import type { Recorder } from "./outbox/recorder";
 import { Teller } from "./outbox/teller";
+import { KeptMemories } from "./reconcile/keptMemories";
+import { type Memories, statusMemories } from "./reconcile/memories";
 import { Reconcile } from "./reconcile/reconcile";
 import { Statuses } from "./status/statuses";
 import { StatusWriter } from "./status/statusWriter";
+import { gatherUsed } from "./uses/used";
 import { Watches, type WatchesOptions } from "./watches";
 
 /** What {@link Parts} are built of, and who is called by their watches. */
 export interface PartsOptions
-  extends Pick<WatchesOptions, "onChange" | "onGone" | "onChild" | "onSynced" | "onInterruption"> {
+  extends Pick<
+    WatchesOptions,
+    | "onChange"
+    | "onGone"
+    | "onChild"
+    | "onUsed"
+    | "isActive"
+    | "usedPollMs"
+    | "onSynced"
+    | "onInterruption"
+    | "onLost"
+    | "namespace"
+  > {
   readonly operator: Operator;
   /** The custom resource's kind as the API serves it. */
   readonly resource: Resource;
@@ -54,11 +69,8 @@ export function newParts(options: PartsOptions): Parts {
     formerManagers,
     isNamespaced: operator.namespaces !== "all",
   });
-  const statuses = new Statuses({
-    writer: new StatusWriter({ resource, fieldManager }),
-    read: (name) => objects.look(name),
-    learn: (object) => objects.learn(object),
-  });
+  const kept = keptMemories(watches, options);
+  const memories = kept ?? statusMemories(newStatuses(watches, resource, fieldManager));
   const reconcile = new Reconcile({
     operator,
     resource,
@@ -67,16 +79,43 @@ export function newParts(options: PartsOptions): Parts {
     objects,
     children,
     writer,
-    statuses,
+    memories,
+    departures: kept && {
+      resource,
+      memories: kept,
+      children,
+      isWatched: (uid) => objects.hasUid(uid),
+      isBlind: false,
+      assertSeen: (name) => watches.assertSeen(name),
+    },
+    used: (object, event) => gatherUsed(operator, object, event, watches.used),
     isRecorded: (report) => recorder?.isRecorded(report) ?? false,
     whyNot: (object, kinds, isElsewhere) => watches.whyNot(object, kinds, isElsewhere),
   });
-  const outbox = newOutbox(statuses, fieldManager, options);
+  const outbox = newOutbox(memories, fieldManager, options);
   return { resource, watches, reconcile, outbox, orphans: new Orphans({ store: children, writer }) };
 }
 
+function newStatuses({ objects }: Watches, resource: Resource, fieldManager: string): Statuses {
+  return new Statuses({
+    writer: new StatusWriter({ resource, fieldManager }),
+    read: (name) => objects.look(name),
+    learn: (object) => objects.learn(object),
+  });
+}
+
+/** The memories of objects that are not ours. Undefined if they are. */
+function keptMemories(
+  { memories, objects }: Watches,
+  { operator, resource, namespace }: PartsOptions,
+): KeptMemories | undefined {
+  if (!memories) return undefined;
+  const isThere = (uid: string) => objects.hasUid(uid);
+  return new KeptMemories({ operator, resource, namespace, shelf: memories, isThere });
+}
+
 function newOutbox(
-  statuses: Statuses,
+  statuses: Memories,
   controller: string,
   { instance, metrics, recorder }: PartsOptions,
 ): Outbox {

@@ -5,8 +5,13 @@
 
 export { instanceLabel, workflowTemplateOf } from "./argo/workflows";
 export { FUNCTION_IMAGES, type Operator, type PolicyRule } from "./definition/definition";
-export { FUNCTION_LOOPS, languageOf, programOf } from "./definition/handlerProgram";
+export { FUNCTION_LOOPS, languageOf, programOf, workingFolderOf } from "./definition/handlerProgram";
+export type { OutsideEvent } from "./definition/outsideEvent";
+export { selectionsOf, type UsedSelection } from "./definition/selections";
 export type { EventPathPart } from "./eventPath/eventPathPods";
+export { INTAKE_FILE, type IntakeEvent, type IntakeFile } from "./events/intakeFile";
+export { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./events/intakeNames";
+export { classOfSource, SOURCE_CLASSES, type SourceClass } from "./events/sources";
 export { fingerprint } from "./fingerprint";
 export { isRecord } from "./json";
 export { KubernetesClient } from "./kubernetes/client";
@@ -23,6 +28,7 @@ export {
 } from "./kubernetes/objects";
 export type { Resource } from "./kubernetes/resource";
 export {
+  CHILD_OF_LABEL,
   DEFAULT_INSTALLATION,
   DOMAIN,
   formerIdentitiesOf,
@@ -45,5 +51,7 @@ export {
   RUN_PARAMETERS,
   RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
+  USED_PARAMETER,
 } from "./pod/layout";
 export { PENDING_SECONDS, runSeconds } from "./pod/runSeconds";
+export { memoryResourceOf } from "./reconcile/keptMemories";

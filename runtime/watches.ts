@@ -1,17 +1,22 @@
 import { ChildStore, type ChildStoreOptions } from "./children/childStore";
+import { isOwnWork } from "./children/ownership";
 import { GRANT_REMEDY } from "./children/refusals";
-import type { Operator } from "./definition/definition";
+import type { Operator, Watch } from "./definition/definition";
 import { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
 import type { KubernetesClient } from "./kubernetes/client";
 import { discover } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
-import type { KubernetesObject } from "./kubernetes/objects";
+import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { kindKey, type Resource } from "./kubernetes/resource";
-import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf } from "./names";
+import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf, OPERATOR_LABEL } from "./names";
 import { StillListingError } from "./reconcile/errors";
-import { CustomResources, type CustomResourcesOptions } from "./watch/customResources";
+import { memoryResourceOf } from "./reconcile/keptMemories";
+import { MemoryStore } from "./reconcile/memoryStore";
+import { UsedObjects, type UsedObjectsOptions } from "./uses/usedObjects";
+import { CustomResources, type CustomResourcesOptions, type WatchedObjects } from "./watch/customResources";
 import { type NotSynced, Scopes } from "./watch/scopes";
+import { isSelected, labelSelectorOf, partsOf } from "./watch/watched";
 import { within } from "./within";
 
 /** What {@link Watches} watch, and who is called. */
@@ -20,19 +25,30 @@ export interface WatchesOptions
     Pick<ChildStoreOptions, "fieldManager" | "managers"> {
   readonly client: KubernetesClient;
   readonly operator: Operator;
-  /** The custom resource's kind. */
+  /** The kind of the objects. */
   readonly resource: Resource;
+  /** The platform's namespace. */
+  readonly namespace: string;
   readonly onChild: ChildStoreOptions["onChange"];
+  /** What custom resources use has changed. */
+  readonly onUsed: UsedObjectsOptions["onChange"];
+  /** Whether objects that no watch shows are read again. */
+  readonly isActive: () => boolean;
+  /** How often that is done, in milliseconds. */
+  readonly usedPollMs?: number;
   /** Called when a kind was listed in a namespace for the first time: objects that wait for it can be reconciled. */
   readonly onSynced: () => void;
   readonly onInterruption: (kind: string, error: Error) => void;
+  /** Somebody deleted what was remembered of an object that is not ours. */
+  readonly onLost: (name: ObjectName) => void;
 }
 
 /** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
 const LISTING_PATIENCE_MS = 5_000;
 
 /**
- * What one operator knows of its cluster: its custom resources and their children, kept up to date by watches. Children
+ * What one operator knows of its cluster: its custom resources, or the objects of another kind that it watches, and their
+ * children, kept up to date by watches. Children
  * are selected by the label that all of them bear, so that other objects are not even read.
  *
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the
@@ -41,16 +57,48 @@ const LISTING_PATIENCE_MS = 5_000;
 export class Watches {
   readonly objects: CustomResources;
   readonly children: ChildStore;
+  /** What the custom resources use. */
+  readonly used: UsedObjects;
+  /** What is remembered of objects that are not ours. Undefined if they are. */
+  readonly memories: MemoryStore | undefined;
   /** The kinds of the children that were found in the cluster so far. */
   readonly childResources: Resource[] = [];
   private readonly objectScopes: Scopes;
   private readonly childScopes: Scopes;
+  private readonly memoryScopes: Scopes | undefined;
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: WatchesOptions) {
     const { client, operator, resource, onChange, onGone, onChild, onSynced, onInterruption } = options;
-    const { fieldManager, managers } = options;
-    this.objects = new CustomResources({ client, resource, onChange, onGone });
+    const { fieldManager, managers, namespace, onLost } = options;
+    const { watch } = operator;
+    const former = formerIdentitiesOf(operator);
+    const identities = [operator, ...former].map(identityOf).join(",");
+    this.memories =
+      watch &&
+      new MemoryStore({
+        client,
+        identities: [operator, ...former],
+        assertKnown: () => this.assertRemembers(),
+        onLost,
+      });
+    this.used = new UsedObjects({
+      client,
+      operator,
+      onChange: options.onUsed,
+      onInterruption,
+      isActive: options.isActive,
+      ...(options.usedPollMs !== undefined && { pollMs: options.usedPollMs }),
+    });
+    const onSeen: CustomResourcesOptions["onSeen"] = (name, object) => this.used.see(name, object);
+    this.objects = new CustomResources({
+      client,
+      resource,
+      onChange,
+      onGone,
+      onSeen,
+      ...(watch && { watched: this.watched(watch) }),
+    });
     this.children = new ChildStore({
       client,
       ownerKind: resource,
@@ -64,10 +112,24 @@ export class Watches {
       onSynced,
       onInterruption: ({ kind }: Resource, error: Error) => onInterruption(kind, error),
     };
-    this.objectScopes = new Scopes({ ...shared, sink: (_, namespace) => this.objects.sink(namespace) });
+    const labelSelector = watch && labelSelectorOf(watch);
+    this.objectScopes = new Scopes({
+      ...shared,
+      ...(labelSelector !== undefined && { labelSelector }),
+      sink: (_, namespace) => this.objects.sink(namespace),
+    });
+    const { memories } = this;
+    this.memoryScopes =
+      memories &&
+      new Scopes({
+        ...shared,
+        namespaces: [namespace],
+        labelSelector: `${OPERATOR_LABEL} in (${identities})`,
+        sink: (_, where) => memories.sink(where),
+      });
     this.childScopes = new Scopes({
       ...shared,
-      labelSelector: `${CHILD_OF_LABEL} in (${[operator, ...formerIdentitiesOf(operator)].map(identityOf).join(",")})`,
+      labelSelector: `${CHILD_OF_LABEL} in (${identities})`,
       sink: (kind, namespace) => this.children.sink(kind, namespace),
     });
   }
@@ -91,9 +153,16 @@ export class Watches {
     const found = Promise.all(finding);
     if (!awaitKinds) await found;
     signal.throwIfAborted();
+    const usedListed = this.used.start();
+    this.memoryScopes?.add(memoryResourceOf(operator));
     this.objectScopes.add(resource);
     const listed = found.then(() =>
-      Promise.all([this.objectScopes.whenListed(), this.childScopes.whenListed()]),
+      Promise.all([
+        this.objectScopes.whenListed(),
+        this.childScopes.whenListed(),
+        this.memoryScopes?.whenListed(),
+        usedListed,
+      ]),
     );
     // Only the signal ends the wait for a kind.
     await within(
@@ -105,18 +174,43 @@ export class Watches {
 
   async stop(): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
-    await Promise.all([this.objectScopes.stop(), this.childScopes.stop()]);
+    const scopes = [this.objectScopes, this.childScopes, this.memoryScopes, this.used];
+    await Promise.all(scopes.map((each) => each?.stop()));
   }
 
-  /** Lists the custom resources again, so that none is older than this call. */
+  /** Lists the objects again, and what is remembered of them, so that nothing is older than this call. */
   async refreshObjects(): Promise<void> {
-    await this.objectScopes.relist();
+    await Promise.all([this.objectScopes.relist(), this.memoryScopes?.relist()]);
+  }
+
+  /**
+   * The names of all objects to look at. Objects that are not ours leave nothing behind that says that they were there: so
+   * these are also the names of those that are remembered, and of those whose children are left.
+   */
+  names(): ObjectName[] {
+    const { namespaces } = this.options.operator;
+    if (!this.memories) return this.objects.names();
+    const left = [...this.memories.names(), ...this.children.owners()].filter(
+      ({ namespace = "" }) => namespaces === "all" || namespaces.includes(namespace),
+    );
+    const all = [...this.objects.names(), ...left];
+    return [...new Map(all.map((name) => [formatName(name), name])).values()];
+  }
+
+  /**
+   * Throws if an object of that name may be there although no watch shows it.
+   * @throws ReconcileFailure, StillListingError
+   */
+  assertSeen({ namespace }: ObjectName): void {
+    const [notSynced] = this.objectScopes.notSynced(namespace);
+    if (notSynced) throw notSyncedError(notSynced, "of which it watches objects");
   }
 
   /** Lists everything again. That finds what no watch reports, such as a default that was added to a CRD. */
   async relist(): Promise<void> {
-    await this.objectScopes.relist();
+    await this.refreshObjects();
     await this.childScopes.relist();
+    await this.used.relist();
   }
 
   /**
@@ -143,21 +237,38 @@ export class Watches {
       .find(({ resource, problem }) => !problem || kinds.includes(kindKey(resource)));
     return notSynced && notSyncedError(notSynced);
   }
+
+  private watched({ labels, on }: Watch): WatchedObjects {
+    const { managers } = this.options;
+    return {
+      isWatched: (object) => isSelected(object, labels) && !isOwnWork(object, managers),
+      partsOf: (object) => partsOf(object, on),
+      isSettled: (object) => this.memories?.isSettled(object) ?? false,
+    };
+  }
+
+  private assertRemembers(): void {
+    const [notSynced] = this.memoryScopes?.notSynced(undefined) ?? [];
+    if (notSynced) throw notSyncedError(notSynced, "in which is kept what must be remembered");
+  }
 }
 
 const RETRY = { retryAfterSeconds: 30 };
 const ROLE_REMEDY =
   "Somebody probably changed the runner's ClusterRole or its ClusterRoleBinding: run `pulumi up --refresh`.";
 
-function kindMissing(kind: string): ReconcileFailure {
-  const message = `the cluster serves no ${kind}, of which the object has children. Install what brings that kind: the object is reconciled again as soon as it is there.`;
+function kindMissing(kind: string, why = "of which the object has children"): ReconcileFailure {
+  const message = `the cluster serves no ${kind}, ${why}. Install what brings that kind: the object is reconciled again as soon as it is there.`;
   return new ReconcileFailure("KindMissing", message, RETRY);
 }
 
-function notSyncedError({ resource, namespace, problem }: NotSynced): ReconcileFailure | StillListingError {
+function notSyncedError(
+  { resource, namespace, problem }: NotSynced,
+  why?: string,
+): ReconcileFailure | StillListingError {
   const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
   if (!problem) return new StillListingError(what);
-  if (isApiError(problem, 404)) return kindMissing(kindKey(resource));
+  if (isApiError(problem, 404)) return kindMissing(kindKey(resource), why);
   const message = `the runner may not list ${what}: ${problem.message}.`;
   if (namespace === undefined)
     return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, RETRY);

@@ -48,14 +48,14 @@ const LONGEST_OUTPUT = 8 * 1024;
  * object's story. A success after a failure has changed what is said of the object.
  */
 export function isRecorded(report: ReconcileReport, policy: Operator["record"]): boolean {
-  const { result, failure, changes, event, attempt, againAfterMs } = report;
+  const { result, failure, changes, due = [], event, attempt, againAfterMs } = report;
   if (failure) return true;
   if (policy === "failures") return false;
   // Changed meanwhile, or not the leader any more: what had been done until then was done.
   if (result === "skipped") return changes.length > 0;
   if (policy === "all") return true;
   const hasFinalized = event === "finalize" && againAfterMs === undefined;
-  return changes.length > 0 || attempt > 1 || hasFinalized;
+  return changes.length > 0 || due.length > 0 || attempt > 1 || hasFinalized;
 }
 
 /**
@@ -120,11 +120,12 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
 
 /** What a run did, in one line: what failed, what was created, patched and pruned. */
 export function messageOf(report: ReconcileReport, runs = 1): string {
-  const { failure, changes, skipped, namespace, event } = report;
+  const { failure, changes, due = [], skipped, namespace, event } = report;
   const done = describeChanges(changes, namespace);
+  const wasDue = due.length > 0 ? `${due.join(", ")} due` : "";
   const parts = failure
-    ? [`${failure.reason}: ${failure.message}`, done && `before that: ${done}`]
-    : [done || (event === "finalize" ? "finalized" : "nothing to change"), skipped ?? ""];
+    ? [`${failure.reason}: ${failure.message}`, done && `before that: ${done}`, wasDue]
+    : [done || (event === "finalize" ? "finalized" : "nothing to change"), skipped ?? "", wasDue];
   const message = parts.filter((part) => part !== "").join("; ");
   return clean(runs > 1 ? `${runs} runs: ${message}` : message, LONGEST_MESSAGE);
 }

@@ -15,7 +15,7 @@ import { isOver, WORKFLOW_TASK_SETS, WORKFLOWS } from "./workflows";
 /** What a {@link Replay} works with. */
 export interface ReplayOptions {
   readonly client: KubernetesClient;
-  readonly operator: Pick<Operator, "name" | "customResource" | "namespaces">;
+  readonly operator: Pick<Operator, "name" | "customResource" | "namespaces" | "schedules">;
   /** The namespace of the operator's Workflows. */
   readonly namespace: string;
   /** The Workflow controller's instance id; "" for none. */
@@ -134,8 +134,9 @@ export class Replay {
   private async replay(workflow: KubernetesObject): Promise<NodeResult> {
     const { client, operator, engine } = this.options;
     const target = runTargetOf(workflow, operator);
-    if (target.kind === "trial") return engine.tryHandler(target.object).then(resultOfTrial, resultOfError);
-    const { name, uid } = target;
+    if (target.kind === "trial")
+      return engine.tryHandler(target.object, target.used).then(resultOfTrial, resultOfError);
+    const { name, uid, due } = target;
     if (uid !== undefined) {
       const object = await client.get(resourceOf(operator.customResource), name);
       if (object && object.metadata.uid !== uid) {
@@ -144,7 +145,7 @@ export class Replay {
         );
       }
     }
-    return resultOfReport(await engine.reconcileNow(name));
+    return resultOfReport(await engine.reconcileNow(name, due));
   }
 
   /**

@@ -1,9 +1,10 @@
 import type { CustomResourceKind, Operator } from "../definition/definition";
 import { flawOf } from "../flaw";
+import type { DueSchedule } from "../handler/contract";
 import { readJson } from "../json";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { apiVersionOf, type KubernetesObject, type ObjectName, timeOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { RUN_PARAMETERS } from "../pod/layout";
+import { RUN_PARAMETERS, USED_PARAMETER } from "../pod/layout";
 import { parameterOf } from "./workflows";
 
 /** What a submitted run is about. */
@@ -14,9 +15,11 @@ export type RunTarget =
       readonly name: ObjectName;
       /** The uid that it must have; undefined where the submitter did not say. */
       readonly uid: string | undefined;
+      /** The schedule that is to be due: at the instant at which the run was submitted. Undefined: none. */
+      readonly due: DueSchedule | undefined;
     }
   /** An example, for the handler to be tried on. */
-  | { readonly kind: "trial"; readonly object: unknown };
+  | { readonly kind: "trial"; readonly object: unknown; readonly used: unknown };
 
 /** Whoever submitted a run gave it parameters that make no sense. The message says which and what to do. */
 export class RunTargetError extends Error {}
@@ -27,26 +30,46 @@ export class RunTargetError extends Error {}
  */
 export function runTargetOf(
   workflow: KubernetesObject,
-  operator: Pick<Operator, "customResource" | "namespaces">,
+  operator: Pick<Operator, "customResource" | "namespaces" | "schedules">,
 ): RunTarget {
   const object = parameterOf(workflow, RUN_PARAMETERS.object);
-  if (object !== "") return { kind: "trial", object: parse(object) };
+  if (object !== "") {
+    const used = parameterOf(workflow, USED_PARAMETER.used);
+    return { kind: "trial", object: parse(object, "object"), used: used === "" ? {} : parse(used, "used") };
+  }
   const { kind, namespaced } = operator.customResource;
   const name = needed(workflow, "name", kind);
   const uid = parameterOf(workflow, RUN_PARAMETERS.uid) || undefined;
-  if (!namespaced) return { kind: "object", name: { name }, uid };
+  const due = scheduleIn(workflow, operator);
+  if (!namespaced) return { kind: "object", name: { name }, uid, due };
   const namespace = needed(workflow, "namespace", kind);
   if (operator.namespaces !== "all" && !operator.namespaces.includes(namespace)) {
     throw new RunTargetError(
       `this operator handles no ${kind} in namespace ${namespace}, only in ${operator.namespaces.join(", ")}`,
     );
   }
-  return { kind: "object", name: { namespace, name }, uid };
+  return { kind: "object", name: { namespace, name }, uid, due };
+}
+
+/** The schedule that a run starts. The time of its submission tells it from all others, also if it is tried again. */
+function scheduleIn(
+  workflow: KubernetesObject,
+  { schedules = {} }: Pick<Operator, "schedules">,
+): DueSchedule | undefined {
+  const name = parameterOf(workflow, RUN_PARAMETERS.schedule);
+  if (name === "") return undefined;
+  if (!Object.hasOwn(schedules, name)) {
+    const known = Object.keys(schedules).join(", ");
+    throw new RunTargetError(
+      `parameter "schedule" is "${name.slice(0, 80)}", and this operator has ${known === "" ? "no schedules" : `only ${known}`}`,
+    );
+  }
+  return { name, at: workflow.metadata.creationTimestamp ?? timeOf(new Date()) };
 }
 
 /** The kind of an operator's custom resources as the API serves it. */
-export function resourceOf({ group, version, kind, plural, namespaced }: CustomResourceKind): Resource {
-  return { apiVersion: `${group}/${version}`, kind, plural, namespaced };
+export function resourceOf({ kind, plural, namespaced, ...version }: CustomResourceKind): Resource {
+  return { apiVersion: apiVersionOf(version), kind, plural, namespaced };
 }
 
 /** What may be the name of an object, and so part of a path. */
@@ -61,14 +84,14 @@ function needed(workflow: KubernetesObject, parameter: "name" | "namespace", kin
   );
 }
 
-function parse(text: string): unknown {
+function parse(text: string, parameter: "object" | "used"): unknown {
   let value: unknown;
   try {
     value = readJson(text);
   } catch (error) {
-    throw new RunTargetError(`parameter "object" is not JSON: ${(error as Error).message}`);
+    throw new RunTargetError(`parameter "${parameter}" is not JSON: ${(error as Error).message}`);
   }
   const flaw = flawOf(value);
-  if (flaw !== undefined) throw new RunTargetError(`parameter "object" ${flaw}`);
+  if (flaw !== undefined) throw new RunTargetError(`parameter "${parameter}" ${flaw}`);
   return value;
 }

@@ -240,8 +240,8 @@ function conditional(manifest: Manifest, condition: Condition): Manifest {
   return { ...manifest, metadata: { ...manifest.metadata, ...condition } };
 }
 
-/** A name that is as valid as the child's own, and free. */
-function trialName(name: string): string {
+/** The name under which a child is tried before it is created again: as valid as the child's own, and free. */
+export function trialName(name: string): string {
   return `${name.slice(0, 40).replace(/[^a-z0-9]+$/, "")}-${fingerprint(name)
     .toLowerCase()
     .replace(/[^a-z0-9]/g, "")

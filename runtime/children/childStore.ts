@@ -111,6 +111,14 @@ export class ChildStore {
     return uids.filter((uid) => uid !== owner.uid).flatMap((uid) => this.of(uid));
   }
 
+  /** Every owner of a child. */
+  owners(): Owner[] {
+    return [...this.byOwner.values()].flatMap((siblings) => {
+      const [child] = siblings.values();
+      return child ? [child.facts.owner] : [];
+    });
+  }
+
   /** The child of that name, of any owner. */
   find(resource: Resource, name: ObjectName): Child | undefined {
     return this.store.find(resource, name);

@@ -51,17 +51,27 @@ export class ChildWriter {
   async apply(child: DesiredChild, scope: WriteScope): Promise<ChildChange | undefined> {
     const { store, isNamespaced = false } = this.options;
     const { resource, manifest } = child;
-    const found = store.find(resource, manifest.metadata);
-    const known = found?.facts.owner.uid === child.ownerUid ? found : undefined;
-    if (known ? this.isAsDesired(known, child) : this.isLeftAlone(child)) return undefined;
+    if (this.isDone(child)) return undefined;
     try {
-      const verb = await this.applier.apply(child, known, scope);
+      const verb = await this.applier.apply(child, this.known(child), scope);
       return verb && describe(verb, resource, manifest.metadata);
     } catch (error) {
       // The next reconcile looks again, and says the same as long as it holds.
       if (child.isCreated) store.doubt(resource, manifest.metadata);
       throw childRefused(error, child, scope.namespace, isNamespaced) ?? error;
     }
+  }
+
+  /** Whether an apply of the child would do nothing. False if that is not known. */
+  isDone(child: DesiredChild): boolean {
+    const known = this.known(child);
+    return known ? this.isAsDesired(known, child) : this.isLeftAlone(child);
+  }
+
+  /** The child as it is known. Undefined if no object of that name is known to be its owner's. */
+  known({ resource, manifest, ownerUid }: DesiredChild): Child | undefined {
+    const found = this.options.store.find(resource, manifest.metadata);
+    return found?.facts.owner.uid === ownerUid ? found : undefined;
   }
 
   /**

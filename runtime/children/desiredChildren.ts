@@ -1,12 +1,14 @@
-import type { Operator, UpdatePolicy } from "../definition/definition";
+import type { CustomResourceKind, Operator, UpdatePolicy, Watch } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
-import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
+import { formatName, groupOf, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { identityOf } from "../names";
+import { isSelected } from "../watch/watched";
+import { type ChildOrder, orderOf } from "./childOrder";
 import { ownedManifest } from "./ownership";
 
-/** A child to bring about. */
-export interface DesiredChild {
+/** A child to bring about. Without an order it is applied at once. */
+export interface DesiredChild extends Partial<ChildOrder> {
   readonly resource: Resource;
   readonly update: UpdatePolicy;
   /** What the handler answered, in its namespace and marked as its owner's. */
@@ -22,7 +24,8 @@ export interface DesiredChild {
  *
  * @param resources the declared kinds as the API serves them
  * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a namespace is missing or not the
- *   operator's, or a child is answered twice or names another owner. `KindMissing` if the cluster does not serve a kind
+ *   operator's, or a child is answered twice, names another owner, waits in vain, or would itself be watched. `KindMissing`
+ *   if the cluster does not serve a kind
  */
 export function desiredChildren(
   answered: readonly Manifest[],
@@ -31,7 +34,7 @@ export function desiredChildren(
   resources: readonly Resource[],
 ): DesiredChild[] {
   const seen = new Set<string>();
-  return answered.map((child, position) => {
+  const children = answered.map((child, position) => {
     const refuse = (problem: string) =>
       new ReconcileFailure(
         "InvalidAnswer",
@@ -62,7 +65,7 @@ export function desiredChildren(
         `is a ${child.kind} (${child.apiVersion}), which operator.yaml does not declare under "children": ${known}`,
       );
     }
-    const manifest = ownedManifest(child, object, resource, identityOf(operator));
+    const manifest = ownedManifest(child, object, resource, identityOf(operator), !operator.watch);
     const { namespace } = manifest.metadata;
     if (resource.namespaced && namespace === undefined) {
       throw refuse(`needs a metadata.namespace, since a ${object.kind} itself has none`);
@@ -74,6 +77,11 @@ export function desiredChildren(
     ) {
       throw refuse(`is in namespace ${namespace}, which operator.yaml does not list under "namespaces"`);
     }
+    if (operator.watch && isWatched(child, operator.customResource, operator.watch)) {
+      throw refuse(
+        `is a ${child.kind} with the labels that operator.yaml lists under "watch": it would be watched as well, and each object would make another without end`,
+      );
+    }
     const foreign = child.metadata.ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);
     if (foreign) throw refuse(`names ${foreign.kind} ${foreign.name} as its owner; Argosy sets the owner`);
     const name = `${child.kind} (${child.apiVersion}) ${formatName(manifest.metadata)}`;
@@ -81,4 +89,10 @@ export function desiredChildren(
     seen.add(name);
     return { resource, update, manifest, ownerUid: object.metadata.uid };
   });
+  const order = orderOf(answered, children);
+  return children.map((child, index) => ({ ...child, ...order[index] }));
+}
+
+function isWatched(child: Manifest, { group, kind }: CustomResourceKind, { labels }: Watch): boolean {
+  return child.kind === kind && groupOf(child.apiVersion) === group && isSelected(child, labels);
 }

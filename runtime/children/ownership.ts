@@ -8,7 +8,16 @@ import type {
 } from "../kubernetes/objects";
 import { groupOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { ADOPT_ANNOTATION, annotated, CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../names";
+import {
+  ADOPT_ANNOTATION,
+  AFTER_ANNOTATION,
+  annotated,
+  CHILD_OF_LABEL,
+  KEEP_ANNOTATION,
+  OPERATOR_LABEL,
+  OWNER_ANNOTATION,
+  OWNER_UID_LABEL,
+} from "../names";
 
 /** The custom resource that owns a child, as named on the child. */
 export interface Owner extends ObjectName {
@@ -41,12 +50,14 @@ export function canReference(object: KubernetesObject, childNamespace: string | 
  * The manifest to apply for a child that a handler answered: in its namespace, marked as `object`'s, without the
  * fields that belong to the server.
  * @param identity the operator's, as `identityOf` gives it
+ * @param isController whether the owner is the child's controller: see {@link marksOf}
  */
 export function ownedManifest(
   child: Manifest,
   object: KubernetesObject,
   resource: Resource,
   identity: string,
+  isController = true,
 ): Manifest {
   const { status: _, metadata: answered, ...content } = withSecretData(child);
   const metadata: ObjectMeta = { ...answered };
@@ -58,10 +69,17 @@ export function ownedManifest(
   // If the handler copied marks from another child, they would name a second owner.
   const { [OWNER_UID_LABEL]: _uid, ...labels } = metadata.labels ?? {};
   if (metadata.annotations) {
-    const { [OWNER_ANNOTATION]: _owner, ...annotations } = metadata.annotations;
-    metadata.annotations = annotations;
+    // An order is for the engine alone: a change of it changes no child, and nobody gives one in the cluster.
+    const {
+      [OWNER_ANNOTATION]: _owner,
+      [AFTER_ANNOTATION]: _after,
+      [KEEP_ANNOTATION]: _keep,
+      ...annotations
+    } = metadata.annotations;
+    if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
+    else delete metadata.annotations;
   }
-  const marks = marksOf(object, namespace, identity);
+  const marks = marksOf(object, namespace, identity, isController);
   metadata.labels = { ...labels, ...marks.labels };
   if (marks.annotations) metadata.annotations = { ...metadata.annotations, ...marks.annotations };
   if (marks.ownerReferences) metadata.ownerReferences = marks.ownerReferences;
@@ -71,17 +89,23 @@ export function ownedManifest(
 /**
  * What marks a child as the object's: an owner reference, and labels with the operator and the object's uid, by which
  * children are found. If Kubernetes allows no owner reference, an annotation names the owner.
+ * @param isController false for an owner that has a controller of its own, as a Deployment has: that controller would
+ *   take such a child for its own
  */
 export function marksOf(
   object: KubernetesObject,
   childNamespace: string | undefined,
   identity: string,
+  isController = true,
 ): Pick<ObjectMeta, "labels" | "annotations" | "ownerReferences"> {
   const { apiVersion, kind } = object;
   const { name, namespace, uid } = object.metadata;
   const labels = { [CHILD_OF_LABEL]: identity, [OWNER_UID_LABEL]: uid };
   if (canReference(object, childNamespace)) {
-    const reference = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+    const reference = {
+      ...{ apiVersion, kind, name, uid },
+      ...(isController && { controller: true, blockOwnerDeletion: true }),
+    };
     return { labels, ownerReferences: [reference] };
   }
   return {
@@ -153,6 +177,17 @@ export function bearsOurMark(object: KubernetesObject, managers: readonly string
   return ourEntries(object, managers).some(
     ({ fieldsV1 }) => inner(metadataIn(fieldsV1), "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
   );
+}
+
+/**
+ * Whether we made an object: as a child of some object, or as the record of a run. An operator that watches others' objects
+ * must not watch its own, or each would lead to another without end. A label alone is no proof of a child, since anybody
+ * may write it.
+ */
+export function isOwnWork(object: KubernetesObject, managers: readonly string[]): boolean {
+  const isRecord =
+    groupOf(object.apiVersion) === "argoproj.io" && object.metadata.labels?.[OPERATOR_LABEL] !== undefined;
+  return isRecord || managers.some((manager) => applyEntry(object, manager) !== undefined);
 }
 
 function ourEntries({ metadata }: KubernetesObject, managers: readonly string[]): ManagedFieldsEntry[] {

@@ -1,4 +1,5 @@
 import { ReconcileFailure } from "../failure";
+import { isRecord } from "../json";
 import { ApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { ADOPT_ANNOTATION, MANAGER_PREFIX } from "../names";
@@ -49,12 +50,49 @@ export function childRefused(
   const isImmutable =
     child.update === "apply" &&
     error.code === 422 &&
-    /immutable|may not change|are forbidden/.test(error.message);
+    /immutable|may not change|cannot change|are forbidden/.test(error.message);
   const remedy = isImmutable
     ? ` Declare update: recreate or never for ${child.resource.kind} in operator.yaml.`
     : "";
-  const message = `the API server refused ${nameOf(child)}: ${error.message}.${remedy}`;
+  const rights = isForbidden ? rightsRemedy(child) : "";
+  const said = isEscalation(error) ? withoutRules(error.message) : error.message;
+  const message = `the API server refused ${nameOf(child)}: ${said}.${remedy}${rights}${grantRemedy(error, child)}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
+}
+
+/** Where the right to a child is declared. The API server says which one is missing. */
+function rightsRemedy({ resource: { apiVersion, kind } }: DesiredChild): string {
+  return ` This right follows from children in operator.yaml: declare { apiVersion: "${apiVersion}", kind: "${kind}" } there, with its plural if that is irregular, and deploy the operator again. If it is declared, somebody changed the runner's ClusterRole: run \`pulumi up --refresh\`.`;
+}
+
+/** Whether a role or a binding would grant what we do not hold (kubernetes, pkg/registry/rbac/validation/rule.go). */
+function isEscalation({ code, message }: ApiError): boolean {
+  return code === 403 && message.includes("RBAC permissions not currently held");
+}
+
+/** Its message up to the rules: those of a role that is there may be so many that nobody would read on. */
+function withoutRules(message: string): string {
+  return message.split(":\n")[0] ?? message;
+}
+
+/** What to do where a role or a binding is refused: where to declare what it grants, or which role is missing. */
+function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): string {
+  const role = isRecord(roleRef) ? `${roleRef.kind}/${roleRef.name}` : undefined;
+  if (isEscalation(error)) {
+    const grants = role ? [role] : [...error.message.matchAll(/^\{.*\}$/gm)].map(([rule]) => asYaml(rule));
+    return ` Add this to grants in operator.yaml: [${grants.join(", ")}].`;
+  }
+  // The API server names the binding, and means the role (kubernetes, pkg/registry/rbac/rolebinding/policybased).
+  return role && error.code === 404 ? ` The role ${role} is not there: answer it too, or create it.` : "";
+}
+
+/** A rule as the API server names it, `{APIGroups:["batch"], Verbs:["get" "list"]}`, in the form of operator.yaml. */
+function asYaml(rule: string): string {
+  const fields = [...rule.matchAll(/(\w+):\[([^\]]*)\]/g)].map(([, field = "", values = ""]) => {
+    const list = values.match(/"[^"]*"/g) ?? [];
+    return `${field === "APIGroups" ? "apiGroups" : field[0]?.toLowerCase() + field.slice(1)}: [${list.join(", ")}]`;
+  });
+  return `{ ${fields.join(", ")} }`;
 }
 
 /** What to do about an object in the way. If an operator of Argosy applied it, that may be this one under a former name. */

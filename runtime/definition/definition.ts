@@ -1,4 +1,6 @@
 import type { JsonObject } from "../kubernetes/objects";
+import type { CronSchedule } from "../schedules/due";
+import type { OutsideEvent } from "./outsideEvent";
 
 /** How the engine changes a child that exists: see {@link ChildKind.update}. */
 export type UpdatePolicy = "apply" | "recreate" | "never";
@@ -30,6 +32,24 @@ export interface ChildKind {
   readonly retired?: boolean | undefined;
 }
 
+/** Objects that a handler is shown beside its own object and its children: named, or selected by labels. */
+export interface Use {
+  /** Group and version, as in the manifest: "v1". */
+  readonly apiVersion: string;
+  /** The kind, as in the manifest: "Secret". */
+  readonly kind: string;
+  /** The resource's name in the API: "secrets". */
+  readonly plural: string;
+  /** The name: the path of a field of the custom resource, or a constant in quotes. Undefined: `labels` is given. */
+  readonly name?: string | undefined;
+  /** Labels that the objects have. The values are paths and constants, as `name` is. Undefined: `name` is given. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** The namespace of all of them. @default that of the custom resource */
+  readonly namespace?: string | undefined;
+  /** The only names that a custom resource may give at the path in `name`. @default any */
+  readonly names?: readonly string[] | undefined;
+}
+
 /** The handler: a program that reads one line of JSON and writes one. */
 export interface HandlerCommand {
   /** The stock image that it runs in. Pin it. On an author's machine the command runs without it. */
@@ -55,7 +75,7 @@ export interface SecretKeyReference {
   readonly key: string;
 }
 
-/** One RBAC rule for a handler with side effects of its own. Wildcards are refused. */
+/** One RBAC rule. Wildcards are refused. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -69,7 +89,21 @@ export interface ResourceRequirements {
   readonly limits?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A custom resource's kind, read from its CRD. */
+/** Parts of an object: what is neither metadata nor status, its status, and its labels with its annotations. */
+export const WATCHED_PARTS = ["spec", "status", "labels"] as const;
+
+/** One of {@link WATCHED_PARTS}. */
+export type WatchedPart = (typeof WATCHED_PARTS)[number];
+
+/** Which objects of a kind that is not the operator's own are watched, and what of them counts. */
+export interface Watch {
+  /** Only objects with these labels. Empty: every object of the kind. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** The handler is asked when one of these parts has changed. */
+  readonly on: readonly WatchedPart[];
+}
+
+/** The kind of the objects that are reconciled: read from the operator's CRD, or named by its `watch`. */
 export interface CustomResourceKind {
   readonly group: string;
   /** The version that is stored, and that the engine reads and writes. */
@@ -93,12 +127,26 @@ export interface Operator {
    */
   readonly formerNames: readonly string[];
   readonly customResource: CustomResourceKind;
+  /** Set if {@link customResource} is a kind that is not the operator's own. Then there is no {@link crd}. */
+  readonly watch?: Watch;
   /** Every kind that the handler may answer. An answer with another kind is refused. */
   readonly children: readonly (ChildKind & { readonly update: UpdatePolicy; readonly plural: string })[];
+  /** What the handler is shown besides, by the keys of the request's `used`. */
+  readonly uses: Readonly<Record<string, Use>>;
   readonly handler: HandlerCommand | HandlerFunction;
+  /**
+   * Folders beside the operator's own that its handler uses, relative to that one: "../shared". They are carried along, and
+   * modules in Python are found in them. @default none
+   */
+  readonly include?: readonly string[];
+  /** Where the handler's files come from in a cluster. @default ConfigMaps, made of the folder */
+  readonly files?: { readonly image: string };
   /** "resident": a living runner; "pod": one pod per run. */
   readonly execution: "resident" | "pod";
-  /** For how many objects the handler is asked at once; also the most handler processes alive. */
+  /**
+   * For how many objects the handler is asked at once; also the most handler processes alive. With `execution: "pod"` the
+   * most runs that have a pod.
+   */
   readonly concurrency: number;
   /** After this many seconds without an answer the handler's process group is killed. */
   readonly timeoutSeconds: number;
@@ -106,6 +154,8 @@ export interface Operator {
   readonly resyncSeconds: number;
   /** Namespaces whose objects are handled. */
   readonly namespaces: "all" | readonly string[];
+  /** When the handler is asked with an instant that is `due`, by the schedules' names. @default none */
+  readonly schedules?: Readonly<Record<string, CronSchedule>>;
   /** Whether the handler is asked to "finalize" before an object goes. */
   readonly finalize: boolean;
   readonly resources: ResourceRequirements;
@@ -117,11 +167,20 @@ export interface Operator {
   readonly record: "changes" | "all" | "failures";
   /** Further RBAC for a handler with side effects; then, and only then, it gets a token. */
   readonly rules: readonly PolicyRule[];
+  /**
+   * What the Roles and bindings that the handler answers may grant. The runner holds exactly these rights, since Kubernetes
+   * lets nobody grant what they do not have. A role that is there already is a rule here: `bind`, by the role's name.
+   */
+  readonly grants: readonly PolicyRule[];
+  /** Events from outside of which custom resources are made. @default none */
+  readonly on?: readonly OutsideEvent[];
+  /** How long objects that were made of an event stay after they are Ready, in seconds, by the event's name. @default for ever */
+  readonly eventTtls?: Readonly<Record<string, number>>;
   /** Runners of a resident operator. @default what the program says of all operators */
   readonly replicas?: number;
   /** Absolute path of the operator's folder. */
   readonly folder: string;
-  /** The author's CustomResourceDefinition as he wrote it. */
+  /** The author's CustomResourceDefinition as he wrote it. Empty for an operator with {@link watch}. */
   readonly crd: JsonObject;
   /** The fields that the program gave in the place of the definition: "namespaces", "env.LOG_LEVEL". */
   readonly overridden: readonly string[];

@@ -27,9 +27,25 @@ export function languageOf(file: string): keyof typeof FUNCTION_LOOPS {
  * How an operator's handler is started.
  * @param loops the folder of {@link FUNCTION_LOOPS}
  */
-export function programOf({ handler }: Pick<Operator, "handler">, loops: string): HandlerProgram {
+export function programOf(
+  { handler, include = [] }: Pick<Operator, "handler" | "include">,
+  loops: string,
+): HandlerProgram {
   if ("command" in handler) return { command: handler.command, answersOn: 1 };
   const language = languageOf(handler.function);
   const loop = path.posix.join(loops, FUNCTION_LOOPS[language]);
-  return { command: [language === "python" ? "python3" : "node", loop, handler.function], answersOn: 3 };
+  // What a function in JavaScript imports of those folders is in its bundle.
+  const command =
+    language === "python"
+      ? ["python3", loop, handler.function, ...include]
+      : ["node", loop, handler.function];
+  return { command, answersOn: 3 };
+}
+
+/**
+ * The handler's working folder in a pod, within the folder that is mounted: "" for that folder itself. Included folders lie
+ * beside the operator's there as they do in its repository.
+ */
+export function workingFolderOf({ folder, include = [] }: Pick<Operator, "folder" | "include">): string {
+  return include.length === 0 ? "" : path.basename(folder);
 }

@@ -3,16 +3,19 @@
 // It reads requests from standard input, calls reconcile(request) or finalize(request) of the author's file, and writes
 // each answer with the request's id to descriptor 3. Standard output is the log's: whoever starts this process sees to it.
 //
-// The author's file is a bundle, as Argosy makes it when the operator is loaded. With "--bundled-from-input" it is the
-// first line of standard input, as JSON, and not what the file holds.
+// The author's file is a bundle, as Argosy makes it when the operator is loaded. One that is too large for a ConfigMap goes
+// on in main.ts.part2 and so on. With "--bundled-from-input" it is the first line of standard input, as JSON, and not what
+// the file holds.
 
-const { readFileSync, writeFileSync } = require("node:fs");
+const { existsSync, readFileSync, writeFileSync } = require("node:fs");
 const Module = require("node:module");
 const path = require("node:path");
 const { createInterface } = require("node:readline");
 
 const ANSWERS = 3;
 const LONGEST_TEXT = 2000;
+const BUNDLE_REMEDY =
+  "The bundle has what is imported by a constant name. Import this one so, or write a program with an image of its own: handler: { image, command }";
 /** A line of a stack: "    at reconcile (/argosy/handler/main.ts:12:5)". */
 const FRAME = /^ +at (?:async )?(?:(.+?) (?:\[as .+\] )?\()?(?:file:\/\/)?(\/.+?):(\d+):\d+\)?$/gm;
 
@@ -26,7 +29,7 @@ process.setSourceMapsEnabled(true);
 let bundle;
 /** What the author's file exports, once it could be loaded. */
 let functions;
-if (option === undefined) prepare(readFileSync(file, "utf8"));
+if (option === undefined) prepare(readParts());
 
 const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
 /** The engine asks one request at a time; others wait here all the same. */
@@ -46,11 +49,20 @@ function prepare(text) {
   } catch {}
 }
 
+function readParts() {
+  let text = readFileSync(file, "utf8");
+  for (let part = 2; existsSync(`${file}.part${part}`); part++) {
+    text += readFileSync(`${file}.part${part}`, "utf8");
+  }
+  return text;
+}
+
 function load() {
   const filename = path.resolve(file);
   const module = new Module(filename);
   module.filename = filename;
-  module.paths = Module._nodeModulePaths(path.dirname(filename));
+  // Nothing is installed in a cluster: what the bundle lacks is not found on any machine.
+  module.paths = [];
   module._compile(bundle, filename, "commonjs");
   functionOf(module.exports, "reconcile");
   return module.exports;
@@ -103,9 +115,15 @@ function messageOf(error) {
   if (error instanceof Refused) return error.message;
   console.error(error);
   const isError = error instanceof Error;
-  const text = isError ? `${error.name}: ${error.message}` : `it threw ${named(error)}: ${String(error)}`;
+  const words = isError ? `${error.name}: ${error.message}` : `it threw ${named(error)}: ${String(error)}`;
+  const text = isMissingModule(error) ? `${words.split("\n")[0]}. ${BUNDLE_REMEDY}` : words;
   const [place = file] = isError ? ownPlaces(String(error.stack)) : [];
   return `${place}: ${text}`.slice(0, LONGEST_TEXT);
+}
+
+/** A package, or a package of a package, requires something by a name that it makes when it runs: no bundler finds that. */
+function isMissingModule(error) {
+  return error?.code === "MODULE_NOT_FOUND" || error?.code === "ERR_MODULE_NOT_FOUND";
 }
 
 function* ownPlaces(stack) {

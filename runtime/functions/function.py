@@ -1,4 +1,7 @@
-"""The loop around a function in Python: python3 function.py main.py
+"""The loop around a function in Python: python3 function.py main.py ../shared
+
+Modules are looked for beside the author's file, in vendor/ of his folder, in the further folders that are named, and then
+where Python itself looks.
 
 It reads requests from standard input, calls reconcile(request) or finalize(request) of the author's file, and writes each
 answer with the request's id to descriptor 3. Whatever else the process writes, or a library or a child of it, is log.
@@ -13,6 +16,12 @@ import traceback
 import types
 
 LONGEST_TEXT = 2000
+
+VENDOR = "vendor"
+
+# Where modules are looked for after the folder of the author's file, which takes the place of this file's.
+FURTHER = [os.path.abspath(folder) for folder in [VENDOR, *sys.argv[2:]] if os.path.isdir(folder)]
+sys.path[1:1] = FURTHER
 
 
 class Refused(Exception):
@@ -112,9 +121,12 @@ def message_of(error, file):
 
 
 def relative(filename):
-    """The path of one of the author's files within his folder, which is the working directory; None for any other."""
-    name = os.path.relpath(os.path.abspath(filename or ""), os.getcwd())
-    own = not name.startswith(os.pardir + os.sep) and "site-packages" not in name and os.path.isfile(name)
+    """The path of one of the author's files from his folder, which is the working directory; None for any other."""
+    path = os.path.abspath(filename or "")
+    name = os.path.relpath(path, os.getcwd())
+    of_others = "site-packages" in name or name.startswith(VENDOR + os.sep)
+    included = any(path.startswith(folder + os.sep) for folder in FURTHER)
+    own = (included or not name.startswith(os.pardir + os.sep)) and not of_others and os.path.isfile(name)
     return name if own else None
 
 

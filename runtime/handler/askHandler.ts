@@ -1,5 +1,5 @@
 import { ReconcileFailure } from "../failure";
-import type { HandlerAnswer, HandlerQuestion } from "./contract";
+import type { HandlerAnswer, HandlerQuestion, ReconcileAnswer } from "./contract";
 import type { HandlerPool } from "./handlerPool";
 import { parseAnswer } from "./parseAnswer";
 
@@ -7,6 +7,7 @@ import { parseAnswer } from "./parseAnswer";
  * Asks the handler, and takes its answer only if it keeps the contract and is no failure.
  *
  * @param checkStatus says what is wrong with an answered status, or undefined
+ * @param isOurs whether the object is a custom resource of the operator's own. Such a one has a status, and others a state
  * @returns the answer, its length in characters, and the end of what the handler wrote to standard error
  * @throws ReconcileFailure if the handler crashes, hangs, breaks the contract, or says itself that it failed, and if it
  *   cannot be asked
@@ -15,6 +16,7 @@ export async function askHandler<Answer extends HandlerAnswer>(
   pool: Pick<HandlerPool, "ask">,
   question: HandlerQuestion,
   checkStatus: (status: unknown) => string | undefined,
+  isOurs = true,
 ): Promise<{ answer: Exclude<Answer, { error: unknown }>; length: number; log: string }> {
   const { answer: given, length, log } = await pool.ask(question);
   try {
@@ -23,11 +25,25 @@ export async function askHandler<Answer extends HandlerAnswer>(
       const { message, ...when } = answer.error;
       throw new ReconcileFailure("HandlerError", message, when);
     }
-    const problem = answer.status && checkStatus(answer.status);
+    const problem = misplaced(answer, isOurs) ?? (answer.status && checkStatus(answer.status));
     if (problem) throw new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`);
     return { answer: answer as Exclude<Answer, { error: unknown }>, length, log };
   } catch (error) {
     if (error instanceof ReconcileFailure) error.log = log;
     throw error;
   }
+}
+
+/** Says what an answer has that its object has no place for. */
+export function misplaced(
+  { status, state, conditions }: Pick<ReconcileAnswer, "status" | "state" | "conditions">,
+  isOurs: boolean,
+): string | undefined {
+  if (isOurs && state !== undefined)
+    return '"state", which is for an operator with "watch". A custom resource has a status: answer "status"';
+  if (!isOurs && status !== undefined)
+    return '"status", and the object is not ours to write. What you want to be given again belongs into "state"';
+  if (!isOurs && conditions !== undefined)
+    return '"conditions", and the object is not ours to write. Report by "events", and remember by "state"';
+  return undefined;
 }

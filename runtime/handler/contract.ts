@@ -14,6 +14,9 @@ export interface DueSchedule {
   readonly at: string;
 }
 
+/** Objects that the definition's `uses` names, by its keys: one object or null, or a list. */
+export type Used = Readonly<Record<string, KubernetesObject | null | readonly KubernetesObject[]>>;
+
 /** What a handler is asked, without the id that its process is given with it. */
 export interface HandlerQuestion {
   readonly apiVersion: typeof CONTRACT_VERSION;
@@ -24,11 +27,11 @@ export interface HandlerQuestion {
   readonly object: KubernetesObject;
   /** Its children as they are now, without `metadata.managedFields`, sorted by kind, namespace and name. */
   readonly children: readonly KubernetesObject[];
-  /** Objects that the definition's `uses` names, by its keys. Not built yet: always empty. */
-  readonly used: Readonly<Record<string, KubernetesObject | null | readonly KubernetesObject[]>>;
-  /** Schedules of the definition that are due. Not built yet: always empty. */
+  /** What the object uses, as it is now, without `metadata.managedFields`. Null or [] where there is none. */
+  readonly used: Used;
+  /** Schedules of the definition that are due, by name. */
   readonly due: readonly DueSchedule[];
-  /** What the handler answered as `state` the last time. Not built yet: never given. */
+  /** What the handler answered as `state` the last time. Only for objects of a kind that the operator watches. */
   readonly state?: Readonly<Record<string, unknown>>;
   /** 1 for the first try, and one more for each failure since the last success. */
   readonly attempt: number;
@@ -45,10 +48,12 @@ export interface HandlerRequest extends HandlerQuestion {
 }
 
 /** What {@link questionAbout} makes a question of. */
-export type QuestionParts = Pick<HandlerQuestion, "event" | "object" | "children" | "attempt" | "dryRun">;
+export type QuestionParts = Pick<HandlerQuestion, "event" | "object" | "children" | "attempt" | "dryRun"> &
+  Partial<Pick<HandlerQuestion, "used" | "due">> & { readonly state?: HandlerQuestion["state"] | undefined };
 
-/** Completes a question: with the contract's version, the object's key, and what is not built yet. */
-export function questionAbout({ event, object, children, attempt, dryRun }: QuestionParts): HandlerQuestion {
+/** Completes a question: with the contract's version, the object's key, and what every question has. */
+export function questionAbout(parts: QuestionParts): HandlerQuestion {
+  const { event, object, children, used = {}, due = [], attempt, dryRun, state } = parts;
   const { managedFields: _, ...metadata } = object.metadata;
   return {
     apiVersion: CONTRACT_VERSION,
@@ -56,27 +61,52 @@ export function questionAbout({ event, object, children, attempt, dryRun }: Ques
     event,
     object: { ...object, metadata },
     children,
-    used: {},
-    due: [],
+    used,
+    due,
+    ...(state !== undefined && { state }),
     attempt,
     ...(dryRun && { dryRun }),
   };
 }
 
-/** The answer to "reconcile", without its id. */
-export interface ReconcileAnswer {
-  readonly children: readonly Manifest[];
+/** A condition of the handler's own. The engine adds observedGeneration and lastTransitionTime. */
+export interface AnsweredCondition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A Kubernetes Event about the object, in the handler's own words. */
+export interface AnsweredEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly note: string;
+}
+
+/** What a handler may report about the object, in any answer but an error. */
+interface Reports {
   /** Replaces the handler's earlier status. Undefined: the handler has no status. */
   readonly status?: Readonly<Record<string, unknown>>;
+  /** Replace the handler's earlier conditions. Undefined: the handler has none. */
+  readonly conditions?: readonly AnsweredCondition[];
+  /** Each is reported once for a generation of the object, as long as every answer has it. */
+  readonly events?: readonly AnsweredEvent[];
+}
+
+/** The answer to "reconcile", without its id. */
+export interface ReconcileAnswer extends Reports {
+  readonly children: readonly Manifest[];
+  /** Given back in the next request. Undefined: the earlier one stays. Only for objects of a kind that is watched. */
+  readonly state?: Readonly<Record<string, unknown>>;
   /** Ask again after this many seconds, whether anything changes or not. */
   readonly requeueAfterSeconds?: number;
 }
 
 /** The answer to "finalize", without its id. */
-export interface FinalizeAnswer {
+export interface FinalizeAnswer extends Reports {
   /** Whether all is cleaned up. False: ask again later. */
   readonly finalized: boolean;
-  readonly status?: Readonly<Record<string, unknown>>;
   readonly requeueAfterSeconds?: number;
 }
 
@@ -93,6 +123,3 @@ export interface ErrorAnswer {
 
 /** One line from the handler, without its id. */
 export type HandlerAnswer = ReconcileAnswer | FinalizeAnswer | ErrorAnswer;
-
-/** Keys of an answer that have a meaning in the contract and are not built yet. They are refused until they are. */
-export const RESERVED_ANSWER_KEYS = ["state", "conditions", "events"] as const;

@@ -1,23 +1,18 @@
-import { ReconcileFailure } from "../failure";
+import type { ReconcileFailure } from "../failure";
 import { flawOf } from "../flaw";
 import { readJson } from "../json";
-import type { Manifest } from "../kubernetes/objects";
+import { isObjectName, LONGEST_OBJECT_NAME, type Manifest } from "../kubernetes/objects";
 import { MEMORY_FIELD } from "../names";
-import {
-  type ErrorAnswer,
-  type FinalizeAnswer,
-  type HandlerAnswer,
-  type HandlerEvent,
-  RESERVED_ANSWER_KEYS,
-  type ReconcileAnswer,
-} from "./contract";
+import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
+import { invalid, quote, shown } from "./invalidAnswer";
+import { conditionsAnswered, eventsAnswered } from "./parseReports";
 
 /** The longest line that a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
 export const LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
-  reconcile: ["id", "children", "status", "requeueAfterSeconds"],
-  finalize: ["id", "finalized", "status", "requeueAfterSeconds"],
+  reconcile: ["id", "children", "status", "conditions", "events", "state", "requeueAfterSeconds"],
+  finalize: ["id", "finalized", "status", "conditions", "events", "requeueAfterSeconds"],
   error: ["message", "retryAfterSeconds", "permanent"],
 };
 
@@ -36,9 +31,6 @@ const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
  * replicas that was taken for a number of objects.
  */
 const MOST_CHILDREN = 5_000;
-
-/** What may stand in a name that becomes part of a URL path; the API server checks each kind's own rule. */
-const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
 
 /**
  * Reads a handler's line, so far that it is known which request it answers.
@@ -110,7 +102,19 @@ function reconcileAnswer(value: Readonly<Record<string, unknown>>): ReconcileAns
     );
   }
   children.forEach(checkChild);
-  return { children: children as Manifest[], ...common(value) };
+  return { children: children as Manifest[], ...common(value), ...stateIn(value) };
+}
+
+/** The longest state, as JSON in UTF-8. */
+export const LONGEST_STATE_BYTES = 64 * 1024;
+
+function stateIn({ state }: Readonly<Record<string, unknown>>): Pick<ReconcileAnswer, "state"> {
+  if (state === undefined || state === null) return {};
+  if (!isObject(state)) throw invalid('"state" must be an object');
+  const length = Buffer.byteLength(JSON.stringify(state));
+  if (length > LONGEST_STATE_BYTES)
+    throw invalid(`"state" has ${length} bytes, more than the ${LONGEST_STATE_BYTES} that are remembered`);
+  return { state };
 }
 
 function finalizeAnswer(value: Readonly<Record<string, unknown>>): FinalizeAnswer {
@@ -123,21 +127,27 @@ function finalizeAnswer(value: Readonly<Record<string, unknown>>): FinalizeAnswe
 
 function common(
   value: Readonly<Record<string, unknown>>,
-): Pick<ReconcileAnswer, "status" | "requeueAfterSeconds"> {
+): Pick<ReconcileAnswer, "status" | "conditions" | "events" | "requeueAfterSeconds"> {
   const { status } = value;
   if (status !== undefined && status !== null && !isObject(status))
     throw invalid('"status" must be an object');
   if (isObject(status)) {
-    checkObjects(status["conditions"], '"status.conditions"');
+    if (status["conditions"] != null) {
+      throw invalid('"status.conditions" is Argosy\'s to write; answer your own conditions as "conditions"');
+    }
     if (status[MEMORY_FIELD] !== undefined) {
       throw invalid(
         `"status.${MEMORY_FIELD}" is the engine's own; leave it out, also where the status is copied from the object`,
       );
     }
   }
+  const conditions = conditionsAnswered(value["conditions"]);
+  const events = eventsAnswered(value["events"]);
   const requeueAfterSeconds = seconds(value, "requeueAfterSeconds", "");
   return {
     ...(isObject(status) && { status }),
+    ...(conditions && { conditions }),
+    ...(events && { events }),
     ...(requeueAfterSeconds !== undefined && { requeueAfterSeconds }),
   };
 }
@@ -157,7 +167,11 @@ function checkChild(child: unknown, index: number): void {
 }
 
 function checkName(name: unknown, path: string): void {
-  if (typeof name !== "string" || !OBJECT_NAME.test(name)) {
+  if (typeof name === "string" && name.length > LONGEST_OBJECT_NAME)
+    throw invalid(
+      `${path} has ${name.length} characters, and a name has at most ${LONGEST_OBJECT_NAME}: ${shown(name)}`,
+    );
+  if (typeof name !== "string" || !isObjectName(name)) {
     throw invalid(
       `${path} must be a Kubernetes name, and is ${name === undefined ? "missing" : shown(name)}`,
     );
@@ -189,9 +203,6 @@ function checkStringMap(map: unknown, path: string): void {
 
 function checkKeys(value: Readonly<Record<string, unknown>>, known: readonly string[], path: string): void {
   const unknown = Object.keys(value).find((key) => !known.includes(key));
-  if (path === "" && RESERVED_ANSWER_KEYS.some((key) => key === unknown)) {
-    throw invalid(`"${unknown}", which is reserved and not built yet: leave it out`);
-  }
   if (unknown !== undefined) {
     throw invalid(`an unknown key ${quote(path + unknown)}; the keys here are ${known.join(", ")}`);
   }
@@ -208,21 +219,4 @@ function seconds(value: Readonly<Record<string, unknown>>, key: string, path: st
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function quote(text: string): string {
-  return `"${cut(text)}"`;
-}
-
-/** A value as JSON has it. */
-function shown(value: unknown): string {
-  return cut(JSON.stringify(value));
-}
-
-function cut(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
-}
-
-function invalid(problem: string): ReconcileFailure {
-  return new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`);
 }

@@ -136,6 +136,13 @@ export class KubernetesClient {
     }
   }
 
+  /** Every object of a selection that is small enough to be held at once. */
+  async listAll(resource: Resource, selection: Selection): Promise<KubernetesObject[]> {
+    const found: KubernetesObject[] = [];
+    await this.list(resource, selection, (items) => void found.push(...items));
+    return found;
+  }
+
   /**
    * Opens a watch with bookmarks, as a stream of lines of JSON. An API server that knows no `metadataOnly` gives the objects
    * whole.
@@ -159,13 +166,21 @@ export class KubernetesClient {
     });
   }
 
-  /** Creates an object by POST. With `dryRun` the server checks it, admission included, and stores nothing. */
+  /**
+   * Creates an object by POST. With `dryRun` the server checks it, admission included, and stores nothing. With a
+   * `fieldManager`, which `managedFields` then name, a field that the schema does not know is an error.
+   */
   async create(
     resource: Resource,
     manifest: Manifest,
-    options: { dryRun?: boolean } = {},
+    options: { dryRun?: boolean; fieldManager?: string } = {},
   ): Promise<KubernetesObject> {
-    const path = `${resourcePath(resource, { namespace: manifest.metadata.namespace })}${options.dryRun ? "?dryRun=All" : ""}`;
+    const { dryRun, fieldManager } = options;
+    const query = new URLSearchParams({
+      ...(dryRun && { dryRun: "All" }),
+      ...(fieldManager !== undefined && { fieldManager, fieldValidation: "Strict" }),
+    }).toString();
+    const path = `${resourcePath(resource, { namespace: manifest.metadata.namespace })}${query === "" ? "" : `?${query}`}`;
     return (await this.send<KubernetesObject>({ method: "POST", path, body: manifest })).body;
   }
 
@@ -295,7 +310,8 @@ export class KubernetesClient {
     this.transport.close();
   }
 
-  private send<T>(request: ApiRequest) {
+  /** Every request but a watch goes through here. */
+  protected send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
     return this.transport.send<T>({ ...this.passage, ...request });
   }
 }

@@ -76,6 +76,20 @@ export const BUILT_IN_KINDS: Readonly<Record<string, GroupKinds>> = {
   "storagemigration.k8s.io": { cluster: ["StorageVersionMigration"] },
 };
 
+/** The API group of roles and of their bindings. */
+export const RBAC_GROUP = "rbac.authorization.k8s.io";
+
+/** Whether a kind is that of Secrets, which have rules of their own. */
+export function isSecretKind({
+  apiVersion,
+  kind,
+}: {
+  readonly apiVersion: string;
+  readonly kind: string;
+}): boolean {
+  return groupOf(apiVersion) === "" && kind === "Secret";
+}
+
 /** Kinds whose plural does not follow from English rules; among Kubernetes' own there is one. */
 const IRREGULAR_PLURALS: Readonly<Record<string, string>> = { Endpoints: "endpoints" };
 

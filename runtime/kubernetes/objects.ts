@@ -88,6 +88,17 @@ export interface ObjectName {
   name: string;
 }
 
+/** How many characters a name has at most (kubernetes, pkg/api/validation). Some kinds allow 63 only. */
+export const LONGEST_OBJECT_NAME = 253;
+
+/** What may stand in a name that becomes part of a URL path. The API server checks each kind's own rule. */
+const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
+
+/** Whether a text can be the name of an object, of whatever kind. */
+export function isObjectName(text: string): boolean {
+  return OBJECT_NAME.test(text);
+}
+
 /** "namespace/name", or "name" for an object without a namespace. */
 export function formatName({ namespace, name }: ObjectName): string {
   return namespace ? `${namespace}/${name}` : name;
@@ -97,6 +108,17 @@ export function formatName({ namespace, name }: ObjectName): string {
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf("/");
   return slash < 0 ? "" : apiVersion.slice(0, slash);
+}
+
+/** An apiVersion: "apps/v1" of the group "apps", "v1" of the core group "". */
+export function apiVersionOf({
+  group,
+  version,
+}: {
+  readonly group: string;
+  readonly version: string;
+}): string {
+  return group === "" ? version : `${group}/${version}`;
 }
 
 /** Whether a JSON value is an object. */

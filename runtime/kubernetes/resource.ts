@@ -40,3 +40,9 @@ export function scopesOf(
 export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
   return `${apiVersion}/${kind}`;
 }
+
+/** The kind that {@link kindKey} made a word of. */
+export function kindOfKey(key: string): { readonly apiVersion: string; readonly kind: string } {
+  const slash = key.lastIndexOf("/");
+  return { apiVersion: key.slice(0, Math.max(slash, 0)), kind: key.slice(slash + 1) };
+}

@@ -1,17 +1,11 @@
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { EVENTS, eventAbout, LONGEST_NOTE, namespaceOfEvents, type Regarded } from "../kubernetes/events";
 import { microTimeOf } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
 import type { ObjectEvent } from "../reconcile/outcome";
 import { clean, withRun } from "../status/conditions";
 import { Pace } from "../work/pace";
-
-/** The object that an event is about, as the event names it. */
-export type Regarded = Pick<KubernetesObject, "apiVersion" | "kind"> & {
-  readonly metadata: ObjectName & { readonly uid: string };
-};
 
 /** What an {@link EventWriter} needs of a client. */
 export type EventClient = Pick<KubernetesClient, "create" | "mergePatch">;
@@ -28,20 +22,12 @@ export interface EventWriterOptions {
   readonly now?: () => number;
 }
 
-const EVENTS: Resource = {
-  apiVersion: "events.k8s.io/v1",
-  kind: "Event",
-  plural: "events",
-  namespaced: true,
-};
 /** An equal event within this time increases the count of the first one. The API server keeps events for an hour. */
 const SAME_EVENT_MS = 30 * 60_000;
 /** How many events about one object are written at once, and how often another one: a loop must not flood etcd. */
 const PACE = { burst: 10, refillMs: 60_000 };
 /** How many series are remembered. */
 const MOST_SERIES = 1_000;
-/** The longest note that the API takes (events.k8s.io/v1). */
-const LONGEST_NOTE = 1024;
 
 interface Series {
   readonly name: string;
@@ -66,7 +52,7 @@ export class EventWriter {
    */
   async write(client: EventClient, object: Regarded, event: ObjectEvent): Promise<void> {
     if (this.pace.take(object.metadata.uid) > 0) return this.options.onDrop("too many events of one object");
-    const namespace = object.metadata.namespace ?? "default";
+    const namespace = namespaceOfEvents(object);
     const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
     // Without the run, so that what happens again and again is one series. It names its first run.
     const key = fingerprint([object.metadata.uid, event.type, event.reason, event.note]);
@@ -86,25 +72,10 @@ export class EventWriter {
     const name = `${object.metadata.name.slice(0, 200).replace(/[^a-z0-9]+$/, "")}.${fingerprint([key, now])
       .toLowerCase()
       .replace(/[^a-z0-9]/g, "")}`;
-    await client.create(EVENTS, {
-      apiVersion: EVENTS.apiVersion,
-      kind: EVENTS.kind,
-      metadata: { name, namespace },
-      type: event.type,
-      reason: event.reason,
-      note: withRun(note, event.run),
-      action: event.action ?? "Reconcile",
-      eventTime: now,
-      reportingController: this.options.controller,
-      reportingInstance: this.options.instance,
-      regarding: {
-        apiVersion: object.apiVersion,
-        kind: object.kind,
-        name: object.metadata.name,
-        uid: object.metadata.uid,
-        ...(object.metadata.namespace && { namespace }),
-      },
-    });
+    const { controller, instance } = this.options;
+    const { type, reason, action = "Reconcile" } = event;
+    const content = { name, type, reason, note: withRun(note, event.run), action, controller, instance };
+    await client.create(EVENTS, eventAbout(object, content));
     this.remember(key, { name, until: this.now() + SAME_EVENT_MS, count: 1 });
   }
 

@@ -22,7 +22,12 @@ export function messageAbout(
   const told: ObjectEvent[] = [...events];
   if (failure) told.push({ type: "Warning", reason: failure.reason, note: failure.message });
   else if (changes.length > 0)
-    told.push({ type: "Normal", reason: "Reconciled", note: describeChanges(changes, namespace) });
+    told.push({
+      type: "Normal",
+      reason: "Reconciled",
+      note: describeChanges(changes, namespace),
+      isInRecord: true,
+    });
   if (!verdict && !record && told.length === 0) return undefined;
   return {
     regarding: { apiVersion, kind, metadata: { name, namespace, uid } },
@@ -44,6 +49,25 @@ export function messageAboutContest(
     records: [],
     events: [{ type: "Warning", reason: "ChildContested", note: contestNote(child), action: "Apply" }],
   };
+}
+
+/** Reports on an object that goes round in a circle with what it uses. */
+export function messageAboutCycle(
+  { uid, ...name }: Owner,
+  { apiVersion, kind }: Resource,
+  what: string,
+): Message {
+  return {
+    regarding: { apiVersion, kind, metadata: { ...name, uid } },
+    verdict: undefined,
+    records: [],
+    events: [{ type: "Warning", reason: "UseCycle", note: cycleNote(what) }],
+  };
+}
+
+/** Says in words that an object goes round in a circle with what it uses. */
+export function cycleNote(what: string): string {
+  return `${what}, which this object uses, is changed by an operator each time after this object's own changes: this object waits longer and longer before it follows, until that ends`;
 }
 
 /** Says in words that somebody else changes a child back each time. */

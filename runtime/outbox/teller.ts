@@ -1,10 +1,11 @@
 import type { KubernetesClient } from "../kubernetes/client";
+import type { Regarded } from "../kubernetes/events";
 import type { ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
 import type { Statuses } from "../status/statuses";
 import type { StatusVerdict } from "../status/statusWriter";
 import { within } from "../within";
-import type { EventWriter, Regarded } from "./eventWriter";
+import type { EventWriter } from "./eventWriter";
 import type { RunRecord } from "./recorder";
 
 /** What is to be reported about one object. */
@@ -108,7 +109,7 @@ function naming(run: string | undefined, message: Message): Message {
     ...message,
     verdict: verdict && { ...verdict, run },
     events: events
-      .filter(({ type }) => type !== "Normal")
+      .filter(({ isInRecord }) => !isInRecord)
       .map((event) => ({ ...event, run: event.run ?? run })),
   };
 }

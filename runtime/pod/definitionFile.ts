@@ -12,7 +12,7 @@ export const DEFINITION_FILE = "operator.json";
  * The folder is the author's, and everything that the engine needs of the CRD is in `customResource`.
  */
 export function definitionFileContent(operator: Operator): string {
-  const { folder: _folder, crd: _crd, overridden: _overridden, replicas: _replicas, ...read } = operator;
+  const { folder, crd, overridden, replicas, grants, include, files, on, ...read } = operator;
   return JSON.stringify(read);
 }
 
@@ -28,6 +28,7 @@ const NEEDED = {
   formerNames: "a list",
   handler: "an object",
   children: "a list",
+  uses: "an object",
   customResource: "an object",
   concurrency: "a number",
   timeoutSeconds: "a number",
@@ -47,7 +48,13 @@ export function readDefinitionFile(folder: string): Operator {
   if (wrong.length > 0) {
     throw unusable(file, wrong.map(([field, kind]) => `${field} is not ${kind}`).join(", and "));
   }
-  return { ...(definition as unknown as Operator), folder: POD_LAYOUT.handler, crd: {}, overridden: [] };
+  return {
+    ...(definition as unknown as Operator),
+    folder: POD_LAYOUT.handler,
+    crd: {},
+    overridden: [],
+    grants: [],
+  };
 }
 
 function parse(file: string): Record<string, unknown> {

@@ -13,6 +13,7 @@ const NEEDED: Readonly<Record<EngineCommand, readonly Variable[]>> = {
   run: ["namespace", "pod", "instanceId", "workflow"],
   resync: ["namespace", "pod", "instanceId", "workflow"],
   keep: ["namespace", "pod", "eventPath"],
+  intake: ["namespace", "pod"],
 };
 /** "" is an answer: there is none. */
 const MAY_BE_EMPTY: readonly Variable[] = ["instanceId"];

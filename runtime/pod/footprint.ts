@@ -2,9 +2,11 @@ import { statusOf } from "../argo/workflows";
 import type { Child } from "../children/childStore";
 import type { Operator } from "../definition/definition";
 import { fingerprint } from "../fingerprint";
+import type { Used } from "../handler/contract";
 import { isRecord } from "../json";
-import type { KubernetesObject } from "../kubernetes/objects";
+import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { storeKey } from "../watch/store";
+import { partsOf } from "../watch/watched";
 
 /**
  * A fingerprint of an object's children and of what we own of them. It differs if a child is gone, has lost its
@@ -24,17 +26,25 @@ export function childrenFingerprint(children: readonly Child[], { children: kind
 
 /**
  * A fingerprint of what a handler sees of an object. It differs also if the object's generation does not: if a label has
- * changed, or a default was added to the CustomResourceDefinition.
+ * changed, or a default was added to the CustomResourceDefinition. Of an object that is not ours it is of what counts as a
+ * change of it.
  */
-export function contentFingerprint({
-  apiVersion: _a,
-  kind: _k,
-  status: _s,
-  metadata,
-  ...content
-}: KubernetesObject): string {
+export function contentFingerprint(object: KubernetesObject, { watch }: Pick<Operator, "watch">): string {
+  if (watch) return fingerprint(partsOf(object, watch.on));
+  const { apiVersion: _a, kind: _k, status: _s, metadata, ...content } = object;
   const { labels, annotations } = metadata;
   return fingerprint([content, labels, annotations]);
+}
+
+/** A fingerprint of what an object uses: it differs if one of the objects came, went or was written to. */
+export function usedFingerprint(used: Used): string | undefined {
+  const keys = Object.entries(used);
+  if (keys.length === 0) return undefined;
+  return fingerprint(keys.map(([key, objects]) => [key, [objects].flat().map(versionOf)]));
+}
+
+function versionOf(object: KubernetesObject | null) {
+  return object && [formatName(object.metadata), object.metadata.uid, object.metadata.resourceVersion];
 }
 
 /** A fingerprint of the program that a run works with. Undefined if Argo has not said yet from what the run is made. */

@@ -18,13 +18,15 @@ export const POD_LAYOUT = {
   kit: "/argosy/kit",
   /** An emptyDir in which the runner puts the handler's own token, if the operator declares `rules`. Runner only. */
   handlerToken: "/argosy/handler-token",
+  /** The token that a Sensor must know, from a Secret. Intake only. */
+  intakeToken: "/argosy/intake-token",
   /** Where Kubernetes' clients look for a token. */
   serviceAccount: "/var/run/secrets/kubernetes.io/serviceaccount",
 } as const;
 
-/** Ports of a resident runner. */
+/** Ports of a resident runner, and of an intake. */
 export const RUNNER_PORTS = {
-  /** POST /events: hints. */
+  /** POST /events: hints, or events from outside. */
   hints: 8080,
   /** GET /livez, /readyz, /metrics. */
   metrics: 9090,
@@ -39,7 +41,9 @@ export type EngineCommand =
   /** Submit a Workflow for each object that needs a reconcile, and end. */
   | "resync"
   /** Look after the event path, for ever. */
-  | "keep";
+  | "keep"
+  /** Make custom resources of events from outside, for ever. */
+  | "intake";
 
 /** Environment variables that the manifests give to the engine. */
 export const RUNNER_ENVIRONMENT = {
@@ -79,6 +83,14 @@ export const RUN_PARAMETERS = {
   uid: "uid",
   /** A whole object as JSON. The handler is tried on it alone, nothing is applied, and its answer is the output. */
   object: "object",
+  /** A schedule of the operator that is to be due in the run. Only operators with schedules have the parameter. */
+  schedule: "schedule",
+} as const;
+
+/** A further parameter of the WorkflowTemplates of operators with `uses`, with the default "". */
+export const USED_PARAMETER = {
+  /** Beside `object`: examples of what the object uses, as JSON. A trial reads nothing of the cluster. */
+  used: "used",
 } as const;
 
 /** Where a run that only tried the handler writes its answer, as JSON: an output of the run's template. */

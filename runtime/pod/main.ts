@@ -14,6 +14,13 @@ const COMMANDS: Readonly<Record<EngineCommand, () => (surroundings: Surroundings
     const { keep } = require("./keep") as typeof import("./keep");
     return (surroundings) => () => keep(surroundings);
   },
+  intake: () => {
+    const { intake } = require("./intake") as typeof import("./intake");
+    return (surroundings) => {
+      const file = intake.read(surroundings);
+      return () => intake.run(surroundings, file);
+    };
+  },
 };
 
 /** Something went wrong while it ran. Another start may succeed. */

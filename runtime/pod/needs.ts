@@ -3,23 +3,37 @@ import { resourceOf } from "../argo/runTarget";
 import { ChildStore } from "../children/childStore";
 import { ownManagers } from "../children/marks";
 import type { Operator } from "../definition/definition";
+import { isExpired } from "../events/eventMarks";
 import { isRecord } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
-import { conditionsIn, type KubernetesObject } from "../kubernetes/objects";
+import { isApiError } from "../kubernetes/errors";
+import {
+  conditionsIn,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+  type ObjectName,
+} from "../kubernetes/objects";
 import { kindKey, scopesOf } from "../kubernetes/resource";
 import {
   annotated,
   CHILD_OF_LABEL,
   fieldManagerOf,
+  formerIdentitiesOf,
   formerManagersOf,
   identityOf,
+  OPERATOR_LABEL,
   PAUSED_ANNOTATION,
 } from "../names";
 import { Finalizers } from "../reconcile/finalizers";
-import { memoryOf } from "../reconcile/memory";
+import { memoryResourceOf, nameIn, uidIn } from "../reconcile/keptMemories";
+import { type Memory, memoryIn, memoryOf } from "../reconcile/memory";
+import { timetableOf } from "../reconcile/timetable";
+import { labelSelectorOf } from "../watch/watched";
 import { childrenFingerprint, contentFingerprint } from "./footprint";
+import { ListedUse } from "./listedUse";
 import type { Unaware } from "./silentRuns";
+import { isWatched } from "./watchedObjects";
 
 /**
  * Why an object needs a run. "urgent": it was never reconciled in this generation, or it is being deleted. "routine":
@@ -36,6 +50,8 @@ export interface Looked extends Unaware {
 export interface NeedsOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
+  /** The namespace of the operator's runs: the platform's. */
+  readonly namespace: string;
   /** A fingerprint of the program that runs now. Undefined if that is not known: see `programFingerprint`. */
   readonly program: string | undefined;
   /** Called for each kind of children that could not be listed. Objects that have children of that kind get a run. */
@@ -52,10 +68,13 @@ export const FULL_LOOK_RESYNCS = 10;
  *
  * - those whose generation was not observed, and those that are being deleted and have a finalizer of ours;
  * - those that are not ready;
- * - those whose handler asked to be asked again by now;
+ * - those whose handler asked to be asked again by now, and those for which a schedule is due;
+ * - those that were made of an event and are to be deleted by now;
  * - those that differ from what the handler saw, or that another version of engine or handler ran for;
+ * - those that use something which was written to, came or went since their last run;
  * - those of which a child is gone, has lost its labels, or was changed by somebody else;
- * - in each resync another tenth of all objects, in case this list misses something.
+ * - in each resync another tenth of all objects, in case this list misses something;
+ * - those that are remembered or have children left, and are no longer watched.
  *
  * Assumption: if it is not sure whether an object needs a run, the object gets one. A run that is not needed writes
  * nothing.
@@ -66,19 +85,97 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
   const { operator, client } = options;
   // The children are listed before the objects. If a run ends in between, its footprint differs from this older list,
   // and the object gets a run.
-  const needs = new Needs(options, await listChildren(options));
+  const children = await listChildren(options);
+  const memories = operator.watch && (await listMemories(options));
+  const needs = new Needs(options, children, memories);
+  const used = await ListedUse.of(options);
   const looked: Looked[] = [];
+  const watched = new Set<string>();
+  /** Namespaces that could not be listed: nothing in them is known to be gone. */
+  const unseen = new Set<string | undefined>();
+  /** Objects that need no run, unless what they use has changed. */
+  const calm: { readonly object: KubernetesObject; readonly index: number }[] = [];
+  const uses = Object.keys(operator.uses).length > 0;
   const resource = resourceOf(operator.customResource);
+  const labelSelector = operator.watch && labelSelectorOf(operator.watch);
   for (const namespace of scopesOf(operator.namespaces, resource)) {
-    await client.list(resource, namespace === undefined ? {} : { namespace }, (items) => {
+    const selection = {
+      ...(namespace !== undefined && { namespace }),
+      ...(labelSelector && { labelSelector }),
+    };
+    const listing = client.list(resource, selection, (items) => {
       for (const object of items) {
-        if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) continue;
+        if (!isWatched(object, operator)) continue;
         const { namespace, name, uid } = object.metadata;
-        looked.push({ namespace, name, uid, toldAt: toldAt(object, operator), need: needs.of(object) });
+        watched.add(uid);
+        if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) continue;
+        const need = needs.of(object);
+        if (uses && need === undefined) calm.push({ object, index: looked.length });
+        looked.push({ namespace, name, uid, toldAt: needs.toldAt(object), need });
+      }
+    });
+    await listing.catch((error: Error) => {
+      // Rights to objects that are not ours go with their namespace. The others are served on.
+      if (!operator.watch || namespace === undefined || !isApiError(error, 403)) throw error;
+      unseen.add(namespace);
+      options.onError(`objects in namespace ${namespace}`, error);
+    });
+  }
+  for (const { object, index } of calm) {
+    const now = await used.fingerprintOf(object);
+    const known = looked[index];
+    if (known && now !== undefined && now !== needs.memoryOf(object).used)
+      looked[index] = { ...known, need: "routine" };
+  }
+  if (memories) {
+    const left = departed(memories, children, watched, operator);
+    looked.push(...left.filter((each) => !unseen.has(each.namespace)));
+  }
+  return looked;
+}
+
+/** The objects that are remembered, or have children left, and that no list had. */
+function departed(
+  memories: ReadonlyMap<string, KubernetesObject>,
+  children: ChildStore,
+  watched: ReadonlySet<string>,
+  { namespaces }: Operator,
+): Looked[] {
+  const left = new Map<string, ObjectName>(children.owners().map(({ uid, ...name }) => [uid, name]));
+  for (const [uid, memory] of memories) {
+    const name = nameIn(memory);
+    if (name) left.set(uid, name);
+  }
+  const isHere = ({ namespace = "" }: ObjectName) => namespaces === "all" || namespaces.includes(namespace);
+  return (
+    [...left]
+      .filter(([uid, name]) => !watched.has(uid) && isHere(name))
+      // Nothing is to be reported on an object that is gone.
+      .map(([uid, name]) => ({ ...name, uid, toldAt: NEVER_SILENT, need: "urgent" }))
+  );
+}
+
+/** Sorts behind every time. */
+const NEVER_SILENT = "9";
+
+/** What the operator remembers, by the uid of the object that it is about. */
+async function listMemories({
+  operator,
+  client,
+  namespace,
+}: NeedsOptions): Promise<Map<string, KubernetesObject>> {
+  const memories = new Map<string, KubernetesObject>();
+  // What is remembered under a former name counts if there is nothing else.
+  for (const identity of [...formerIdentitiesOf(operator), operator]) {
+    const labelSelector = `${OPERATOR_LABEL}=${identityOf(identity)}`;
+    await client.list(memoryResourceOf(operator), { namespace, labelSelector }, (items) => {
+      for (const memory of items) {
+        const uid = uidIn(memory, identity);
+        if (uid !== undefined) memories.set(uid, memory);
       }
     });
   }
-  return looked;
+  return memories;
 }
 
 class Needs {
@@ -89,6 +186,8 @@ class Needs {
   constructor(
     private readonly options: NeedsOptions,
     private readonly children: ChildStore,
+    /** Of objects that are not ours, by their uid. */
+    private readonly memories: ReadonlyMap<string, KubernetesObject> | undefined,
   ) {
     const { operator, now = new Date() } = options;
     this.finalizers = new Finalizers(resourceOf(operator.customResource), operator);
@@ -98,30 +197,52 @@ class Needs {
 
   /** Whether the object is being deleted and has no finalizer of ours. */
   isNotOurs(object: KubernetesObject): boolean {
-    const { finalizers } = this;
+    const { finalizers, memories } = this;
+    if (memories) return object.metadata.deletionTimestamp !== undefined;
     const isHeld = finalizers.forHandler(object) || finalizers.forElsewhere(object);
     return object.metadata.deletionTimestamp !== undefined && !isHeld;
   }
 
   of(object: KubernetesObject): Need | undefined {
-    const { deletionTimestamp, generation } = object.metadata;
+    const { deletionTimestamp, generation, uid } = object.metadata;
     const status = isRecord(object["status"]) ? object["status"] : {};
-    const ready = conditionsIn(status).find(({ type }) => type === "Ready");
-    const isObserved = status["observedGeneration"] === generation;
-    const isTold = ready !== undefined && toldAt(object, this.options.operator) !== undefined;
+    const conditions = conditionsIn(this.memories ? this.memories.get(uid) : status);
+    const ready = conditions.find(({ type }) => type === "Ready");
+    const isObserved = this.memories
+      ? this.memoryOf(object).content === contentFingerprint(object, this.options.operator)
+      : status["observedGeneration"] === generation;
+    const isTold = ready !== undefined && this.toldAt(object) !== undefined;
     if (deletionTimestamp !== undefined || !isObserved || !isTold) return "urgent";
+    if (isExpired(object, this.options.operator, this.now.getTime())) return "routine";
     const isCalm = ready.status === "True" && this.isAsLeft(object) && !this.isInTurn(object);
     return isCalm ? undefined : "routine";
+  }
+
+  /** When we last wrote the verdict about the object, according to `managedFields`. */
+  toldAt(object: KubernetesObject): string | undefined {
+    const written = this.memories ? this.memories.get(object.metadata.uid) : object;
+    const manager = fieldManagerOf(this.options.operator);
+    const subresource = this.memories ? undefined : "status";
+    const isTelling = (entry: ManagedFieldsEntry) =>
+      entry.manager === manager && entry.subresource === subresource;
+    return written?.metadata.managedFields?.find(isTelling)?.time;
+  }
+
+  /** What is remembered of the object. */
+  memoryOf(object: KubernetesObject): Memory {
+    if (!this.memories) return memoryOf(object);
+    return memoryIn(this.memories.get(object.metadata.uid)?.["memory"]);
   }
 
   /** Whether everything is as the last run left it, and nothing is due. */
   private isAsLeft(object: KubernetesObject): boolean {
     const { operator, program } = this.options;
-    const memory = memoryOf(object);
+    const memory = this.memoryOf(object);
+    if (timetableOf(operator, object, memory, this.now.getTime()).due.length > 0) return false;
     if (memory.dueAt !== undefined && !(Date.parse(memory.dueAt) > this.now.getTime())) return false;
     return (
       (program === undefined || memory.program === program) &&
-      memory.content === contentFingerprint(object) &&
+      memory.content === contentFingerprint(object, operator) &&
       memory.kinds.every((kind) => this.declared.has(kind)) &&
       memory.children === childrenFingerprint(this.children.of(object.metadata.uid), operator)
     );
@@ -161,13 +282,4 @@ async function listChildren({ operator, client, onError }: NeedsOptions): Promis
     }
   }
   return children;
-}
-
-/** When we last wrote the object's status, according to `managedFields`. */
-function toldAt(
-  { metadata: { managedFields = [] } }: KubernetesObject,
-  operator: Operator,
-): string | undefined {
-  const manager = fieldManagerOf(operator);
-  return managedFields.find((entry) => entry.manager === manager && entry.subresource === "status")?.time;
 }

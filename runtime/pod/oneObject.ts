@@ -4,6 +4,7 @@ import { ownManagers } from "../children/marks";
 import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
+import type { DueSchedule, HandlerEvent, Used } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
 import { isRecord } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -12,20 +13,27 @@ import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { isNewer, timeOf } from "../kubernetes/objects";
 import { kindKey, type Resource } from "../kubernetes/resource";
-import { fieldManagerOf, formerManagersOf, OWNER_UID_LABEL } from "../names";
+import { fieldManagerOf, formerIdentitiesOf, formerManagersOf, OWNER_UID_LABEL } from "../names";
 import { EventWriter } from "../outbox/eventWriter";
 import { messageAbout } from "../outbox/message";
 import type { RunRecord } from "../outbox/recorder";
 import { Teller } from "../outbox/teller";
 import { Finalizers } from "../reconcile/finalizers";
-import { type Footprint, memoryOf } from "../reconcile/memory";
+import { KeptMemories } from "../reconcile/keptMemories";
+import { type Memories, statusMemories } from "../reconcile/memories";
+import type { Footprint } from "../reconcile/memory";
 import type { Outcome } from "../reconcile/outcome";
 import { Reconcile } from "../reconcile/reconcile";
 import type { ReconcileReport } from "../reconcile/report";
 import { Statuses } from "../status/statuses";
 import { StatusWriter } from "../status/statusWriter";
+import { DirectUse } from "../uses/directUse";
+import { type GatheredUse, gatherUsed } from "../uses/used";
+import { partsOf } from "../watch/watched";
 import { Following } from "./following";
-import { childrenFingerprint, contentFingerprint } from "./footprint";
+import { childrenFingerprint, contentFingerprint, usedFingerprint } from "./footprint";
+import { ReadMemories } from "./readMemories";
+import { isWatched } from "./watchedObjects";
 
 /** What {@link OneObject} works with. */
 export interface OneObjectOptions {
@@ -36,6 +44,10 @@ export interface OneObjectOptions {
   readonly client: KubernetesClient;
   readonly pool: HandlerPool;
   readonly name: ObjectName;
+  /** The uid that the object had when the run was submitted, if that is known. */
+  readonly uid?: string | undefined;
+  /** The namespace of the run: the platform's. */
+  readonly namespace: string;
   /** The pod's name, for Kubernetes Events. */
   readonly instance: string;
   /** The name of the Workflow that records a run: this pod's own, if the status is to name it. */
@@ -72,10 +84,14 @@ export class OneObject {
   /** One store for all reconciles: what has not changed since the last one is not applied again. */
   private readonly children: ChildStore;
   private readonly finalizers: Finalizers;
+  private readonly memories: Memories;
   /** The newest known state of the object. */
   private object: KubernetesObject | undefined;
   /** The object as the handler sees it. */
   private handled: KubernetesObject | undefined;
+  /** What it uses, as the handler sees it. */
+  private used: Used = {};
+  private readonly direct: DirectUse;
   /** The version of the list of children, by kind. Undefined if they are to be listed. */
   private listed: Map<string, string> | undefined;
   private readonly following = new Following();
@@ -84,6 +100,7 @@ export class OneObject {
     const { client, resource, childResources, operator, instance, pool, runName } = options;
     const fieldManager = fieldManagerOf(operator);
     const formerManagers = formerManagersOf(operator);
+    this.direct = new DirectUse(operator, client);
     const children = new ChildStore({
       client,
       ownerKind: resource,
@@ -96,6 +113,8 @@ export class OneObject {
       this.object = object;
     };
     const statuses = new Statuses({ writer: new StatusWriter({ resource, fieldManager }), read, learn });
+    const kept = this.keptMemories();
+    this.memories = kept ?? statusMemories(statuses);
     this.children = children;
     this.finalizers = new Finalizers(resource, operator);
     this.reconciling = new Reconcile({
@@ -104,7 +123,17 @@ export class OneObject {
       childResources,
       pool,
       children,
-      statuses,
+      memories: this.memories,
+      departures: kept && {
+        resource,
+        memories: kept,
+        children,
+        isWatched: (uid) => uid === this.object?.metadata.uid,
+        isBlind: true,
+        // The run has asked whether the kind is served.
+        assertSeen: nobody,
+      },
+      used: (object, event) => this.gather(object, event),
       writer: new ChildWriter({ store: children, ownerKind: resource, fieldManager, formerManagers }),
       objects: {
         read,
@@ -116,7 +145,7 @@ export class OneObject {
       footprintOf: (uid, report) => this.footprintOf(uid, report),
     });
     this.teller = new Teller({
-      statuses,
+      statuses: this.memories,
       events: new EventWriter({ controller: fieldManager, instance, onDrop: nobody }),
       // The Workflow of this pod is there already.
       record: async () => true,
@@ -130,7 +159,7 @@ export class OneObject {
 
   /** The object. It is read if it is not known. Undefined if there is none. */
   async read(): Promise<KubernetesObject | undefined> {
-    this.object ??= await this.options.client.get(this.options.resource, this.options.name);
+    this.object ??= this.ifWatched(await this.options.client.get(this.options.resource, this.options.name));
     return this.object;
   }
 
@@ -142,15 +171,20 @@ export class OneObject {
 
   /**
    * Reconciles the object, and reports on it.
-   * @param object as {@link read} gave it just before
+   * @param object as {@link read} gave it just before. Undefined: it is not ours, and is gone
+   * @param due schedules that somebody starts by hand
    * @throws ApiError, ApiUnreachableError, UnknownKindError if its children cannot be listed
    */
-  async reconcile(object: KubernetesObject, attempt: number): Promise<ReconcileReport> {
+  async reconcile(
+    object: KubernetesObject | undefined,
+    attempt: number,
+    due?: readonly DueSchedule[],
+  ): Promise<ReconcileReport> {
     const { client, name, resource, runName } = this.options;
     this.handled = object;
-    this.listed ??= await this.listChildren(object);
+    if (object) this.listed ??= await this.listChildren(object);
     const outcome = await this.sayMissingKind(
-      await this.reconciling.reconcile(name, attempt, { client, assert: nobody }),
+      await this.reconciling.reconcile(name, attempt, { client, assert: nobody, due }),
     );
     const run = runName(outcome.report);
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
@@ -161,20 +195,28 @@ export class OneObject {
   }
 
   /**
-   * Waits until another reconcile would find something new: the object has changed or is gone, all children are ready,
-   * or a child is gone.
-   * @param isReady whether all children are ready already, so that the run waits for the object only
+   * Waits until another reconcile would find something new: the object has changed or is gone, enough children are ready, or
+   * a child is gone.
+   * @param mostUnready how many children may still not be ready. Undefined: the run waits for the object only
    * @returns false if nothing happened within this many milliseconds, or the signal aborted
    */
-  async awaitNews(ms: number, isReady: boolean, signal: AbortSignal | undefined): Promise<boolean> {
+  async awaitNews(
+    ms: number,
+    mostUnready: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
     const { object } = this;
     if (!object) return true;
     const begin = performance.now();
-    const count = this.children.of(object.metadata.uid).length;
-    if (!isReady) await this.watchUnready(object);
+    const { uid } = object.metadata;
+    const count = this.children.of(uid).length;
+    if (mostUnready !== undefined) await this.watchUnready(object);
     for (;;) {
-      if (triggerOf(this.object) !== triggerOf(object)) return true;
-      if (!isReady && (await this.haveSettled(object.metadata.uid, count))) return true;
+      if (this.triggerOf(this.object) !== this.triggerOf(object)) return true;
+      if (mostUnready !== undefined) {
+        const isShort = this.children.of(uid).length < count;
+        if (isShort || (await this.unready(uid)) <= mostUnready) return true;
+      }
       const left = begin + ms - performance.now();
       if (left <= 0 || signal?.aborted) return false;
       const untilWatch = begin + WATCH_OBJECT_AFTER_MS - performance.now();
@@ -188,12 +230,10 @@ export class OneObject {
     return this.following.stop();
   }
 
-  /** Whether all children that are left are ready, or one is gone. */
-  private async haveSettled(uid: string, count: number): Promise<boolean> {
-    const children = this.children.of(uid);
-    if (children.length < count) return true;
-    const read = await Promise.all(children.map((child) => this.children.read(child)));
-    return read.every((child) => child === undefined || whyNotReady(child) === undefined);
+  /** How many children are not ready. */
+  private async unready(uid: string): Promise<number> {
+    const read = await Promise.all(this.children.of(uid).map((child) => this.children.read(child)));
+    return read.filter((child) => child !== undefined && whyNotReady(child) !== undefined).length;
   }
 
   /** Opens one watch for each kind and namespace in which a child is not ready. */
@@ -247,7 +287,7 @@ export class OneObject {
           const isOlder =
             resourceVersion !== undefined && !isNewer(object.metadata.resourceVersion, resourceVersion);
           if (uid === object.metadata.uid && isOlder) return;
-          this.object = object;
+          this.object = this.ifWatched(object);
           this.following.wake();
         },
         listed: () => {
@@ -258,13 +298,43 @@ export class OneObject {
     });
   }
 
+  /** Reads what the object uses, and remembers that for the next resync. */
+  private async gather(object: KubernetesObject, event: HandlerEvent): Promise<GatheredUse> {
+    const gathered = await gatherUsed(this.options.operator, object, event, this.direct);
+    this.used = gathered.used;
+    return gathered;
+  }
+
+  /** The memories of an object that is not ours. Undefined if it is. */
+  private keptMemories(): KeptMemories | undefined {
+    const { client, operator, resource, namespace, uid } = this.options;
+    if (!operator.watch) return undefined;
+    const identities = [operator, ...formerIdentitiesOf(operator)] as const;
+    const shelf = new ReadMemories({ client, identities, namespace, uid });
+    return new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true });
+  }
+
+  /** The object, if it is one of ours or has what the operator watches. */
+  private ifWatched(object: KubernetesObject | undefined): KubernetesObject | undefined {
+    return object && isWatched(object, this.options.operator) ? object : undefined;
+  }
+
+  /** What another reconcile is needed for, if it differs. */
+  private triggerOf(object: KubernetesObject | undefined): string {
+    if (!object) return "";
+    const { watch } = this.options.operator;
+    const { uid, generation, deletionTimestamp } = object.metadata;
+    return JSON.stringify([uid, watch ? partsOf(object, watch.on) : generation, deletionTimestamp]);
+  }
+
   /** How the run leaves the object, for the next resync. */
   private footprintOf(uid: string, { againAfterMs }: ReconcileReport): Footprint {
     const { operator, program, isBeyondRun } = this.options;
     const isLater = againAfterMs !== undefined && isBeyondRun(againAfterMs);
     return {
-      content: this.handled && contentFingerprint(this.handled),
+      content: this.handled && contentFingerprint(this.handled, operator),
       children: childrenFingerprint(this.children.of(uid), operator),
+      used: usedFingerprint(this.used),
       program,
       dueAt: isLater ? timeOf(new Date(Date.now() + againAfterMs)) : undefined,
     };
@@ -300,9 +370,10 @@ export class OneObject {
   private async listChildren(object: KubernetesObject): Promise<Map<string, string>> {
     const { namespace: home, uid } = object.metadata;
     const { client, childResources, operator } = this.options;
-    const { kinds } = memoryOf(object);
-    const isSure = isNext(object);
-    const isEverywhere = home === undefined || this.finalizers.forElsewhere(object);
+    const { kinds, elsewhere } = await this.memories.of(object);
+    const isSure = operator.watch === undefined && isNext(object);
+    const hasElsewhere = operator.watch ? elsewhere === true : this.finalizers.forElsewhere(object);
+    const isEverywhere = home === undefined || hasElsewhere;
     const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
     const listed = new Set<string>();
     const versions = new Map<string, string>();
@@ -337,11 +408,4 @@ export class OneObject {
 function isNext({ metadata: { generation = 1 }, status }: KubernetesObject): boolean {
   const observed = isRecord(status) ? status["observedGeneration"] : undefined;
   return generation - (typeof observed === "number" ? observed : 0) === 1;
-}
-
-/** What another reconcile is needed for, if it differs. */
-function triggerOf(object: KubernetesObject | undefined): string {
-  if (!object) return "";
-  const { uid, generation, deletionTimestamp } = object.metadata;
-  return JSON.stringify([uid, generation, deletionTimestamp]);
 }

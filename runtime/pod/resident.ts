@@ -32,7 +32,8 @@ export async function resident(pod: Pod): Promise<number> {
   const onNotice = withoutRepeats((notice) => log("info", notice));
   const client = new KubernetesClient(connection);
   const transport = new PipeTransport({ life: "resident", folder: pathOf(settings, "pipes") });
-  const hasEvents = !environment.without.includes("events");
+  // The events of objects that are not ours never go over the event bus.
+  const hasEvents = !environment.without.includes("events") && !operator.watch;
   const hasWorkflows = !environment.without.includes("workflows");
   const archive = environment.archive === "true";
   const recorder = hasWorkflows

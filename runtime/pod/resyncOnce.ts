@@ -18,6 +18,7 @@ import { deleteRuns, eachLiveRun, type LiveRunsOptions } from "./liveRuns";
 import { type Looked, lookAtObjects } from "./needs";
 import { tellOfSilentRuns } from "./silentRuns";
 import { strandedRuns } from "./strandedRuns";
+import { withServedKind } from "./watchedObjects";
 
 /** What a resync works with. */
 export interface ResyncOptions extends LiveRunsOptions {
@@ -76,8 +77,10 @@ const LONGEST_GAP_MS = 5_000;
  *
  * @throws ApiError, ApiUnreachableError if objects or runs cannot be listed
  */
-export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> {
-  const { operator, client, lookMs = LOOK_MS, signal } = options;
+export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
+  const { client, namespace, lookMs = LOOK_MS, signal } = given;
+  const operator = await withServedKind(given.operator, client);
+  const options = { ...given, operator };
   const { withinMs = Math.min(WITHIN_MS, SHARE_OF_PERIOD * operator.resyncSeconds * 1000) } = options;
   const begin = performance.now();
   const tell = (what: string, error: Error) => options.onError?.(what, error);
@@ -86,7 +89,7 @@ export async function resyncOnce(options: ResyncOptions): Promise<ResyncResult> 
     tell("the template of the runs", error),
   );
   const program = programFingerprint(template?.["spec"]);
-  const looked = await lookAtObjects({ operator, client, program, onError: tell });
+  const looked = await lookAtObjects({ operator, client, namespace, program, onError: tell });
   let live = await withoutStranded(options, template ?? undefined);
   const idle = looked.filter((object) => !live.has(keyOf(object)));
   const resource = resourceOf(operator.customResource);

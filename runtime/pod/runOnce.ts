@@ -1,21 +1,17 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isRecorded, messageOf } from "../argo/recordedRun";
 import { resultOfError } from "../argo/runResult";
-import { resourceOf, runTargetOf } from "../argo/runTarget";
+import { type RunTarget, resourceOf, runTargetOf } from "../argo/runTarget";
 import { WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
+import type { DueSchedule } from "../handler/contract";
 import { HandlerPool } from "../handler/handlerPool";
 import type { HandlerTransport } from "../handler/handlerTransport";
 import { writeJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { discover, findResource, UnknownKindError } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
-import {
-  formatName,
-  type KubernetesObject,
-  type ManagedFieldsEntry,
-  type ObjectName,
-} from "../kubernetes/objects";
+import { formatName, type KubernetesObject, type ManagedFieldsEntry } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { MANAGER_PREFIX } from "../names";
 import type { ReconcileReport } from "../reconcile/report";
@@ -24,6 +20,7 @@ import { programOfRun } from "./footprint";
 import { deleteNeedlessRuns } from "./needlessRuns";
 import { OneObject, type OneObjectOptions } from "./oneObject";
 import { runSeconds } from "./runSeconds";
+import { withServedKind } from "./watchedObjects";
 
 /** What a run in a pod of its own works with. */
 export interface RunOnceOptions {
@@ -73,10 +70,12 @@ const SOON_MS = 100;
  * `requeueAfterSeconds` is honoured if that time falls within the run's patience. A later time is remembered and left
  * to the next resync.
  */
-export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
-  const { operator, client, transport, handlerReady, namespace, workflow: name } = options;
-  const pool = new HandlerPool({ transport, timeoutMs: operator.timeoutSeconds * 1000 });
+export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
+  const { client, transport, handlerReady, namespace, workflow: name } = given;
+  const pool = new HandlerPool({ transport, timeoutMs: given.operator.timeoutSeconds * 1000 });
   try {
+    const operator = await withServedKind(given.operator, client);
+    const options = { ...given, operator };
     const [workflow, childResources] = await Promise.all([
       client.get(WORKFLOWS, { namespace, name }),
       servedKinds(operator, client),
@@ -86,10 +85,10 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
     if (!workflow) return failed(`there is no Workflow ${name} in namespace ${namespace}`);
     const target = runTargetOf(workflow, operator);
     if (target.kind === "trial") {
-      const { answer } = await tryHandler({ operator, childResources, pool }, target.object);
+      const { answer } = await tryHandler({ operator, childResources, pool }, target.object, target.used);
       return { exitCode: 0, message: "tried, nothing applied", answer: writeJson(answer) };
     }
-    const run = new Run(target.name, target.uid, options, {
+    const run = new Run(target, options, {
       resource: resourceOf(operator.customResource),
       childResources,
       pool,
@@ -113,7 +112,7 @@ export async function runOnce(options: RunOnceOptions): Promise<RunOutcome> {
 }
 
 /** The kinds of the children that the cluster serves. If a handler answers one of another kind, the object says so. */
-async function servedKinds(operator: Operator, client: KubernetesClient): Promise<Resource[]> {
+export async function servedKinds(operator: Operator, client: KubernetesClient): Promise<Resource[]> {
   const found = await Promise.all(
     operator.children.map(({ apiVersion, kind }) =>
       findResource(client, apiVersion, kind).catch((error: Error) => {
@@ -130,6 +129,7 @@ class Run {
   private readonly until: number;
   private readonly changesUntil: number;
   private attempt = 1;
+  private due: readonly DueSchedule[] | undefined;
   private paceMs = SOON_MS;
 
   private readonly object: OneObject;
@@ -137,17 +137,19 @@ class Run {
   private last: KubernetesObject | undefined;
 
   constructor(
-    private readonly name: ObjectName,
-    private readonly uid: string | undefined,
+    private readonly target: Extract<RunTarget, { kind: "object" }>,
     private readonly options: RunOnceOptions,
     parts: Pick<OneObjectOptions, "resource" | "childResources" | "pool" | "runName" | "program">,
   ) {
     const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;
     this.until = performance.now() + patienceMs;
     this.changesUntil = performance.now() + changesPatienceMs;
-    const { operator, client, instance } = options;
+    const { operator, client, instance, namespace } = options;
     const isBeyondRun = (afterMs: number) => performance.now() + afterMs > this.until;
-    this.object = new OneObject({ ...parts, operator, client, instance, name, isBeyondRun });
+    this.due = target.due && [target.due];
+    const { name, uid } = target;
+    const object = { operator, client, instance, namespace, name, uid };
+    this.object = new OneObject({ ...parts, ...object, isBeyondRun });
   }
 
   /**
@@ -175,17 +177,22 @@ class Run {
   private async reconcile(): Promise<RunOutcome> {
     for (;;) {
       const found = await this.retried(() => this.object.read());
-      const what = `${this.options.operator.customResource.kind} ${formatName(this.name)}`;
+      const what = `${this.options.operator.customResource.kind} ${formatName(this.target.name)}`;
       if (!found) {
         const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
         // It throws if the kind itself is gone.
         await this.retried(() => discover(this.options.client, apiVersion, kind));
-        return done(`nothing to do: ${what} is gone`);
+        return this.clearUp(what);
       }
-      if (this.uid !== undefined && this.uid !== found.metadata.uid) {
+      const { uid } = this.target;
+      if (uid !== undefined && uid !== found.metadata.uid) {
+        // What is left of the one before is cleared up by a run of its name.
+        if (this.options.operator.watch) await this.clearUp(what);
         return done(`nothing to do: ${what} is another one by now`);
       }
-      const report = await this.retried(() => this.object.reconcile(found, this.attempt));
+      const report = await this.retried(() => this.object.reconcile(found, this.attempt, this.due));
+      // What somebody starts by hand is started once.
+      if (report.result === "succeeded") this.due = undefined;
       this.options.onReport?.(report);
       this.last = this.object.known ?? found;
       if (await this.comesAgain(report)) {
@@ -193,6 +200,17 @@ class Run {
       } else if (await this.hasChanged(report)) this.attempt = 1;
       else return outcomeOf(report);
     }
+  }
+
+  /** The object is gone, or no longer one of those that are watched. Nothing on it says what is left of it. */
+  private async clearUp(what: string): Promise<RunOutcome> {
+    const isNothing = done(`nothing to do: ${what} is gone`);
+    if (!this.options.operator.watch) return isNothing;
+    this.object.forget();
+    const report = await this.retried(() => this.object.reconcile(undefined, this.attempt));
+    this.options.onReport?.(report);
+    if (report.failure || report.problem !== undefined) return outcomeOf(report);
+    return report.changes.length > 0 ? done(`cleared up after ${what}: ${messageOf(report)}`) : isNothing;
   }
 
   /** Waits for what is about to happen. False if nothing is, or if it is too late. */
@@ -210,7 +228,7 @@ class Run {
     const { signal } = this.options;
     const ms = Math.min(dueAt, this.until) - performance.now();
     // Waits first: somebody may delete a child again and again.
-    if (await this.object.awaitNews(ms, ready !== false, signal)) return this.waitForChanges();
+    if (await this.object.awaitNews(ms, mostUnreadyAfter(report), signal)) return this.waitForChanges();
     if (dueAt > this.until || signal?.aborted) return false;
     // A handler that wants to be asked again wants to see the state of then.
     this.object.forget();
@@ -252,6 +270,14 @@ class Run {
       }
     }
   }
+}
+
+/** How many children may still not be ready when another reconcile finds something new. Undefined: it waits for no child. */
+function mostUnreadyAfter({ ready, unready = 0, waits }: ReconcileReport): number | undefined {
+  if (ready !== false) return undefined;
+  if (!waits) return 0;
+  // With each child that is ready, the wait of others may end. If none is left to become ready, none will end.
+  return unready > 0 ? unready - 1 : undefined;
 }
 
 function outcomeOf(report: ReconcileReport): RunOutcome {

@@ -4,9 +4,11 @@ import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { fieldManagerOf, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
+import { fieldManagerOf, formerIdentitiesOf, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { EventWriter } from "../outbox/eventWriter";
+import { KeptMemories } from "../reconcile/keptMemories";
 import { StatusWriter } from "../status/statusWriter";
+import { ReadMemories } from "./readMemories";
 
 /** Who reports, and on which objects. */
 export interface SilentRunsOptions {
@@ -44,6 +46,7 @@ export async function tellOfSilentRuns(
   const last = await lastRuns(options);
   const controller = fieldManagerOf(operator);
   const status = new StatusWriter({ resource, fieldManager: controller });
+  const kept = operator.watch && keptMemories(options);
   const events = new EventWriter({ controller, instance, onDrop: () => {} });
   const told = new Set<string>();
   for (const unaware of objects) {
@@ -55,14 +58,20 @@ export async function tellOfSilentRuns(
     const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
     const run = workflow.metadata.name;
     const { generation = 1 } = object.metadata;
-    await status.write(client, object, {
-      verdict: { verdict: { kind: "failed", failure }, generation, run },
-    });
+    const change = { verdict: { verdict: { kind: "failed", failure }, generation, run } } as const;
+    if (kept) await kept.write(client, unaware, change);
+    else await status.write(client, object, change);
     const event = { type: "Warning", reason: failure.reason, note: failure.message, run } as const;
     await events.write(client, object, event);
     told.add(unaware.uid);
   }
   return told;
+}
+
+function keptMemories({ client, operator, resource, namespace }: SilentRunsOptions): KeptMemories {
+  const identities = [operator, ...formerIdentitiesOf(operator)] as const;
+  const shelf = new ReadMemories({ client, identities, namespace });
+  return new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true });
 }
 
 /** The newest run that has ended, of each object. */

@@ -8,6 +8,7 @@ import {
   retryAfterMs,
 } from "../kubernetes/errors";
 import { NotLeadingError } from "../term";
+import { UsedStillListingError } from "../uses/used";
 import type { WorkResult } from "../work/schedule";
 import type { ReconcileReport } from "./report";
 
@@ -48,7 +49,7 @@ const SHORTEST_RETRY_MS = 1_000;
  * | `NotLeadingError` | nobody's | no | by whoever leads next |
  * | the object is gone, or its namespace is being deleted | nobody's | no | no |
  * | 409: the object or a child moved on | nobody's | no | soon |
- * | the children are still being listed | nobody's | no | soon, and as soon as they are |
+ * | the children, or what the object uses, are still being listed | nobody's | no | soon, and as soon as they are |
  * | the API server is busy, or out of reach | nobody's | no | when it says, or soon |
  * | any other refusal of the API server | the object's | yes | after a backoff |
  * | anything else | ours | yes | after a backoff |
@@ -59,7 +60,8 @@ export function consequenceOf(error: unknown): Consequence {
   if (error instanceof ObjectGoneError || isNamespaceTerminating(error))
     return skipped("gone", { kind: "done" });
   if (isApiError(error, 409)) return skipped("changed meanwhile", { kind: "again" });
-  if (error instanceof StillListingError) return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
+  if (error instanceof StillListingError || error instanceof UsedStillListingError)
+    return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
   const message = error instanceof Error ? error.message : String(error);
   if (isBusy(error) || error instanceof ApiUnreachableError) {
     const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;

@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
+import { childKey, contentOf } from "../children/childOrder";
 import type { Child } from "../children/childStore";
 import type { DesiredChild } from "../children/desiredChildren";
 import { isRecord } from "../json";
-import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
+import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import { kindKey } from "../kubernetes/resource";
+import type { ScheduleMemory } from "../schedules/due";
 
 /**
  * How a run left an object. A resync compares that with the object as it is, to find out whether the object needs another
@@ -13,6 +16,8 @@ export interface Footprint {
   readonly content?: string | undefined;
   /** A fingerprint of the children and of what we own of them. */
   readonly children?: string | undefined;
+  /** A fingerprint of what the object used. */
+  readonly used?: string | undefined;
   /** A fingerprint of the program that ran: of the engine and the handler. */
   readonly program?: string | undefined;
   /** When the handler wants to be asked again, as RFC 3339. */
@@ -20,7 +25,7 @@ export interface Footprint {
 }
 
 /**
- * What the engine remembers of one custom resource, in its `status.argosy`.
+ * What the engine remembers of one object: of a custom resource in its `status.argosy`, of any other in a Memory object.
  *
  * Guarantee (tests/integration/hostile/retiredKinds.test.ts): a kind is remembered from the first run that applied a child
  * of that kind until a run that found none left.
@@ -34,8 +39,21 @@ export interface Footprint {
 export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
   readonly kinds: readonly string[];
-  /** Children of kinds with `update: "never"` that were created, as "batch/v1/Job/namespace/name", sorted. */
+  /** Children that are not created again and were created, as "batch/v1/Job/namespace/name", sorted. */
   readonly created: readonly string[];
+  /**
+   * Children that are not created again and for which others wait: those that were ready, with a fingerprint of what they
+   * were then. So one that went meanwhile still counts. @default none
+   */
+  readonly reached?: Readonly<Record<string, string>> | undefined;
+  /** What of each schedule is done, by its name. @default nothing */
+  readonly schedules?: Readonly<Record<string, ScheduleMemory>> | undefined;
+  /** Fingerprints of the Events in the last answer. @default none */
+  readonly told?: readonly string[] | undefined;
+  /** What the handler wants to be given again. Only of objects that are not ours: others have a status. */
+  readonly state?: JsonObject | undefined;
+  /** Whether there are children in other namespaces. Only of objects that are not ours: others have a finalizer. */
+  readonly elsewhere?: true | undefined;
 }
 
 /** What is remembered of an object that was never reconciled. */
@@ -46,76 +64,181 @@ const KIND = /^([a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
 /** No operator has had children of more kinds. Each kind that is not declared costs requests. */
 const MOST_KINDS = 200;
 
-const FOOTPRINT = ["content", "children", "program", "dueAt"] as const;
+const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
 
-/** What is remembered of an object. Values that are not text are left out. */
+/** What is remembered of a custom resource, in its status. */
 export function memoryOf(object: KubernetesObject): Memory {
-  const status = isRecord(object["status"]) ? object["status"] : {};
-  const memory = isRecord(status["argosy"]) ? status["argosy"] : {};
+  return memoryIn(isRecord(object["status"]) ? object["status"]["argosy"] : undefined);
+}
+
+/** What {@link remembered} wrote. Whoever may write there may have written anything: what is no memory is left out. */
+export function memoryIn(written: unknown): Memory {
+  const memory = isRecord(written) ? written : {};
   const footprint = FOOTPRINT.flatMap((key) => (typeof memory[key] === "string" ? [[key, memory[key]]] : []));
   return {
     kinds: textsIn(memory["kinds"])
       .filter((kind) => KIND.test(kind))
       .slice(0, MOST_KINDS),
     created: textsIn(memory["created"]),
+    ...(isRecord(memory["reached"]) && { reached: textMapOf(memory["reached"]) }),
+    ...(isRecord(memory["schedules"]) && { schedules: schedulesIn(memory["schedules"]) }),
+    ...(Array.isArray(memory["told"]) && { told: textsIn(memory["told"]) }),
     ...(Object.fromEntries(footprint) as Footprint),
+    ...(isRecord(memory["state"]) && { state: memory["state"] as JsonObject }),
+    ...(memory["elsewhere"] === true && { elsewhere: true as const }),
   };
 }
 
+/** How far a run came with the children of an answer. */
+export interface Progress {
+  /** Those that wait for others, and were not applied. */
+  readonly waiting: readonly DesiredChild[];
+  /** Those for which others wait and that were ready, by their keys, with what they were: see {@link Memory.reached}. */
+  readonly reached: ReadonlyMap<string, string>;
+}
+
 /**
- * What to remember when all children are as desired.
+ * What to remember when all children are as desired, or wait.
  * @param there the object's children as they are known now
  */
-export function memoryAfter(desired: readonly DesiredChild[], there: readonly Child[]): Memory {
+export function memoryAfter(
+  before: Memory,
+  desired: readonly DesiredChild[],
+  there: readonly Child[],
+  { waiting, reached }: Progress,
+): Memory {
+  const isCreated = (child: DesiredChild) => !waiting.includes(child) || wasCreated(before, child);
   return {
     kinds: [...desired, ...there].map(({ resource }) => kindKey(resource)),
-    created: createdOnce(desired),
+    created: createdOnce(desired.filter(isCreated)),
+    reached: reachedOf(before, desired, reached),
   };
 }
 
 /**
  * What to remember when only some of the desired children were applied: besides what was remembered before, what is there.
- * @param applied those of the desired children that are there
+ * @param there the object's children as they are known now
+ * @param isThere whether one of the desired children is there
  */
 export function memoryOfPart(
   before: Memory,
-  applied: readonly DesiredChild[],
+  desired: readonly DesiredChild[],
   there: readonly Child[],
+  isThere: (child: DesiredChild) => boolean,
+  { reached }: Progress,
 ): Memory {
   return {
     kinds: [...before.kinds, ...there.map(({ resource }) => kindKey(resource))],
-    created: [...before.created, ...createdOnce(applied)],
+    created: [...before.created, ...createdOnce(desired.filter(isThere))],
+    reached: reachedOf(before, desired, reached),
+    told: before.told,
+    schedules: before.schedules,
   };
 }
 
-/** Whether a child was created once, and must not be created again. */
+/**
+ * Whether a child was there, and must not be created again. One for which others wait counts only once it was ready: if it
+ * went before, they would wait for ever.
+ */
 export function wasCreated(memory: Memory, child: DesiredChild): boolean {
-  return createdOnce([child]).some((name) => memory.created.includes(name));
+  if (!isOnce(child)) return false;
+  const key = childKey(child);
+  if (child.update === "never") return memory.created.includes(key);
+  return wasReached(memory, child) || (!child.isAwaited && memory.created.includes(key));
+}
+
+/** Whether a child that is not created again was ready, as what it is now to be. */
+export function wasReached({ reached = {} }: Memory, child: DesiredChild): boolean {
+  const key = childKey(child);
+  if (!isOnce(child) || !Object.hasOwn(reached, key)) return false;
+  // What is never updated is never anything else.
+  return child.update === "never" || !child.isAwaited || reached[key] === contentOf(child);
+}
+
+/** Whether a child is not created again. */
+export function isOnce({ update, isKept }: DesiredChild): boolean {
+  return update === "never" || isKept === true;
 }
 
 function createdOnce(children: readonly DesiredChild[]): string[] {
   return children
-    .filter(({ update }) => update === "never")
-    .map(({ resource, manifest }) => `${kindKey(resource)}/${formatName(manifest.metadata)}`);
+    .filter((child) => isOnce(child) && (child.update === "never" || !child.isAwaited))
+    .map(childKey);
 }
 
-/** What to write as `status.argosy`. */
-export function remembered({ kinds, created, content, children, program, dueAt }: Memory): JsonObject {
+function reachedOf(
+  before: Memory,
+  desired: readonly DesiredChild[],
+  now: ReadonlyMap<string, string>,
+): Record<string, string> {
+  const entries = desired.flatMap((child): [string, string][] => {
+    if (!child.isAwaited || !isOnce(child)) return [];
+    const key = childKey(child);
+    const content = now.get(key) ?? (wasReached(before, child) ? before.reached?.[key] : undefined);
+    return content === undefined ? [] : [[key, content]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** A memory as JSON: what is written as `status.argosy`. {@link memoryIn} reads it. */
+export function remembered(memory: Memory): JsonObject {
+  const {
+    kinds,
+    created,
+    reached = {},
+    schedules = {},
+    told = [],
+    content,
+    children,
+    used,
+    program,
+    dueAt,
+  } = memory;
+  const { state, elsewhere } = memory;
   return {
     kinds: [...new Set(kinds)].sort(),
     ...(created.length > 0 && { created: [...new Set(created)].sort() }),
+    ...(Object.keys(reached).length > 0 && { reached: Object.fromEntries(Object.entries(reached).sort()) }),
+    ...(Object.keys(schedules).length > 0 && { schedules: textual(schedules) }),
+    ...(told.length > 0 && { told: [...told] }),
     ...(content !== undefined && { content }),
     ...(children !== undefined && { children }),
+    ...(used !== undefined && { used }),
     ...(program !== undefined && { program }),
     ...(dueAt !== undefined && { dueAt }),
+    ...(state !== undefined && { state }),
+    ...(elsewhere && { elsewhere }),
   };
 }
 
 /** Whether two memories are the same. */
 export function isSameMemory(one: Memory, other: Memory): boolean {
-  return JSON.stringify(remembered(one)) === JSON.stringify(remembered(other));
+  // The API server gives the keys of a handler's state in another order.
+  return isDeepStrictEqual(remembered(one), remembered(other));
 }
 
 function textsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+function textMapOf(value: Record<string, unknown>): Record<string, string> {
+  const entries = Object.entries(value).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  return Object.fromEntries(entries);
+}
+
+function schedulesIn(value: Record<string, unknown>): Record<string, ScheduleMemory> {
+  const entries = Object.entries(value).flatMap(([name, entry]): [string, ScheduleMemory][] => {
+    if (!isRecord(entry)) return [];
+    const { at, of } = entry;
+    return typeof at === "string" && typeof of === "string" ? [[name, { at, of }]] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The schedules as JSON, in the order of their names. */
+function textual(schedules: Readonly<Record<string, ScheduleMemory>>): JsonObject {
+  const entries = Object.entries(schedules).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, { at, of }]) => [name, { at, of }]));
 }

@@ -1,4 +1,5 @@
 import { inApplyOrder } from "../children/applyOrder";
+import { childKey, contentOf, shortName } from "../children/childOrder";
 import type { ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import type { DesiredChild } from "../children/desiredChildren";
@@ -6,6 +7,7 @@ import { whyNotReady } from "../children/readiness";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Verdict } from "../status/conditions";
+import { wasReached } from "./memory";
 import type { Run } from "./run";
 import type { Sweep } from "./sweep";
 
@@ -40,25 +42,74 @@ export class ObjectChildren {
   async write(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
     const { changes } = run.report;
     changes.push(...(await this.deletePredecessors(object, run)));
-    for (const group of inApplyOrder(desired)) {
+    await this.applyInOrder(desired, run);
+    changes.push(...(await this.prune(object, desired, run)));
+    changes.push(...(await this.options.sweep.deleteUndeclared(run.client, object, run.memory.kinds)));
+  }
+
+  /** Whether the children, as they are now, are ready, and none waits for another. The run's report gets that too. */
+  async judge(object: KubernetesObject, { progress, report }: Run): Promise<Verdict> {
+    const { waiting, reached } = progress;
+    const children = await this.observe(object);
+    const reasons = children.flatMap((child) => {
+      const why = whyNotReady(child);
+      return why ? [`${child.kind} ${child.metadata.name} ${why}`] : [];
+    });
+    Object.assign(report, {
+      ready: reasons.length === 0 && waiting.length === 0,
+      unready: reasons.length,
+      waits: waiting.length > 0,
+    });
+    const expected = new Set([
+      ...waiting.map(childKey),
+      ...children.map((child) => childKey({ resource: child, manifest: child })),
+    ]);
+    for (const { manifest, after = [] } of waiting) {
+      const names = after
+        .filter((key) => !reached.has(key))
+        .map((key) =>
+          expected.has(key) ? shortName(key) : `${shortName(key)}, which is gone and is not created again`,
+        );
+      reasons.push(`${manifest.kind} ${manifest.metadata.name} waits for ${names.join(", ")}`);
+    }
+    return reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") };
+  }
+
+  /** Applies the children that wait for nothing, and then those whose wait has ended by that. */
+  private async applyInOrder(desired: readonly DesiredChild[], run: Run): Promise<void> {
+    const reached = new Map<string, string>();
+    let waiting = desired;
+    for (;;) {
+      // What is as it should be waits for nothing, even if what it came after is not ready now.
+      const isFree = (child: DesiredChild) =>
+        (child.after ?? []).every((key) => reached.has(key)) || this.options.writer.isDone(child);
+      const free = new Set(waiting.filter(isFree));
+      waiting = waiting.filter((child) => !free.has(child));
+      run.progress = { waiting, reached };
+      if (free.size === 0) return;
+      await this.apply([...free], run);
+      for (const child of free)
+        if (child.isAwaited && (await this.isReady(child, run)))
+          reached.set(childKey(child), contentOf(child));
+    }
+  }
+
+  private async apply(children: readonly DesiredChild[], run: Run): Promise<void> {
+    for (const group of inApplyOrder(children)) {
       const results = await Promise.allSettled(group.map((child) => this.options.writer.apply(child, run)));
       for (const result of results)
-        if (result.status === "fulfilled" && result.value) changes.push(result.value);
+        if (result.status === "fulfilled" && result.value) run.report.changes.push(result.value);
       const failed = results.find((result) => result.status === "rejected");
       if (failed) throw failed.reason;
     }
-    changes.push(...(await this.prune(object, desired, run)));
-    changes.push(...(await this.options.sweep.deleteUndeclared(run.client, object)));
   }
 
-  /** Whether the children, as they are now, are ready. */
-  async judge(object: KubernetesObject): Promise<Verdict> {
-    const reasons: string[] = [];
-    for (const child of await this.observe(object)) {
-      const why = whyNotReady(child);
-      if (why) reasons.push(`${child.kind} ${child.metadata.name} ${why}`);
-    }
-    return reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") };
+  /** Whether a child that was just applied is ready. One that is not created again was ready before it went, or never. */
+  private async isReady(child: DesiredChild, run: Run): Promise<boolean> {
+    const { children: store, writer } = this.options;
+    const known = writer.known(child);
+    const object = known && (await store.read(known));
+    return object ? whyNotReady(object) === undefined : wasReached(run.memory, child);
   }
 
   /**

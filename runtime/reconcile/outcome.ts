@@ -12,6 +12,8 @@ export interface ObjectEvent {
   readonly run?: string | undefined;
   /** What was done, in one word. @default "Reconcile" */
   readonly action?: string;
+  /** Whether the record of the run says the same, so that the Event is left out if there is one. @default false */
+  readonly isInRecord?: boolean;
 }
 
 /** What one reconcile did, and what is to be reported about it. */

@@ -3,26 +3,35 @@ import { type DesiredChild, desiredChildren } from "../children/desiredChildren"
 import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
 import { statusChecker } from "../definition/statusSchema";
+import { isExpired } from "../events/eventMarks";
 import type { ReconcileFailure } from "../failure";
 import { askHandler } from "../handler/askHandler";
 import {
+  type DueSchedule,
+  type FinalizeAnswer,
   type HandlerAnswer,
   type HandlerEvent,
   questionAbout,
   type ReconcileAnswer,
 } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
+import { isSecretKind } from "../kubernetes/kinds";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
+import { Scrubber } from "../outbox/scrubber";
+import type { GatheredUse } from "../uses/used";
+import { Departures, type DeparturesOptions } from "./departures";
 import { consequenceOf, type StillListingError } from "./errors";
 import { Finalizers } from "./finalizers";
-import { memoryOf, wasCreated } from "./memory";
+import { wasCreated } from "./memory";
+import { newsIn } from "./news";
 import { ObjectChildren } from "./objectChildren";
 import type { ObjectEvent, Outcome } from "./outcome";
 import { Remembering, type RememberingOptions } from "./remembering";
 import { type Draft, endOf, type Mandate, Run } from "./run";
 import { Sweep } from "./sweep";
+import { timetableOf } from "./timetable";
 
 /** What {@link Reconcile} works with. */
 export interface ReconcileOptions extends RememberingOptions {
@@ -31,6 +40,12 @@ export interface ReconcileOptions extends RememberingOptions {
   readonly childResources: readonly Resource[];
   readonly pool: Pick<HandlerPool, "ask">;
   readonly writer: ChildWriter;
+  /** What an object uses: see `gatherUsed`. @default nothing */
+  readonly used?: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
+  /** Set if the objects are not ours, so that nothing may be written on them. */
+  readonly departures?: DeparturesOptions | undefined;
+  /** The clock of schedules, in milliseconds since 1970. @default Date.now */
+  readonly now?: () => number;
   /**
    * Why an object cannot be reconciled now: it may have children that are not known. Gets the kinds of children that the
    * engine remembers, and whether the object has children in other namespaces. @default it can be reconciled
@@ -53,7 +68,7 @@ const SMALL_ANSWER = 64 * 1024;
 const SHORTEST_WAIT_MS = 1_000;
 
 /**
- * Brings one custom resource and its children to what the handler wants: takes the newest object, asks the handler,
+ * Brings one object and its children to what the handler wants: takes the newest object, asks the handler,
  * checks the whole answer, and only then writes.
  *
  * Guarantees, each with a test in tests/integration:
@@ -63,6 +78,7 @@ const SHORTEST_WAIT_MS = 1_000;
  *   (engineFinalize.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
  * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
+ * - Nothing is written on an object that is not ours, no finalizer either (engineWatch.test.ts).
  *
  * Assumption: one reconcile of an object at a time, by one leader.
  *
@@ -70,18 +86,27 @@ const SHORTEST_WAIT_MS = 1_000;
  */
 export class Reconcile {
   private readonly checkStatus: (status: unknown) => string | undefined;
-  private readonly finalizers: Finalizers;
+  /** Undefined if the objects are not ours. */
+  private readonly finalizers: Finalizers | undefined;
+  private readonly departures: Departures | undefined;
   private readonly sweep: Sweep;
   private readonly children: ObjectChildren;
   private readonly remembering: Remembering;
+  private readonly scrubber = new Scrubber();
 
   constructor(private readonly options: ReconcileOptions) {
     const { operator, resource, childResources, children, writer } = options;
     this.checkStatus = statusChecker(operator.customResource.statusSchema);
-    this.finalizers = new Finalizers(resource, operator);
     this.sweep = new Sweep({ operator, childResources, store: children, writer });
+    const { departures } = options;
+    if (departures) this.departures = new Departures(departures, this.sweep);
+    else this.finalizers = new Finalizers(resource, operator);
     this.children = new ObjectChildren({ children, writer, sweep: this.sweep });
-    this.remembering = new Remembering(options, formerManagersOf(operator));
+    this.remembering = new Remembering(options, departures ? [] : formerManagersOf(operator));
+  }
+
+  private now(): number {
+    return (this.options.now ?? Date.now)();
   }
 
   /** Reconciles one object. Never throws: whatever goes wrong is in the outcome. Reports nothing itself. */
@@ -103,13 +128,17 @@ export class Reconcile {
     const outcome: Outcome = { report, events: [], again: { kind: "done" } };
     try {
       const object = await objects.read(name);
+      await this.departures?.settle(name, object?.metadata.uid, mandate, report);
       if (!object) Object.assign(report, { result: "skipped", skipped: "gone" });
-      else await this.handle(object, new Run(object, mandate, this.options, report), outcome);
+      else {
+        const memory = await this.options.memories.of(object);
+        await this.handle(object, new Run(object, memory, mandate, this.options, report), outcome);
+      }
     } catch (error) {
       this.settle(error, name, report, outcome, mandate);
     }
     report.durationMs = performance.now() - startedAt;
-    return outcome;
+    return this.scrubber.outcome(outcome);
   }
 
   private async handle(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
@@ -120,9 +149,22 @@ export class Reconcile {
       Object.assign(report, { result: "skipped", skipped: "paused" });
     } else if (object.metadata.deletionTimestamp) {
       await this.finalize(object, run, outcome);
+    } else if (isExpired(object, this.options.operator, this.now())) {
+      await this.expire(object, run, outcome);
     } else {
       await this.bringAbout(object, run, outcome);
     }
+  }
+
+  /** Deletes an object that was made of an event, in the very version that was seen to have lasted long enough. */
+  private async expire(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
+    const { uid, resourceVersion } = object.metadata;
+    const { resource, objects } = this.options;
+    const done = await run.client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
+    objects.invalidate(object.metadata);
+    const isMoved = done === "moved";
+    Object.assign(run.report, { result: "skipped", skipped: isMoved ? "changed meanwhile" : "gone" });
+    if (isMoved) outcome.again = { kind: "again" };
   }
 
   /** Puts into the outcome what follows from an error. */
@@ -138,19 +180,19 @@ export class Reconcile {
 
   private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
     const { operator, childResources } = this.options;
-    const problem = this.options.whyNot?.(
-      object,
-      memoryOf(object).kinds,
-      this.finalizers.forElsewhere(object),
-    );
+    const hasElsewhere = this.finalizers?.forElsewhere(object) ?? run.memory.elsewhere === true;
+    const problem = this.options.whyNot?.(object, run.memory.kinds, hasElsewhere);
     if (problem) throw problem;
-    outcome.events.push(...this.finalizers.warnings(object));
+    outcome.events.push(...(this.finalizers?.warnings(object) ?? []));
     const held = await this.ensureFinalizers(object, run, false);
-    const answer = await this.ask<ReconcileAnswer>("reconcile", held, run);
-    const memory = memoryOf(held);
+    const timetable = timetableOf(operator, held, run.memory, this.now());
+    await this.remembering.firstLook(held, timetable.before, run);
+    const byHand = run.startedByHand.filter(({ name }) => !timetable.due.some((each) => each.name === name));
+    const due = [...timetable.due, ...byHand];
+    const answer = await this.ask<ReconcileAnswer>("reconcile", held, run, outcome, due);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
       ...child,
-      isCreated: wasCreated(memory, child),
+      isCreated: wasCreated(run.memory, child),
     }));
     const current = await this.ensureFinalizers(
       held,
@@ -158,17 +200,22 @@ export class Reconcile {
       desired.some((child) => isElsewhere(held, child)),
     );
     await this.children.write(current, desired, run).catch(async (error: unknown) => {
-      await this.remembering.part(current, desired, run);
+      await this.remembering.part(current, answer, desired, run);
       throw error;
     });
-    const verdict = await this.children.judge(current);
-    run.report.ready = verdict.kind === "ready";
+    // It may be written with the handler's status, before the outcome is complete.
+    const verdict = this.scrubber.inside(await this.children.judge(current, run));
     outcome.verdict = verdict;
     if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
-    await this.remembering.all(current, answer, desired, verdict, run);
+    const { events, told } = newsIn(answer.events ?? [], generationOf(held), run.memory.told);
+    const { after: schedules, nextLook } = timetable;
+    await this.remembering.all(current, answer, desired, { told, schedules }, verdict, run);
+    lookAgainAt(nextLook - this.now(), outcome);
+    outcome.events.push(...events);
   }
 
   private async ensureFinalizers(object: KubernetesObject, run: Run, elsewhere: boolean) {
+    if (!this.finalizers) return object;
     const wanted = { handler: this.options.operator.finalize, elsewhere };
     const current = await this.finalizers.ensure(run.client, object, wanted);
     if (current !== object) this.options.objects.learn(current);
@@ -179,17 +226,45 @@ export class Reconcile {
     event: HandlerEvent,
     object: KubernetesObject,
     run: Run,
+    outcome: Outcome,
+    due: readonly DueSchedule[] = [],
   ): Promise<Exclude<Answer, { error: unknown }>> {
     const { report } = run;
     report.event = event;
     const children = await this.children.observe(object);
-    const question = questionAbout({ event, object, children, attempt: report.attempt });
+    const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
+    // A Secret that is watched is given to the handler as those that are used.
+    this.scrubber.learn(isSecretKind(object) ? [...secrets, object] : secrets);
+    outcome.events.push(...warnings.map((warning) => ({ type: "Warning" as const, ...warning })));
+    const { attempt } = report;
+    const question = questionAbout({ event, object, children, used, due, attempt, state: run.memory.state });
+    if (due.length > 0) report.due = due.map(({ name }) => name);
     const askedAt = performance.now();
-    const { answer, length, log } = await askHandler<Answer>(this.options.pool, question, this.checkStatus);
+    const { answer, length, log } = await askHandler<Answer>(
+      this.options.pool,
+      question,
+      this.checkStatus,
+      this.isOurs,
+    );
     report.handlerMs = performance.now() - askedAt;
     if (length <= SMALL_ANSWER) run.answered();
     report.log = log;
-    return answer;
+    return this.withoutSecrets(answer);
+  }
+
+  /** What the answer reports, without the values of used Secrets. Its children and its status are meant. */
+  private withoutSecrets<Answer extends object>(answer: Answer): Answer {
+    const { conditions, events } = answer as Partial<ReconcileAnswer>;
+    return {
+      ...answer,
+      ...(conditions && { conditions: this.scrubber.inside(conditions) }),
+      ...(events && { events: this.scrubber.inside(events) }),
+    };
+  }
+
+  /** Whether the objects are custom resources of our own. */
+  private get isOurs(): boolean {
+    return this.finalizers !== undefined;
   }
 
   private async finalize(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
@@ -197,30 +272,46 @@ export class Reconcile {
     const { operator } = this.options;
     const { report } = run;
     report.event = "finalize";
-    if (!finalizers.forHandler(object) && !finalizers.forElsewhere(object)) {
+    if (!finalizers?.forHandler(object) && !finalizers?.forElsewhere(object)) {
       Object.assign(report, { result: "skipped", skipped: "gone" });
       return;
     }
     const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
+    const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
     if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
-      const answer = await this.ask("finalize", object, run);
-      if ("finalized" in answer && !answer.finalized) {
+      const answer = await this.ask<FinalizeAnswer>("finalize", object, run, outcome);
+      const news = newsIn(answer.events ?? [], generationOf(object), run.memory.told);
+      events.push(...news.events);
+      if (!answer.finalized) {
         outcome.verdict = { kind: "finalizing" };
-        await this.remembering.fields(object, answer.status, run);
+        await this.remembering.unfinished(object, answer, news.told, run);
+        outcome.events.push(...events);
         againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000, run, outcome);
         return;
       }
     }
     if (finalizers.forElsewhere(object))
-      report.changes.push(...(await this.sweep.deleteElsewhere(run.client, object)));
+      report.changes.push(...(await this.sweep.deleteElsewhere(run.client, object, run.memory.kinds)));
     await finalizers.removeAll(run.client, object);
-    if (isSkipped) outcome.events.push(FINALIZE_SKIPPED);
+    outcome.events.push(...events);
   }
 }
+
+function generationOf({ metadata: { generation = 1 } }: KubernetesObject): number {
+  return generation;
+}
+const NOTHING_USED: GatheredUse = { used: {}, warnings: [], secrets: [] };
 
 function againAfter(ms: number, run: Run, outcome: Outcome): void {
   run.report.againAfterMs = ms;
   outcome.again = { kind: "done", againAfterMs: Math.max(SHORTEST_WAIT_MS, ms) };
+}
+
+/** A schedule wakes the object too, unless something does before. */
+function lookAgainAt(ms: number, outcome: Outcome): void {
+  if (!Number.isFinite(ms) || outcome.again.kind !== "done") return;
+  const { againAfterMs = Number.POSITIVE_INFINITY } = outcome.again;
+  outcome.again = { kind: "done", againAfterMs: Math.min(againAfterMs, Math.max(SHORTEST_WAIT_MS, ms)) };
 }
 
 function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {

@@ -1,19 +1,19 @@
 import type { ChildStore } from "../children/childStore";
 import type { DesiredChild } from "../children/desiredChildren";
 import { releaseFormer } from "../children/former";
-import type { ReconcileAnswer } from "../handler/contract";
-import type { KubernetesObject } from "../kubernetes/objects";
+import { canReference } from "../children/ownership";
+import type { FinalizeAnswer, ReconcileAnswer } from "../handler/contract";
+import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { Verdict } from "../status/conditions";
-import type { Statuses } from "../status/statuses";
 import type { StatusChange } from "../status/statusWriter";
 import type { KnownObjects } from "../watch/customResources";
+import type { Memories } from "./memories";
 import {
   type Footprint,
   isSameMemory,
   type Memory,
   memoryAfter,
-  memoryOf,
   memoryOfPart,
   NOTHING,
   remembered,
@@ -27,7 +27,9 @@ export interface RememberingOptions {
   readonly resource: Resource;
   readonly children: ChildStore;
   readonly objects: KnownObjects;
-  readonly statuses: Pick<Statuses, "write">;
+  readonly memories: Memories;
+  /** Set if the objects are not ours. */
+  readonly departures?: object | undefined;
   /** Whether a run will be recorded, so that its verdict waits for the record's name. @default never */
   readonly isRecorded?: (report: ReconcileReport) => boolean;
   /** The name of the record of a run, if it is there already: the verdict names it at once. @default none is */
@@ -37,7 +39,7 @@ export interface RememberingOptions {
 }
 
 /**
- * Writes into an object's status what the next reconcile must know: the handler's own fields, and the engine's memory.
+ * Writes what the next reconcile of an object must know: the handler's own fields, and the engine's memory.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
  * - What was applied of an answer is remembered, even if the API server refused the rest of the answer.
@@ -55,37 +57,96 @@ export class Remembering {
     object: KubernetesObject,
     answer: ReconcileAnswer,
     desired: readonly DesiredChild[],
+    { told, schedules }: Pick<Memory, "told" | "schedules">,
     verdict: Verdict,
-    { client, report }: Run,
+    { client, report, memory: before, progress }: Run,
   ): Promise<void> {
-    const { resource, children, objects, statuses, footprintOf } = this.options;
+    const { resource, children, objects, memories, footprintOf } = this.options;
     const { uid } = object.metadata;
-    const memory: Memory = { ...memoryAfter(desired, children.of(uid)), ...footprintOf?.(uid, report) };
-    const isEmpty = isSameMemory(memory, NOTHING) && isSameMemory(memoryOf(object), NOTHING);
-    const change = { fields: answer.status ?? {}, ...(!isEmpty && { memory: remembered(memory) }) };
+    const memory: Memory = {
+      ...memoryAfter(before, desired, children.of(uid), progress),
+      told,
+      schedules,
+      ...footprintOf?.(uid, report),
+      ...this.aboutOthers(object, answer, desired, before),
+    };
+    const isEmpty = isSameMemory(memory, NOTHING) && isSameMemory(before, NOTHING);
+    const change = { ...saidIn(answer, object), ...(!isEmpty && { memory: remembered(memory) }) };
     // The children of other objects come first.
     const later = client.with({ class: "status" });
-    const written = await statuses.write(later, nameOf(object), change, this.along(verdict, report));
+    const written = await memories.write(later, nameOf(object), change, this.along(verdict, report));
     const current = written ?? object;
+    if (current.metadata.resourceVersion !== object.metadata.resourceVersion) report.statusChanged = true;
     const released = await releaseFormer(client, resource, current, this.formerManagers);
     if (released !== current) objects.learn(released);
   }
 
   /** Remembers a run that could apply only a part of the answer. An error of this write is not reported. */
-  async part(object: KubernetesObject, desired: readonly DesiredChild[], { client }: Run): Promise<void> {
-    const { children, statuses } = this.options;
-    const before = memoryOf(object);
+  async part(
+    object: KubernetesObject,
+    answer: ReconcileAnswer,
+    desired: readonly DesiredChild[],
+    { client, memory: before, progress }: Run,
+  ): Promise<void> {
+    const { children, memories } = this.options;
     const isThere = ({ resource, manifest, ownerUid }: DesiredChild) =>
       children.find(resource, manifest.metadata)?.facts.owner.uid === ownerUid;
-    const memory = memoryOfPart(before, desired.filter(isThere), children.of(object.metadata.uid));
+    const there = children.of(object.metadata.uid);
+    const memory: Memory = {
+      ...memoryOfPart(before, desired, there, isThere, progress),
+      ...this.aboutOthers(object, answer, desired, before),
+    };
     if (isSameMemory(memory, before)) return;
     // The error that ended the run says more.
-    await statuses.write(client, nameOf(object), { memory: remembered(memory) }).catch(() => {});
+    await memories.write(client, nameOf(object), { memory: remembered(memory) }).catch(() => {});
   }
 
-  /** Remembers the fields that a handler gave which has not finished finalizing. */
-  async fields(object: KubernetesObject, fields: StatusChange["fields"], { client }: Run): Promise<void> {
-    if (fields) await this.options.statuses.write(client, nameOf(object), { fields });
+  /** Remembers the first look at a schedule, before anything is done. */
+  async firstLook(object: KubernetesObject, schedules: Memory["schedules"], run: Run): Promise<void> {
+    const memory = { ...run.memory, schedules };
+    if (isSameMemory(memory, run.memory)) return;
+    await this.options.memories.write(run.client, nameOf(object), { memory: remembered(memory) });
+    run.memory = memory;
+  }
+
+  /** Remembers what a handler said that has not finished finalizing. What it left out stays as it is. */
+  async unfinished(
+    object: KubernetesObject,
+    answer: FinalizeAnswer,
+    told: readonly string[],
+    { client, memory: before }: Run,
+  ): Promise<void> {
+    const { fields, conditions } = saidIn(answer, object);
+    const memory = { ...before, told };
+    const change = {
+      ...(answer.status && { fields }),
+      ...(answer.conditions && { conditions }),
+      ...(!isSameMemory(memory, before) && { memory: remembered(memory) }),
+    };
+    if (Object.keys(change).length > 0) await this.options.memories.write(client, nameOf(object), change);
+  }
+
+  /**
+   * What is remembered of an object that is not ours beside what is remembered of every object. A handler that answers no
+   * state keeps the one that it has.
+   */
+  private aboutOthers(
+    object: KubernetesObject,
+    { state }: ReconcileAnswer,
+    desired: readonly DesiredChild[],
+    before: Memory,
+  ): Pick<Memory, "state" | "elsewhere"> {
+    const { departures, children } = this.options;
+    if (!departures) return {};
+    const namespaces = [
+      ...desired.map(({ manifest }) => manifest.metadata.namespace),
+      ...children.of(object.metadata.uid).map(({ namespace }) => namespace),
+    ];
+    const isElsewhere = namespaces.some((namespace) => !canReference(object, namespace));
+    return {
+      state: (state as JsonObject | undefined) ?? before.state,
+      ...(isElsewhere && { elsewhere: true as const }),
+    };
   }
 
   private along(verdict: Verdict, report: ReconcileReport): StatusChange {
@@ -93,6 +154,14 @@ export class Remembering {
     const isAlone = run !== undefined || !this.options.isRecorded?.(report);
     return isAlone ? { verdict: { verdict, generation: report.generation ?? 1, run } } : {};
   }
+}
+
+/** The parts of the status that are the handler's, all of them. */
+function saidIn(
+  { status, conditions }: Pick<ReconcileAnswer, "status" | "conditions">,
+  { metadata: { generation = 1 } }: KubernetesObject,
+): Required<Pick<StatusChange, "fields" | "conditions">> {
+  return { fields: status ?? {}, conditions: { statements: conditions ?? [], generation } };
 }
 
 function nameOf({ metadata: { name, namespace, uid } }: KubernetesObject) {

@@ -39,7 +39,11 @@ export interface ReconcileReport {
   /** If the API server was busy or out of reach: what it said, or why it was not reached. */
   readonly problem?: string;
   readonly failure?: ReconcileFailure | undefined;
+  /** The schedules that were due. @default none */
+  readonly due?: readonly string[] | undefined;
   readonly changes: readonly ChildChange[];
+  /** Whether the object's status was written with what the handler answered. */
+  readonly statusChanged?: boolean | undefined;
   /** The end of what the handler wrote to standard error. */
   readonly log: string;
   readonly durationMs: number;
@@ -47,8 +51,12 @@ export interface ReconcileReport {
   readonly handlerMs?: number | undefined;
   /** When the object is due again by itself, in milliseconds, because the handler asked for it. */
   readonly againAfterMs?: number | undefined;
-  /** Whether every child is ready. Undefined if the run ended before it could judge that. */
+  /** Whether every child is applied and ready. Undefined if the run ended before it could judge that. */
   readonly ready?: boolean | undefined;
+  /** How many children are there and not ready. Undefined if the run ended before it could judge that. */
+  readonly unready?: number | undefined;
+  /** Whether a child waits until another one is ready. @default false */
+  readonly waits?: boolean | undefined;
 }
 
 /**

@@ -1,7 +1,10 @@
+import type { DueSchedule } from "../handler/contract";
 import type { ReconcileReport } from "./report";
 
 /** Somebody who waits for a report. */
 interface Request {
+  /** A schedule that the caller starts. */
+  readonly due: DueSchedule | undefined;
   resolve(report: ReconcileReport): void;
   reject(error: Error): void;
 }
@@ -13,9 +16,9 @@ interface Request {
 export class ReconcileRequests {
   private readonly waiting = new Map<string, Request[]>();
 
-  /** Resolves with the report of the next run of this key that begins. */
-  ask(key: string): Promise<ReconcileReport> {
-    return new Promise((resolve, reject) => this.add(key, [{ resolve, reject }]));
+  /** Resolves with the report of the next run of this key that begins. @param due a schedule that the run is to start */
+  ask(key: string, due?: DueSchedule): Promise<ReconcileReport> {
+    return new Promise((resolve, reject) => this.add(key, [{ due, resolve, reject }]));
   }
 
   /** Whether anybody waits for a run of this key to begin. */

@@ -1,9 +1,11 @@
 import type { WriteScope } from "../children/childApplier";
+import type { DueSchedule } from "../handler/contract";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { KnownObjects } from "../watch/customResources";
 import { ObjectGoneError } from "./errors";
+import type { Memory, Progress } from "./memory";
 import type { ReconcileReport } from "./report";
 
 /** On whose behalf one reconcile works. */
@@ -12,6 +14,8 @@ export interface Mandate {
   readonly client: KubernetesClient;
   /** Throws if the term has ended. */
   readonly assert: () => void;
+  /** Schedules that somebody starts by hand, in the place of their own times. @default none */
+  readonly due?: readonly DueSchedule[] | undefined;
   /** Called when the handler has given an answer that is not large: the rest of the reconcile waits for nothing but the API server. */
   readonly onAnswer?: () => void;
 }
@@ -37,9 +41,13 @@ export interface RunOptions {
 export class Run implements WriteScope {
   readonly client: KubernetesClient;
   readonly namespace: string | undefined;
+  /** How far it came with the children of the answer. */
+  progress: Progress = { waiting: [], reached: new Map() };
 
   constructor(
     private readonly object: KubernetesObject,
+    /** What is remembered of the object: since before the run, but for the first look at a schedule. */
+    public memory: Memory,
     private readonly mandate: Mandate,
     private readonly options: RunOptions,
     readonly report: Draft,
@@ -55,6 +63,11 @@ export class Run implements WriteScope {
         if (!isBeingDeleted && options.objects.isGoing({ name, namespace }, uid)) throw new ObjectGoneError();
       },
     });
+  }
+
+  /** Schedules that somebody starts by hand. */
+  get startedByHand(): readonly DueSchedule[] {
+    return this.mandate.due ?? [];
   }
 
   /** The handler has given an answer that is not large. */

@@ -6,10 +6,10 @@ import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
-import type { KubernetesObject } from "../kubernetes/objects";
-import { kindKey, type Resource, scopesOf } from "../kubernetes/resource";
+import { formatName, type KubernetesObject } from "../kubernetes/objects";
+import { kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
 import { CHILD_OF_LABEL, identityOf, OWNER_UID_LABEL } from "../names";
-import { memoryOf } from "./memory";
+import type { Memory } from "./memory";
 
 /** What {@link Sweep} work with. */
 export interface SweepOptions {
@@ -33,20 +33,25 @@ const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "nam
 export class Sweep {
   constructor(private readonly options: SweepOptions) {}
 
-  /** The kinds of which the object had children and that the operator no longer declares. */
-  undeclared(object: KubernetesObject): string[] {
+  /** Those of the remembered kinds that the operator no longer declares. */
+  undeclared(remembered: readonly string[]): string[] {
     const declared = this.options.childResources.map(kindKey);
-    return memoryOf(object).kinds.filter((kind) => !declared.includes(kind));
+    return remembered.filter((kind) => !declared.includes(kind));
   }
 
   /**
    * Deletes the object's children of kinds that are no longer declared.
+   * @param remembered the kinds of which the object had children, by the engine's memory
    * @throws ReconcileFailure `ChildRefused` if the runner may not do so any more, with the remedy
    */
-  async deleteUndeclared(client: KubernetesClient, object: KubernetesObject): Promise<ChildChange[]> {
+  async deleteUndeclared(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    remembered: readonly string[],
+  ): Promise<ChildChange[]> {
     const { store, writer } = this.options;
     const changes: ChildChange[] = [];
-    for (const kind of this.undeclared(object)) {
+    for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) continue;
       await this.learn(client, resource, object, `${CHILD_OF_LABEL}=${identityOf(this.options.operator)}`);
@@ -65,11 +70,15 @@ export class Sweep {
    * Deletes the children that no owner reference covers. They are listed, and not only taken from the store: a child that a
    * former leader created a moment ago may not be in the store yet, and nobody would delete it later.
    */
-  async deleteElsewhere(client: KubernetesClient, object: KubernetesObject): Promise<ChildChange[]> {
+  async deleteElsewhere(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    remembered: readonly string[],
+  ): Promise<ChildChange[]> {
     const { childResources, store, writer } = this.options;
     const selector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
     for (const resource of childResources) await this.learn(client, resource, object, selector);
-    for (const kind of this.undeclared(object)) {
+    for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (resource) await this.learn(client, resource, object, selector);
     }
@@ -82,14 +91,48 @@ export class Sweep {
     return changes;
   }
 
+  /**
+   * Deletes all children of an object that is no longer watched, whether it is still there or not. Children of another
+   * name are not of this object, whatever uid is asked for.
+   * @param isEach whether children of declared kinds are listed too, because no watch shows them
+   */
+  async deleteAll(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    { kinds, elsewhere }: Pick<Memory, "kinds" | "elsewhere">,
+    isEach: boolean,
+  ): Promise<ChildChange[]> {
+    const { childResources, store, writer, operator } = this.options;
+    const { namespace, uid } = object.metadata;
+    const selector = `${OWNER_UID_LABEL}=${uid}`;
+    const declaredKinds = isEach ? childResources.map(kindKey) : [];
+    for (const kind of [...declaredKinds, ...this.undeclared(kinds)]) {
+      const declared = childResources.find((resource) => kindKey(resource) === kind);
+      const resource = declared ?? (await this.resourceOf(client, kind));
+      if (!resource) continue;
+      const isHere = resource.namespaced && namespace !== undefined && !elsewhere;
+      const scopes = isHere ? [namespace] : scopesOf(operator.namespaces, resource);
+      await this.learn(client, resource, object, selector, scopes);
+    }
+    const changes: ChildChange[] = [];
+    for (const child of store.of(uid)) {
+      const { owner } = child.facts;
+      if (child.deleting || formatName(owner) !== formatName(object.metadata)) continue;
+      const change = await writer.delete(child, { client });
+      if (change) changes.push(change);
+    }
+    return changes;
+  }
+
   private async learn(
     client: KubernetesClient,
     resource: Resource,
     object: KubernetesObject,
     labelSelector: string,
+    scopes = scopesOf(this.options.operator.namespaces, resource),
   ): Promise<void> {
-    const { operator, store } = this.options;
-    for (const namespace of scopesOf(operator.namespaces, resource)) {
+    const { store } = this.options;
+    for (const namespace of scopes) {
       const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
       try {
         await client.list(resource, selection, (items) => store.learn(resource, items));
@@ -108,10 +151,10 @@ export class Sweep {
     }
   }
 
-  private async resourceOf(client: KubernetesClient, kind: string): Promise<Resource | undefined> {
-    const slash = kind.lastIndexOf("/");
+  private async resourceOf(client: KubernetesClient, key: string): Promise<Resource | undefined> {
+    const { apiVersion, kind } = kindOfKey(key);
     // A kind that the API server no longer serves has no objects.
-    return findResource(client, kind.slice(0, slash), kind.slice(slash + 1)).catch((error: Error) => {
+    return findResource(client, apiVersion, kind).catch((error: Error) => {
       if (error.name === "UnknownKindError") return undefined;
       throw error;
     });

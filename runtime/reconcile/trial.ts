@@ -1,11 +1,12 @@
 import { desiredChildren } from "../children/desiredChildren";
 import type { Operator } from "../definition/definition";
+import { isList } from "../definition/references";
 import { statusChecker } from "../definition/statusSchema";
 import { askHandler } from "../handler/askHandler";
-import { type HandlerAnswer, questionAbout } from "../handler/contract";
+import { type HandlerAnswer, questionAbout, type Used } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
 import { isRecord } from "../json";
-import type { KubernetesObject } from "../kubernetes/objects";
+import { apiVersionOf, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
 /** What a trial works with. */
@@ -37,29 +38,66 @@ const METADATA_TYPES = {
 };
 
 /**
- * Asks the handler about an object alone: nothing is read for it, there are no children, and nothing is applied. The
+ * Asks the handler about an object alone: nothing is read for it, there are no children, and nothing is applied. What it
+ * uses is given as well: whoever may try a handler may not read all that its operator may. The
  * answer is checked as it would be before it is applied. An object with a deletionTimestamp is asked to be finalized.
  *
  * @param object an example of the operator's custom resource
- * @throws Error if it is not one; ReconcileFailure if the handler fails, or its answer would be refused
+ * @param used examples of what it uses, by the keys of the definition's `uses`. What is not given is null or []
+ * @throws Error if they are not; ReconcileFailure if the handler fails, or its answer would be refused
  */
-export async function tryHandler(options: TrialOptions, object: unknown): Promise<TrialResult> {
+export async function tryHandler(
+  options: TrialOptions,
+  object: unknown,
+  used: unknown = {},
+): Promise<TrialResult> {
   const { operator, childResources, pool } = options;
   const example = readExample(object, operator);
   const event = example.metadata.deletionTimestamp ? "finalize" : "reconcile";
   const startedAt = performance.now();
   const { answer, log } = await askHandler<HandlerAnswer>(
     pool,
-    questionAbout({ event, object: example, children: [], attempt: 1, dryRun: true }),
+    questionAbout({
+      event,
+      object: example,
+      children: [],
+      used: readUsed(used, operator),
+      attempt: 1,
+      dryRun: true,
+    }),
     statusChecker(operator.customResource.statusSchema),
+    !operator.watch,
   );
   if ("children" in answer) desiredChildren(answer.children, example, operator, childResources);
   return { answer, log, durationMs: performance.now() - startedAt };
 }
 
+/**
+ * Examples of what an object uses, as somebody gives them: completed with null and [].
+ * @throws Error if they are not what the definition says
+ */
+export function readUsed(examples: unknown, { uses }: Pick<Operator, "uses">): Used {
+  if (!isRecord(examples)) throw new Error("used must be an object, with the names in the definition's uses");
+  const unknown = Object.keys(examples).find((key) => !Object.hasOwn(uses, key));
+  if (unknown !== undefined) {
+    const known = Object.keys(uses).join(", ") || "none";
+    throw new Error(`used.${unknown} is not in the definition's uses: there is ${known}`);
+  }
+  const used = Object.entries(uses).map(([key, use]) => {
+    const given = examples[key] ?? (isList(use) ? [] : null);
+    const isRight = isList(use)
+      ? Array.isArray(given) && given.every(isRecord)
+      : given === null || isRecord(given);
+    if (!isRight)
+      throw new Error(`used.${key} must be ${isList(use) ? "a list of objects" : "an object or null"}`);
+    return [key, given];
+  });
+  return Object.fromEntries(used) as Used;
+}
+
 function readExample(object: unknown, { customResource }: Operator): KubernetesObject {
-  const { group, version, kind } = customResource;
-  const apiVersion = `${group}/${version}`;
+  const { kind } = customResource;
+  const apiVersion = apiVersionOf(customResource);
   const wanted = `a ${kind} (${apiVersion}) with metadata.name`;
   if (!isRecord(object) || object["apiVersion"] !== apiVersion || object["kind"] !== kind) {
     throw new Error(`the object to try the handler on must be ${wanted}`);

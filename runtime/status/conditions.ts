@@ -31,21 +31,37 @@ export function conditionsOf(
   now: string,
   run?: string,
 ): Condition[] {
-  return statements(verdict).map(({ type, status, reason, message }) => {
-    const before = previous.find((condition) => condition.type === type);
-    const named = type === "Ready" ? (run ?? runStillToName(verdict, before)) : undefined;
-    return {
-      type,
-      status,
-      reason,
-      message: withRun(clean(message), named),
-      observedGeneration: generation,
-      lastTransitionTime: before?.status === status ? before.lastTransitionTime : now,
-    };
+  return statements(verdict).map((statement) => {
+    const condition = written(statement, previous, generation, now);
+    if (condition.type !== "Ready") return condition;
+    const before = previous.find(({ type }) => type === "Ready");
+    return { ...condition, message: withRun(condition.message, run ?? runStillToName(verdict, before)) };
   });
 }
 
-type Statement = Pick<Condition, "type" | "status" | "reason" | "message">;
+/** A condition as the engine or a handler says it: without what the engine adds to each. */
+export type Statement = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+/**
+ * A statement as a condition, with its message cut to a length that is read.
+ * @param previous the object's conditions now: a condition whose status is the same keeps its transition time
+ */
+export function written(
+  { type, status, reason, message }: Statement,
+  previous: readonly Condition[],
+  generation: number,
+  now: string,
+): Condition {
+  const before = previous.find((condition) => condition.type === type);
+  return {
+    type,
+    status,
+    reason,
+    message: clean(message),
+    observedGeneration: generation,
+    lastTransitionTime: before?.status === status ? before.lastTransitionTime : now,
+  };
+}
 
 function statements(verdict: Verdict): Statement[] {
   switch (verdict.kind) {
@@ -81,7 +97,10 @@ function statements(verdict: Verdict): Statement[] {
 }
 
 /** The reasons of Ready while nothing fails. */
-const REASONS_OF_SUCCESS = ["Reconciled", "ChildrenNotReady", "Finalizing"];
+const REASONS_OF_SUCCESS: readonly string[] = ["Reconciled", "ChildrenNotReady", "Finalizing"];
+
+/** The reasons of a Ready condition that is False while nothing fails. */
+export type WaitingReason = "ChildrenNotReady" | "Finalizing";
 
 function state(type: string, status: Condition["status"], reason: string, message: string): Statement {
   return { type, status, reason, message };

@@ -13,8 +13,8 @@ import {
   timeOf,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { OWN_STATUS_FIELDS } from "../names";
-import { conditionsOf, type Verdict } from "./conditions";
+import { ENGINE_CONDITIONS, OWN_STATUS_FIELDS } from "../names";
+import { conditionsOf, type Statement, type Verdict, written } from "./conditions";
 
 type Status = Record<string, unknown>;
 
@@ -22,9 +22,18 @@ type Status = Record<string, unknown>;
 export interface StatusChange {
   /** All of the handler's fields: those that it gave earlier and not now go. */
   readonly fields?: Readonly<Status> | undefined;
+  /** All of the handler's own conditions: those that it gave earlier and not now go. */
+  readonly conditions?: HandlersConditions | undefined;
   /** The engine's memory, as `remembered` gives it. */
   readonly memory?: JsonObject | undefined;
   readonly verdict?: StatusVerdict | undefined;
+}
+
+/** What a handler says of one generation of an object. */
+export interface HandlersConditions {
+  readonly statements: readonly Statement[];
+  /** The generation that was handled. */
+  readonly generation: number;
 }
 
 /** A verdict about one generation of an object. */
@@ -93,7 +102,7 @@ export class StatusWriter {
 
   /** The status to apply. Undefined if the object has it. */
   private compose(object: KubernetesObject, change: StatusChange): Status | undefined {
-    const { fields, memory, verdict } = change;
+    const { fields, conditions: own, memory, verdict } = change;
     const current = (object["status"] ?? {}) as Status;
     const entry = ownedStatus(object, this.options.fieldManager);
     const owned = fieldsIn(entry);
@@ -104,7 +113,7 @@ export class StatusWriter {
     const isReached = typeof observed === "number" && observed <= (object.metadata.generation ?? observed);
     const isOld = verdict && isReached && observed > verdict.generation;
     const isTold = verdict !== undefined && !isOld;
-    const conditions = this.conditions(current, entry, fields, isTold ? verdict : undefined);
+    const conditions = this.conditions(current, entry, own, isTold ? verdict : undefined);
     const status: Status = {
       ...given,
       ...(memory !== undefined || "argosy" in kept ? { argosy: memory ?? kept["argosy"] } : {}),
@@ -124,19 +133,19 @@ export class StatusWriter {
   private conditions(
     current: Status,
     entry: JsonObject,
-    fields: Readonly<Status> | undefined,
+    own: HandlersConditions | undefined,
     verdict: StatusVerdict | undefined,
   ): Condition[] {
     const previous = conditionsIn(current);
     const there = ownedConditions(current, entry);
-    const ours = verdict
-      ? conditionsOf(verdict.verdict, previous, verdict.generation, timeOf(this.now()), verdict.run)
-      : there.filter(({ type }) => OUR_CONDITIONS.includes(type));
-    // A handler may keep conditions of its own beside ours.
-    const theirs = (fields ? conditionsIn(fields) : there).filter(
-      ({ type }) => !OUR_CONDITIONS.includes(type),
-    );
-    return [...ours, ...theirs];
+    const now = timeOf(this.now());
+    const engines = verdict
+      ? conditionsOf(verdict.verdict, previous, verdict.generation, now, verdict.run)
+      : there.filter(({ type }) => ENGINE_CONDITIONS.includes(type));
+    const handlers = own
+      ? own.statements.map((statement) => written(statement, previous, own.generation, now))
+      : there.filter(({ type }) => !ENGINE_CONDITIONS.includes(type));
+    return [...engines, ...handlers];
   }
 
   private async apply(
@@ -172,9 +181,6 @@ export class StatusWriter {
     }
   }
 }
-
-/** The types of the conditions that are ours. */
-const OUR_CONDITIONS: readonly string[] = ["Ready", "Reconciling", "Stalled"];
 
 const REMEDY = "Somebody changed it by hand: deploy the operator again";
 

@@ -1,5 +1,6 @@
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { Turns } from "../turns";
 import type { StatusChange, StatusWriter } from "./statusWriter";
 
 /** What {@link Statuses} work with. */
@@ -18,8 +19,7 @@ export interface StatusesOptions {
  * wrote. So a verdict never brings back a field that a reconcile has just changed.
  */
 export class Statuses {
-  /** The last write to each object, by its uid. */
-  private readonly turns = new Map<string, Promise<unknown>>();
+  private readonly turns = new Turns();
 
   constructor(private readonly options: StatusesOptions) {}
 
@@ -37,8 +37,7 @@ export class Statuses {
     along: StatusChange = {},
   ): Promise<KubernetesObject | undefined> {
     const { name, namespace, uid } = object;
-    const before = this.turns.get(uid) ?? Promise.resolve();
-    const turn = before.then(async () => {
+    return this.turns.take(uid, async () => {
       const { read, learn, writer } = this.options;
       const newest = await read({ name, namespace });
       if (newest?.metadata.uid !== uid) return undefined;
@@ -47,9 +46,5 @@ export class Statuses {
       if (written) learn(written);
       return written ?? newest;
     });
-    const settled = turn.catch(() => {});
-    this.turns.set(uid, settled);
-    void settled.then(() => this.turns.get(uid) === settled && this.turns.delete(uid));
-    return turn;
   }
 }

@@ -4,7 +4,8 @@ import { isNewer, isTrue, type KubernetesObject, type ObjectName } from "../kube
 import type { Resource } from "../kubernetes/resource";
 import { DOMAIN } from "../names";
 import type { ReflectorSink } from "./reflector";
-import { type Change, Store } from "./store";
+import { type Change, Store, type StoredObject } from "./store";
+import { annotationsOf } from "./watched";
 
 /** What is known of the custom resources. */
 export interface KnownObjects {
@@ -26,8 +27,25 @@ export interface CustomResourcesOptions {
   readonly onChange: (change: ObjectChange) => void;
   /** An object is gone. */
   readonly onGone: (name: ObjectName, gone: GoneObject) => void;
+  /**
+   * An object is as given now, whoever changed it and whether it is to be reconciled or not. It comes before the other calls.
+   * @param object undefined: it is gone
+   */
+  readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;
+  /** Set if these are not custom resources of our own. */
+  readonly watched?: WatchedObjects;
   /** @see StoreOptions.mostKept */
   readonly mostKept?: number;
+}
+
+/** What differs for objects of a kind that is not ours. */
+export interface WatchedObjects {
+  /** Whether an object is one of those that are watched. All others count as gone. */
+  readonly isWatched: (object: KubernetesObject) => boolean;
+  /** The parts of an object for which it is reconciled if they change. */
+  readonly partsOf: (object: KubernetesObject) => unknown;
+  /** Whether all was done for the object already. */
+  readonly isSettled: (object: KubernetesObject) => boolean;
 }
 
 /** A change of a custom resource for which it is to be reconciled. */
@@ -55,21 +73,26 @@ interface Facts {
   readonly isSettled: boolean;
 }
 
-/** The annotation in which `kubectl apply` keeps what was applied. It says nothing that the object does not say. */
-const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** How many deleted objects are remembered, so that a reconcile in progress knows that its object is gone. */
 const MOST_REMOVED = 10_000;
 
-/** The custom resources of one operator as they are now. Says when one is to be reconciled. */
+/**
+ * The custom resources of one operator as they are now, or the objects of another kind that it watches. Says when one is
+ * to be reconciled.
+ */
 export class CustomResources implements KnownObjects {
   private readonly store: Store<Facts>;
   private readonly removed = new Set<string>();
+  /** The uids of the objects that are known now. */
+  private readonly uids = new Set<string>();
 
   constructor(private readonly options: CustomResourcesOptions) {
-    const { client, mostKept } = options;
+    const { client, mostKept, watched } = options;
     this.store = new Store<Facts>({
       client,
-      factsOf,
+      factsOf: (object) => (watched?.isWatched(object) === false ? undefined : factsOf(object, watched)),
+      // Nobody writes the others, so who wrote what need not be known.
+      ...(watched && { kept: withoutManagers }),
       onChange: (change) => this.changed(change),
       ...(mostKept !== undefined && { mostKept }),
     });
@@ -80,16 +103,12 @@ export class CustomResources implements KnownObjects {
    * change that is found by this read is not reported, since this reconcile handles it.
    */
   async read(name: ObjectName): Promise<KubernetesObject | undefined> {
-    const { client, resource } = this.options;
-    const stored = this.store.find(resource, name);
-    return stored ? this.store.read(stored) : client.get(resource, name);
+    return this.get(name, "read");
   }
 
   /** The object as it is now, for everybody else. A change that is found by this read is reported. */
   async look(name: ObjectName): Promise<KubernetesObject | undefined> {
-    const { client, resource } = this.options;
-    const stored = this.store.find(resource, name);
-    return stored ? this.store.read(stored, "answer") : client.get(resource, name);
+    return this.get(name, "answer");
   }
 
   learn(object: KubernetesObject): void {
@@ -114,6 +133,16 @@ export class CustomResources implements KnownObjects {
     return this.store.find(this.options.resource, name) !== undefined;
   }
 
+  /** The uid of the object of that name. Undefined if none is known. */
+  uidOf(name: ObjectName): string | undefined {
+    return this.store.find(this.options.resource, name)?.uid;
+  }
+
+  /** Whether an object with that uid is known. */
+  hasUid(uid: string): boolean {
+    return this.uids.has(uid);
+  }
+
   /** Whether the watch has reported that version of the object, or a later one. */
   hasTold(name: ObjectName, resourceVersion: string): boolean {
     const told = this.store.find(this.options.resource, name)?.toldVersion;
@@ -135,7 +164,30 @@ export class CustomResources implements KnownObjects {
     return this.store.sink(this.options.resource, namespace);
   }
 
-  private changed({ source, before, after }: Change<Facts>): void {
+  private async get(name: ObjectName, source: "read" | "answer"): Promise<KubernetesObject | undefined> {
+    const { client, resource, watched } = this.options;
+    const stored = this.store.find(resource, name);
+    if (stored) {
+      const object = await this.store.read(stored, source);
+      return object && this.isKnown(stored) ? object : undefined;
+    }
+    const object = await client.get(resource, name);
+    return object && watched?.isWatched(object) === false ? undefined : object;
+  }
+
+  /** It may have left the labels that are watched while it was read. */
+  private isKnown(stored: StoredObject<Facts>): boolean {
+    return !this.options.watched || this.store.find(this.options.resource, stored) === stored;
+  }
+
+  private changed({ source, before, after, object }: Change<Facts>): void {
+    if (before && before.uid !== after?.uid) this.uids.delete(before.uid);
+    if (after) this.uids.add(after.uid);
+    const same = before && before.uid === after?.uid ? before.facts : undefined;
+    const { name, namespace } = after ?? before ?? { name: "" };
+    // What an object uses may stand in a part of it that does not count as a change.
+    if (!after || this.options.watched || same?.trigger !== after.facts.trigger)
+      this.options.onSeen?.({ name, namespace }, after && object);
     // The answer to our own write may bring somebody else's change before the watch does. The watch then reports nothing new.
     if (source === "read") return;
     if (before && before.uid !== after?.uid) this.gone(before, source === "watch" && !after);
@@ -143,9 +195,8 @@ export class CustomResources implements KnownObjects {
     // It is there again if etcd was restored to a time before its deletion.
     this.removed.delete(after.uid);
     const { trigger, announced, isSettled } = after.facts;
-    const same = before?.uid === after.uid ? before.facts : undefined;
     if (same?.trigger === trigger) return;
-    const { namespace, name, resourceVersion } = after;
+    const { resourceVersion } = after;
     this.options.onChange({
       name: { namespace, name },
       resourceVersion,
@@ -162,12 +213,20 @@ export class CustomResources implements KnownObjects {
   }
 }
 
-function factsOf(object: KubernetesObject): Facts {
-  const { generation, deletionTimestamp, labels, annotations = {} } = object.metadata;
-  const given = Object.entries(annotations).sort();
-  const ours = given.filter(([key]) => key.startsWith(`${DOMAIN}/`));
+function withoutManagers(object: KubernetesObject): KubernetesObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+function factsOf(object: KubernetesObject, watched: WatchedObjects | undefined): Facts {
+  const { generation, deletionTimestamp, labels } = object.metadata;
+  const others = annotationsOf(object);
+  const ours = others.filter(([key]) => key.startsWith(`${DOMAIN}/`));
+  if (watched) {
+    const trigger = fingerprint([deletionTimestamp, ours, watched.partsOf(object)]);
+    return { trigger, announced: "", isSettled: watched.isSettled(object) };
+  }
   const announced = fingerprint([generation, deletionTimestamp, ours]);
-  const others = given.filter(([key]) => key !== LAST_APPLIED);
   return {
     announced,
     trigger: fingerprint([announced, Object.entries(labels ?? {}).sort(), others]),

@@ -189,6 +189,10 @@ export class Reflector {
       for await (const chunk of stream) {
         for (const line of lines.push(chunk as Buffer)) this.receive(readJson(line) as WatchEvent);
       }
+    } catch (error) {
+      // Node says "aborted" of a connection that was cut, as if somebody had given up.
+      if ((error as NodeJS.ErrnoException).code !== "ECONNRESET") throw error;
+      throw new Error("the connection was interrupted. The watch resumes where it was", { cause: error });
     } finally {
       stream.destroy();
     }

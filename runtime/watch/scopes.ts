@@ -8,6 +8,10 @@ export interface ScopesOptions {
   readonly namespaces: "all" | readonly string[];
   /** Only objects with these labels. @default all */
   readonly labelSelector?: string;
+  /** Only objects with these fields, such as "metadata.name=demo". @default all */
+  readonly fieldSelector?: string;
+  /** Watch the metadata alone. @default false */
+  readonly metadataOnly?: boolean;
   /** @param namespace undefined: all of them */
   readonly sink: (resource: Resource, namespace: string | undefined) => ReflectorSink;
   readonly onInterruption: (resource: Resource, error: Error) => void;
@@ -43,7 +47,8 @@ export class Scopes {
 
   /** Begins to watch a kind. */
   add(resource: Resource): void {
-    const { client, namespaces, labelSelector, sink, onInterruption, onSynced } = this.options;
+    const { client, namespaces, labelSelector, fieldSelector, metadataOnly, sink } = this.options;
+    const { onInterruption, onSynced } = this.options;
     for (const namespace of scopesOf(namespaces, resource)) {
       const reflector = new Reflector({
         client,
@@ -52,6 +57,8 @@ export class Scopes {
         onInterruption: (error) => onInterruption(resource, error),
         onSynced: () => onSynced(resource, namespace),
         ...(labelSelector !== undefined && { labelSelector }),
+        ...(fieldSelector !== undefined && { fieldSelector }),
+        ...(metadataOnly && { metadataOnly }),
         ...(namespace !== undefined && { namespace }),
       });
       this.scopes.push({ resource, namespace, reflector });

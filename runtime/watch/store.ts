@@ -49,6 +49,11 @@ export interface StoreOptions<Facts> {
   /** The part of an object that is kept as JSON. @default all of it */
   readonly kept?: (object: KubernetesObject) => object;
   readonly onChange: (change: Change<Facts>) => void;
+  /**
+   * Whether watches and lists bring metadata alone, so that objects are read whole when they are needed. What was read is
+   * kept until a watch reports another version. @default false
+   */
+  readonly isMetadataOnly?: boolean;
   /** How many characters of the newest JSON are kept. Other objects are read when they are needed. @default 24 Mi */
   readonly mostKept?: number;
 }
@@ -75,6 +80,11 @@ const MOST_KEPT = 24 * 1024 * 1024;
 export class Store<Facts> {
   private readonly byKey = new Map<string, StoredObject<Facts>>();
   private readonly allowance: Allowance<StoredObject<Facts>>;
+  /** Requests in progress, with the version that was known when each began. */
+  private readonly reading = new Map<
+    StoredObject<Facts>,
+    { readonly version: string; readonly object: Promise<KubernetesObject | undefined> }
+  >();
 
   constructor(private readonly options: StoreOptions<Facts>) {
     this.allowance = new Allowance(options.mostKept ?? MOST_KEPT, (stored) => {
@@ -103,12 +113,29 @@ export class Store<Facts> {
     source: "read" | "answer" = "read",
   ): Promise<KubernetesObject | undefined> {
     if (stored.json !== undefined) return readJson(stored.json) as KubernetesObject;
-    const object = await this.options.client.get(stored.resource, stored);
+    const object = await this.get(stored);
     // It may have been deleted, or forgotten, while it was read.
     const isThere = this.find(stored.resource, stored) === stored;
     if (!isThere || object?.metadata.uid !== stored.uid) return undefined;
     this.set(stored.resource, object, source);
     return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
+  }
+
+  /** Of many that need the same object at once, one reads it. */
+  private get(stored: StoredObject<Facts>): Promise<KubernetesObject | undefined> {
+    const version = stored.resourceVersion;
+    const known = this.reading.get(stored);
+    if (known?.version === version) return known.object;
+    const object = this.options.client.get(stored.resource, stored);
+    // Elsewhere, who reads may know of a later change than the request in progress.
+    if (!this.options.isMetadataOnly) return object;
+    const reading = { version, object };
+    this.reading.set(stored, reading);
+    const end = () => {
+      if (this.reading.get(stored) === reading) this.reading.delete(stored);
+    };
+    object.then(end, end);
+    return object;
   }
 
   /** What is kept of the object is outdated: it is read again when it is needed. */
@@ -131,8 +158,12 @@ export class Store<Facts> {
       if (TELLING.includes(source) && isNewer(resourceVersion, known.toldVersion))
         known.toldVersion = resourceVersion;
       if (isNewer(known.resourceVersion, resourceVersion)) return known;
-      if (known.resourceVersion === resourceVersion && (source !== "list" || known.json === undefined)) {
-        if (known.json === undefined) this.keep(known, object);
+      const isWhole = !this.isMetadata(source);
+      if (
+        known.resourceVersion === resourceVersion &&
+        (source !== "list" || known.json === undefined || !isWhole)
+      ) {
+        if (known.json === undefined && isWhole) this.keep(known, object);
         return known;
       }
     } else if (known && !isReset && isNewer(known.resourceVersion, resourceVersion)) {
@@ -153,9 +184,10 @@ export class Store<Facts> {
     stored.deleting = object.metadata.deletionTimestamp !== undefined;
     stored.facts = facts;
     this.byKey.set(key, stored);
-    this.keep(stored, object);
-    if (before?.uid === uid && before.resourceVersion === resourceVersion && json === stored.json)
-      return stored;
+    if (this.isMetadata(source)) this.invalidate(stored);
+    else this.keep(stored, object);
+    const isSame = before?.uid === uid && before.resourceVersion === resourceVersion;
+    if (isSame && json === stored.json) return stored;
     this.options.onChange({ source, before, after: stored, object });
     return stored;
   }
@@ -216,6 +248,10 @@ export class Store<Facts> {
       facts,
       json: undefined,
     };
+  }
+
+  private isMetadata(source: Source): boolean {
+    return this.options.isMetadataOnly === true && TELLING.includes(source);
   }
 
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {

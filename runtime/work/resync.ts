@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import { spread } from "../spread";
 
 /** What a {@link Resync} does. */
 export interface ResyncOptions {
@@ -54,10 +55,3 @@ export class Resync {
 
 /** A part of the period is left for the work itself. */
 const SPREAD_OVER = 0.4;
-
-/** A number from 0 to 1 that follows from the key alone (FNV-1a). */
-function spread(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193) >>> 0;
-  return hash / 2 ** 32;
-}

@@ -65,6 +65,9 @@ const PACE: PaceOptions = { burst: 20, refillMs: 100 };
 /** Every eighth turn goes to the key that has waited longest, if it has waited for {@link PATIENCE_MS}. */
 const TURNS_PER_OLDEST = 8;
 const PATIENCE_MS = 10_000;
+/** The pause after a first failure, and the longest one, if nobody says otherwise. In milliseconds. */
+export const FIRST_BACKOFF_MS = 500;
+export const LONGEST_BACKOFF_MS = 300_000;
 const FIRST_REPEAT_MS = 10;
 const LONGEST_REPEAT_MS = 2_000;
 
@@ -97,8 +100,8 @@ export class Schedule {
   constructor(options: ScheduleOptions = {}) {
     this.options = {
       longestWaitMs: Number.POSITIVE_INFINITY,
-      firstBackoffMs: 500,
-      longestBackoffMs: 300_000,
+      firstBackoffMs: FIRST_BACKOFF_MS,
+      longestBackoffMs: LONGEST_BACKOFF_MS,
       pace: PACE,
       now: () => performance.now(),
       random: Math.random,
@@ -115,7 +118,7 @@ export class Schedule {
     if (entry.state === "working") {
       entry.again = higher(entry.again, priority);
       entry.againAt = Math.min(entry.againAt, now + afterMs);
-      entry.againEndsBackoff ||= endsBackoff && priority !== "routine";
+      entry.againEndsBackoff ||= options.endsBackoff ?? priority === "change";
     } else if (entry.state === "ready") {
       this.raise(key, entry, priority);
     } else if (entry.paced || (isBackingOff(entry) && !endsBackoff)) {

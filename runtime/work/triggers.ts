@@ -21,6 +21,16 @@ const DRIFT_COALESCING_MS = 20;
 /** Children's reports make one reconcile a second: a Deployment that comes up writes its status many times. */
 const REPORT_PACE = { burst: 1, refillMs: 1_000 };
 const REPORT_COALESCING_MS = 100;
+/** A used object that changes all the time wakes an object so often. */
+const USED_PACE = { burst: 5, refillMs: 1_000 };
+/** So many users of an object are woken at once, and the others one after another, so that they are no storm. */
+const USERS_AT_ONCE = 100;
+const USER_GAP_MS = 2;
+/**
+ * An object whose own changes come back to it by what it uses: soon after each of them, so many times in a row. From then on
+ * it follows less and less often.
+ */
+const CYCLE = { patience: 5, firstDelayMs: 1_000, longestDelayMs: 60_000, quietMs: 5_000 };
 
 /**
  * Says for each thing that may happen to an object how urgently and how soon the object is reconciled.
@@ -28,15 +38,21 @@ const REPORT_COALESCING_MS = 100;
  * Guarantees, each with a test in tests/unit/triggers.test.ts:
  * - A child that only reports makes at most one reconcile a second, and ends no backoff.
  * - A child that drifted ends a backoff. It is corrected soon, unless its object is contested.
+ * - What many objects use wakes all of them, after fresh changes, and not all at once.
+ * - Objects that change each other by what they use come to rest.
  * - Names that somebody invents cannot fill the memory.
  */
 export class Triggers {
   private readonly contests: Contests;
   private readonly reportPace: Pace;
+  private readonly cycles: Contests;
+  private readonly usedPace: Pace;
 
   constructor(private readonly options: TriggersOptions) {
     this.contests = new Contests({}, options.now);
     this.reportPace = new Pace(REPORT_PACE, options.now);
+    this.cycles = new Contests(CYCLE, options.now);
+    this.usedPace = new Pace(USED_PACE, options.now);
   }
 
   /** The object is to be reconciled. */
@@ -69,6 +85,31 @@ export class Triggers {
   /** A reconcile has changed children of the object. */
   childrenChanged(key: string): void {
     this.contests.changed(key);
+  }
+
+  /** A reconcile has changed the object's status or its children: what it uses may change by that. */
+  ownChanged(key: string): void {
+    this.cycles.changed(key);
+  }
+
+  /**
+   * Something that the objects use has changed. An object that failed is tried again at once: it may have waited for that.
+   * @param isByOperator whether an operator of Argosy changed it, as in a cycle
+   * @returns the objects that have been found to be in a cycle
+   */
+  usedChanged(keys: readonly string[], isByOperator: boolean): string[] {
+    const inCycle: string[] = [];
+    for (const [index, key] of keys.entries()) {
+      if (isByOperator && this.cycles.drifted(key)) inCycle.push(key);
+      const afterMs = Math.max(
+        Math.max(0, index - USERS_AT_ONCE) * USER_GAP_MS,
+        this.usedPace.take(key),
+        isByOperator ? this.cycles.delayMs(key) : 0,
+      );
+      this.options.schedule.add(key, { priority: "routine", afterMs, endsBackoff: true });
+    }
+    this.options.wake();
+    return inCycle;
   }
 
   /** How many objects have a child that somebody else changes back each time. */

@@ -17,7 +17,11 @@ import { configMap, inNamespace } from "./support/manifests";
 import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "./support/testOperator";
 import { answering, conditionOf } from "./support/useOperator";
 
-const OPTIONS = { name: "recorded", children: [{ apiVersion: "v1", kind: "ConfigMap" }] };
+const OPTIONS = {
+  name: "recorded",
+  children: [{ apiVersion: "v1", kind: "ConfigMap" }],
+  schedules: { yearly: { cron: "0 0 1 1 *" } },
+};
 
 /**
  * The engine beside Argo's kinds, with no Argo behind them: the test writes what the Workflow controller would. How the
@@ -210,6 +214,23 @@ describe("the engine beside Argo", () => {
       assert.equal(failing.message, "HandlerError: no such plan");
       assert.equal(output(failing, "reason"), "HandlerError");
       for (const { phase } of [other, failing]) assert.equal(phase, "Failed");
+    });
+
+    it("starts a schedule by hand, once, with the time of the submission", async () => {
+      const manifest = object("scheduled");
+      await api.apply(manifest);
+      await settled(manifest, "True");
+      const run = await submitted({ namespace, name: "scheduled", schedule: "yearly" });
+      const answer = await answerOf(run);
+      assert.match(answer.message, /yearly due$/);
+      const due = operator.calls("scheduled").flatMap((call) => call.due);
+      assert.deepEqual(
+        due.map(({ name }) => name),
+        ["yearly"],
+      );
+      assert.ok(Math.abs(Date.parse(due[0]?.at ?? "") - Date.now()) < 60_000);
+      const unknown = await answerOf(await submitted({ namespace, name: "scheduled", schedule: "nightly" }));
+      assert.match(unknown.message, /parameter "schedule" is "nightly", and this operator has only yearly/);
     });
 
     it("says which parameter is missing or wrong", async () => {

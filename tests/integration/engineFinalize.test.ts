@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { always, eventually } from "../support/eventually";
-import { clusterRole, configMap, inNamespace, namespace, priorityClass } from "./support/manifests";
+import {
+  CLUSTER_ROLE_GRANTS,
+  clusterRole,
+  configMap,
+  inNamespace,
+  namespace,
+  priorityClass,
+} from "./support/manifests";
 import { answering, conditionOf, useOperator } from "./support/useOperator";
 
 describe("the engine, when an object is deleted", function () {
@@ -108,6 +115,7 @@ describe("the engine, when an object with children elsewhere is deleted", functi
       { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
       { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass" },
     ],
+    grants: CLUSTER_ROLE_GRANTS,
   });
   const finalizer = "elsewhere.argosy.dev/argosy.elsewhere-test";
 

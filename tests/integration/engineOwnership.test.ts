@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { always, eventually } from "../support/eventually";
-import { clusterRole, configMap, inNamespace } from "./support/manifests";
+import { CLUSTER_ROLE_GRANTS, clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
 describe("the engine owns children", function () {
@@ -12,6 +12,7 @@ describe("the engine owns children", function () {
       { apiVersion: "v1", kind: "ConfigMap" },
       { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
     ],
+    grants: CLUSTER_ROLE_GRANTS,
   });
   const here = (name: string) => inNamespace(configMap(name), bench.namespace);
   const assertUntouched = async (before: KubernetesObject) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { PolicyRule } from "../../runtime/definition/definition";
 import { always, eventually } from "../support/eventually";
-import { clusterRole, configMap, inNamespace } from "./support/manifests";
+import { CLUSTER_ROLE_GRANTS, clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
 describe("the engine of an operator with a list of namespaces", function () {
@@ -60,6 +60,7 @@ describe("the engine of an operator whose custom resource is cluster-scoped", fu
       { apiVersion: "v1", kind: "ConfigMap" },
       { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
     ],
+    grants: CLUSTER_ROLE_GRANTS,
   });
   const applyGlobal = (name: string, ...children: object[]) =>
     bench.api.apply(bench.operator.object(name, answering(...children)));

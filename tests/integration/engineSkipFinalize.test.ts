@@ -6,7 +6,7 @@ import { runOnce } from "../../runtime/pod/runOnce";
 import type { Reference } from "../../tools/objects";
 import { eventually } from "../support/eventually";
 import { allowRunner, announceArgo, submit } from "./support/argo";
-import { clusterRole, configMap, inNamespace } from "./support/manifests";
+import { CLUSTER_ROLE_GRANTS, clusterRole, configMap, inNamespace } from "./support/manifests";
 import { answering, useOperator } from "./support/useOperator";
 
 const SKIP = { "argosy.dev/skip-finalize": "true" };
@@ -21,6 +21,7 @@ describe("the engine, when the handler of a deleted object is broken for ever", 
       { apiVersion: "v1", kind: "ConfigMap" },
       { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" },
     ],
+    grants: CLUSTER_ROLE_GRANTS,
   });
   const finalizeCalls = (name: string) =>
     bench.operator.calls(name).filter(({ event }) => event === "finalize").length;

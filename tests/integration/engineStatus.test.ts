@@ -5,7 +5,7 @@ import { configMap, deployment, inNamespace } from "./support/manifests";
 import type { ObjectPlan } from "./support/testOperator";
 import { answering, conditionOf, statusOf, useOperator } from "./support/useOperator";
 
-/** A condition of the handler's, or of a foreign controller's. */
+/** A condition of a foreign controller's. */
 function condition(type: string, message = "so it is"): Condition {
   const lastTransitionTime = "2024-01-01T00:00:00Z";
   return { type, status: "True", reason: "Because", message, lastTransitionTime };
@@ -82,20 +82,12 @@ describe("the engine patches the status", function () {
   });
 
   it("and fields that the handler no longer answers disappear", async () => {
-    const given = { goes: 1, parts: { stays: 1, goes: 1 }, conditions: [condition("Goes")] };
-    await bench.applied("shrinks", saying(given));
+    await bench.applied("shrinks", saying({ goes: 1, parts: { stays: 1, goes: 1 } }));
     const object = await bench.applied("shrinks", saying({ parts: { stays: 1 } }));
     const { observedGeneration: _, conditions, ...fields } = statusOf(object);
     assert.deepEqual(fields, { parts: { stays: 1 } });
     assert.equal((conditions as Condition[]).length, 3);
     assert.equal(statusOf(await bench.applied("shrinks", { answer: { children: [] } }))["parts"], undefined);
-  });
-
-  it("and a condition of the handler's alone disappears when it is no longer answered", async () => {
-    const object = await bench.applied("single", saying({ conditions: [condition("Goes")] }));
-    bench.operator.plan("single", saying({}));
-    await bench.reconcileAgain(object);
-    assert.equal((statusOf(await bench.api.get(object))["conditions"] as Condition[]).length, 3);
   });
 
   it("and leaves fields and conditions of others alone, also when a reconcile fails", async () => {

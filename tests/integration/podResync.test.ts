@@ -161,6 +161,7 @@ describe("a resync of the form pod", () => {
       const looked = await lookAtObjects({
         operator: { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN },
         client: bench.client,
+        namespace,
         program: undefined,
         onError: (what, error) => assert.fail(`${what}: ${error.message}`),
         ...more,
@@ -210,6 +211,16 @@ describe("a resync of the form pod", () => {
       await run("due");
       assert.deepStrictEqual(await needs(), { due: undefined });
       assert.deepStrictEqual(await needs({ now: later }), { due: "routine" });
+    });
+
+    it("gives one to those for which a schedule is due, which that run then has done", async () => {
+      const hourly = { cron: "0 * * * *", timeZone: "UTC", spreadSeconds: 0 };
+      const scheduled = { ...operator.operator, namespaces: [namespace], schedules: { hourly } };
+      await api.apply(object("hourly"));
+      await submit(operator, "first", { namespace, name: "hourly" });
+      await bench.run("first", { operator: scheduled });
+      assert.deepStrictEqual(await needs({ operator: scheduled }), { hourly: undefined });
+      assert.deepStrictEqual(await needs({ operator: scheduled, now: later }), { hourly: "routine" });
     });
 
     it("gives one to those of which somebody changed a child, deleted it, or took its labels", async () => {

@@ -14,6 +14,7 @@ import { ObjectGoneError } from "../../runtime/reconcile/errors";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import {
+  applied,
   CONFIG_MAPS,
   configMap,
   entryOf,
@@ -419,6 +420,35 @@ describe("ChildWriter", () => {
       assert.match(message, /run `pulumi up --refresh`/);
     });
 
+    it("which right is missing to a child, and where to declare it", async () => {
+      const { reason, message } = await refused(403, 'User "runner" cannot patch resource "configmaps"');
+      assert.equal(reason, "ChildRefused");
+      assert.match(
+        message,
+        /cannot patch resource "configmaps"\. This right follows from children in operator\.yaml: declare \{ apiVersion: "v1", kind: "ConfigMap" \} there/,
+      );
+    });
+
+    it("which right is missing to what a role or a binding would grant, and where to declare it", async () => {
+      const missing =
+        'roles.rbac "x" is forbidden: user "runner" is attempting to grant RBAC permissions not currently held:\n' +
+        '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}\n' +
+        '{APIGroups:["apps"], Resources:["deployments"], ResourceNames:["a"], Verbs:["get"]}';
+      const role = await refused(403, missing);
+      assert.equal(role.reason, "ChildRefused");
+      assert.ok(
+        role.message.endsWith(
+          ' Add this to grants in operator.yaml: [{ apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] }, ' +
+            '{ apiGroups: ["apps"], resources: ["deployments"], resourceNames: ["a"], verbs: ["get"] }].',
+        ),
+        role.message,
+      );
+      const manifest = { ...desired({}).manifest, roleRef: { kind: "ClusterRole", name: "edit" } };
+      cluster.refusals.set(APPLY, new ApiError(403, { message: missing }, "PATCH"));
+      const binding = await failureOf(apply({ ...desired({}), manifest }));
+      assert.match(binding.message, / Add this to grants in operator\.yaml: \[ClusterRole\/edit\]\.$/);
+    });
+
     it("nothing where the API server is busy, or the object's own namespace goes", async () => {
       const causes = { details: { causes: [{ reason: "NamespaceTerminating" }] } };
       for (const error of [new ApiError(429, {}, "PATCH"), new ApiError(403, causes, "PATCH")]) {
@@ -430,18 +460,7 @@ describe("ChildWriter", () => {
 
   describe("under a new name of the operator", () => {
     /** The child as the operator applied it under its former name. */
-    function former(): KubernetesObject {
-      const { manifest } = desired({ key: "1", old: "1" });
-      return {
-        ...manifest,
-        metadata: {
-          ...manifest.metadata,
-          uid: "child-uid",
-          resourceVersion: "1",
-          managedFields: [entryOf(manifest, FORMER)],
-        },
-      };
-    }
+    const former = () => applied(desired({ key: "1", old: "1" }).manifest, FORMER);
     beforeEach(() => {
       ({ store, writer } = childrenIn(cluster, { formerManagers: [FORMER] }));
       store.learn(CONFIG_MAPS, [cluster.put(former())]);

@@ -9,6 +9,7 @@ describe("the engine's memory of an object", () => {
   const memory = fc.record({
     kinds: texts,
     created: texts,
+    told: fc.option(texts, { nil: undefined }),
     content: text,
     children: text,
     program: text,

@@ -34,6 +34,17 @@ function withChild(child: object): object {
   return { children: [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings" }, ...child }] };
 }
 
+const CONDITION = { type: "DataReady", status: "True", reason: "Loaded", message: "3 tables" } as const;
+const EVENT = { type: "Normal", reason: "BackedUp", note: "to s3" } as const;
+
+function withCondition(more: object): object {
+  return { children: [], conditions: [{ ...CONDITION, ...more }] };
+}
+
+function withEvent(more: object): object {
+  return { children: [], events: [{ ...EVENT, ...more }] };
+}
+
 const events = fc.constantFrom<HandlerEvent>("reconcile", "finalize");
 const object = fc.dictionary(fc.string(), fc.jsonValue());
 const words = fc.dictionary(fc.string(), fc.string());
@@ -46,13 +57,28 @@ const child = fc
     fc.record({ name, namespace: name, labels: words, annotations: words }, { requiredKeys: ["name"] }),
   )
   .map(([content, identity, metadata]) => ({ ...content, ...identity, metadata }));
+const word = fc.stringMatching(/^[A-Z][A-Za-z0-9]{0,20}$/);
+const conditions = fc.uniqueArray(
+  fc.record({
+    type: word.filter((type) => !["Ready", "Reconciling", "Stalled"].includes(type)),
+    status: fc.constantFrom("True", "False", "Unknown"),
+    reason: word,
+    message: fc.string(),
+  }),
+  { selector: ({ type }) => type, maxLength: 16 },
+);
+const reported = fc.array(
+  fc.record({ type: fc.constantFrom("Normal", "Warning"), reason: word, note: fc.stringMatching(/\S/) }),
+  { maxLength: 8 },
+);
+const status = object.filter((fields) => fields["conditions"] == null && fields["argosy"] === undefined);
 const answers = {
   reconcile: fc.record(
-    { children: fc.array(child), status: object, requeueAfterSeconds: waits },
+    { children: fc.array(child), status, conditions, events: reported, requeueAfterSeconds: waits },
     { requiredKeys: ["children"] },
   ),
   finalize: fc.record(
-    { finalized: fc.boolean(), status: object, requeueAfterSeconds: waits },
+    { finalized: fc.boolean(), status, conditions, events: reported, requeueAfterSeconds: waits },
     { requiredKeys: ["finalized"] },
   ),
   error: fc.record({
@@ -93,6 +119,11 @@ describe("parseAnswer", () => {
       {
         children: fc.array(anyChild),
         status: fc.jsonValue(),
+        conditions: fc.oneof(
+          fc.jsonValue(),
+          fc.array(fc.record({ type: fc.jsonValue(), reason: fc.jsonValue() })),
+        ),
+        events: fc.oneof(fc.jsonValue(), fc.array(fc.record({ type: fc.jsonValue(), note: fc.jsonValue() }))),
         finalized: fc.jsonValue(),
         error: fc.jsonValue(),
       },
@@ -150,8 +181,9 @@ describe("parseAnswer", () => {
     assert.match(problemOf({ children: null }), /"children" must be a list/);
   });
 
-  it("drops a status and a wait that are null", () => {
-    const answer = parseAnswer({ children: [], status: null, requeueAfterSeconds: null }, "reconcile");
+  it("drops what is null", () => {
+    const nothing = { status: null, conditions: null, events: null, requeueAfterSeconds: null };
+    const answer = parseAnswer({ children: [], ...nothing }, "reconcile");
     assert.deepStrictEqual(answer, { children: [] });
   });
 
@@ -161,18 +193,13 @@ describe("parseAnswer", () => {
     ["a list", [], /a JSON object was expected/],
     ["null", null, /a JSON object was expected/],
     ["an unknown key", { children: [], childs: [] }, /unknown key "childs"; the keys here are id, children/],
+    ["a state that is a list", { children: [], state: [] }, /"state" must be an object/],
     [
-      "a state, which is not built yet",
-      { children: [], state: {} },
-      /"state", which is reserved and not built yet/,
+      "a state that is too long",
+      { children: [], state: { text: "ä".repeat(32 * 1024) } },
+      /"state" has 65547 bytes, more than the 65536 that are remembered/,
     ],
-    ["conditions of the handler's own", { children: [], conditions: [] }, /"conditions", which is reserved/],
-    [
-      "events of the handler's own",
-      { finalized: true, events: [] },
-      /"events", which is reserved/,
-      "finalize",
-    ],
+    ["a state of an object that goes", { finalized: true, state: {} }, /unknown key "state"/, "finalize"],
     ["a status that is a text", { children: [], status: "ok" }, /"status" must be an object/],
     ["a child that is a text", { children: ["x"] }, /children\[0\] must be an object/],
     ["a child without a kind", withChild({ kind: undefined }), /children\[0\]\.kind must be a string/],
@@ -182,6 +209,11 @@ describe("parseAnswer", () => {
       "a child without metadata",
       withChild({ metadata: undefined }),
       /metadata must be an object with a name/,
+    ],
+    [
+      "a name that is too long",
+      withChild({ metadata: { name: "a".repeat(254) } }),
+      /metadata\.name has 254 characters, and a name has at most 253/,
     ],
     ["a child without a name", withChild({ metadata: {} }), /metadata\.name .* missing/],
     [
@@ -200,9 +232,80 @@ describe("parseAnswer", () => {
       /"status\.argosy" is the engine's own; leave it out/,
     ],
     [
+      "conditions in the status, which are Argosy's",
+      { children: [], status: { conditions: [] } },
+      /"status\.conditions" is Argosy's to write; answer your own conditions as "conditions"/,
+    ],
+    [
       "conditions that are not a list of objects",
-      { children: [], status: { conditions: [null] } },
-      /"status\.conditions" must be a list of objects/,
+      { children: [], conditions: [null] },
+      /"conditions" must be a list of objects/,
+    ],
+    ["a condition without a type", withCondition({ type: undefined }), /conditions\[0\]\.type .* is missing/],
+    [
+      "a type that no condition can have",
+      withCondition({ type: "Data ready" }),
+      /type must be a condition's type/,
+    ],
+    [
+      "a condition of the engine's",
+      withCondition({ type: "Ready" }),
+      /type is "Ready", which is Argosy's own/,
+    ],
+    [
+      "the condition in which the engine says that it works",
+      { finalized: false, conditions: [{ ...CONDITION, type: "Reconciling" }] },
+      /conditions\[0\]\.type is "Reconciling", which is Argosy's own/,
+      "finalize",
+    ],
+    [
+      "a condition twice",
+      { children: [], conditions: [CONDITION, CONDITION] },
+      /conditions\[1\]\.type is "DataReady", as is that of another condition/,
+    ],
+    ["a status that is no text", withCondition({ status: true }), /must be the text "True", .* and is true/],
+    ["a reason in words", withCondition({ reason: "all is well" }), /reason must be one word in CamelCase/],
+    ["a message that is no text", withCondition({ message: 1 }), /message must be a text, and is 1/],
+    ["a message beyond all bounds", withCondition({ message: "a".repeat(32_769) }), /message must be a text/],
+    [
+      "a time of a condition, which the engine keeps",
+      withCondition({ lastTransitionTime: "2026-01-01T00:00:00Z" }),
+      /lastTransitionTime, which Argosy keeps: leave it out/,
+    ],
+    [
+      "an unknown key of a condition",
+      withCondition({ severity: "x" }),
+      /"conditions\[0\]\.severity"; the keys/,
+    ],
+    [
+      "more conditions than anybody reads",
+      { children: [], conditions: Array.from({ length: 17 }, (_, at) => ({ ...CONDITION, type: `T${at}` })) },
+      /"conditions" has 17 entries, more than the 16/,
+    ],
+    ["events that are no list", { children: [], events: {} }, /"events" must be a list of objects/],
+    [
+      "an event of another type",
+      withEvent({ type: "Error" }),
+      /events\[0\]\.type must be "Normal" or "Warning"/,
+    ],
+    [
+      "an event's reason in words",
+      withEvent({ reason: "no bucket" }),
+      /reason must be one word in CamelCase/,
+    ],
+    ["an event's reason that is too long", withEvent({ reason: "A".repeat(129) }), /reason must be one word/],
+    ["an event without a note", withEvent({ note: " " }), /events\[0\]\.note must be a text, and is " "/],
+    ["an unknown key of an event", withEvent({ message: "x" }), /unknown key "events\[0\]\.message"/],
+    [
+      "more events than an answer may have",
+      { finalized: true, events: Array.from({ length: 9 }, () => EVENT) },
+      /"events" has 9 entries, more than the 8/,
+      "finalize",
+    ],
+    [
+      "conditions beside an error",
+      { error: { message: "x" }, conditions: [CONDITION] },
+      /unknown key "conditions"/,
     ],
     ["a wait below zero", { children: [], requeueAfterSeconds: -1 }, /from 0 to 604800/],
     ["a wait in milliseconds", { children: [], requeueAfterSeconds: 3_600_000 }, /from 0 to 604800/],

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import type { ChildStore } from "../../runtime/children/childStore";
 import type { ChildWriter } from "../../runtime/children/childWriter";
 import { ReconcileFailure } from "../../runtime/failure";
-import type { HandlerQuestion } from "../../runtime/handler/contract";
+import type { DueSchedule, HandlerQuestion } from "../../runtime/handler/contract";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../../runtime/kubernetes/objects";
 import { elsewhereFinalizerOf, finalizerOf } from "../../runtime/names";
+import { statusMemories } from "../../runtime/reconcile/memories";
+import { memoryOf } from "../../runtime/reconcile/memory";
 import type { Outcome } from "../../runtime/reconcile/outcome";
 import { Reconcile, type ReconcileOptions } from "../../runtime/reconcile/reconcile";
 import { Statuses } from "../../runtime/status/statuses";
@@ -40,6 +42,8 @@ describe("Reconcile", () => {
   let questions: HandlerQuestion[];
   /** Whether an answer is a step too. */
   let tellsAnswer: boolean;
+  /** Schedules that somebody starts. */
+  let byHand: DueSchedule[];
   /** Whether the watch says that the object is gone. */
   let isGoing: boolean;
   let isLeading: boolean;
@@ -49,6 +53,7 @@ describe("Reconcile", () => {
   beforeEach(() => {
     cluster = new FakeCluster();
     [answer, questions, learned] = [{ children: [configMap()] }, [], []];
+    byHand = [];
     [tellsAnswer, isGoing, isLeading, invalidated] = [false, false, true, 0];
     meanwhile = () => {};
     ({ store: children, writer } = childrenIn(cluster));
@@ -83,16 +88,23 @@ describe("Reconcile", () => {
       },
       children,
       writer,
-      statuses: new Statuses({
-        writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
-        read: async (name) => cluster.find("Widget", name),
-        learn: (object) => void learned.push(object),
-      }),
+      memories: statusMemories(
+        new Statuses({
+          writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
+          read: async (name) => cluster.find("Widget", name),
+          learn: (object) => void learned.push(object),
+        }),
+      ),
       ...more,
     });
     const onAnswer = () => void cluster.steps.push("leave");
     const client = cluster.client();
-    return reconciling.reconcile(NAME, 1, { client, assert: fence, ...(tellsAnswer && { onAnswer }) });
+    return reconciling.reconcile(NAME, 1, {
+      client,
+      assert: fence,
+      due: byHand,
+      ...(tellsAnswer && { onAnswer }),
+    });
   }
 
   const object = () => cluster.find("Widget", NAME);
@@ -327,6 +339,152 @@ describe("Reconcile", () => {
     assert.deepEqual((await reconcile()).again, { kind: "done", againAfterMs: 30_000 });
     answer = { children: [], requeueAfterSeconds: 0 };
     assert.deepEqual((await reconcile()).again, { kind: "done", againAfterMs: 1_000 });
+  });
+
+  describe("a schedule", () => {
+    const nightly = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };
+    const scheduled = { operator: operator({ schedules: { nightly } }) };
+    const at = (text: string) => ({ ...scheduled, now: () => Date.parse(text) });
+    const remembered = () => memoryOf(object() ?? widget()).schedules?.["nightly"]?.at;
+    const dueLast = () => questions.at(-1)?.due;
+
+    it("is remembered at the first look, before the handler is asked, and wakes the object", async () => {
+      given();
+      const { again } = await reconcile(at("2026-01-05T02:00:00Z"));
+      assert.deepEqual(cluster.steps.slice(0, 2), ["status", "ask reconcile"]);
+      assert.deepEqual([dueLast(), remembered()], [[], "2026-01-05T02:00:00Z"]);
+      assert.deepEqual(again, { kind: "done", againAfterMs: 3_600_000 });
+    });
+
+    it("is due until the handler has answered, and then done", async () => {
+      given();
+      await reconcile(at("2026-01-05T02:00:00Z"));
+      answer = { error: { message: "no bucket" } };
+      const { again } = await reconcile(at("2026-01-05T03:00:00Z"));
+      assert.deepEqual(
+        [dueLast(), again.kind],
+        [[{ name: "nightly", at: "2026-01-05T03:00:00Z" }], "failed"],
+      );
+      assert.equal(remembered(), "2026-01-05T02:00:00Z");
+      answer = { children: [] };
+      const { report } = await reconcile(at("2026-01-05T03:02:00Z"));
+      assert.deepEqual(dueLast(), [{ name: "nightly", at: "2026-01-05T03:00:00Z" }]);
+      assert.deepEqual([report.due, remembered()], [["nightly"], "2026-01-05T03:00:00Z"]);
+      await reconcile(at("2026-01-05T03:04:00Z"));
+      assert.deepEqual(dueLast(), []);
+    });
+
+    it("is still due if a part of the answer was refused, or the memory could not be written", async () => {
+      given();
+      await reconcile(at("2026-01-05T02:00:00Z"));
+      answer = { children: [configMap({ name: "bad" })] };
+      cluster.refusals.set("apply ConfigMap bad", new ApiError(422, {}, "PATCH"));
+      await reconcile(at("2026-01-05T03:00:00Z"));
+      cluster.refusals.clear();
+      cluster.refusals.set("status", new ApiUnreachableError("PATCH", new Error("refused")));
+      await reconcile(at("2026-01-05T03:01:00Z"));
+      cluster.refusals.clear();
+      await reconcile(at("2026-01-05T03:02:00Z"));
+      assert.deepEqual(
+        questions.map(({ due }) => due.map((each) => each.at)),
+        [[], ["2026-01-05T03:00:00Z"], ["2026-01-05T03:00:00Z"], ["2026-01-05T03:00:00Z"]],
+      );
+    });
+
+    it("is not asked of an object whose first look cannot be remembered", async () => {
+      given();
+      cluster.refusals.set("status", new ApiUnreachableError("PATCH", new Error("refused")));
+      await reconcile(at("2026-01-05T02:00:00Z"));
+      assert.deepEqual(questions, []);
+    });
+
+    it("does not put off what the handler asks for, and is put off by nothing that comes later", async () => {
+      given();
+      answer = { children: [], requeueAfterSeconds: 60 };
+      assert.deepEqual((await reconcile(at("2026-01-05T02:00:00Z"))).again, {
+        kind: "done",
+        againAfterMs: 60_000,
+      });
+      answer = { children: [], requeueAfterSeconds: 7_200 };
+      const { again, report } = await reconcile(at("2026-01-05T02:30:00Z"));
+      assert.deepEqual([again, report.againAfterMs], [{ kind: "done", againAfterMs: 1_800_000 }, 7_200_000]);
+    });
+
+    it("can be started by hand, without becoming done for its own time", async () => {
+      given();
+      await reconcile(at("2026-01-05T02:00:00Z"));
+      byHand = [{ name: "nightly", at: "2026-01-05T02:30:07Z" }];
+      await reconcile(at("2026-01-05T02:30:09Z"));
+      assert.deepEqual([dueLast(), remembered()], [byHand, "2026-01-05T02:00:00Z"]);
+      await reconcile(at("2026-01-05T03:00:00Z"));
+      assert.deepEqual(dueLast(), [{ name: "nightly", at: "2026-01-05T03:00:00Z" }]);
+    });
+
+    it("is nothing for an object that is being deleted, and forgotten with its definition", async () => {
+      given();
+      await reconcile(at("2026-01-05T02:00:00Z"));
+      await reconcile();
+      assert.equal(remembered(), undefined);
+      given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      answer = { finalized: true };
+      await reconcile({
+        ...at("2026-01-05T04:00:00Z"),
+        operator: operator({ finalize: true, schedules: { nightly } }),
+      });
+      assert.deepEqual(questions.at(-1)?.due, []);
+    });
+  });
+
+  describe("what the handler says of the object", () => {
+    const backedUp = { type: "Normal", reason: "BackedUp", note: "to s3" };
+    const loaded = { type: "DataReady", status: "True", reason: "Loaded", message: "3 tables" };
+    const own = () => conditionsIn(status()).filter(({ type }) => type === "DataReady");
+
+    it("stands beside the engine's conditions, and goes when it is not answered any more", async () => {
+      given();
+      answer = { children: [], conditions: [loaded] };
+      await reconcile();
+      assert.deepEqual(
+        own().map(({ status, reason, observedGeneration }) => [status, reason, observedGeneration]),
+        [["True", "Loaded", 3]],
+      );
+      answer = { children: [] };
+      await reconcile();
+      assert.deepEqual(own(), []);
+    });
+
+    it("is an Event once, however often it is answered, and again in a new generation", async () => {
+      given();
+      answer = { children: [], events: [backedUp] };
+      assert.deepEqual((await reconcile()).events, [backedUp]);
+      assert.deepEqual((await reconcile()).events, []);
+      const there = object();
+      assert.ok(there);
+      cluster.put({ ...there, metadata: { ...there.metadata, generation: 4 } });
+      assert.deepEqual((await reconcile()).events, [backedUp]);
+    });
+
+    it("is not reported of an answer of which a child was refused, but when the answer is applied", async () => {
+      given();
+      answer = { children: [configMap()], conditions: [loaded], events: [backedUp] };
+      cluster.refusals.set("apply ConfigMap settings", new ApiError(422, {}, "PATCH"));
+      const { events, report } = await reconcile();
+      assert.deepEqual([report.failure?.reason, events, own()], ["ChildRefused", [], []]);
+      cluster.refusals.clear();
+      assert.deepEqual((await reconcile()).events, [backedUp]);
+      assert.equal(own().length, 1);
+    });
+
+    it("is said while the object is being deleted too, and with the last answer", async () => {
+      given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      answer = { finalized: false, conditions: [loaded], events: [backedUp] };
+      assert.deepEqual((await reconcile(finalizing)).events, [backedUp]);
+      assert.equal(own().length, 1);
+      assert.deepEqual((await reconcile(finalizing)).events, []);
+      const done = { ...backedUp, note: "for good" };
+      answer = { finalized: true, events: [backedUp, done] };
+      assert.deepEqual((await reconcile(finalizing)).events, [done]);
+    });
   });
 
   it("says that an object has a finalizer of another operator of ours: it may be a former name of this one", async () => {

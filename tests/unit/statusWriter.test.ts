@@ -9,7 +9,7 @@ import {
   type KubernetesObject,
   type Manifest,
 } from "../../runtime/kubernetes/objects";
-import type { Verdict } from "../../runtime/status/conditions";
+import type { Statement, Verdict } from "../../runtime/status/conditions";
 import { type StatusChange, type StatusClient, StatusWriter } from "../../runtime/status/statusWriter";
 import { errorOf, failureOf } from "./support/failures";
 import { MANAGER, WIDGETS, widget } from "./support/objects";
@@ -50,6 +50,16 @@ describe("StatusWriter", () => {
   };
   const verdict = (of: Verdict, generation = 3, run?: string) => ({
     verdict: { verdict: of, generation, run },
+  });
+  /** The handler's conditions: none, or one of this type. */
+  const own = (type?: string, more: Partial<Statement> = {}) => ({
+    conditions: {
+      statements:
+        type === undefined
+          ? []
+          : [{ type, status: "True", reason: "Because", message: "", ...more } as const],
+      generation: 3,
+    },
   });
   const status = () => (object["status"] ?? {}) as Status;
   const conditions = () =>
@@ -118,8 +128,8 @@ describe("StatusWriter", () => {
   });
 
   it("gives up a field, and a condition, that the handler answers no longer, and the last one too", async () => {
-    await write({ fields: { replicas: 1, url: "x", conditions: [condition("Mine")] }, ...verdict(READY) });
-    await write({ fields: { replicas: 1 } });
+    await write({ fields: { replicas: 1, url: "x" }, ...own("Mine"), ...verdict(READY) });
+    await write({ fields: { replicas: 1 }, ...own() });
     assert.deepEqual(Object.keys(status()).sort(), ["conditions", "observedGeneration", "replicas"]);
     assert.ok(!conditions().some((each) => each.startsWith("Mine")));
     await write({ fields: {} });
@@ -137,15 +147,35 @@ describe("StatusWriter", () => {
     assert.ok(conditions().includes("Theirs=True Because"));
   });
 
-  it("lets the handler have conditions of its own beside ours, which it cannot write", async () => {
-    const fields = { conditions: [condition("Mine"), condition("Ready")] };
-    await write({ fields });
+  it("lets the handler have conditions of its own beside ours, and keeps them as long as nothing is said of them", async () => {
+    await write({ fields: {}, ...own("Mine") });
     assert.deepEqual(conditions(), ["Mine=True Because"]);
-    await write({ fields, ...verdict(PROGRESSING) });
+    await write({ fields: {}, ...own("Mine"), ...verdict(PROGRESSING) });
     assert.deepEqual(conditions()[0], "Ready=False ChildrenNotReady");
     assert.ok(conditions().includes("Mine=True Because"));
     await write(verdict(READY));
+    await write({ fields: { replicas: 1 } });
     assert.ok(conditions().includes("Mine=True Because"));
+  });
+
+  it("takes no condition out of the handler's fields", async () => {
+    await write({ fields: { conditions: [condition("Ready")] } });
+    assert.deepEqual(sent, []);
+  });
+
+  it("keeps the time and the generation of the handler's conditions, and cuts their messages", async () => {
+    const one = () => conditionsIn(status())[0];
+    await write(own("Mine", { message: "a".repeat(5_000) }));
+    assert.equal(one()?.message.length, 1024);
+    assert.deepEqual([one()?.observedGeneration, one()?.lastTransitionTime], [3, "2026-01-01T00:00:00Z"]);
+    now = new Date("2026-02-02T00:00:00Z");
+    await write(own("Mine", { reason: "Other" }));
+    assert.deepEqual([one()?.reason, one()?.lastTransitionTime], ["Other", "2026-01-01T00:00:00Z"]);
+    await write(own("Mine", { status: "False" }));
+    assert.equal(one()?.lastTransitionTime, "2026-02-02T00:00:00Z");
+    const writes = sent.length;
+    await write(own("Mine", { status: "False" }));
+    assert.equal(sent.length, writes);
   });
 
   it("lets the handler write neither the engine's memory nor the observed generation", async () => {

@@ -21,15 +21,17 @@ describe("Store", () => {
     store = make();
   });
 
-  function make(mostKept?: number): Store<string> {
+  function make(mostKept?: number, isMetadataOnly = false): Store<string> {
     return new Store<string>({
+      isMetadataOnly,
       client: {
         get: async (_, { name }) => {
           got.push(name);
           return server.get(name);
         },
       },
-      factsOf: (object) => (object.metadata.labels?.["theirs"] ? undefined : JSON.stringify(object["data"])),
+      factsOf: (object) =>
+        object.metadata.labels?.["theirs"] ? undefined : String(JSON.stringify(object["data"])),
       onChange: (change) => void changes.push(change),
       ...(mostKept !== undefined && { mostKept }),
     });
@@ -228,5 +230,26 @@ describe("Store", () => {
         },
       ),
     );
+  });
+
+  it("reads an object whole of which watches show the metadata, once for each version, and keeps it", async () => {
+    store = make(undefined, true);
+    const partial = (version: number): KubernetesObject => {
+      const { data: _, ...rest } = item("a", version);
+      return rest as KubernetesObject;
+    };
+    const dataOf = async () => {
+      const stored = find("a");
+      return stored && ((await store.read(stored, "answer"))?.["data"] as { data: string } | undefined)?.data;
+    };
+    const sink = list(2, [partial(1)]);
+    server.set("a", item("a", 1, "one"));
+    assert.deepEqual(await Promise.all([dataOf(), dataOf()]), ["one", "one"]);
+    assert.deepEqual([await dataOf(), got], ["one", ["a"]]);
+    list(3, [partial(1)], false, sink);
+    assert.deepEqual([await dataOf(), got], ["one", ["a"]]);
+    server.set("a", item("a", 4, "two"));
+    sink.set(partial(4), false);
+    assert.deepEqual([await dataOf(), got], ["two", ["a", "a"]]);
   });
 });

@@ -7,6 +7,7 @@ import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { identityOf } from "../../runtime/names";
+import { memoryOf } from "../../runtime/reconcile/memory";
 import { Sweep } from "../../runtime/reconcile/sweep";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
@@ -61,7 +62,8 @@ describe("Sweep", () => {
 
   describe("of kinds that are no longer declared", () => {
     const object = owner("v1/ConfigMap", "v1/Secret");
-    const run = (of: KubernetesObject = object) => sweep.deleteUndeclared(cluster.client(), of);
+    const run = (of: KubernetesObject = object) =>
+      sweep.deleteUndeclared(cluster.client(), of, memoryOf(of).kinds);
 
     it("deletes the object's children, and those of nobody else", async () => {
       applied("ours", { kind: "Secret" });
@@ -104,7 +106,8 @@ describe("Sweep", () => {
   });
 
   describe("of an object that goes", () => {
-    const run = (of: KubernetesObject = owner()) => sweep.deleteElsewhere(cluster.client(), of);
+    const run = (of: KubernetesObject = owner()) =>
+      sweep.deleteElsewhere(cluster.client(), of, memoryOf(of).kinds);
 
     it("deletes the children in other namespaces, also those that the store does not know", async () => {
       applied("near");

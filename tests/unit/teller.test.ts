@@ -10,7 +10,14 @@ import { FakeClock } from "./support/fakeClock";
 import { widget } from "./support/objects";
 
 const NAME = { namespace: "shop", name: "widget" };
-const NORMAL: ObjectEvent = { type: "Normal", reason: "Reconciled", note: "created ConfigMap a" };
+const NORMAL: ObjectEvent = {
+  type: "Normal",
+  reason: "Reconciled",
+  note: "created ConfigMap a",
+  isInRecord: true,
+};
+/** One of a handler's own, which no record has. */
+const HANDLERS: ObjectEvent = { type: "Normal", reason: "BackedUp", note: "to s3" };
 const WARNING: ObjectEvent = { type: "Warning", reason: "HandlerError", note: "no plan" };
 const SUCCESS: RunRecord = { name: "run-1", isFailure: false };
 const UNREACHABLE = new ApiUnreachableError("PATCH", new Error("refused"));
@@ -71,6 +78,11 @@ describe("Teller", () => {
   it("writes the record first, then the status, which names it, then the Events", async () => {
     assert.equal(await tell(message({ records: [SUCCESS], events: [WARNING] })), undefined);
     assert.deepEqual(written, ["record run-1", "status run-1", "Warning HandlerError run-1"]);
+  });
+
+  it("writes a handler's own Event beside a record, with the record's name", async () => {
+    await tell(message({ records: [SUCCESS], events: [HANDLERS, NORMAL] }));
+    assert.deepEqual(written.slice(-1), ["Normal BackedUp run-1"]);
   });
 
   it("writes no Event of what a record says, and one where there is no record", async () => {

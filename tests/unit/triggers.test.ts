@@ -72,4 +72,64 @@ describe("Triggers", () => {
     triggers.childDrifted(KEY);
     assert.equal(wakes, 3);
   });
+
+  it("wakes thousands of users of one object after fresh changes, and not all at once", () => {
+    const users = Array.from({ length: 10_000 }, (_, index) => `shop/user-${index}`);
+    assert.deepEqual(triggers.usedChanged(users, false), []);
+    triggers.add(KEY, "change");
+    assert.equal(schedule.take(), KEY);
+    schedule.settle(KEY, { kind: "done" });
+    const seen = new Set<string>();
+    let most = 0;
+    for (; seen.size < users.length && now < 60_000; now += 100) {
+      let taken = 0;
+      for (let key = schedule.take(); key !== undefined; key = schedule.take()) {
+        seen.add(key);
+        schedule.settle(key, { kind: "done" });
+        taken++;
+      }
+      most = Math.max(most, taken);
+    }
+    assert.equal(seen.size, users.length);
+    assert.ok(most <= 150, `${most} at once`);
+    assert.ok(now <= 25_000, `${now} ms`);
+  });
+
+  it("tries an object again at once that failed, when what it uses changes, also while it is tried", () => {
+    triggers.add(KEY, "change");
+    nextAt({ kind: "failed", retryAfterMs: 60_000 });
+    triggers.usedChanged([KEY], false);
+    assert.equal(schedule.take(), KEY);
+    triggers.usedChanged([KEY], false);
+    schedule.settle(KEY, { kind: "failed", retryAfterMs: 60_000 });
+    assert.equal(schedule.take(), KEY);
+  });
+
+  it("lets what changes all the time wake an object once a second", () => {
+    const at: number[] = [];
+    for (; now <= 8_000; now += 50) {
+      triggers.usedChanged([KEY], false);
+      if ((schedule.nextDueAt ?? Number.POSITIVE_INFINITY) <= now) at.push(nextAt());
+    }
+    assert.ok(at.length <= 14, at.join());
+  });
+
+  it("lets objects come to rest that change each other by what they use, and says so once", () => {
+    let told = 0;
+    const waits: number[] = [];
+    for (let round = 0; round < 20; round++) {
+      triggers.ownChanged(KEY);
+      now += 100;
+      told += triggers.usedChanged([KEY], true).length;
+      const before = now;
+      waits.push(nextAt() - before);
+    }
+    assert.equal(told, 1);
+    assert.ok(Math.max(...waits.slice(0, 5)) <= 1_000, waits.join());
+    assert.deepEqual(waits.slice(-3), [60_000, 60_000, 60_000]);
+    // Whoever is no operator is followed as ever.
+    now += 60_000;
+    triggers.usedChanged([KEY], false);
+    assert.ok(nextAt() <= now);
+  });
 });

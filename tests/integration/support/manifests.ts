@@ -31,6 +31,9 @@ export function priorityClass(name: string, value: number): Manifest {
   return { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value };
 }
 
+/** What an operator declares whose children have {@link clusterRole}: any rule, since the role has none. */
+export const CLUSTER_ROLE_GRANTS = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }];
+
 export function clusterRole(name: string): Manifest {
   return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules: [] };
 }

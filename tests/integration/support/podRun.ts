@@ -74,7 +74,7 @@ export function usePods(
   begin: (bench: PodBench) => void,
 ): void {
   announceArgo();
-  announceKind(customResourceDefinitionOf(options));
+  if (options.watch === undefined) announceKind(customResourceDefinitionOf(options));
   let operator: TestOperator;
   let client: KubernetesClient;
   before(async function () {

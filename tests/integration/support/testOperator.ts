@@ -10,7 +10,7 @@ import { Engine, type EngineOptions } from "../../../runtime/engine";
 import type { HandlerRequest } from "../../../runtime/handler/contract";
 import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
-import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
 import {
   CHILD_OF_LABEL,
   elsewhereFinalizerOf,
@@ -18,7 +18,9 @@ import {
   finalizerOf,
   identityOf,
   leaseNameOf,
+  memoryPrefixOf,
 } from "../../../runtime/names";
+import { memoryResourceOf } from "../../../runtime/reconcile/keptMemories";
 import type { ReconcileReport } from "../../../runtime/reconcile/report";
 import type { Reference } from "../../../tools/objects";
 import { loadDefinition } from "../../unit/operatorFolder";
@@ -67,7 +69,8 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
 }
 
 /** How a controller of a test is started. */
-export interface TestControllerOptions extends Pick<EngineOptions, "leaseSeconds" | "awaitKinds"> {
+export interface TestControllerOptions
+  extends Pick<EngineOptions, "leaseSeconds" | "awaitKinds" | "usedPollMs"> {
   /** @default "one" */
   readonly identity?: string;
   /** Another way to the API server. @default the runner's service account, directly */
@@ -116,9 +119,11 @@ export class TestOperator {
     mkdirSync(path.join(folder, "plans"), { recursive: true });
     const source = handler ?? readFileSync(path.join(__dirname, "plannedHandler.js"), "utf8");
     writeFileSync(path.join(folder, "main.js"), source);
-    writeFileSync(path.join(folder, "crd.yaml"), JSON.stringify(customResourceDefinitionOf(options)));
+    const isOwnKind = options.watch === undefined;
+    if (isOwnKind)
+      writeFileSync(path.join(folder, "crd.yaml"), JSON.stringify(customResourceDefinitionOf(options)));
     const operator = loadDefinition(folder, {
-      crd: "crd.yaml",
+      ...(isOwnKind && { crd: "crd.yaml" }),
       handler: { image: "node:22-alpine", command: ["node", "main.js"] },
       children: ["v1/ConfigMap"],
       ...definition,
@@ -166,6 +171,13 @@ export class TestOperator {
     return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata };
   }
 
+  /** What it remembers of an object that is not its own. */
+  memoryOf({ metadata: { uid } }: KubernetesObject): Reference {
+    const { apiVersion, kind } = memoryResourceOf(this.operator);
+    const name = `${memoryPrefixOf(this.operator)}${uid}`;
+    return { apiVersion, kind, metadata: { name, namespace: this.runnerNamespace } };
+  }
+
   /** A custom resource of this operator's kind. */
   object(name: string, spec: ObjectPlan = {}, namespace?: string): Manifest {
     const { group, kind } = this.operator.customResource;
@@ -211,7 +223,7 @@ export class TestOperator {
 
   /** Starts a controller of this operator without waiting for anything. */
   launch(options: TestControllerOptions = {}): TestController {
-    const { identity = "one", connection = this.connection, leaseSeconds, awaitKinds } = options;
+    const { identity = "one", connection = this.connection, leaseSeconds, awaitKinds, usedPollMs } = options;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
     const controller = new Engine({
@@ -222,6 +234,7 @@ export class TestOperator {
       identity,
       ...(leaseSeconds !== undefined && { leaseSeconds }),
       ...(awaitKinds !== undefined && { awaitKinds }),
+      ...(usedPollMs !== undefined && { usedPollMs }),
       onReport: (report) => void reports.push(report),
       onNotice: (notice) => void notices.push(notice),
     });

@@ -37,6 +37,13 @@ const child = mostly({
 const answer = mostly({
   children: fc.array(child, { maxLength: 3 }),
   status: hostileJson,
+  conditions: fc.array(
+    mostly({ type: hostileText, status: fc.constant("True"), reason: hostileText, message: hostileText }),
+    { maxLength: 3 },
+  ),
+  events: fc.array(mostly({ type: fc.constant("Normal"), reason: hostileText, note: hostileText }), {
+    maxLength: 3,
+  }),
   requeueAfterSeconds: fc.nat(),
   id: fc.constantFrom("widget-uid/3", "another/1"),
 });

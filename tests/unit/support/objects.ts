@@ -85,7 +85,8 @@ export function observed(
 /** The entry of an apply of a manifest: its fields, in which lists are owned as a whole but for owner references. */
 export function entryOf(manifest: Manifest, manager: string): ManagedFieldsEntry & { fieldsV1: JsonObject } {
   const { apiVersion: _a, kind: _k, metadata, ...content } = manifest;
-  const { name: _n, namespace: _ns, ownerReferences, ...meta } = metadata;
+  // What only makes a condition of the write is no field that is owned.
+  const { name: _n, namespace: _ns, uid: _u, resourceVersion: _r, ownerReferences, ...meta } = metadata;
   const references = (ownerReferences ?? []).map(({ uid }) => [`k:${JSON.stringify({ uid })}`, {}]);
   const fieldsV1 = {
     ...fieldsOf(content),
@@ -149,6 +150,8 @@ export function operator(more: Partial<Operator> = {}): Operator {
     secretEnv: {},
     record: "changes",
     rules: [],
+    grants: [],
+    uses: {},
     ...more,
   };
 }

@@ -1,0 +1,161 @@
+import { fingerprint } from "../fingerprint";
+import { invalid, quote } from "../handler/invalidAnswer";
+import { formatName, groupOf, type Manifest } from "../kubernetes/objects";
+import { kindKey, type Resource } from "../kubernetes/resource";
+import {
+  ADOPT_ANNOTATION,
+  AFTER_ANNOTATION,
+  DOMAIN,
+  KEEP_ANNOTATION,
+  OWNER_ANNOTATION,
+  PAUSED_ANNOTATION,
+  PROGRAM_ANNOTATION,
+  RECONCILE_AT_ANNOTATION,
+  SKIP_FINALIZE_ANNOTATION,
+} from "../names";
+
+/** When a child is applied, and whether it is created more than once, as its answer's annotations say. */
+export interface ChildOrder {
+  /** The keys of the children that must be ready before this one is applied: see {@link childKey}. */
+  readonly after: readonly string[];
+  /** Whether it is not created again after it was there. */
+  readonly isKept: boolean;
+  /** Whether another child is applied only after this one is ready. */
+  readonly isAwaited: boolean;
+}
+
+/** A child of an answer, in its namespace. */
+interface Named {
+  readonly resource: Pick<Resource, "apiVersion" | "kind">;
+  readonly manifest: Manifest;
+}
+
+/** What tells a child from all others of its owner: "batch/v1/Job/shop/migrate". */
+export function childKey({ resource, manifest }: Named): string {
+  return `${kindKey(resource)}/${formatName(manifest.metadata)}`;
+}
+
+/** A fingerprint of what a child is to be, without its metadata: a new label makes no other Job of a Job. */
+export function contentOf({ manifest }: Named): string {
+  const { apiVersion: _a, kind: _k, metadata: _m, ...content } = manifest;
+  return fingerprint(content);
+}
+
+/** Annotations of ours that an answered child may have. Any other is a slip, which would pass unnoticed. */
+const KNOWN = [
+  AFTER_ANNOTATION,
+  KEEP_ANNOTATION,
+  OWNER_ANNOTATION,
+  ADOPT_ANNOTATION,
+  PROGRAM_ANNOTATION,
+  // A child may be another operator's custom resource.
+  PAUSED_ANNOTATION,
+  SKIP_FINALIZE_ANNOTATION,
+  RECONCILE_AT_ANNOTATION,
+];
+
+/** "Job/migrate", "Job.batch/migrate", "Job/shop/migrate". */
+const REFERENCE = /^([A-Z][A-Za-z0-9]*)(?:\.([a-z0-9.-]+))?\/(?:([^/]+)\/)?([^/]+)$/;
+/** How the core group, which has no name, is written in a reference. */
+const CORE = "core";
+
+/**
+ * Reads the order of an answer's children from their annotations.
+ * @param answered the children as the handler answered them
+ * @param children the same children, each in its namespace
+ * @throws ReconcileFailure `InvalidAnswer` if an annotation is unknown or cannot be understood, if it names no child of the
+ *   answer or several, or if children wait for each other
+ */
+export function orderOf(answered: readonly Manifest[], children: readonly Named[]): ChildOrder[] {
+  const byName = new Map<string, Named[]>();
+  for (const child of children) {
+    const name = `${child.resource.kind}/${child.manifest.metadata.name}`;
+    byName.set(name, [...(byName.get(name) ?? []), child]);
+  }
+  const after = answered.map(({ metadata: { annotations = {} } }, index) => {
+    const path = `children[${index}].metadata.annotations`;
+    checkKnown(annotations, path);
+    const names = (annotations[AFTER_ANNOTATION] ?? "").split(",").map((name) => name.trim());
+    const keys = names
+      .filter((name) => name !== "")
+      .map((name) => childKey(find(byName, name, `${path}["${AFTER_ANNOTATION}"]`)));
+    return [...new Set(keys)];
+  });
+  const keys = children.map(childKey);
+  checkCycle(new Map(keys.map((key, index) => [key, after[index] ?? []])));
+  const awaited = new Set(after.flat());
+  return answered.map(({ metadata: { annotations = {} } }, index) => ({
+    after: after[index] ?? [],
+    isKept: annotations[KEEP_ANNOTATION] === "true",
+    isAwaited: awaited.has(keys[index] ?? ""),
+  }));
+}
+
+function checkKnown(annotations: Readonly<Record<string, string>>, path: string): void {
+  for (const key of Object.keys(annotations)) {
+    if (!key.startsWith(`${DOMAIN}/`) || KNOWN.includes(key)) continue;
+    throw invalid(
+      `${path} has ${quote(key)}, which Argosy does not know: an order is given by ${AFTER_ANNOTATION} and ${KEEP_ANNOTATION}`,
+    );
+  }
+  const keep = annotations[KEEP_ANNOTATION] ?? "false";
+  if (keep !== "true" && keep !== "false") {
+    throw invalid(`${path}["${KEEP_ANNOTATION}"] is ${quote(keep)}, and must be "true" or "false"`);
+  }
+}
+
+function find(byName: ReadonlyMap<string, readonly Named[]>, reference: string, path: string): Named {
+  const [, kind, group, namespace, name] = REFERENCE.exec(reference) ?? [];
+  if (kind === undefined) throw invalid(`${path} has ${quote(reference)}, which is not like "Job/migrate"`);
+  const found = (byName.get(`${kind}/${name}`) ?? []).filter(
+    ({ resource, manifest }) =>
+      (group === undefined || (groupOf(resource.apiVersion) || CORE) === group) &&
+      (namespace === undefined || manifest.metadata.namespace === namespace),
+  );
+  const [first, another] = found;
+  if (!first) throw invalid(`${path} names ${quote(reference)}, which is no child of this answer`);
+  if (!another) return first;
+  throw invalid(
+    `${path} names ${quote(reference)}, of which this answer has several: write Kind.group/name or Kind/namespace/name`,
+  );
+}
+
+/** @throws ReconcileFailure `InvalidAnswer` if children wait for each other, naming them */
+function checkCycle(after: ReadonlyMap<string, readonly string[]>): void {
+  const waits = new Map([...after].map(([key, names]) => [key, names.length]));
+  const dependents = new Map<string, string[]>();
+  for (const [key, names] of after)
+    for (const name of names) dependents.set(name, [...(dependents.get(name) ?? []), key]);
+  const free = [...waits].filter(([, left]) => left === 0).map(([key]) => key);
+  for (let key = free.pop(); key !== undefined; key = free.pop()) {
+    waits.delete(key);
+    for (const dependent of dependents.get(key) ?? []) {
+      const left = (waits.get(dependent) ?? 0) - 1;
+      waits.set(dependent, left);
+      if (left === 0) free.push(dependent);
+    }
+  }
+  // Each that is left waits for another one that is left: whoever follows them comes back.
+  const way: string[] = [];
+  for (let key = [...waits.keys()][0]; key !== undefined; ) {
+    if (way.includes(key)) {
+      const round = [...way.slice(way.indexOf(key)), key].map(shortName);
+      throw invalid(`children wait for each other by ${AFTER_ANNOTATION}: ${namesIn(round)}`);
+    }
+    way.push(key);
+    key = after.get(key)?.find((name) => waits.has(name));
+  }
+}
+
+/** "Job migrate" of the {@link childKey} "batch/v1/Job/shop/migrate". */
+export function shortName(key: string): string {
+  const [, kind] = /^(?:[^/]+\/)?v[^/]+\/([^/]+)\//.exec(key) ?? [];
+  return `${kind} ${key.slice(key.lastIndexOf("/") + 1)}`;
+}
+
+const MOST_NAMED = 6;
+
+function namesIn(round: readonly string[]): string {
+  const isLong = round.length > MOST_NAMED;
+  return (isLong ? [...round.slice(0, MOST_NAMED - 1), "…"] : round).join(" after ");
+}

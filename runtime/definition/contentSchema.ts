@@ -1,0 +1,94 @@
+import Ajv, { type ErrorObject } from "ajv";
+import { rounded } from "../json";
+import type { Json, JsonObject } from "../kubernetes/objects";
+
+/** What a schema does not allow of a value. Nothing of the value's content is in it. */
+export interface SchemaFlaw {
+  /** Where: "spec.replicas". */
+  readonly field: string;
+  /** What: "must be integer". */
+  readonly complaint: string;
+}
+
+/** The keywords whose values are schemas about the same value. */
+const JUNCTORS = ["allOf", "anyOf", "oneOf", "not"];
+
+/**
+ * Makes a check of a value against a CRD's schema, as the API server checks it: with defaults, and with unknown fields
+ * refused. Patterns, formats and rules in CEL are left to the API server.
+ *
+ * @param schema undefined: any value will do
+ * @param root what the value is called: "spec"
+ * @returns a function that gives the first flaw of a value; undefined where there is none
+ */
+export function flawFinder(
+  schema: JsonObject | undefined,
+  root: string,
+): (value: Json) => SchemaFlaw | undefined {
+  if (schema === undefined) return () => undefined;
+  const check = new Ajv({ strict: false, validateFormats: false, useDefaults: true }).compile(closed(schema));
+  return (value) => {
+    // Defaults are set in the value that is checked.
+    if (check(structuredClone(rounded(value)))) return undefined;
+    const [first] = check.errors ?? [];
+    return first && flawOf(first, root);
+  };
+}
+
+/** What an error of ajv says, and where. */
+export function flawOf(
+  { instancePath, keyword, message = "", params }: ErrorObject,
+  root: string,
+): SchemaFlaw {
+  const path = `${root}${instancePath.replaceAll("/", ".")}`;
+  return keyword === "additionalProperties"
+    ? { field: `${path}.${params["additionalProperty"]}`, complaint: "is not in the CRD's schema" }
+    : { field: path, complaint: message };
+}
+
+/** The same schema in JSON Schema's terms, with unknown fields refused where the API server would drop them. */
+export function closed(schema: JsonObject): JsonObject {
+  const drops =
+    schema["properties"] !== undefined &&
+    schema["additionalProperties"] === undefined &&
+    schema["x-kubernetes-preserve-unknown-fields"] !== true;
+  return { ...translated(schema, closed), ...(drops && { additionalProperties: false }) };
+}
+
+/**
+ * A CRD's schema in JSON Schema's terms.
+ * @param inner what becomes of the schemas of its fields, entries and values
+ */
+function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObject): JsonObject {
+  // The patterns are RE2's, which JavaScript may not understand: they are left to the API server.
+  const { pattern: _, nullable, exclusiveMinimum, exclusiveMaximum, ...rest } = schema;
+  const { properties, items, additionalProperties, minimum, maximum } = rest;
+  const intOrString = schema["x-kubernetes-int-or-string"] === true;
+  return {
+    ...rest,
+    ...(intOrString && { type: ["integer", "string"] }),
+    ...(nullable === true && (intOrString || schema["type"] !== undefined) && { nullable }),
+    ...(exclusiveMinimum === true && minimum !== undefined && { exclusiveMinimum: minimum }),
+    ...(exclusiveMaximum === true && maximum !== undefined && { exclusiveMaximum: maximum }),
+    ...(isObject(properties) && { properties: mapValues(properties, inner) }),
+    ...(isObject(items) && { items: inner(items) }),
+    ...(isObject(additionalProperties) && { additionalProperties: inner(additionalProperties) }),
+    ...Object.fromEntries(JUNCTORS.flatMap((junctor) => junction(junctor, schema[junctor]))),
+  };
+}
+
+/** The schemas below `allOf` and its like. They restrict a value, and do not say which fields it has. */
+function junction(junctor: string, value: Json | undefined): [string, Json][] {
+  const restriction = (schema: Json): Json => (isObject(schema) ? translated(schema, open) : schema);
+  const open = (schema: JsonObject): JsonObject => translated(schema, open);
+  if (value === undefined) return [];
+  return [[junctor, Array.isArray(value) ? value.map(restriction) : restriction(value)]];
+}
+
+function mapValues(map: JsonObject, change: (value: JsonObject) => JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value as JsonObject)]));
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,31 @@
+import type { JsonObject } from "../kubernetes/objects";
+
+/** A value that a field of an event is compared with. */
+export type EventScalar = string | number | boolean;
+
+/** The namespace of the objects that are made of an event: a constant, or a field of the event with one of these values. */
+export type EventNamespace = string | { readonly from: string; readonly allowed: readonly string[] };
+
+/** What an intake needs to know to make an object of an event. */
+export interface EventMapping {
+  /** The event's name in `on`: the beginning of its objects' names. */
+  readonly name: string;
+  /** The type of its source, as Argo calls it: "webhook". */
+  readonly type: string;
+  /** Field paths whose values together tell this event from all others of its source. */
+  readonly id: readonly string[];
+  /** Which events count: each field path has this value, or one of these. An event without such a field does not count. */
+  readonly when: Readonly<Record<string, EventScalar | readonly EventScalar[]>>;
+  /** Undefined for a custom resource without namespaces. */
+  readonly namespace?: EventNamespace | undefined;
+  /** What the object's `spec` is made of: see `mapEvent`. */
+  readonly spec: JsonObject;
+}
+
+/** An event from outside of which custom resources are made: an entry of `on`. */
+export interface OutsideEvent extends EventMapping {
+  /** Argo's event source, as Argo writes it. */
+  readonly source: JsonObject;
+  /** How long after it became Ready an object of this event is deleted, in seconds. @default never */
+  readonly ttlSecondsAfterReady?: number | undefined;
+}

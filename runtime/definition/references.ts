@@ -1,0 +1,133 @@
+import { isRecord } from "../json";
+import { isObjectName, type KubernetesObject } from "../kubernetes/objects";
+import type { Use } from "./definition";
+
+/** Stands for every entry of a list in a field path: `[*]`. */
+export const EACH = Symbol("[*]");
+
+/** A step of a field path: into a field, or into every entry of a list. */
+export type Step = string | typeof EACH;
+
+/** What stands as a name or as a label's value in `uses`: a constant in quotes, or the path of a field of the object. */
+export type Term = { readonly constant: string } | { readonly path: readonly Step[] };
+
+/** Objects of a use that are named. */
+export interface NameReference {
+  /** The namespace of the named objects. Undefined if the custom resource has none and the definition gives none. */
+  readonly namespace: string | undefined;
+  /** Without repetitions, in the order of the field. */
+  readonly names: readonly string[];
+}
+
+/** Objects of a use that are selected: those that have one of the values for each of the labels. */
+export interface LabelReference {
+  readonly namespace: string | undefined;
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What one object refers to by one use. */
+export type Reference = NameReference | LabelReference;
+
+/** What may be the value of a label (kubernetes, apimachinery/pkg/util/validation, IsValidLabelValue). */
+const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+const STEP = /\.([A-Za-z_][\w-]*)|\[(\*)\]|\['([^']+)'\]|\["([^"]+)"\]/y;
+
+/** Whether a text can be the value of a label. */
+export function isLabelValue(text: string): boolean {
+  return LABEL_VALUE.test(text);
+}
+
+/** Reads a constant in quotes or a field path. Undefined if the text is neither. */
+export function parseTerm(text: string): Term | undefined {
+  const [, , constant] = /^(['"])(.*)\1$/s.exec(text) ?? [];
+  if (constant !== undefined) return { constant };
+  const path: Step[] = [];
+  const steps = `.${text}`;
+  for (STEP.lastIndex = 0; STEP.lastIndex < steps.length; ) {
+    const found = STEP.exec(steps);
+    if (!found) return undefined;
+    const [, field, each, ...quoted] = found;
+    path.push(each ? EACH : (field ?? quoted.find((key) => key !== undefined) ?? ""));
+  }
+  return { path };
+}
+
+/** A field path as its author writes it. */
+export function formatPath(path: readonly Step[]): string {
+  return path.reduce<string>((text, step) => {
+    if (step === EACH) return `${text}[*]`;
+    if (!/^[A-Za-z_][\w-]*$/.test(step)) return `${text}['${step}']`;
+    return text === "" ? step : `${text}.${step}`;
+  }, "");
+}
+
+/** Whether a use gives the handler a list. If not, it gives one object or null. */
+export function isList({ name }: Pick<Use, "name">): boolean {
+  const term = name === undefined ? undefined : parseTerm(name);
+  return term === undefined || ("path" in term && term.path.includes(EACH));
+}
+
+/** The constant that a text is, or undefined. */
+export function constantIn(text: string | undefined): string | undefined {
+  const term = text === undefined ? undefined : parseTerm(text);
+  return term && "constant" in term ? term.constant : undefined;
+}
+
+/**
+ * What an object refers to by a use. A field that is missing, or that holds something else than a name, refers to nothing:
+ * the author of a custom resource is not trusted, and a name becomes part of a URL.
+ */
+export function referenceOf(use: Use, object: Pick<KubernetesObject, "metadata">): Reference {
+  const namespace = use.namespace ?? object.metadata.namespace;
+  if (use.name !== undefined) {
+    const names = valuesOf(use.name, object).filter(isObjectName);
+    return { namespace, names: names.filter((name) => isAllowed(use, name)) };
+  }
+  const labels = Object.entries(use.labels ?? {}).map(([label, value]) => [
+    label,
+    valuesOf(value, object).filter(isLabelValue),
+  ]);
+  return { namespace, labels: Object.fromEntries(labels) };
+}
+
+/** Whether labels are those that a reference selects. */
+export function isSelected(
+  { labels }: LabelReference,
+  its: Readonly<Record<string, string>> | undefined,
+): boolean {
+  return Object.entries(labels).every(([label, values]) => {
+    const value = its?.[label];
+    return value !== undefined && values.includes(value);
+  });
+}
+
+/** The reference as a selector of the API. Undefined if it selects nothing. */
+export function selectorOf({ labels }: LabelReference): string | undefined {
+  const entries = Object.entries(labels);
+  if (entries.some(([, values]) => values.length === 0)) return undefined;
+  return entries
+    .map(([label, values]) =>
+      values.length === 1 ? `${label}=${values[0]}` : `${label} in (${values.join(",")})`,
+    )
+    .join(",");
+}
+
+function isAllowed({ names }: Use, name: string): boolean {
+  return names === undefined || names.includes(name);
+}
+
+/** The texts at a path of an object, or the constant, without repetitions. */
+function valuesOf(text: string, object: object): string[] {
+  const term = parseTerm(text);
+  if (!term) return [];
+  if ("constant" in term) return [term.constant];
+  const found = term.path.reduce<unknown[]>(
+    (values, step) =>
+      values.flatMap((value) => {
+        if (step === EACH) return Array.isArray(value) ? value : [];
+        return isRecord(value) && Object.hasOwn(value, step) ? [value[step]] : [];
+      }),
+    [object],
+  );
+  return [...new Set(found.filter((value): value is string => typeof value === "string"))];
+}

@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import { isRecord, writeJson } from "../json";
+import type { Json, KubernetesObject, ObjectMeta } from "../kubernetes/objects";
+import { conditionsIn } from "../kubernetes/objects";
+import { DOMAIN, fieldManagerOf, type OperatorIdentity } from "../names";
+import type { EventObject } from "./mapEvent";
+
+/** On an object that was made of an event: the event's name in `on`. */
+export const EVENT_LABEL = `${DOMAIN}/event`;
+/** Beside it: the values of the id's fields, for people. */
+export const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
+/** Beside it: a hash of what the object was made with. */
+export const EVENT_CONTENT_ANNOTATION = `${DOMAIN}/event-content`;
+
+/** The field manager with which an intake creates objects of an operator. */
+export function intakeManagerOf(operator: OperatorIdentity): string {
+  return `${fieldManagerOf(operator)}/intake`;
+}
+
+/** What is said on an object of the event that it was made of. */
+export function eventMarks(
+  event: string,
+  { id, spec, namespace }: EventObject,
+): Pick<ObjectMeta, "labels" | "annotations"> {
+  return {
+    labels: { [EVENT_LABEL]: event },
+    annotations: {
+      [EVENT_ID_ANNOTATION]: id.join("/"),
+      [EVENT_CONTENT_ANNOTATION]: contentOf({ spec, namespace: namespace ?? null }),
+    },
+  };
+}
+
+/** Whether an object that is there was made of an event with the same content. */
+export function hasContentOf(object: KubernetesObject, wanted: Pick<ObjectMeta, "annotations">): boolean {
+  const content = object.metadata.annotations?.[EVENT_CONTENT_ANNOTATION];
+  return content !== undefined && content === wanted.annotations?.[EVENT_CONTENT_ANNOTATION];
+}
+
+/**
+ * Whether an object was made of an event, is Ready in its newest generation, and has been for so long that it is to be
+ * deleted. The intake itself must have made it, as `managedFields` say: a copy that somebody made of such an object has the
+ * same label.
+ *
+ * @param ttls how long the objects of each event stay after they are Ready, in seconds
+ * @param now in milliseconds since the epoch
+ */
+export function isExpired(
+  object: KubernetesObject,
+  operator: OperatorIdentity & { readonly eventTtls?: Readonly<Record<string, number>> | undefined },
+  now: number,
+): boolean {
+  const { labels = {}, managedFields = [], generation, deletionTimestamp, name } = object.metadata;
+  const { eventTtls = {} } = operator;
+  const event = labels[EVENT_LABEL] ?? "";
+  const ttl = Object.hasOwn(eventTtls, event) ? eventTtls[event] : undefined;
+  if (ttl === undefined || deletionTimestamp !== undefined || !name.startsWith(`${event}-`)) return false;
+  if (!managedFields.some(({ manager }) => manager === intakeManagerOf(operator))) return false;
+  const status = isRecord(object["status"]) ? object["status"] : {};
+  if (status["observedGeneration"] !== generation) return false;
+  const ready = conditionsIn(status).find(({ type, status }) => type === "Ready" && status === "True");
+  const since = ready === undefined ? Number.NaN : Date.parse(ready.lastTransitionTime);
+  return since + ttl * 1000 <= now;
+}
+
+function contentOf(value: Json): string {
+  return createHash("sha256")
+    .update(writeJson(sorted(value)))
+    .digest("hex")
+    .slice(0, 32);
+}
+
+/** The same value with the keys of its objects in order. */
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isRecord(value)) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each as Json)]));
+}

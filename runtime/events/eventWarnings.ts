@@ -1,0 +1,85 @@
+import type { WarningReason } from "../failure";
+import { fingerprint } from "../fingerprint";
+import type { KubernetesClient } from "../kubernetes/client";
+import { builtIn } from "../kubernetes/discovery";
+import { isApiError } from "../kubernetes/errors";
+import { EVENTS, eventAbout, LONGEST_NOTE } from "../kubernetes/events";
+import { clean } from "../status/conditions";
+import { Pace } from "../work/pace";
+
+const CRDS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+/** So many Warnings at once, and then one a second: a flood must not fill etcd, which keeps each for an hour. */
+const PACE = { burst: 200, refillMs: 1_000 };
+/** How long the uid of a CRD is believed, in milliseconds. */
+const UID_KEPT_MS = 60_000;
+
+/** Who warns. */
+export interface EventWarningsOptions {
+  readonly client: Pick<KubernetesClient, "create" | "get">;
+  /** "argosy/shop.intake". */
+  readonly controller: string;
+  /** The pod's name. */
+  readonly instance: string;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
+}
+
+/** There were too many Warnings. The event is sent again, and has its Warning then. */
+export class TooManyWarningsError extends Error {}
+
+/**
+ * Writes Warnings about CRDs, as Kubernetes Events. The same Warning is one Event, whoever writes it and however often: its
+ * name follows from what it says.
+ */
+export class EventWarnings {
+  private readonly uids = new Map<string, { readonly uid: string; readonly until: number }>();
+  private readonly pace: Pace;
+  private readonly now: () => number;
+
+  constructor(private readonly options: EventWarningsOptions) {
+    this.now = options.now ?? (() => performance.now());
+    this.pace = new Pace(PACE, this.now);
+  }
+
+  /**
+   * Resolves when the Warning is there.
+   * @param crd the name of the CRD
+   * @throws ApiError, ApiUnreachableError; TooManyWarningsError
+   */
+  async warn(crd: string, reason: WarningReason, note: string): Promise<void> {
+    const uid = await this.uidOf(crd);
+    if (this.pace.take("") > 0) throw new TooManyWarningsError("too many Warnings at once");
+    const { client, controller, instance } = this.options;
+    const hash = Buffer.from(fingerprint([uid, reason, note]))
+      .toString("hex")
+      .slice(0, 40);
+    try {
+      const { apiVersion, kind } = CRDS;
+      const warning = eventAbout(
+        { apiVersion, kind, metadata: { name: crd, uid } },
+        {
+          name: `${crd.slice(0, 200)}.${hash}`,
+          type: "Warning",
+          reason,
+          note: clean(note, LONGEST_NOTE),
+          action: "Intake",
+          controller,
+          instance,
+        },
+      );
+      await client.create(EVENTS, warning);
+    } catch (error) {
+      if (!isApiError(error, 409)) throw error;
+    }
+  }
+
+  private async uidOf(crd: string): Promise<string> {
+    const known = this.uids.get(crd);
+    if (known && known.until > this.now()) return known.uid;
+    const found = await this.options.client.get(CRDS, { name: crd });
+    if (!found) throw new Error(`there is no CRD ${crd}`);
+    const { uid } = found.metadata;
+    this.uids.set(crd, { uid, until: this.now() + UID_KEPT_MS });
+    return uid;
+  }
+}

@@ -1,0 +1,209 @@
+import { Counter, Registry } from "prom-client";
+import type { WarningReason } from "../failure";
+import type { KubernetesClient } from "../kubernetes/client";
+import { ApiError, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
+import { formatName, type Manifest } from "../kubernetes/objects";
+import { eventMarks, hasContentOf, intakeManagerOf } from "./eventMarks";
+import type { EventWarnings } from "./eventWarnings";
+import { type IntakeEvent, type IntakeFile, resourceOfEvent } from "./intakeFile";
+import { type EventMapper, type EventObject, eventMapper, type Mapped, type Refusal } from "./mapEvent";
+
+/** What became of an event. */
+export const INTAKE_RESULTS = [
+  /** An object was made of it. */
+  "created",
+  /** Its object was there. */
+  "known",
+  /** It does not meet `when`. */
+  "skipped",
+  /** No object can ever be made of it. A Warning says why. */
+  "refused",
+  /** An object of its id is there with other content, and stays. A Warning says so. */
+  "contradicted",
+  /** Not now. The sensor sends it again. */
+  "postponed",
+] as const;
+export type IntakeResult = (typeof INTAKE_RESULTS)[number];
+
+/** What an {@link Intake} works with. */
+export interface IntakeOptions {
+  readonly file: IntakeFile;
+  readonly client: Pick<KubernetesClient, "create" | "get">;
+  readonly warnings: Pick<EventWarnings, "warn">;
+  /** Told what goes wrong, and of each event that is refused. Nothing of an event's content is in it. */
+  readonly onNotice: (notice: string) => void;
+}
+
+interface Known {
+  readonly event: IntakeEvent;
+  readonly map: EventMapper;
+}
+
+/**
+ * Makes a custom resource of each event from outside. It remembers nothing: whatever ends it, the sensor sends the event
+ * again, and the object's name says whether it was there before.
+ *
+ * Guarantee (tests/integration/intake.test.ts, tests/unit/intake.test.ts): an event that is not "postponed" has its object,
+ * does not meet `when`, or has its Warning. Both exist before the answer is given.
+ */
+export class Intake {
+  readonly registry = new Registry();
+  private readonly known: ReadonlyMap<string, Known>;
+  private readonly events: Counter<"event" | "result">;
+
+  constructor(private readonly options: IntakeOptions) {
+    const { installation, events } = options.file;
+    this.registry.setDefaultLabels({ installation });
+    this.known = new Map(
+      events.map((event) => [event.subject, { event, map: eventMapper(event, event.schema) }]),
+    );
+    this.events = new Counter({
+      name: "argosy_intake_events_total",
+      help:
+        "Events from outside, by event and result: created (an object was made of it), known (its object was there), skipped " +
+        "(it does not meet `when`), refused (no object can be made of it, and a Warning says so), contradicted (its object is " +
+        "there with other content, and a Warning says so), postponed (the sensor sends it again)",
+      labelNames: ["event", "result"],
+      registers: [this.registry],
+    });
+    for (const { subject } of events)
+      for (const result of INTAKE_RESULTS) this.events.inc({ event: subject, result }, 0);
+  }
+
+  /**
+   * Takes an event. Never throws: what fails is postponed.
+   * @param subject the event's name in the event source
+   */
+  take(subject: string, data: unknown): Promise<IntakeResult> {
+    return this.attempt(subject, (known) => this.handle(known, data));
+  }
+
+  /** Takes an event that is too large to be read, or is no JSON: no object can be made of it. */
+  refuse(subject: string, refusal: Refusal): Promise<IntakeResult> {
+    return this.attempt(subject, ({ event }) => this.refused(event, refusal));
+  }
+
+  private async attempt(
+    subject: string,
+    work: (known: Known) => Promise<IntakeResult>,
+  ): Promise<IntakeResult> {
+    const known = this.known.get(subject);
+    try {
+      // This intake may be older than the sensor: one that knows the event is about to begin.
+      if (!known) throw new Error("this intake does not know the event");
+      const result = await work(known);
+      this.events.inc({ event: subject, result });
+      return result;
+    } catch (error) {
+      this.options.onNotice(`event ${subject}: not now: ${reasonOf(error as Error)}`);
+      // A label with any text that somebody sends would grow without end.
+      if (known) this.events.inc({ event: subject, result: "postponed" });
+      return "postponed";
+    }
+  }
+
+  private async handle(known: Known, data: unknown): Promise<IntakeResult> {
+    const { event } = known;
+    const prepared = prepare(known, data);
+    if (prepared.kind === "skipped") return "skipped";
+    if (prepared.kind === "refused") return this.refused(event, prepared.refusal);
+    return this.create(event, prepared.object, prepared.manifest);
+  }
+
+  private async create(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
+    const { client } = this.options;
+    const resource = resourceOfEvent(event);
+    try {
+      await client.create(resource, manifest, { fieldManager: intakeManagerOf(event.operator) });
+      return "created";
+    } catch (error) {
+      if (isApiError(error, 409) && error.reason === "AlreadyExists")
+        return this.compare(event, object, manifest);
+      if (!isFinal(error)) throw error;
+      const { field, complaint } = refusalOf(error);
+      return this.refused(event, { field, complaint, id: object.id });
+    }
+  }
+
+  private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
+    const there = await this.options.client.get(resourceOfEvent(event), manifest.metadata);
+    if (!there) throw new Error(`${object.name} is being deleted`);
+    if (hasContentOf(there, manifest.metadata)) return "known";
+    const note = `an event of ${event.name} with the id ${idIn(object.id)} came with other content than the first one of this id. ${event.kind} ${formatName(object)} stays as it is`;
+    await this.tell(event, "EventContradicts", note);
+    return "contradicted";
+  }
+
+  private async refused(event: IntakeEvent, { field, complaint, id }: Refusal): Promise<IntakeResult> {
+    const which = id === undefined ? "without a known id" : `with the id ${idIn(id)}`;
+    await this.tell(
+      event,
+      "EventRefused",
+      `an event of ${event.name} ${which} became no object: ${field} ${complaint}`,
+    );
+    return "refused";
+  }
+
+  private async tell(event: IntakeEvent, reason: WarningReason, note: string): Promise<void> {
+    await this.options.warnings.warn(event.crd, reason, note);
+    this.options.onNotice(note);
+  }
+}
+
+type Prepared =
+  | Exclude<Mapped, { kind: "object" }>
+  | { readonly kind: "object"; readonly object: EventObject; readonly manifest: Manifest };
+
+/** What becomes of an event, before any request. The same event fails here again and again: it is refused, whatever fails. */
+function prepare({ event, map }: Known, data: unknown): Prepared {
+  try {
+    const mapped = map(data);
+    return mapped.kind === "object" ? { ...mapped, manifest: manifestOf(event, mapped.object) } : mapped;
+  } catch {
+    return { kind: "refused", refusal: { field: "the event", complaint: "is nested too deeply" } };
+  }
+}
+
+function manifestOf(event: IntakeEvent, object: EventObject): Manifest {
+  const { name, namespace, spec } = object;
+  return {
+    apiVersion: event.apiVersion,
+    kind: event.kind,
+    metadata: { name, ...(namespace !== undefined && { namespace }), ...eventMarks(event.name, object) },
+    spec,
+  };
+}
+
+function idIn(id: readonly string[]): string {
+  return JSON.stringify(id.join("/"));
+}
+
+/** What an admission webhook says with which it denies an object: the same object would be denied again. */
+const DENIED = /^admission webhook ".*" denied the request/;
+
+/**
+ * Whether the API server will refuse this object for ever. It may heal what lacks rights, room, a kind or a namespace, and
+ * what is busy or out of reach.
+ */
+function isFinal(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError) || isBusy(error) || isNamespaceTerminating(error)) return false;
+  return [400, 413, 422].includes(error.code) || DENIED.test(error.message);
+}
+
+/** What the API server said, without a value of the object. */
+function refusalOf({ code, status, message }: ApiError): Refusal {
+  const [cause] = status.details?.causes ?? [];
+  if (cause?.field !== undefined) {
+    return { field: cause.field, complaint: `is refused by the API server: ${cause.reason ?? "Invalid"}` };
+  }
+  // Such as: strict decoding error: unknown field "spec.colour"
+  const unknown = /unknown field "([^"]*)"/.exec(message)?.[1];
+  if (unknown !== undefined) return { field: unknown, complaint: "is not in the CRD's schema" };
+  const denied = DENIED.exec(message)?.[0];
+  return { field: "the object", complaint: denied ?? `is refused by the API server: HTTP ${code}` };
+}
+
+/** Why something is not possible now. What the API server says of an object's content is no part of a log. */
+function reasonOf(error: Error): string {
+  return error instanceof ApiError ? `${error.request}: HTTP ${error.code} ${error.reason}` : error.message;
+}

@@ -1,0 +1,46 @@
+import type { EventMapping } from "../definition/outsideEvent";
+import { isRecord, readJson } from "../json";
+import type { JsonObject } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import type { OperatorIdentity } from "../names";
+
+/** The file's name, in the folder that POD_LAYOUT calls "definition". */
+export const INTAKE_FILE = "intake.json";
+
+/** An event as an intake knows it. */
+export interface IntakeEvent extends EventMapping {
+  /** The event's name in the event source, which tells it from those of other operators. */
+  readonly subject: string;
+  readonly operator: OperatorIdentity;
+  /** The custom resource that is made. */
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** The name of its CRD, about which Warnings are. */
+  readonly crd: string;
+  /** The schema of its `spec`. @default any content */
+  readonly schema?: JsonObject | undefined;
+}
+
+/** What an intake reads: all events of an installation. */
+export interface IntakeFile {
+  readonly installation: string;
+  readonly events: readonly IntakeEvent[];
+}
+
+/** The kind that is made of an event, as the API serves it. */
+export function resourceOfEvent({ apiVersion, kind, plural, namespaced }: IntakeEvent): Resource {
+  return { apiVersion, kind, plural, namespaced };
+}
+
+/**
+ * Reads the file.
+ * @throws Error if it is not what the manifests give
+ */
+export function parseIntakeFile(text: string): IntakeFile {
+  const file = readJson(text);
+  if (isRecord(file) && typeof file["installation"] === "string" && Array.isArray(file["events"]))
+    return file as unknown as IntakeFile;
+  throw new Error(`${INTAKE_FILE} is not what the manifests give. Deploy the program again.`);
+}

@@ -1,0 +1,6 @@
+/** Where events go. */
+export const INTAKE_PATH = "/events";
+/** The header that has the token. */
+export const TOKEN_HEADER = "Argosy-Intake-Token";
+/** The header that has the event's name in its source: it is known also if the body cannot be read. */
+export const SUBJECT_HEADER = "Argosy-Event";

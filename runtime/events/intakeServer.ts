@@ -1,0 +1,99 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type HttpListener, type ListenAddress, listen } from "../http/listen";
+import { isRecord, readJson } from "../json";
+import type { Intake, IntakeResult } from "./intake";
+import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeNames";
+
+/** The largest event, in bytes: what Argo's webhooks take unless they are told otherwise, and its context. */
+export const MOST_EVENT_BYTES = 2 ** 20;
+/** How many events are in memory at once. A sensor sends one of each kind at a time, and sends again what is not taken. */
+const MOST_AT_ONCE = 8;
+
+const OPTIONS = {
+  // Longer than Go's clients keep an idle connection (net/http, DefaultTransport: 90 s).
+  keepAliveTimeout: 120_000,
+  requestTimeout: 20_000,
+};
+
+/** What an intake's server works with. */
+export interface IntakeServerOptions extends ListenAddress {
+  readonly intake: Pick<Intake, "take" | "refuse">;
+  /** The token that a sensor must know. It is read for each request, so that another one needs no restart. */
+  readonly token: () => string;
+}
+
+/**
+ * Answers an event, `POST /events` with `{"data": ...}`: 204 when it has its object or its Warning, or is none of ours; 401 without the token;
+ * 503 when it is to be sent again. No answer has a body: a Sensor reads none, and a body would cost it the connection
+ * (argo-events, pkg/sensors/triggers/http).
+ * @throws Error if the address cannot be had
+ */
+export function startIntakeServer(options: IntakeServerOptions): Promise<HttpListener> {
+  const desk = { atOnce: 0 };
+  return listen(options, (request, response) => void serve(request, response, options, desk), OPTIONS);
+}
+
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: IntakeServerOptions,
+  desk: { atOnce: number },
+): Promise<void> {
+  const end = (code: number) => {
+    // The rest of a body that nobody reads would be taken for the next request.
+    if (!request.complete) response.setHeader("connection", "close");
+    response.writeHead(code).end();
+  };
+  if (request.url !== INTAKE_PATH) return end(404);
+  if (request.method !== "POST") return end(405);
+  if (!isAllowed(request, options)) return end(401);
+  if (desk.atOnce >= MOST_AT_ONCE) return end(503);
+  desk.atOnce++;
+  try {
+    end((await answer(request, options)) === "postponed" ? 503 : 204);
+  } catch {
+    // The sender closed the connection before the end of the body.
+    if (!response.headersSent) end(503);
+  } finally {
+    desk.atOnce--;
+  }
+}
+
+async function answer(request: IncomingMessage, { intake }: IntakeServerOptions): Promise<IntakeResult> {
+  const subject = String(request.headers[SUBJECT_HEADER.toLowerCase()] ?? "");
+  const body = await readBody(request);
+  const refuse = (complaint: string) => intake.refuse(subject, { field: "the event", complaint });
+  if (body === undefined) return refuse(`has more than ${MOST_EVENT_BYTES} bytes`);
+  let sent: unknown;
+  try {
+    sent = readJson(body);
+  } catch {
+    return refuse("is no JSON");
+  }
+  return isRecord(sent) ? intake.take(subject, sent["data"]) : refuse("is not what a sensor sends");
+}
+
+/** The body. Undefined if it is too long: then it is read to its end and forgotten, since the sensor waits for that. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_EVENT_BYTES) chunks.length = 0;
+    else chunks.push(chunk);
+  }
+  return bytes > MOST_EVENT_BYTES ? undefined : Buffer.concat(chunks).toString("utf8");
+}
+
+function isAllowed({ headers }: IncomingMessage, { token }: IntakeServerOptions): boolean {
+  let wanted: string;
+  try {
+    wanted = token();
+  } catch {
+    return false;
+  }
+  const given = String(headers[TOKEN_HEADER.toLowerCase()] ?? "");
+  const hash = (text: string) => createHash("sha256").update(text).digest();
+  return wanted !== "" && timingSafeEqual(hash(given), hash(wanted));
+}

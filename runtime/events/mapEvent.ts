@@ -1,0 +1,175 @@
+import { createHash } from "node:crypto";
+import { flawFinder } from "../definition/contentSchema";
+import type { EventMapping, EventScalar } from "../definition/outsideEvent";
+import { isRecord, writeJson } from "../json";
+import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
+import { valueAt } from "./fieldPath";
+import { schemaOfField } from "./schemaFields";
+import { typed } from "./typed";
+
+/** The most bytes that the `spec` of an object may have, as JSON. */
+export const MOST_SPEC_BYTES = 256 * 1024;
+/** The most characters of a text of an id, which is in names, annotations and Warnings. */
+const LONGEST_ID = 512;
+
+/** The object that an event becomes. */
+export interface EventObject {
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly spec: JsonObject;
+  /** The values of the id's fields. */
+  readonly id: readonly string[];
+}
+
+/** Why no object can ever be made of an event. Nothing of the event's content is in it. */
+export interface Refusal {
+  /** The field of the event, or of the object, that is wrong. */
+  readonly field: string;
+  /** What is wrong with it: "is missing". */
+  readonly complaint: string;
+  /** The values of the id's fields, if they are known. */
+  readonly id?: readonly string[];
+}
+
+/** What becomes of an event. */
+export type Mapped =
+  | { readonly kind: "object"; readonly object: EventObject }
+  /** It does not meet `when`. */
+  | { readonly kind: "skipped" }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** Makes objects of events. The same event gives the same object. */
+export type EventMapper = (data: unknown) => Mapped;
+
+/**
+ * Prepares the mapping of an event.
+ *
+ * In `mapping.spec`, a text in single quotes is a constant, and so are numbers and booleans. Any other text is a path of a
+ * field of the event, and must be there. With a question mark at its end, it may be missing, and so is the field then.
+ * What comes of a path is brought to the type that the schema gives for its place: see `typed`.
+ *
+ * @param schema that of the custom resource's `spec`. Undefined: any content
+ */
+export function eventMapper(mapping: EventMapping, schema: JsonObject | undefined): EventMapper {
+  const check = flawFinder(schema, "spec");
+  return (data) => {
+    try {
+      return mapEvent(mapping, schema, check, data);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      return { kind: "refused", refusal: error.refusal };
+    }
+  };
+}
+
+/** Ends a mapping: see {@link Refusal}. */
+class Refused extends Error {
+  constructor(readonly refusal: Refusal) {
+    super(`${refusal.field} ${refusal.complaint}`);
+  }
+}
+
+function mapEvent(
+  mapping: EventMapping,
+  schema: JsonObject | undefined,
+  check: ReturnType<typeof flawFinder>,
+  data: unknown,
+): Mapped {
+  if (!meets(mapping.when, data)) return { kind: "skipped" };
+  const id = mapping.id.map((path) => idOf(path, data));
+  const refuse = (field: string, complaint: string) => new Refused({ field, complaint, id });
+  const namespace = namespaceOf(mapping.namespace, data, refuse);
+  const spec = built(mapping.spec, schema, data, "spec", refuse);
+  if (!isJsonObject(spec)) throw refuse("spec", "is no object");
+  const flaw = check(spec);
+  if (flaw) throw refuse(flaw.field, flaw.complaint);
+  const bytes = Buffer.byteLength(writeJson(spec));
+  if (bytes > MOST_SPEC_BYTES) throw refuse("spec", `has ${bytes} bytes, more than ${MOST_SPEC_BYTES}`);
+  return { kind: "object", object: { name: nameOf(mapping, id), namespace, spec, id } };
+}
+
+/** The name of the object of an event: the same for the same id, and another for any other. */
+function nameOf({ type, name }: EventMapping, id: readonly string[]): string {
+  const hash = createHash("sha256").update(JSON.stringify([type, name, ...id]));
+  return `${name}-${hash.digest("hex").slice(0, 20)}`;
+}
+
+function meets(when: EventMapping["when"], data: unknown): boolean {
+  return Object.entries(when).every(([path, wanted]) => {
+    const value = textOf(valueAt(data, path));
+    const each: readonly EventScalar[] = Array.isArray(wanted) ? wanted : [wanted as EventScalar];
+    return value !== undefined && each.some((one) => String(one) === value);
+  });
+}
+
+function idOf(path: string, data: unknown): string {
+  const value = valueAt(data, path);
+  const text = textOf(value);
+  const complain = (complaint: string) => new Refused({ field: path, complaint });
+  if (value === undefined || text === "") throw complain("is missing, and it is part of the id");
+  if (text === undefined) throw complain("is no text and no number, and it is part of the id");
+  if (text.length > LONGEST_ID)
+    throw complain(`has more than ${LONGEST_ID} characters, and it is part of the id`);
+  return text;
+}
+
+function namespaceOf(
+  namespace: EventMapping["namespace"],
+  data: unknown,
+  refuse: (field: string, complaint: string) => Error,
+): string | undefined {
+  if (namespace === undefined || typeof namespace === "string") return namespace;
+  const value = valueAt(data, namespace.from);
+  if (value === undefined) throw refuse(namespace.from, "is missing, and it is the namespace");
+  const found = namespace.allowed.find((each) => each === value);
+  if (found === undefined) throw refuse(namespace.from, "is not one of the namespaces that are allowed");
+  return found;
+}
+
+/** A number, a text or a boolean as a text. A number is as exact as it came. */
+function textOf(value: unknown): string | undefined {
+  if (!["string", "number", "boolean"].includes(typeof value)) return undefined;
+  const json = writeJson(value);
+  return json.startsWith('"') ? (JSON.parse(json) as string) : json;
+}
+
+/** A part of the object, of what stands for it in the mapping. Undefined if it is left out. */
+function built(
+  template: Json,
+  schema: JsonObject | undefined,
+  data: unknown,
+  at: string,
+  refuse: (field: string, complaint: string) => Error,
+): Json | undefined {
+  if (Array.isArray(template)) {
+    const items = isJsonObject(schema?.["items"]) ? schema["items"] : undefined;
+    const entries = template.map((each, index) => built(each, items, data, `${at}[${index}]`, refuse));
+    return entries.filter((entry) => entry !== undefined);
+  }
+  if (isRecord(template)) {
+    const entries = Object.entries(template).map(
+      ([field, each]) =>
+        [field, built(each as Json, schemaOfField(schema, field), data, `${at}.${field}`, refuse)] as const,
+    );
+    return Object.fromEntries(entries.filter((entry): entry is [string, Json] => entry[1] !== undefined));
+  }
+  const constant = constantOf(template);
+  if (constant !== undefined) return typed(constant, schema);
+  const { path, isOptional } = pathOf(template as string);
+  const value = valueAt(data, path);
+  if (value !== undefined) return typed(value as Json, schema);
+  if (isOptional) return undefined;
+  throw refuse(path, `is missing, and ${at} is made of it`);
+}
+
+/** The constant that a part of a mapping is. Undefined for a path. */
+export function constantOf(template: Json): Json | undefined {
+  if (typeof template !== "string") return template;
+  return /^'.*'$/s.test(template) ? template.slice(1, -1) : undefined;
+}
+
+/** The path that a part of a mapping is, and whether it may be missing. */
+export function pathOf(template: string): { readonly path: string; readonly isOptional: boolean } {
+  const isOptional = template.endsWith("?");
+  return { path: isOptional ? template.slice(0, -1) : template, isOptional };
+}

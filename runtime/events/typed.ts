@@ -1,0 +1,50 @@
+import { isRecord, readJson, writeJson } from "../json";
+import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
+import { schemaOfField } from "./schemaFields";
+
+const INTEGER = /^-?(0|[1-9]\d*)$/;
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+/**
+ * A value of an event in the type that a CRD's schema gives for its place, if it can be had without a loss: a text that
+ * is a number becomes a number, and a number becomes a text. In a form and in headers, everything is a text.
+ *
+ * Of an object, only the fields that the schema knows are kept. The API server would refuse the others. A null is left
+ * out unless the schema takes it. What does not fit stays as it is, and the schema's check finds it.
+ */
+export function typed(value: Json, schema: JsonObject | undefined): Json {
+  if (schema === undefined) return value;
+  if (Array.isArray(value)) {
+    const items = isJsonObject(schema["items"]) ? schema["items"] : undefined;
+    return value.map((entry) => typed(entry, items));
+  }
+  if (isRecord(value)) return fieldsOf(value as JsonObject, schema);
+  return scalar(value, schema);
+}
+
+function fieldsOf(value: JsonObject, schema: JsonObject): JsonObject {
+  const isClosed =
+    schema["properties"] !== undefined &&
+    schema["additionalProperties"] === undefined &&
+    schema["x-kubernetes-preserve-unknown-fields"] !== true;
+  const entries = Object.entries(value).flatMap(([field, each]): [string, Json][] => {
+    const own = schemaOfField(schema, field);
+    if (own === undefined && isClosed) return [];
+    if (each === null && own !== undefined && own["nullable"] !== true) return [];
+    return [[field, typed(each, own)]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function scalar(value: Json, schema: JsonObject): Json {
+  const type = schema["type"];
+  // An integer that JavaScript would round is there as a text that is written as the number that it is.
+  const json = writeJson(value);
+  const isText = json.startsWith('"');
+  if (type === "string" && !isText && value !== null) return json;
+  if (!isText || typeof value !== "string") return value;
+  if (type === "integer" && INTEGER.test(value)) return readJson(value) as Json;
+  if (type === "number" && NUMBER.test(value)) return readJson(value) as Json;
+  if (type === "boolean" && (value === "true" || value === "false")) return value === "true";
+  return value;
+}

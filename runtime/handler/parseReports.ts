@@ -1,0 +1,85 @@
+import { isRecord } from "../json";
+import { ENGINE_CONDITIONS } from "../names";
+import type { AnsweredCondition, AnsweredEvent } from "./contract";
+import { invalid, quote, shown } from "./invalidAnswer";
+
+/** More conditions than these nobody reads, and each is a part of every write of the status. */
+const MOST_CONDITIONS = 16;
+/** An Event is an object of its own in etcd. A handler that has more to say has a log. */
+const MOST_EVENTS = 8;
+/** A text beyond this is a slip. What is reported of one is far shorter: see `clean`. */
+const LONGEST_TEXT = 32 * 1024;
+
+/** The types of conditions and their reasons, as the API server checks them (apimachinery, meta/v1/types.go). */
+const CONDITION_TYPE =
+  /^(?=.{1,316}$)([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$/;
+const CONDITION_REASON = /^(?=.{1,1024}$)[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
+const EVENT_REASON = /^[A-Z][A-Za-z0-9]{0,127}$/;
+
+/**
+ * The conditions in an answer. Undefined if it has none.
+ * @throws ReconcileFailure with reason `InvalidAnswer`
+ */
+export function conditionsAnswered(list: unknown): readonly AnsweredCondition[] | undefined {
+  const seen = new Set<string>();
+  return entriesOf(list, "conditions", MOST_CONDITIONS)?.map((entry, index) => {
+    const path = `conditions[${index}]`;
+    for (const key of ["lastTransitionTime", "observedGeneration"]) {
+      if (key in entry) throw invalid(`${path}.${key}, which Argosy keeps: leave it out`);
+    }
+    checkKeys(entry, ["type", "status", "reason", "message"], path);
+    const { type, status, reason, message } = entry;
+    if (!isText(type, CONDITION_TYPE))
+      throw wrong(`${path}.type`, "a condition's type, such as DataReady", type);
+    if (ENGINE_CONDITIONS.includes(type)) {
+      throw invalid(`${path}.type is ${quote(type)}, which is Argosy's own: give the condition another type`);
+    }
+    if (seen.has(type)) throw invalid(`${path}.type is ${quote(type)}, as is that of another condition`);
+    seen.add(type);
+    if (status !== "True" && status !== "False" && status !== "Unknown") {
+      throw wrong(`${path}.status`, 'the text "True", "False" or "Unknown"', status);
+    }
+    if (!isText(reason, CONDITION_REASON)) throw wrong(`${path}.reason`, "one word in CamelCase", reason);
+    if (!isText(message)) throw wrong(`${path}.message`, "a text", message);
+    return { type, status, reason, message };
+  });
+}
+
+/**
+ * The Events in an answer. Undefined if it has none.
+ * @throws ReconcileFailure with reason `InvalidAnswer`
+ */
+export function eventsAnswered(list: unknown): readonly AnsweredEvent[] | undefined {
+  return entriesOf(list, "events", MOST_EVENTS)?.map((entry, index) => {
+    const path = `events[${index}]`;
+    checkKeys(entry, ["type", "reason", "note"], path);
+    const { type, reason, note } = entry;
+    if (type !== "Normal" && type !== "Warning") throw wrong(`${path}.type`, '"Normal" or "Warning"', type);
+    if (!isText(reason, EVENT_REASON)) throw wrong(`${path}.reason`, "one word in CamelCase", reason);
+    if (!isText(note, /\S/)) throw wrong(`${path}.note`, "a text", note);
+    return { type, reason, note };
+  });
+}
+
+function entriesOf(list: unknown, key: string, most: number): Record<string, unknown>[] | undefined {
+  if (list === undefined || list === null) return undefined;
+  if (!Array.isArray(list) || !list.every(isRecord)) throw invalid(`"${key}" must be a list of objects`);
+  if (list.length > most)
+    throw invalid(`"${key}" has ${list.length} entries, more than the ${most} of one answer`);
+  return list;
+}
+
+function checkKeys(entry: Record<string, unknown>, known: readonly string[], path: string): void {
+  const unknown = Object.keys(entry).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    throw invalid(`an unknown key ${quote(`${path}.${unknown}`)}; the keys here are ${known.join(", ")}`);
+  }
+}
+
+function isText(value: unknown, form = /^/): value is string {
+  return typeof value === "string" && value.length <= LONGEST_TEXT && form.test(value);
+}
+
+function wrong(path: string, expected: string, value: unknown) {
+  return invalid(`${path} must be ${expected}, and is ${value === undefined ? "missing" : shown(value)}`);
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { EventWarnings } from "../events/eventWarnings";
+import { Intake } from "../events/intake";
+import { INTAKE_FILE, type IntakeFile, parseIntakeFile } from "../events/intakeFile";
+import { startIntakeServer } from "../events/intakeServer";
+import { KubernetesClient } from "../kubernetes/client";
+import { MANAGER_PREFIX } from "../names";
+import { withoutRepeats } from "./notices";
+import type { Surroundings } from "./pod";
+import { addressOf, pathOf } from "./podSettings";
+import { startTelemetryServer } from "./telemetryServer";
+
+/** Makes custom resources of events from outside, until the pod is to end. It remembers nothing, and any number may run. */
+export const intake = {
+  /**
+   * Reads which events there are.
+   * @throws Error if the file is missing or unusable
+   */
+  read({ settings }: Surroundings): IntakeFile {
+    return parseIntakeFile(readFileSync(path.join(pathOf(settings, "definition"), INTAKE_FILE), "utf8"));
+  },
+
+  /** @throws Error if a port cannot be had */
+  async run(
+    { environment, settings, connection, log, stopping }: Surroundings,
+    file: IntakeFile,
+  ): Promise<number> {
+    const client = new KubernetesClient(connection);
+    const onNotice = withoutRepeats((notice) => log("info", notice));
+    const controller = `${MANAGER_PREFIX}${file.installation}.intake`;
+    const warnings = new EventWarnings({ client, controller, instance: environment.pod });
+    const desk = new Intake({ file, client, warnings, onNotice });
+    const token = () => readFileSync(path.join(pathOf(settings, "intakeToken"), "token"), "utf8").trim();
+    const events = await startIntakeServer({ ...addressOf(settings, "hints"), intake: desk, token });
+    // Started second: who hears that we are ready can send events at once.
+    const telemetry = await startTelemetryServer({
+      ...addressOf(settings, "metrics"),
+      registry: desk.registry,
+      whyNotReady: () => (stopping.aborted ? "the pod is to end" : undefined),
+    });
+    log("info", `taking ${file.events.length} kinds of events`);
+    await new Promise<void>((resolve) => {
+      if (stopping.aborted) resolve();
+      else stopping.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await events.close();
+    client.close();
+    await telemetry.close();
+    return 0;
+  },
+};

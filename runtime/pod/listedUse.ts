@@ -1,0 +1,119 @@
+import type { Operator } from "../definition/definition";
+import { isSelected, type LabelReference } from "../definition/references";
+import { selectionsOf, type UsedSelection } from "../definition/selections";
+import type { KubernetesClient } from "../kubernetes/client";
+import { findResource, UnknownKindError } from "../kubernetes/discovery";
+import { isApiError } from "../kubernetes/errors";
+import { isSecretKind } from "../kubernetes/kinds";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { scopesOf } from "../kubernetes/resource";
+import { byName, gatherUsed, type UsedProblem, type UsedSource } from "../uses/used";
+import { usedFingerprint } from "./footprint";
+
+/** What {@link ListedUse} lists. */
+export interface ListedUseOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** Called for each use that could not be listed. What objects use by it counts as unchanged. */
+  readonly onError: (what: string, error: Error) => void;
+}
+
+/**
+ * What all objects use, as a resync lists it: to see for which objects it has changed since their last run. Secrets that
+ * must not be listed are read by name.
+ */
+export class ListedUse implements UsedSource {
+  private readonly objects = new Map<string, Map<string, KubernetesObject>>();
+  private readonly missing = new Set<string>();
+  private readonly failed = new Set<string>();
+  private readonly polled = new Map<string, Promise<KubernetesObject | undefined>>();
+
+  private readonly selections: readonly UsedSelection[];
+
+  private constructor(private readonly options: ListedUseOptions) {
+    this.selections = selectionsOf(options.operator);
+  }
+
+  /** Lists everything. */
+  static async of(options: ListedUseOptions): Promise<ListedUse> {
+    const listed = new ListedUse(options);
+    for (const selection of listed.selections) {
+      try {
+        await listed.add(selection);
+      } catch (error) {
+        if (error instanceof UnknownKindError || isApiError(error, 404)) listed.missing.add(selection.key);
+        else listed.fail(selection.key, error as Error);
+      }
+    }
+    return listed;
+  }
+
+  /** A fingerprint of what an object uses: see {@link usedFingerprint}. Undefined if that is not known. */
+  async fingerprintOf(object: KubernetesObject): Promise<string | undefined> {
+    const { operator } = this.options;
+    if (this.failed.size > 0) return undefined;
+    try {
+      return usedFingerprint((await gatherUsed(operator, object, "reconcile", this)).used);
+    } catch (error) {
+      this.options.onError(`what ${formatName(object.metadata)} uses`, error as Error);
+      return undefined;
+    }
+  }
+
+  async problemOf(key: string): Promise<UsedProblem | undefined> {
+    return this.missing.has(key) ? { kind: "missing", message: "" } : undefined;
+  }
+
+  async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
+    const polled = this.selections.find((each) => each.key === key && each.isPolled);
+    if (polled) return this.poll(polled, name);
+    const objects = this.objects.get(key);
+    return objects?.get(formatName(name)) ?? objects?.get(name.name);
+  }
+
+  async list(key: string, reference: LabelReference): Promise<KubernetesObject[]> {
+    return [...(this.objects.get(key)?.values() ?? [])]
+      .filter(
+        ({ metadata }) => metadata.namespace === undefined || metadata.namespace === reference.namespace,
+      )
+      .filter(({ metadata }) => isSelected(reference, metadata.labels))
+      .sort(byName);
+  }
+
+  private async add(selection: UsedSelection): Promise<void> {
+    const { client, operator } = this.options;
+    const { key, apiVersion, kind, namespaces, name, labelSelector, isPolled } = selection;
+    if (isPolled) return;
+    const resource = await findResource(client, apiVersion, kind);
+    const objects = this.objects.get(key) ?? new Map<string, KubernetesObject>();
+    this.objects.set(key, objects);
+    const use = operator.uses[key];
+    for (const namespace of scopesOf(namespaces, resource)) {
+      const selected = {
+        ...(namespace !== undefined && { namespace }),
+        ...(labelSelector !== undefined && { labelSelector }),
+        ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+        // Whether a Secret is given depends on its type.
+        metadataOnly: use !== undefined && !isSecretKind(use),
+      };
+      await client.list(resource, selected, (items) => {
+        for (const item of items) objects.set(formatName(item.metadata), item);
+      });
+    }
+  }
+
+  private poll({ key, apiVersion, kind }: UsedSelection, name: ObjectName) {
+    const id = `${key} ${formatName(name)}`;
+    const known = this.polled.get(id);
+    if (known) return known;
+    const { client } = this.options;
+    const reading = findResource(client, apiVersion, kind).then((resource) => client.get(resource, name));
+    this.polled.set(id, reading);
+    return reading;
+  }
+
+  private fail(key: string, error: Error): void {
+    this.failed.add(key);
+    this.options.onError(`what uses.${key} names`, error);
+  }
+}

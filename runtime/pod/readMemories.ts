@@ -1,0 +1,63 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { memoryPrefixOf, type OperatorIdentity } from "../names";
+import { type MemoryShelf, memoryResourceOf, nameIn } from "../reconcile/keptMemories";
+
+/** What {@link ReadMemories} read. */
+export interface ReadMemoriesOptions {
+  readonly client: KubernetesClient;
+  /** The operator, then its former names. */
+  readonly identities: readonly [OperatorIdentity, ...OperatorIdentity[]];
+  /** The namespace of the Memory objects. */
+  readonly namespace: string;
+  /** The uid that the object of a run had when the run was submitted: it may be gone by now. */
+  readonly uid?: string | undefined;
+}
+
+/** The Memory objects about one object, without a watch: read once, and then known from the answers to our own writes. */
+export class ReadMemories implements MemoryShelf {
+  private readonly known = new Map<string, readonly KubernetesObject[]>();
+
+  constructor(private readonly options: ReadMemoriesOptions) {}
+
+  async read(uid: string): Promise<readonly KubernetesObject[]> {
+    const known = this.known.get(uid) ?? (await this.get(uid));
+    this.known.set(uid, known);
+    return known;
+  }
+
+  /** That of the run's object. Nothing may be remembered of it, and still it may have left children. */
+  async uidsOf(name: ObjectName): Promise<string[]> {
+    const { uid } = this.options;
+    if (uid === undefined) return [];
+    const about = (await this.read(uid)).map(nameIn);
+    const isOther = about.some((each) => each && formatName(each) !== formatName(name));
+    return isOther ? [] : [uid];
+  }
+
+  learn(memory: KubernetesObject): void {
+    const [identity] = this.options.identities;
+    const uid = memory.metadata.name.slice(memoryPrefixOf(identity).length);
+    const others = this.known.get(uid) ?? [];
+    this.known.set(uid, [memory, ...others.filter((each) => each.metadata.name !== memory.metadata.name)]);
+  }
+
+  drop(memory: KubernetesObject): void {
+    for (const [uid, known] of this.known)
+      this.known.set(
+        uid,
+        known.filter((each) => each.metadata.name !== memory.metadata.name),
+      );
+  }
+
+  private async get(uid: string): Promise<KubernetesObject[]> {
+    const { client, identities, namespace } = this.options;
+    const resource = memoryResourceOf(identities[0]);
+    const read = await Promise.all(
+      identities.map((identity) =>
+        client.get(resource, { namespace, name: `${memoryPrefixOf(identity)}${uid}` }),
+      ),
+    );
+    return read.filter((memory) => memory !== undefined);
+  }
+}

@@ -1,0 +1,87 @@
+import type { ChildStore } from "../children/childStore";
+import type { KubernetesClient } from "../kubernetes/client";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import type { KeptMemories } from "./keptMemories";
+import { NOTHING } from "./memory";
+import type { Draft, Mandate } from "./run";
+import type { Sweep } from "./sweep";
+
+/** What {@link Departures} work with. */
+export interface DeparturesOptions {
+  /** The kind of the objects that are watched. */
+  readonly resource: Resource;
+  readonly memories: KeptMemories;
+  readonly children: ChildStore;
+  /** Whether an object with that uid is watched, under whatever name. */
+  readonly isWatched: (uid: string) => boolean;
+  /** Whether no watch shows the children, so that they must be listed. */
+  readonly isBlind: boolean;
+  /**
+   * Throws if it cannot be told whether an object of that name is gone: its kind or its namespace may only be out of sight.
+   */
+  readonly assertSeen: (name: ObjectName) => void;
+}
+
+/**
+ * Objects that are not ours and are no longer watched: they were deleted, or lost the labels that are selected. Nothing on
+ * them says that we knew them, so the engine's memory does. Their children go first, then the memory.
+ *
+ * Guarantees, each with a test in tests/unit/departures.test.ts:
+ * - An object that is only out of sight keeps its children.
+ * - The memory stays until every child is gone, so that a failure is tried again, by the next process too.
+ * - Only what we applied is deleted.
+ */
+export class Departures {
+  constructor(
+    private readonly options: DeparturesOptions,
+    private readonly sweep: Sweep,
+  ) {}
+
+  /**
+   * Clears up after all objects that had this name.
+   * @param uid that of the object that has the name now. Undefined: none that is watched has
+   */
+  async settle(
+    name: ObjectName,
+    uid: string | undefined,
+    { client, assert }: Pick<Mandate, "client" | "assert">,
+    report: Draft,
+  ): Promise<void> {
+    const { memories, isWatched, assertSeen } = this.options;
+    const left = [...(await memories.uidsOf(name)), ...this.ownersOf(name)];
+    const gone = [...new Set(left)].filter((each) => each !== uid && !isWatched(each));
+    if (gone.length === 0) return;
+    assertSeen(name);
+    for (const each of gone) {
+      const passage = { class: "work", share: each, fence: assert } as const;
+      // The object that has the name now is reported by its own run.
+      if (uid === undefined) report.uid = each;
+      await this.clear(client.with(passage), name, each, report);
+    }
+    if (uid === undefined && report.changes.length === 0) report.uid = undefined;
+  }
+
+  private async clear(
+    client: KubernetesClient,
+    { namespace, name }: ObjectName,
+    uid: string,
+    report: Draft,
+  ): Promise<void> {
+    const { resource, memories, isBlind } = this.options;
+    const { apiVersion, kind } = resource;
+    const metadata = { name, uid, resourceVersion: "", ...(namespace !== undefined && { namespace }) };
+    const object: KubernetesObject = { apiVersion, kind, metadata };
+    const memory = await memories.ofUid(uid);
+    // If nothing is remembered, its children may be anywhere.
+    const trace = memory === NOTHING ? { kinds: [], elsewhere: true as const } : memory;
+    report.changes.push(...(await this.sweep.deleteAll(client, object, trace, isBlind)));
+    await memories.forget(client, uid);
+  }
+
+  /** The uids of the owners of children that name an owner of this name. */
+  private ownersOf(name: ObjectName): string[] {
+    const children = this.options.children.ofPredecessors({ ...name, uid: "" });
+    return children.map(({ facts }) => facts.owner.uid);
+  }
+}

@@ -1,0 +1,184 @@
+import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../json";
+import type { KubernetesClient } from "../kubernetes/client";
+import {
+  conditionsIn,
+  type JsonObject,
+  type KubernetesObject,
+  type Manifest,
+  type ObjectName,
+  timeOf,
+} from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import {
+  fieldManagerOf,
+  identityOf,
+  memoryGroupOf,
+  memoryPrefixOf,
+  OPERATOR_LABEL,
+  type OperatorIdentity,
+} from "../names";
+import { conditionsOf } from "../status/conditions";
+import type { StatusChange, StatusVerdict } from "../status/statusWriter";
+import { Turns } from "../turns";
+import type { Memories } from "./memories";
+import { type Memory, memoryIn, NOTHING } from "./memory";
+
+/** The Memory objects of operators, as the {@link KeptMemories} of one of them know them. */
+export interface MemoryShelf {
+  /** Those about the object with that uid: the operator's own first, then those of its former names. */
+  read(uid: string): Promise<readonly KubernetesObject[]>;
+  /** The uids of all remembered objects that have, or had, this name. */
+  uidsOf(name: ObjectName): Promise<readonly string[]>;
+  /** One was written by us. */
+  learn(memory: KubernetesObject): void;
+  /** One was deleted by us. */
+  drop(memory: KubernetesObject): void;
+}
+
+/** What {@link KeptMemories} work with. */
+export interface KeptMemoriesOptions {
+  readonly operator: OperatorIdentity;
+  /** The kind of the objects that are remembered. */
+  readonly resource: Resource;
+  /** Where the Memory objects are: the platform's namespace, in which tenants have no rights. */
+  readonly namespace: string;
+  readonly shelf: MemoryShelf;
+  /** Whether the object with that uid is there, as far as we know. */
+  readonly isThere: (uid: string) => boolean;
+  /** @default the machine's clock */
+  readonly now?: () => Date;
+}
+
+/** The kind Memory, as the API serves it. */
+export function memoryResourceOf(operator: Pick<OperatorIdentity, "installation">): Resource {
+  const apiVersion = `${memoryGroupOf(operator)}/v1`;
+  return { apiVersion, kind: "Memory", plural: "memories", namespaced: true };
+}
+
+/** The uid of the object that a Memory is about. Its name says that, and nobody can change a name. */
+export function uidIn(memory: KubernetesObject, operator: OperatorIdentity): string | undefined {
+  const prefix = memoryPrefixOf(operator);
+  const { name } = memory.metadata;
+  return name.startsWith(prefix) && name.length > prefix.length ? name.slice(prefix.length) : undefined;
+}
+
+/** The name of the object that a Memory is about. Undefined if somebody has made a Memory of something else. */
+export function nameIn({ object }: KubernetesObject): ObjectName | undefined {
+  const { namespace, name } = isRecord(object) ? object : {};
+  if (typeof name !== "string" || !["string", "undefined"].includes(typeof namespace)) return undefined;
+  return { name, ...(namespace !== undefined && { namespace: namespace as string }) };
+}
+
+/**
+ * The memories of objects that are not ours, which have no room for them: an object of the kind Memory for each, named by
+ * the operator's identity and the object's uid. It has the last verdict as well.
+ *
+ * Guarantees, each with a test in tests/unit/keptMemories.test.ts:
+ * - Nothing is written that is there already.
+ * - Writes about one object follow one another, each onto what the one before it wrote.
+ * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
+ */
+export class KeptMemories implements Memories {
+  private readonly turns = new Turns();
+  private readonly kind: Resource;
+
+  constructor(private readonly options: KeptMemoriesOptions) {
+    this.kind = memoryResourceOf(options.operator);
+  }
+
+  async of({ metadata: { uid } }: KubernetesObject): Promise<Memory> {
+    return this.ofUid(uid);
+  }
+
+  /** What is remembered of the object with that uid. */
+  async ofUid(uid: string): Promise<Memory> {
+    const [memory] = await this.options.shelf.read(uid);
+    return memory ? memoryIn(memory["memory"]) : NOTHING;
+  }
+
+  /** The uids of all remembered objects that have, or had, this name. */
+  uidsOf(name: ObjectName): Promise<readonly string[]> {
+    return this.options.shelf.uidsOf(name);
+  }
+
+  /**
+   * Writes what is to be remembered of an object, if that changes anything.
+   * @returns undefined: the object itself is never written
+   */
+  write(
+    client: KubernetesClient,
+    object: ObjectName & { readonly uid: string },
+    { memory, verdict }: StatusChange,
+    along: StatusChange = {},
+  ): Promise<undefined> {
+    return this.turns.take(object.uid, async () => {
+      const { shelf, operator } = this.options;
+      const there = await shelf.read(object.uid);
+      const [newest] = there;
+      // If the object is gone, nobody would delete what is written of it now.
+      if (!newest && !this.options.isThere(object.uid)) return undefined;
+      const wanted = this.compose(object, newest, memory, verdict);
+      if (!newest || !isWithin(wanted, newest)) {
+        const written = this.compose(object, newest, memory, verdict ?? along.verdict);
+        const options = { fieldManager: fieldManagerOf(operator), force: true };
+        shelf.learn((await client.apply(this.kind, written, options)).object);
+      }
+      const former = there.filter((each) => uidIn(each, operator) === undefined);
+      for (const each of former) await this.delete(client, each);
+      return undefined;
+    });
+  }
+
+  /** Deletes what is remembered of an object. */
+  forget(client: KubernetesClient, uid: string): Promise<void> {
+    return this.turns.take(uid, async () => {
+      for (const memory of await this.options.shelf.read(uid)) await this.delete(client, memory);
+    });
+  }
+
+  private async delete(client: KubernetesClient, memory: KubernetesObject): Promise<void> {
+    await client.delete(this.kind, memory.metadata, { uid: memory.metadata.uid });
+    this.options.shelf.drop(memory);
+  }
+
+  private compose(
+    { uid, namespace, name }: ObjectName & { readonly uid: string },
+    newest: KubernetesObject | undefined,
+    memory: JsonObject | undefined,
+    verdict: StatusVerdict | undefined,
+  ): Manifest {
+    const { operator, resource, namespace: home } = this.options;
+    const { apiVersion, kind } = resource;
+    const conditions = this.conditions(newest, verdict);
+    return {
+      apiVersion: this.kind.apiVersion,
+      kind: this.kind.kind,
+      metadata: {
+        name: `${memoryPrefixOf(operator)}${uid}`,
+        namespace: home,
+        labels: { [OPERATOR_LABEL]: identityOf(operator) },
+      },
+      object: { apiVersion, kind, ...(namespace !== undefined && { namespace }), name, uid },
+      memory: memory ?? (isRecord(newest?.["memory"]) ? newest["memory"] : {}),
+      ...(conditions.length > 0 && { conditions }),
+    };
+  }
+
+  private conditions(newest: KubernetesObject | undefined, verdict: StatusVerdict | undefined) {
+    const previous = conditionsIn(newest);
+    const [first] = previous;
+    if (!verdict || (first?.observedGeneration ?? 0) > verdict.generation) return previous;
+    const { now = () => new Date() } = this.options;
+    return conditionsOf(verdict.verdict, previous, verdict.generation, timeOf(now()), verdict.run);
+  }
+}
+
+/** Whether all that is to be written is there. Others may have added labels and annotations of their own. */
+function isWithin({ metadata, ...content }: Manifest, there: KubernetesObject): boolean {
+  const isLabelled = Object.entries(metadata.labels ?? {}).every(
+    ([label, value]) => there.metadata.labels?.[label] === value,
+  );
+  const { metadata: _, ...known } = there;
+  return metadata.name === there.metadata.name && isLabelled && isDeepStrictEqual(content, known);
+}

@@ -1,0 +1,23 @@
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Statuses } from "../status/statuses";
+import { type Memory, memoryOf } from "./memory";
+
+/**
+ * Where the engine keeps what it must know of an object later: its memory and the last verdict. For custom resources of our
+ * own that is their status.
+ */
+export interface Memories extends Pick<Statuses, "write"> {
+  /**
+   * What is remembered of an object.
+   * @throws ApiError, ApiUnreachableError if that must be read and cannot be
+   */
+  of(object: KubernetesObject): Promise<Memory>;
+}
+
+/** The memories of custom resources, in their own status. */
+export function statusMemories(statuses: Pick<Statuses, "write">): Memories {
+  return {
+    of: async (object) => memoryOf(object),
+    write: (...change) => statuses.write(...change),
+  };
+}

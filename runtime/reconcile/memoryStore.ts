@@ -1,0 +1,140 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import {
+  conditionsIn,
+  formatName,
+  isTrue,
+  type KubernetesObject,
+  type ObjectName,
+} from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import type { OperatorIdentity } from "../names";
+import type { ReflectorSink } from "../watch/reflector";
+import { type Change, Store, type StoredObject } from "../watch/store";
+import { type MemoryShelf, memoryResourceOf, nameIn, uidIn } from "./keptMemories";
+
+/** What a {@link MemoryStore} holds, and who is called. */
+export interface MemoryStoreOptions {
+  readonly client: Pick<KubernetesClient, "get">;
+  /** The operator, then its former names. */
+  readonly identities: readonly [OperatorIdentity, ...OperatorIdentity[]];
+  /**
+   * Throws if the Memory objects are not all known. What is not known must not count as forgotten.
+   */
+  readonly assertKnown: () => void;
+  /** Somebody else deleted the Memory of the object of that name. */
+  readonly onLost: (name: ObjectName) => void;
+}
+
+interface Facts {
+  /** The uid of the object that it is about. */
+  readonly about: string;
+  readonly name: ObjectName;
+  /** The place of its operator among the identities: 0 is our own. */
+  readonly rank: number;
+  /** The generation that was ready when we last looked. Undefined: none was. */
+  readonly readyGeneration: number | undefined;
+}
+
+type Known = StoredObject<Facts>;
+
+/**
+ * The Memory objects of one operator, as a watch shows them.
+ *
+ * Assumption: only we write them. Who may write in the platform's namespace may make us forget, or remember what never was.
+ */
+export class MemoryStore implements MemoryShelf {
+  private readonly store: Store<Facts>;
+  private readonly kind: Resource;
+  /** Those about each object, by its uid. */
+  private readonly byUid = new Map<string, readonly Known[]>();
+  /** The uids of the objects that had a name. */
+  private readonly uidsByName = new Map<string, ReadonlySet<string>>();
+
+  constructor(private readonly options: MemoryStoreOptions) {
+    this.kind = memoryResourceOf(options.identities[0]);
+    this.store = new Store<Facts>({
+      client: options.client,
+      factsOf: (memory) => this.factsOf(memory),
+      onChange: (change) => this.changed(change),
+    });
+  }
+
+  /** How many are known now. */
+  get size(): number {
+    return this.store.size;
+  }
+
+  async read(uid: string): Promise<KubernetesObject[]> {
+    this.options.assertKnown();
+    const read = await Promise.all((this.byUid.get(uid) ?? []).map((known) => this.store.read(known)));
+    return read.filter((memory) => memory !== undefined);
+  }
+
+  async uidsOf(name: ObjectName): Promise<string[]> {
+    this.options.assertKnown();
+    return [...(this.uidsByName.get(formatName(name)) ?? [])];
+  }
+
+  learn(memory: KubernetesObject): void {
+    this.store.set(this.kind, memory, "answer");
+  }
+
+  drop(memory: KubernetesObject): void {
+    const known = this.store.find(this.kind, memory.metadata);
+    if (known?.uid === memory.metadata.uid) this.store.remove(known, "answer");
+  }
+
+  /** The names of all objects that are remembered. */
+  names(): ObjectName[] {
+    return [...this.store.values()].map(({ facts }) => facts.name);
+  }
+
+  /** Whether the last verdict about the object was that this generation of it is ready. */
+  isSettled({ metadata: { uid, generation = 1 } }: KubernetesObject): boolean {
+    return this.byUid.get(uid)?.[0]?.facts.readyGeneration === generation;
+  }
+
+  /** Takes in what a reflector sees. */
+  sink(namespace: string | undefined): ReflectorSink {
+    return this.store.sink(this.kind, namespace);
+  }
+
+  private factsOf(memory: KubernetesObject): Facts | undefined {
+    const name = nameIn(memory);
+    const { identities } = this.options;
+    const rank = identities.findIndex((identity) => uidIn(memory, identity) !== undefined);
+    const identity = identities[rank];
+    const about = identity && uidIn(memory, identity);
+    if (about === undefined || !name) return undefined;
+    const isReady = isTrue(memory, "Ready");
+    const generation = conditionsIn(memory)[0]?.observedGeneration;
+    return { about, name, rank, readyGeneration: isReady ? generation : undefined };
+  }
+
+  private changed({ source, before, after }: Change<Facts>): void {
+    if (before) this.unlink(before);
+    if (after) this.link(after);
+    else if (before && source !== "answer") this.options.onLost(before.facts.name);
+  }
+
+  private link(known: Known): void {
+    const { about, name } = known.facts;
+    const all = [...(this.byUid.get(about) ?? []), known];
+    this.byUid.set(
+      about,
+      all.sort((one, other) => one.facts.rank - other.facts.rank),
+    );
+    const key = formatName(name);
+    this.uidsByName.set(key, new Set([...(this.uidsByName.get(key) ?? []), about]));
+  }
+
+  private unlink({ uid, facts: { about, name } }: Known): void {
+    const left = (this.byUid.get(about) ?? []).filter((known) => known.uid !== uid);
+    if (left.length > 0) this.byUid.set(about, left);
+    else this.byUid.delete(about);
+    const key = formatName(name);
+    const others = [...(this.uidsByName.get(key) ?? [])].filter((each) => each !== about || left.length > 0);
+    if (others.length > 0) this.uidsByName.set(key, new Set(others));
+    else this.uidsByName.delete(key);
+  }
+}

@@ -1,0 +1,100 @@
+import { timeOf } from "../kubernetes/objects";
+import { spread } from "../spread";
+import { parseCron } from "./cron";
+import { Occurrences } from "./occurrences";
+
+/** A schedule of an operator, checked and with its defaults. */
+export interface CronSchedule {
+  /** Five fields of cron: "0 3 * * *". */
+  readonly cron: string;
+  /** A name of the time zone database. */
+  readonly timeZone: string;
+  /** Within how many seconds the objects have their turns. */
+  readonly spreadSeconds: number;
+}
+
+/** What is remembered of a schedule of an object. */
+export interface ScheduleMemory {
+  /** Everything up to this instant is done, or before the object's time: RFC 3339. */
+  readonly at: string;
+  /** The cron and the time zone that it is about. A schedule that was changed begins anew. */
+  readonly of: string;
+}
+
+/** One look at an object. */
+export interface Look {
+  readonly now: number;
+  /** When the object was created. */
+  readonly createdAt: number;
+  readonly uid: string;
+  /** Whether nothing spreads the objects but their own times. @default true */
+  readonly isSpread?: boolean;
+}
+
+/** What a schedule says of an object. */
+export interface Timing {
+  /** The instant that is due, in RFC 3339. Undefined: nothing is. */
+  readonly at: string | undefined;
+  /** When to look again, in milliseconds. */
+  readonly nextLook: number;
+  /** What must be remembered before the handler is asked. It differs from what was remembered at the first look only. */
+  readonly memory: ScheduleMemory;
+}
+
+/** A memory that is further in the future than this is of a clock that was wrong. */
+const LONGEST_FUTURE_MS = 24 * 3_600_000;
+
+/**
+ * What of a schedule is due for an object.
+ *
+ * Guarantees, each with a test in tests/unit/due.test.ts, as long as {@link Timing.memory} is remembered before the handler is
+ * asked, and {@link doneAt} after it has answered:
+ * - Every instant after the object's creation and its first look is due at some look, or a later instant is: what was
+ *   missed is made up for once.
+ * - An instant that was remembered as done is not due again, whatever the clocks do.
+ * - All objects keep their order, and their distances, from one instant to the next.
+ */
+export function due(schedule: CronSchedule, memory: ScheduleMemory | undefined, look: Look): Timing {
+  const { now, createdAt, uid, isSpread = true } = look;
+  const occurrences = occurrencesOf(schedule);
+  const since = sinceIn(schedule, memory, now) ?? Math.max(now, createdAt);
+  const lateMs = isSpread ? Math.floor(spread(uid) * schedule.spreadSeconds * 1000) : 0;
+  const last = occurrences.last(now - lateMs);
+  const isDue = last > since;
+  return {
+    at: isDue ? timeOf(new Date(last)) : undefined,
+    nextLook: occurrences.next(Math.max(now - lateMs, since)) + lateMs,
+    memory: memory && since === Date.parse(memory.at) ? memory : doneAt(schedule, timeOf(new Date(since))),
+  };
+}
+
+/** What to remember when an instant is done. */
+export function doneAt(schedule: CronSchedule, at: string): ScheduleMemory {
+  return { at, of: identityOf(schedule) };
+}
+
+/** Until when everything is done. Undefined if nothing that can be used is remembered. */
+function sinceIn(
+  schedule: CronSchedule,
+  memory: ScheduleMemory | undefined,
+  now: number,
+): number | undefined {
+  if (memory?.of !== identityOf(schedule)) return undefined;
+  const at = Date.parse(memory.at);
+  return at <= now + LONGEST_FUTURE_MS ? at : undefined;
+}
+
+function identityOf({ cron, timeZone }: CronSchedule): string {
+  return `${cron} ${timeZone}`;
+}
+
+const KNOWN = new WeakMap<CronSchedule, Occurrences>();
+
+function occurrencesOf(schedule: CronSchedule): Occurrences {
+  let occurrences = KNOWN.get(schedule);
+  if (!occurrences) {
+    occurrences = new Occurrences(parseCron(schedule.cron), schedule.timeZone);
+    KNOWN.set(schedule, occurrences);
+  }
+  return occurrences;
+}

@@ -1,0 +1,163 @@
+import { type Cron, isDay } from "./cron";
+import { offsetAt } from "./timeZone";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+/** Longer than any change of a clock: once, a whole day was skipped (Pacific/Apia, 2011). */
+const LONGEST_CHANGE = 26 * HOUR;
+/** Longer than a clock has been set back to have an hour twice. */
+const LONGEST_REPEAT = 3 * HOUR;
+/** 29 February may come only once in eight years. */
+const MOST_DAYS = 9 * 366;
+
+/**
+ * The instants of a schedule, in milliseconds. What it names is a time on the wall, here given in milliseconds as if the zone
+ * were UTC:
+ *
+ * - A time that is skipped, since clocks are set forward, comes at the next instant. Several such are one.
+ * - A time that comes twice, since clocks are set back, comes the first time only.
+ * - A schedule of every hour is not about times on the wall: it has no skipped hour, and the hour that comes twice counts twice.
+ *
+ * Guarantees, each with a test in tests/unit/occurrences.test.ts: `next` and `last` agree with a look at every minute, in
+ * every zone.
+ */
+export class Occurrences {
+  private readonly isEveryHour: boolean;
+
+  constructor(
+    private readonly cron: Cron,
+    private readonly timeZone: string,
+  ) {
+    this.isEveryHour = cron.hours.length === 24;
+  }
+
+  /** The first instant of the schedule after this one. */
+  next(after: number): number {
+    const from = this.wall(after);
+    if (!this.isEveryHour) {
+      for (let time = this.timeAfter(from); ; time = this.timeAfter(time)) {
+        const instant = this.firstOf(time);
+        if (instant > after) return instant;
+      }
+    }
+    const found: number[] = [];
+    // If clocks are set back soon, times come again that are before the one that is shown now.
+    const change = this.changeIn(after, after + LONGEST_REPEAT);
+    if (change !== undefined && this.offset(change) < this.offset(after))
+      found.push(this.timeAfter(this.wall(change) - 1) - this.offset(change));
+    for (let time = this.timeAfter(from); ; time = this.timeAfter(time)) {
+      const instant = this.instantsOf(time).find((each) => each > after);
+      if (instant === undefined) continue;
+      return Math.min(instant, ...found);
+    }
+  }
+
+  /** The last instant of the schedule that is not after this one. */
+  last(until: number): number {
+    const to = this.wall(until);
+    if (!this.isEveryHour) {
+      // If clocks were set back recently, later times than the one that is shown now have come already.
+      const ahead = Math.max(0, this.offset(until - LONGEST_CHANGE) - this.offset(until));
+      for (let time = this.timeBefore(to + ahead + 1); ; time = this.timeBefore(time)) {
+        const instant = this.firstOf(time);
+        if (instant <= until) return instant;
+      }
+    }
+    const found: number[] = [];
+    const change = this.changeIn(until - LONGEST_REPEAT, until);
+    if (change !== undefined && this.offset(change) < this.offset(change - 1)) {
+      const before = this.offset(change - 1);
+      found.push(this.timeBefore(change + before) - before);
+    }
+    for (let time = this.timeBefore(to + 1); ; time = this.timeBefore(time)) {
+      const instant = this.instantsOf(time).findLast((each) => each <= until);
+      if (instant === undefined) continue;
+      return Math.max(instant, ...found);
+    }
+  }
+
+  private offset(instant: number): number {
+    return offsetAt(this.timeZone, instant);
+  }
+
+  /** What the clock shows at an instant. */
+  private wall(instant: number): number {
+    return instant + this.offset(instant);
+  }
+
+  /** The instants at which the clock shows this time: one; two if clocks are set back; none if the time is skipped. */
+  private instantsOf(time: number): number[] {
+    const offsets = [
+      this.offset(time - LONGEST_CHANGE),
+      this.offset(time),
+      this.offset(time + LONGEST_CHANGE),
+    ];
+    const instants = offsets.map((offset) => time - offset).filter((each) => this.wall(each) === time);
+    return [...new Set(instants)].sort((a, b) => a - b);
+  }
+
+  /** The first instant at which the clock shows this time, or, if the time is skipped, the first one after it. */
+  private firstOf(time: number): number {
+    const [first] = this.instantsOf(time);
+    if (first !== undefined) return first;
+    let [early, late] = [time - LONGEST_CHANGE, time + LONGEST_CHANGE];
+    // Clocks show less than `time` at the one and more at the other.
+    while (late - early > 1) {
+      const middle = Math.floor((early + late) / 2);
+      if (this.wall(middle) < time) early = middle;
+      else late = middle;
+    }
+    return late;
+  }
+
+  /** When the clocks change within a span. Undefined if they show no change from its begin to its end. */
+  private changeIn(begin: number, end: number): number | undefined {
+    const offset = this.offset(begin);
+    if (this.offset(end) === offset) return undefined;
+    let [early, late] = [begin, end];
+    while (late - early > 1) {
+      const middle = Math.floor((early + late) / 2);
+      if (this.offset(middle) === offset) early = middle;
+      else late = middle;
+    }
+    return late;
+  }
+
+  /** The first time on the wall after this one that the schedule names. */
+  private timeAfter(time: number): number {
+    const { hours, minutes } = this.cron;
+    const start = Math.floor(time / DAY) * DAY;
+    for (let days = 0; days < MOST_DAYS; days++) {
+      const day = start + days * DAY;
+      if (!this.isDay(day)) continue;
+      for (const hour of hours)
+        for (const minute of minutes) {
+          const found = day + hour * HOUR + minute * MINUTE;
+          if (found > time) return found;
+        }
+    }
+    throw new Error("the schedule never comes");
+  }
+
+  /** The last time on the wall before this one that the schedule names. */
+  private timeBefore(time: number): number {
+    const { hours, minutes } = this.cron;
+    const start = Math.floor(time / DAY) * DAY;
+    for (let days = 0; days < MOST_DAYS; days++) {
+      const day = start - days * DAY;
+      if (!this.isDay(day)) continue;
+      for (const hour of hours.toReversed())
+        for (const minute of minutes.toReversed()) {
+          const found = day + hour * HOUR + minute * MINUTE;
+          if (found < time) return found;
+        }
+    }
+    throw new Error("the schedule never came");
+  }
+
+  private isDay(day: number): boolean {
+    const date = new Date(day);
+    return isDay(this.cron, date.getUTCDate(), date.getUTCMonth() + 1, date.getUTCDay());
+  }
+}

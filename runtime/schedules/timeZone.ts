@@ -1,0 +1,45 @@
+/** A name of the time zone database. Offsets such as "+01:00" are none: not every version of Node knows them. */
+const NAME = /^[A-Za-z]+([_+-]?[A-Za-z0-9]+)*(\/[A-Za-z0-9]+([_+-]+[A-Za-z0-9]+)*)*$/;
+
+/** What a clock on a wall of a time zone shows, for instants in milliseconds. It is built once for each zone. */
+const CLOCKS = new Map<string, Intl.DateTimeFormat>();
+
+/** Whether the name is one of a time zone that this machine knows. */
+export function isTimeZone(name: string): boolean {
+  if (!NAME.test(name)) return false;
+  try {
+    clockOf(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** How far the clocks of a time zone are ahead of UTC at an instant, in milliseconds. */
+export function offsetAt(timeZone: string, instant: number): number {
+  const fields: Record<string, number> = {};
+  for (const { type, value } of clockOf(timeZone).formatToParts(instant)) fields[type] = Number(value);
+  const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0 } = fields;
+  const shown = Date.UTC(year, month - 1, day, hour, minute, second);
+  return shown - Math.floor(instant / 1000) * 1000;
+}
+
+function clockOf(timeZone: string): Intl.DateTimeFormat {
+  let clock = CLOCKS.get(timeZone);
+  if (!clock) {
+    clock = new Intl.DateTimeFormat("en-US", {
+      timeZone,
+      calendar: "gregory",
+      numberingSystem: "latn",
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+    });
+    CLOCKS.set(timeZone, clock);
+  }
+  return clock;
+}

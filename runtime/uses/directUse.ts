@@ -1,0 +1,59 @@
+import type { Operator } from "../definition/definition";
+import { type LabelReference, selectorOf } from "../definition/references";
+import { useOf } from "../definition/selections";
+import type { KubernetesClient } from "../kubernetes/client";
+import { findResource, UnknownKindError } from "../kubernetes/discovery";
+import { isApiError } from "../kubernetes/errors";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { asGiven, byName, missingNote, type UsedProblem, type UsedSource } from "./used";
+
+/**
+ * Used objects that are read from the API server each time that they are needed: for a run in a pod of its own, which has no
+ * watches. A kind that is not Kubernetes' own is looked up once.
+ */
+export class DirectUse implements UsedSource {
+  private readonly resources = new Map<string, Promise<Resource | undefined>>();
+
+  constructor(
+    private readonly operator: Pick<Operator, "uses">,
+    private readonly client: KubernetesClient,
+  ) {}
+
+  async problemOf(key: string): Promise<UsedProblem | undefined> {
+    return (await this.find(key))
+      ? undefined
+      : { kind: "missing", message: missingNote(useOf(this.operator, key)) };
+  }
+
+  async get(key: string, { namespace, name }: ObjectName): Promise<KubernetesObject | undefined> {
+    const resource = await this.find(key);
+    if (!resource || (resource.namespaced && namespace === undefined)) return undefined;
+    const object = await this.client.get(resource, resource.namespaced ? { namespace, name } : { name });
+    return object && asGiven(object);
+  }
+
+  async list(key: string, reference: LabelReference): Promise<KubernetesObject[]> {
+    const resource = await this.find(key);
+    const labelSelector = selectorOf(reference);
+    const { namespace } = reference;
+    if (!resource || labelSelector === undefined) return [];
+    if (resource.namespaced && namespace === undefined) return [];
+    const selection = { labelSelector, ...(resource.namespaced && namespace && { namespace }) };
+    const objects = await this.client.listAll(resource, selection);
+    return objects.map(asGiven).sort(byName);
+  }
+
+  private find(key: string): Promise<Resource | undefined> {
+    const known = this.resources.get(key);
+    if (known) return known;
+    const { apiVersion, kind } = useOf(this.operator, key);
+    const finding = findResource(this.client, apiVersion, kind).catch((error: Error) => {
+      if (error instanceof UnknownKindError || isApiError(error, 404)) return undefined;
+      this.resources.delete(key);
+      throw error;
+    });
+    this.resources.set(key, finding);
+    return finding;
+  }
+}

@@ -1,0 +1,119 @@
+import type { Use } from "../definition/definition";
+import { isSelected, type LabelReference, type Reference, referenceOf } from "../definition/references";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+/**
+ * Which custom resources use which objects: by the names that they refer to, and by the labels.
+ *
+ * Guarantee (tests/unit/useIndex.test.ts): it finds exactly the objects that refer to a name or to labels, whatever they
+ * referred to before.
+ */
+export class UseIndex {
+  /** What each custom resource refers to, by its key and the key of the use. */
+  private readonly references = new Map<string, ReadonlyMap<string, Reference>>();
+  /** The keys of the custom resources by what they refer to: see {@link entriesOf}. */
+  private readonly byEntry = new Map<string, Set<string>>();
+  /** Uses of kinds that are in no namespace. */
+  private readonly clusterWide = new Set<string>();
+
+  constructor(private readonly uses: Readonly<Record<string, Use>>) {}
+
+  /** Takes in a custom resource as it is now. @param object undefined: it is gone */
+  set(key: string, object: Pick<KubernetesObject, "metadata"> | undefined): void {
+    this.remove(key);
+    if (!object) return;
+    const references = Object.entries(this.uses).map(
+      ([use, each]) => [use, referenceOf(each, object)] as const,
+    );
+    this.references.set(key, new Map(references));
+    for (const [use, reference] of references) this.add(key, use, reference);
+  }
+
+  /** The kind of a use turned out to be in no namespace. */
+  setClusterWide(use: string): void {
+    if (this.clusterWide.has(use)) return;
+    const all = [...this.references];
+    for (const [key, references] of all) this.unlist(key, use, references.get(use));
+    this.clusterWide.add(use);
+    for (const [key, references] of all) {
+      const reference = references.get(use);
+      if (reference) this.add(key, use, reference);
+    }
+  }
+
+  /** The custom resources that refer by a use to the object of that name, or to one with these labels. */
+  usersOf(use: string, { namespace, name }: ObjectName, labels: Labels): string[] {
+    const scope = this.clusterWide.has(use) ? undefined : namespace;
+    const named = this.byEntry.get(entryOf(use, scope, "", name)) ?? [];
+    const selected = Object.entries(labels ?? {}).flatMap(([label, value]) => {
+      const keys = this.byEntry.get(entryOf(use, scope, label, value)) ?? [];
+      return [...keys].filter((key) => {
+        const reference = this.references.get(key)?.get(use);
+        return reference && "labels" in reference && isSelected(reference, labels);
+      });
+    });
+    return [...named, ...selected];
+  }
+
+  /** All custom resources that refer to anything by a use. */
+  usersOfAll(use: string): string[] {
+    return [...this.references].flatMap(([key, references]) => {
+      const reference = references.get(use);
+      return reference && this.entriesOf(use, reference).length > 0 ? [key] : [];
+    });
+  }
+
+  /** Every name that a custom resource refers to by a use, once. */
+  namesOf(use: string): ObjectName[] {
+    const names = new Map<string, ObjectName>();
+    for (const references of this.references.values()) {
+      const reference = references.get(use);
+      if (!reference || !("names" in reference)) continue;
+      const { namespace } = reference;
+      for (const name of reference.names) names.set(`${namespace ?? ""}/${name}`, { namespace, name });
+    }
+    return [...names.values()];
+  }
+
+  private remove(key: string): void {
+    const references = this.references.get(key);
+    if (!references) return;
+    for (const [use, reference] of references) this.unlist(key, use, reference);
+    this.references.delete(key);
+  }
+
+  private add(key: string, use: string, reference: Reference): void {
+    for (const entry of this.entriesOf(use, reference)) {
+      const keys = this.byEntry.get(entry);
+      if (keys) keys.add(key);
+      else this.byEntry.set(entry, new Set([key]));
+    }
+  }
+
+  private unlist(key: string, use: string, reference: Reference | undefined): void {
+    for (const entry of reference ? this.entriesOf(use, reference) : []) {
+      const keys = this.byEntry.get(entry);
+      keys?.delete(key);
+      if (keys?.size === 0) this.byEntry.delete(entry);
+    }
+  }
+
+  private entriesOf(use: string, reference: Reference): string[] {
+    const scope = this.clusterWide.has(use) ? undefined : reference.namespace;
+    if ("names" in reference) return reference.names.map((name) => entryOf(use, scope, "", name));
+    const first = firstLabel(reference);
+    return first ? first[1].map((value) => entryOf(use, scope, first[0], value)) : [];
+  }
+}
+
+/** Of several labels, one leads to the object, and the others are compared. Undefined if nothing has all of them. */
+function firstLabel({ labels }: LabelReference): readonly [string, readonly string[]] | undefined {
+  const entries = Object.entries(labels);
+  return entries.some(([, values]) => values.length === 0) ? undefined : entries[0];
+}
+
+function entryOf(use: string, namespace: string | undefined, label: string, value: string): string {
+  return `${use} ${namespace ?? ""} ${label} ${value}`;
+}

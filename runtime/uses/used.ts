@@ -1,0 +1,214 @@
+import type { Operator, Use } from "../definition/definition";
+import {
+  isList,
+  type LabelReference,
+  type NameReference,
+  type Reference,
+  referenceOf,
+  selectorOf,
+} from "../definition/references";
+import { listedNames, type UsingOperator } from "../definition/selections";
+import { ReconcileFailure, type WarningReason } from "../failure";
+import type { HandlerEvent, Used } from "../handler/contract";
+import { writeJson } from "../json";
+import { isApiError } from "../kubernetes/errors";
+import { isSecretKind } from "../kubernetes/kinds";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { formerIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
+
+/** Where the used objects are read: from what watches show, or from the API server. */
+export interface UsedSource {
+  /** What keeps a use from being read, in this namespace. Undefined: nothing. It may ask the API server. */
+  problemOf(key: string, namespace: string | undefined): Promise<UsedProblem | undefined>;
+  /** The object, without `metadata.managedFields`. Undefined if there is none. */
+  get(key: string, name: ObjectName): Promise<KubernetesObject | undefined>;
+  /** The objects that are selected, without `metadata.managedFields`. */
+  list(key: string, reference: LabelReference): Promise<KubernetesObject[]>;
+}
+
+/** What keeps a use from being read. */
+export type UsedProblem =
+  /** The cluster does not serve the kind. There are no objects of that kind then. */
+  | { readonly kind: "missing"; readonly message: string }
+  /** The API server refuses: it is not known whether there are objects. */
+  | { readonly kind: "refused"; readonly message: string }
+  /** The first list is in progress. */
+  | { readonly kind: "listing" };
+
+/** Something that the users of an object should know of what it uses. */
+export interface UsedWarning {
+  readonly reason: Extract<WarningReason, "UsedKindMissing" | "UsedSecretNotGiven" | "UsedNotReadable">;
+  readonly note: string;
+}
+
+/** What an object uses, as its handler is given it. */
+export interface GatheredUse {
+  readonly used: Used;
+  readonly warnings: readonly UsedWarning[];
+  /** The Secrets among the objects: nothing of them is to be reported. */
+  readonly secrets: readonly KubernetesObject[];
+}
+
+/** The kinds of Secrets that nobody is given: they are keys to the cluster, or hold other Secrets. */
+const NEVER_GIVEN = [
+  "kubernetes.io/service-account-token",
+  "bootstrap.kubernetes.io/token",
+  "helm.sh/release.v1",
+  "helm.sh/release.v2",
+];
+/** The most objects that one custom resource may name by one use. */
+const MOST_NAMES = 500;
+/** In characters of JSON, for all uses of one object together. A request is in memory several times. */
+const MOST_LENGTH = 8 * 1024 * 1024;
+const RETRY = { retryAfterSeconds: 60 };
+
+/** Thrown while the first list of a used kind is in progress. */
+export class UsedStillListingError extends Error {
+  constructor(key: string) {
+    super(`what uses.${key} names is being listed`);
+    this.name = "UsedStillListingError";
+  }
+}
+
+/**
+ * Why an operator is not given a Secret. Undefined: it is given. The author of a custom resource is not trusted, and he
+ * names the Secret: either the definition lists that name, or the Secret itself says who may use it.
+ */
+export function whyNotGiven(
+  { metadata, ...secret }: KubernetesObject,
+  use: Use,
+  operator: UsingOperator,
+): string | undefined {
+  const type = secret["type"];
+  if (typeof type === "string" && NEVER_GIVEN.includes(type))
+    return `a Secret of type ${type} is never given`;
+  if (use.name !== undefined && listedNames(use)?.includes(metadata.name)) return undefined;
+  const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
+  const usedBy = metadata.labels?.[USED_BY_LABEL];
+  return usedBy !== undefined && identities.includes(usedBy)
+    ? undefined
+    : "it is not labelled for this operator";
+}
+
+/**
+ * Reads what an object uses. What is not there is null, or missing in a list.
+ *
+ * To finalize waits for nothing: what cannot be read is null too, and a warning says so. To reconcile without it would tell
+ * the handler that it is gone, so that it fails instead.
+ *
+ * @throws ReconcileFailure `UsedNotReadable`, UsedStillListingError, ApiError, ApiUnreachableError
+ */
+export async function gatherUsed(
+  operator: UsingOperator & Pick<Operator, "uses">,
+  object: KubernetesObject,
+  event: HandlerEvent,
+  source: UsedSource,
+): Promise<GatheredUse> {
+  const used: Record<string, Used[string]> = {};
+  const warnings: UsedWarning[] = [];
+  const secrets: KubernetesObject[] = [];
+  let length = 0;
+  for (const [key, use] of Object.entries(operator.uses)) {
+    const reference = referenceOf(use, object);
+    used[key] = isList(use) ? [] : null;
+    const { problem, found } = await read(key, reference, source);
+    if (problem?.kind === "listing") throw new UsedStillListingError(key);
+    if (problem?.kind === "missing") {
+      warnings.push({ reason: "UsedKindMissing", note: `uses.${key}: ${problem.message}` });
+      continue;
+    }
+    if (problem?.kind === "refused") {
+      const note = `uses.${key}: ${problem.message}`;
+      if (event === "reconcile") throw new ReconcileFailure("UsedNotReadable", note, RETRY);
+      warnings.push({ reason: "UsedNotReadable", note });
+      continue;
+    }
+    const given = isSecretKind(use) ? found.filter((each) => !whyNotGiven(each, use, operator)) : found;
+    if (isSecretKind(use)) {
+      secrets.push(...given);
+      if ("names" in reference) warnings.push(...notGiven(key, use, reference, given, operator));
+    }
+    length += given.reduce((sum, each) => sum + writeJson(each).length, 0);
+    if (length > MOST_LENGTH) throw tooMuch(`what it uses is longer than ${MOST_LENGTH} characters in all`);
+    used[key] = isList(use) ? given : (given[0] ?? null);
+  }
+  return { used, warnings, secrets };
+}
+
+/** Reads the objects of one use, or says what keeps them from being read. */
+async function read(
+  key: string,
+  reference: Reference,
+  source: UsedSource,
+): Promise<{ problem?: UsedProblem | undefined; found: KubernetesObject[] }> {
+  try {
+    const problem = await source.problemOf(key, reference.namespace);
+    if (problem) return { problem, found: [] };
+    const found =
+      "names" in reference ? await namedBy(key, reference, source) : await source.list(key, reference);
+    return { found };
+  } catch (error) {
+    if (!isApiError(error, 403)) throw error;
+    const message = `${error.message}. Deploy the operator again: its rights follow from its definition.`;
+    return { problem: { kind: "refused", message }, found: [] };
+  }
+}
+
+async function namedBy(
+  key: string,
+  { namespace, names }: NameReference,
+  source: UsedSource,
+): Promise<KubernetesObject[]> {
+  if (names.length > MOST_NAMES)
+    throw tooMuch(`uses.${key} names ${names.length} objects, more than ${MOST_NAMES}`);
+  const found = await Promise.all(names.map((name) => source.get(key, { namespace, name })));
+  return found.filter((each) => each !== undefined);
+}
+
+/** Says the same of a Secret that is not there and of one that is not given: nobody shall learn which there are. */
+function notGiven(
+  key: string,
+  use: Use,
+  { namespace, names }: NameReference,
+  given: readonly KubernetesObject[],
+  operator: UsingOperator,
+): UsedWarning[] {
+  const there = new Set(given.map(({ metadata }) => metadata.name));
+  const left = names.filter((name) => !there.has(name)).map((name) => formatName({ namespace, name }));
+  if (left.length === 0) return [];
+  const isListed = listedNames(use) !== undefined;
+  const label = `${USED_BY_LABEL}: ${identityOf(operator)}`;
+  const remedy = isListed
+    ? ""
+    : ` Does the Secret bear the label ${label}? Only then a custom resource may name it.`;
+  const note = `uses.${key}: there is no Secret ${left.slice(0, 10).join(", ")} that this operator is given.${remedy} Tokens of service accounts, bootstrap tokens and Helm's releases are never given.`;
+  return [{ reason: "UsedSecretNotGiven", note }];
+}
+
+function tooMuch(message: string): ReconcileFailure {
+  return new ReconcileFailure("UsedNotReadable", `${message}. Let the object name fewer.`, RETRY);
+}
+
+/** Says that a kind is missing, and what to do. */
+export function missingNote({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
+  return `the cluster serves no kind ${kind} in ${apiVersion}, so that there is nothing to use. Install what brings that kind: the object is reconciled again as soon as it is there.`;
+}
+
+/** Whether a reference selects nothing, so that nothing needs to be read for it. */
+export function isEmptySelection(reference: LabelReference): boolean {
+  return selectorOf(reference) === undefined;
+}
+
+/** An object as its handler is given it. */
+export function asGiven({ metadata, ...content }: KubernetesObject): KubernetesObject {
+  const { managedFields: _, ...rest } = metadata;
+  const { apiVersion, kind, ...others } = content;
+  return { apiVersion, kind, metadata: rest, ...others };
+}
+
+/** By namespace and name. */
+export function byName(a: KubernetesObject, b: KubernetesObject): number {
+  const [one, other] = [formatName(a.metadata), formatName(b.metadata)];
+  return one < other ? -1 : one > other ? 1 : 0;
+}

@@ -1,0 +1,276 @@
+import type { Operator } from "../definition/definition";
+import { isSelected, type LabelReference } from "../definition/references";
+import { selectionsOf, type UsedSelection, useOf } from "../definition/selections";
+import { fingerprint } from "../fingerprint";
+import { awaitKind } from "../kubernetes/awaitKind";
+import type { KubernetesClient } from "../kubernetes/client";
+import { UnknownKindError } from "../kubernetes/discovery";
+import { isApiError } from "../kubernetes/errors";
+import { isSecretKind } from "../kubernetes/kinds";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { MANAGER_PREFIX } from "../names";
+import { keyOf } from "../objectKey";
+import { Scopes } from "../watch/scopes";
+import { type Change, Store } from "../watch/store";
+import { PolledObjects } from "./polledObjects";
+import {
+  asGiven,
+  byName,
+  isEmptySelection,
+  missingNote,
+  type UsedProblem,
+  type UsedSource,
+  whyNotGiven,
+} from "./used";
+import { UseIndex } from "./useIndex";
+
+/** What {@link UsedObjects} read, and who is called. */
+export interface UsedObjectsOptions {
+  readonly client: KubernetesClient;
+  readonly operator: Operator;
+  /** Custom resources use something that has changed. */
+  readonly onChange: (change: UsedChange) => void;
+  readonly onInterruption: (kind: string, error: Error) => void;
+  /** Whether objects are read again that no watch shows. */
+  readonly isActive: () => boolean;
+  /** How often that is done, in milliseconds. @default 60000 */
+  readonly pollMs?: number;
+}
+
+/** A change of a used object, or of all objects of a use. */
+export interface UsedChange {
+  /** The keys of the custom resources that use it. */
+  readonly users: readonly string[];
+  /** What has changed, in words: "ConfigMap shop/settings". */
+  readonly what: string;
+  /** Whether an operator of Argosy changed it. */
+  readonly isByOperator: boolean;
+}
+
+/** What is known of every used object. */
+interface UsedFacts {
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** Differs if the handler would see another object. */
+  readonly seen: string;
+  readonly isByOperator: boolean;
+}
+
+/** A selection whose kind the cluster serves. */
+interface Watched {
+  readonly selection: UsedSelection;
+  readonly resource: Resource;
+  readonly store: Store<UsedFacts>;
+  readonly scopes: Scopes;
+}
+
+/**
+ * What the custom resources of an operator use, kept up to date by watches.
+ *
+ * Guarantees, each with a test in tests/integration/uses.test.ts:
+ * - An object that changes wakes exactly the custom resources that use it, before and after the change.
+ * - It is kept once, however many use it.
+ * - A kind that the cluster lacks, or that we may not read, holds up only those who use it.
+ *
+ * Secrets that no watch may show are read by {@link PolledObjects}.
+ */
+export class UsedObjects implements UsedSource {
+  private readonly index: UseIndex;
+  private readonly polled: PolledObjects;
+  private readonly watched: Watched[] = [];
+  /** Why the kind of a use is not known, by its key. Undefined: it is being looked for. */
+  private readonly missing = new Map<string, string | undefined>();
+  private readonly stopping = new AbortController();
+
+  constructor(private readonly options: UsedObjectsOptions) {
+    const { client, operator, pollMs } = options;
+    this.index = new UseIndex(operator.uses);
+    this.polled = new PolledObjects({
+      client,
+      keys: selectionsOf(operator).flatMap(({ key, isPolled }) => (isPolled ? [key] : [])),
+      namesOf: (key) => this.index.namesOf(key),
+      isGiven: (key, object) =>
+        whyNotGiven(object, useOf(this.options.operator, key), operator) === undefined,
+      isActive: options.isActive,
+      onChange: (key, name, object) => this.changed(key, name, [undefined], isByOperator(object)),
+      onError: (error) => options.onInterruption("Secret", error),
+      ...(pollMs !== undefined && { periodMs: pollMs }),
+    });
+  }
+
+  /**
+   * Begins to look for the kinds and to watch them, beside the work.
+   * @returns a promise that resolves when each kind was listed, or is known to be missing
+   */
+  async start(): Promise<void> {
+    this.polled.start();
+    const looks = Object.keys(this.options.operator.uses).map(
+      (key) =>
+        new Promise<void>((resolve) => {
+          this.missing.set(key, undefined);
+          // Only the signal ends it.
+          this.find(key, resolve).then(resolve, () => resolve());
+        }),
+    );
+    await Promise.all(looks);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all([this.polled.stop(), ...this.watched.map(({ scopes }) => scopes.stop())]);
+  }
+
+  /** Lists everything again. */
+  async relist(): Promise<void> {
+    await Promise.all(this.watched.map(({ scopes }) => scopes.relist()));
+  }
+
+  /** Takes in a custom resource as it is now. @param object undefined: it is gone */
+  see(name: ObjectName, object: KubernetesObject | undefined): void {
+    if (Object.keys(this.options.operator.uses).length > 0) this.index.set(keyOf(name), object);
+  }
+
+  async problemOf(key: string, namespace: string | undefined): Promise<UsedProblem | undefined> {
+    if (this.missing.has(key)) {
+      const message = this.missing.get(key);
+      return message === undefined ? { kind: "listing" } : { kind: "missing", message };
+    }
+    for (const { scopes, resource } of this.of(key)) {
+      const [notSynced] = scopes.notSynced(namespace);
+      if (!notSynced) continue;
+      const { problem } = notSynced;
+      if (!problem) return { kind: "listing" };
+      if (isApiError(problem, 404)) return { kind: "missing", message: missingNote(resource) };
+      const message = `the runner may not read ${resource.kind}: ${problem.message}. Deploy the operator again: its rights follow from its definition.`;
+      return { kind: "refused", message };
+    }
+    return undefined;
+  }
+
+  async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
+    if (this.polled.has(key)) return this.polled.get(key, name);
+    for (const { store, resource } of this.of(key)) {
+      const stored = store.find(resource, resource.namespaced ? name : { name: name.name });
+      const object = stored && (await store.read(stored, "answer"));
+      if (object) return object;
+    }
+    return undefined;
+  }
+
+  async list(key: string, reference: LabelReference): Promise<KubernetesObject[]> {
+    if (isEmptySelection(reference)) return [];
+    const reading = this.of(key).flatMap(({ store, resource }) =>
+      [...store.values()]
+        .filter(
+          ({ namespace, facts }) =>
+            (!resource.namespaced || namespace === reference.namespace) &&
+            isSelected(reference, facts.labels),
+        )
+        .map((stored) => store.read(stored, "answer")),
+    );
+    const objects = await Promise.all(reading);
+    return objects.filter((object) => object !== undefined).sort(byName);
+  }
+
+  /** @param onMissing called when it turns out that the cluster does not serve the kind */
+  private async find(key: string, onMissing: () => void): Promise<void> {
+    const { client, onInterruption } = this.options;
+    const { apiVersion, kind } = useOf(this.options.operator, key);
+    const { signal } = this.stopping;
+    const resource = await awaitKind(client, apiVersion, kind, {
+      signal,
+      onWait: (reason) => {
+        onInterruption(kind, reason);
+        if (!(reason instanceof UnknownKindError)) return;
+        this.missing.set(key, missingNote({ apiVersion, kind }));
+        // Whoever waits for the first list goes on without.
+        this.allChanged(key);
+        onMissing();
+      },
+    });
+    signal.throwIfAborted();
+    if (!resource.namespaced) this.index.setClusterWide(key);
+    const selections = selectionsOf(this.options.operator).filter((each) => each.key === key);
+    for (const selection of selections) if (!selection.isPolled) this.watch(selection, resource);
+    this.missing.delete(key);
+    await Promise.all(this.of(key).map(({ scopes }) => scopes.whenListed()));
+    if (this.polled.has(key)) this.allChanged(key);
+  }
+
+  private watch(selection: UsedSelection, resource: Resource): void {
+    const { client, operator, onInterruption } = this.options;
+    const { key, namespaces, name, labelSelector, isMetadataOnly } = selection;
+    const use = useOf(this.options.operator, key);
+    const store: Store<UsedFacts> = new Store<UsedFacts>({
+      client: client.with({ class: "read" }),
+      isMetadataOnly,
+      factsOf: (object) =>
+        isSecretKind(use) && whyNotGiven(object, use, operator) !== undefined
+          ? undefined
+          : factsOf(object, isMetadataOnly),
+      kept: asGiven,
+      onChange: (change) => this.storeChanged(key, change),
+    });
+    const scopes = new Scopes({
+      client,
+      namespaces,
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+      metadataOnly: isMetadataOnly,
+      sink: (of, namespace) => store.sink(of, namespace),
+      onInterruption: ({ kind }, error) => onInterruption(kind, error),
+      onSynced: () => this.allChanged(key),
+    });
+    this.watched.push({ selection, resource, store, scopes });
+    scopes.add(resource);
+  }
+
+  private storeChanged(key: string, { source, before, after }: Change<UsedFacts>): void {
+    // The first list is reported as a whole.
+    if (source === "initial" || before?.facts.seen === after?.facts.seen) return;
+    const name = after ?? before;
+    if (!name) return;
+    const labels = [before?.facts.labels, after?.facts.labels];
+    this.changed(key, name, labels, after?.facts.isByOperator ?? false);
+  }
+
+  /** @param labels before the change and after it */
+  private changed(
+    key: string,
+    { namespace, name }: ObjectName,
+    labels: readonly UsedFacts["labels"][],
+    byOperator: boolean,
+  ): void {
+    const users = new Set(labels.flatMap((each) => this.index.usersOf(key, { namespace, name }, each)));
+    if (users.size === 0) return;
+    const what = `${useOf(this.options.operator, key).kind} ${formatName({ namespace, name })}`;
+    this.options.onChange({ users: [...users], what, isByOperator: byOperator });
+  }
+
+  private allChanged(key: string): void {
+    const users = this.index.usersOfAll(key);
+    if (users.length > 0)
+      this.options.onChange({ users, what: useOf(this.options.operator, key).kind, isByOperator: false });
+  }
+
+  private of(key: string): Watched[] {
+    return this.watched.filter(({ selection }) => selection.key === key);
+  }
+}
+
+function factsOf(object: KubernetesObject, isMetadataOnly: boolean): UsedFacts {
+  const { labels, resourceVersion, uid, managedFields: _, ...metadata } = object.metadata;
+  const { metadata: __, ...content } = object;
+  return {
+    labels,
+    seen: fingerprint(isMetadataOnly ? [uid, resourceVersion] : [uid, labels, metadata, content]),
+    isByOperator: isByOperator(object),
+  };
+}
+
+/** Whether an operator of Argosy wrote last to an object. */
+function isByOperator(object: KubernetesObject | undefined): boolean {
+  const entries = object?.metadata.managedFields ?? [];
+  const latest = entries.reduce((last, { time = "" }) => (time > last ? time : last), "");
+  return entries.some(({ time = "", manager = "" }) => time === latest && manager.startsWith(MANAGER_PREFIX));
+}

@@ -1,0 +1,36 @@
+import type { Watch, WatchedPart } from "../definition/definition";
+import type { KubernetesObject, Manifest } from "../kubernetes/objects";
+
+/** The annotation in which `kubectl apply` keeps what was applied. It says nothing that the object does not say. */
+export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** The selector of objects with these labels. Undefined: every object. */
+export function labelSelectorOf({ labels }: Watch): string | undefined {
+  const terms = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+  return terms.length > 0 ? terms.join(",") : undefined;
+}
+
+/** Whether an object has all of these labels. */
+export function isSelected({ metadata }: Manifest, labels: Watch["labels"]): boolean {
+  return Object.entries(labels).every(([label, value]) => metadata.labels?.[label] === value);
+}
+
+/**
+ * The parts of an object that count as a change of it. They never include what the API server counts and who wrote the
+ * object last, so that an object that is only touched has not changed.
+ */
+export function partsOf(object: KubernetesObject, on: readonly WatchedPart[]): unknown {
+  const { apiVersion: _a, kind: _k, metadata, status, ...content } = object;
+  return [
+    on.includes("spec") && content,
+    on.includes("status") && status,
+    on.includes("labels") && [Object.entries(metadata.labels ?? {}).sort(), annotationsOf(object)],
+  ];
+}
+
+/** An object's annotations, sorted, but that of `kubectl apply`. */
+export function annotationsOf({ metadata }: KubernetesObject): [string, string][] {
+  return Object.entries(metadata.annotations ?? {})
+    .filter(([key]) => key !== LAST_APPLIED)
+    .sort();
+}

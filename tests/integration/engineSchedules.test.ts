@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { eventually } from "../support/eventually";
+import { useOperator } from "./support/useOperator";
+
+const MINUTELY = { cron: "* * * * *", spreadSeconds: 1 };
+const YEARLY = { cron: "0 0 1 1 *", timeZone: "Europe/Berlin", spreadSeconds: 0 };
+
+describe("the engine asks a handler when a schedule is due", function () {
+  this.timeout(180_000);
+  const bench = useOperator({ name: "schedules-test", schedules: { minutely: MINUTELY, yearly: YEARLY } });
+  const dueOf = (name: string) =>
+    bench.operator.calls(name).flatMap(({ due }) => due.filter((each) => each.name === "minutely"));
+  const until = async (check: () => void) => {
+    for (const end = Date.now() + 70_000; ; await new Promise((resolve) => setTimeout(resolve, 500))) {
+      try {
+        return check();
+      } catch (error) {
+        if (Date.now() > end) throw error;
+      }
+    }
+  };
+
+  it("by its own timer, and again with the same instant until it has answered", async () => {
+    const object = await bench.applied("due", { answer: { children: [] } });
+    assert.deepEqual(dueOf("due"), []);
+    bench.operator.plan("due", { answer: { error: { message: "not yet", retryAfterSeconds: 1 } } });
+    await until(() => assert.ok(dueOf("due").length >= 2));
+    bench.operator.plan("due", { answer: { children: [] } });
+    await bench.ready(object);
+    const [first, ...others] = dueOf("due");
+    assert.match(first?.at ?? "", /^\d{4}-.*:00Z$/);
+    assert.ok(Date.parse(first?.at ?? "") > Date.parse(object.metadata.creationTimestamp ?? ""));
+    assert.deepEqual(new Set(others.map(({ at }) => at)), new Set([first?.at]));
+    const asked = dueOf("due").length;
+    await bench.reconcileAgain(object);
+    assert.ok(dueOf("due").filter(({ at }) => at === first?.at).length === asked, "it was due again");
+  });
+
+  it("once for all that was missed, also by another leader", async () => {
+    const object = await bench.applied("missed", { answer: { children: [] } });
+    await bench.idle();
+    const { argosy } = (await bench.api.get(object))["status"] as {
+      argosy: { schedules: Record<string, { at: string; of: string }> };
+    };
+    const { yearly } = argosy.schedules;
+    assert.ok(yearly);
+    assert.equal(yearly.of, "0 0 1 1 * Europe/Berlin");
+    // As if nobody had looked at the object for three years.
+    const schedules = { yearly: { ...yearly, at: "2023-06-01T00:00:00Z" } };
+    await bench.api.applyStatus(object, {
+      argosy: { ...argosy, schedules: { ...argosy.schedules, ...schedules } },
+    });
+    const standby = await bench.operator.start({ identity: "two" });
+    await bench.engine.stop();
+    const yearlies = () =>
+      bench.operator.calls("missed").flatMap(({ due }) => due.filter((each) => each.name === "yearly"));
+    await eventually(() => assert.equal(yearlies().length, 1));
+    const lastYear = new Date(Date.now() + 3_600_000).getUTCFullYear() - 1;
+    assert.deepEqual(yearlies(), [{ name: "yearly", at: `${lastYear}-12-31T23:00:00Z` }]);
+    await eventually(() => assert.ok(standby.reportsOf("missed").length > 0));
+    await bench.api.annotate(object, { "argosy.dev/reconcile-at": "now" });
+    await eventually(() => assert.ok(standby.reportsOf("missed").length > 1));
+    assert.equal(yearlies().length, 1);
+    await standby.stop();
+  });
+
+  it("and by hand, with the instant that it is given", async () => {
+    const object = await bench.applyObject("hand", { answer: { children: [] } });
+    const controller = await bench.operator.start({ identity: "three" });
+    const due = { name: "yearly", at: "2026-01-05T02:30:07Z" };
+    const { namespace, name } = object.metadata;
+    await eventually(() => assert.ok(controller.controller.isLeading));
+    const report = await controller.controller.reconcileNow({ namespace, name }, due);
+    assert.deepEqual([report.result, report.due], ["succeeded", ["yearly"]]);
+    assert.deepEqual(bench.operator.calls("hand").at(-1)?.due.at(-1), due);
+  });
+});

@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { conditionsIn, type JsonObject } from "../../../runtime/kubernetes/objects";
+import { always, eventually, meanwhile } from "../../support/eventually";
+import { configMap, namespace } from "../support/manifests";
+import { saying, useWatching } from "../support/useWatching";
+
+const HANDLER_MS = 3_000;
+
+describe("an operator that watches a kind of somebody else's, where", function () {
+  this.timeout(120_000);
+  const bench = useWatching();
+
+  it("an object is touched every second, and the handler takes three: it is served, and comes to rest", async () => {
+    const operator = await bench.install();
+    operator.plan("busy", { ...saying([configMap("of-busy")], { seen: 1 }), delayMs: HANDLER_MS });
+    await bench.leading(operator);
+    const object = await bench.watched(operator, "busy");
+    const touch = async (time: number) => {
+      await sleep(1_000);
+      await bench.api.annotate(object, { "example.com/touched": String(time) });
+      // Nobody asked for this, and no change of the Deployment comes of it.
+      await bench.api.applyStatus(object, { observedGeneration: time });
+    };
+    await meanwhile(touch, async () => {
+      await eventually(
+        async () => {
+          await bench.api.get(bench.configMap("of-busy"));
+          assert.ok(operator.calls("busy").length >= 3);
+        },
+        { timeoutMs: 60_000 },
+      );
+      await bench.settled(operator, object);
+    });
+    await bench.api.annotate(object, { "example.com/touched": "at last" });
+    const lastSeen = () =>
+      operator.calls("busy").at(-1)?.object.metadata.annotations?.["example.com/touched"];
+    await eventually(() => assert.equal(lastSeen(), "at last"));
+    await sleep(HANDLER_MS + 1_000);
+    const asked = operator.calls("busy").length;
+    await always(() => assert.equal(operator.calls("busy").length, asked), { forMs: 5_000 });
+  });
+
+  it("the namespace of an object is deleted: nothing holds it up, and nothing is remembered", async () => {
+    const operator = await bench.install();
+    const far = { ...configMap("far"), metadata: { name: "far", namespace: "default" } };
+    operator.plan("goes", saying([configMap("near"), far], { seen: 1 }));
+    const running = await bench.leading(operator);
+    const object = await bench.watched(operator, "goes");
+    await bench.settled(operator, object);
+    await bench.api.get(far);
+    await bench.api.delete(namespace(bench.namespace));
+    await eventually(() => bench.api.assertGone(namespace(bench.namespace)), { timeoutMs: 60_000 });
+    await eventually(() => bench.api.assertGone(far));
+    await eventually(() => bench.api.assertGone(operator.memoryOf(object)));
+    assert.deepEqual(
+      running.reportsOf("goes").flatMap(({ failure }) => failure?.message ?? []),
+      [],
+    );
+  });
+
+  it("two operators watch the same objects: each has its own children and memory, also when one lets go", async () => {
+    const labels = { "example.com/by": "both" };
+    const watch = { apiVersion: "apps/v1", kind: "Deployment", labels };
+    const [one, two] = [await bench.install({ watch }), await bench.install({ watch })];
+    one.plan("shared", saying([configMap("of-one")], { by: "one" }));
+    two.plan("shared", saying([configMap("of-two")], { by: "two" }));
+    await Promise.all([bench.leading(one), bench.leading(two)]);
+    const object = await bench.watched(one, "shared");
+    for (const operator of [one, two]) await bench.settled(operator, object);
+    assert.deepEqual((await bench.memory(one, object)).memory["state"], { by: "one" });
+    assert.deepEqual((await bench.memory(two, object)).memory["state"], { by: "two" });
+    const shown = one
+      .calls("shared")
+      .flatMap(({ children }) => children.map(({ metadata }) => metadata.name));
+    assert.ok(!shown.includes("of-two"));
+    // A child of the other one's name is taken, and stays.
+    one.plan("shared", saying([configMap("of-two", { taken: "1" })]));
+    await bench.api.annotate(object, { "example.com/again": "1" });
+    await eventually(async () =>
+      assert.equal(conditionsIn(await bench.memory(one, object))[0]?.reason, "ChildConflict"),
+    );
+    assert.deepEqual((await bench.api.get(bench.configMap("of-two")))["data"] ?? {}, {});
+    one.plan("shared", saying([]));
+    await bench.api.annotate(object, { "example.com/again": "2" });
+    await eventually(() => bench.api.assertGone(bench.configMap("of-one")));
+    await bench.settled(two, object);
+    await bench.api.get(bench.configMap("of-two"));
+  });
+
+  it("somebody deletes or edits what is remembered: only the state is lost, and nothing else is touched", async () => {
+    const operator = await bench.install();
+    operator.plan("known", saying([configMap("of-known")]));
+    const running = await bench.leading(operator);
+    const object = await bench.watched(operator, "known");
+    const kept = await bench.settled(operator, object);
+    const { uid } = (await bench.api.get(bench.configMap("of-known"))).metadata;
+    await bench.api.delete(operator.memoryOf(object));
+    // It is made again at once, and the child stays.
+    await bench.settled(operator, object);
+    assert.equal((await bench.api.get(bench.configMap("of-known"))).metadata.uid, uid);
+
+    const other = await bench.api.apply(bench.configMap("of-nobody"));
+    const asked = operator.calls("known").length;
+    const forged = {
+      object: { ...(kept["object"] as JsonObject), name: 7, namespace: ["x"] },
+      memory: {
+        kinds: ["v1/Secret", 5, "v1/ConfigMap"],
+        created: { a: 1 },
+        schedules: [],
+        state: "no object",
+        told: {},
+      },
+    };
+    await bench.api.patch(operator.memoryOf(object) as never, forged as never);
+    await bench.api.annotate(object, { "example.com/again": "1" });
+    await eventually(() => assert.ok(operator.calls("known").length > asked));
+    assert.equal(operator.calls("known").at(-1)?.state, undefined);
+    await eventually(async () => {
+      const { object: about, memory } = await bench.memory(operator, object);
+      assert.deepEqual([about, memory], [kept["object"], kept.memory]);
+    });
+    assert.equal((await bench.api.get(bench.configMap("of-known"))).metadata.uid, uid);
+    assert.equal((await bench.api.get(other)).metadata.uid, other.metadata.uid);
+
+    // A Memory of an object that is not there makes the operator delete nothing but that Memory.
+    await bench.api.apply({
+      ...operator.memoryOf({ ...object, metadata: { ...object.metadata, uid: "nobody" } }),
+      metadata: {
+        ...operator.memoryOf({ ...object, metadata: { ...object.metadata, uid: "nobody" } }).metadata,
+        labels: (await bench.memory(operator, object)).metadata.labels,
+      },
+      object: {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        namespace: bench.namespace,
+        name: "nobody",
+        uid: "nobody",
+      },
+      memory: { kinds: ["v1/ConfigMap"], elsewhere: true },
+    } as never);
+    running.controller.trigger({ namespace: bench.namespace, name: "nobody" });
+    await eventually(() =>
+      bench.api.assertGone(operator.memoryOf({ ...object, metadata: { ...object.metadata, uid: "nobody" } })),
+    );
+    assert.equal((await bench.api.get(other)).metadata.uid, other.metadata.uid);
+    assert.equal((await bench.api.get(bench.configMap("of-known"))).metadata.uid, uid);
+  });
+
+  it("somebody else's ConfigMap bears our labels: it is no child, and is watched like any other", async () => {
+    const labels = { "example.com/by": "forged" };
+    const operator = await bench.install({
+      watch: { apiVersion: "v1", kind: "ConfigMap", labels },
+    });
+    await bench.leading(operator);
+    const owner = await bench.api.apply(bench.here(configMap("owner", {}, { labels })));
+    await bench.settled(operator, owner);
+    const marks = { ...operator.childLabels, "argosy.dev/owner-uid": owner.metadata.uid };
+    const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.metadata.uid }];
+    const child = await bench.api.apply(
+      bench.here(configMap("forged", { of: "somebody" }, { labels: marks, ownerReferences })),
+    );
+    const both = await bench.api.apply(
+      bench.here(configMap("watched", { of: "somebody" }, { labels: { ...marks, ...labels } })),
+    );
+    await bench.settled(operator, both);
+    await bench.api.annotate(owner, { "example.com/again": "1" });
+    await eventually(() => assert.ok(operator.calls("owner").length > 1));
+    assert.deepEqual(operator.calls("owner").at(-1)?.children, []);
+    await bench.unlabel(operator, owner);
+    await eventually(() => bench.api.assertGone(operator.memoryOf(owner)));
+    for (const { metadata } of [child, both])
+      assert.equal((await bench.api.get(bench.configMap(metadata.name))).metadata.uid, metadata.uid);
+  });
+
+  it("a Secret is watched: a handler that reports its values reports none", async () => {
+    const labels = { "example.com/by": "secret" };
+    const operator = await bench.install({
+      namespaces: [bench.namespace],
+      watch: { apiVersion: "v1", kind: "Secret", labels },
+    });
+    const value = "hunter2-and-more";
+    const encoded = Buffer.from(value).toString("base64");
+    operator.plan("credentials", {
+      log: `log ${value}`,
+      answer: { error: { message: `cannot use ${value} or ${encoded}` } },
+    });
+    const running = await bench.leading(operator);
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "credentials", labels },
+      data: { password: encoded },
+    };
+    const object = await bench.api.apply(bench.here(secret));
+    const kept = await eventually(async () => {
+      const found = await bench.memory(operator, object);
+      assert.equal(conditionsIn(found)[0]?.reason, "HandlerError");
+      return found;
+    });
+    assert.equal(conditionsIn(kept)[0]?.message, "cannot use *** or ***");
+    const event = await eventually(async () => {
+      const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
+      const found = events.find(({ note }) => String(note).startsWith("cannot use"));
+      assert.ok(found);
+      return found;
+    });
+    assert.ok(operator.calls("credentials").length > 0);
+    for (const told of [kept, event, running.reportsOf("credentials")])
+      assert.doesNotMatch(JSON.stringify(told), new RegExp(`${value}|${encoded}`));
+    assert.equal(running.reportsOf("credentials")[0]?.log.trim(), "log ***");
+  });
+});

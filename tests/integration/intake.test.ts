@@ -1,0 +1,336 @@
+import assert from "node:assert/strict";
+import { randomInt } from "node:crypto";
+import { Agent, request as send } from "node:http";
+import { connectionAs } from "../../cli/serviceAccountToken";
+import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
+import { buildCallerAccount, buildIntake, intakeEventOf } from "../../components/manifests/outside/intake";
+import { outsideEventsOf, outsideOptions } from "../../components/manifests/outside/options";
+import type { Operator } from "../../runtime/definition/definition";
+import { EVENT_LABEL, intakeManagerOf } from "../../runtime/events/eventMarks";
+import { EventWarnings } from "../../runtime/events/eventWarnings";
+import { Intake } from "../../runtime/events/intake";
+import { SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeNames";
+import { startIntakeServer } from "../../runtime/events/intakeServer";
+import type { HttpListener } from "../../runtime/http/listen";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { eventually } from "../support/eventually";
+import {
+  loadDefinition,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  widgetVersion,
+  writeFolder,
+} from "../unit/operatorFolder";
+import { samplePlatform } from "../unit/support/platform";
+import { mayDo, parseCall } from "./support/accessReview";
+import type { Api } from "./support/api";
+import { ApiProxy } from "./support/apiProxy";
+import { sharedCluster, type TestCluster } from "./support/cluster";
+import { configMap } from "./support/manifests";
+import { answering, conditionOf, useOperator } from "./support/useOperator";
+
+const CRD = widgetCrd(
+  {
+    group: "intake.example.com",
+    names: { kind: "Command", plural: "commands" },
+    versions: [
+      widgetVersion(
+        {},
+        {
+          spec: {
+            type: "object",
+            required: ["text"],
+            properties: {
+              text: { type: "string", maxLength: 100, pattern: "^[a-z0-9 -]*$" },
+              count: { type: "integer", default: 1 },
+            },
+          },
+        },
+      ),
+    ],
+  },
+  { metadata: { name: "commands.intake.example.com" } },
+);
+const KIND = { apiVersion: "intake.example.com/v1", kind: "Command" } as const;
+
+/** Real HTTP and a real API server, with the account that the manifests give. What sends is a sensor's stand-in. */
+describe("the intake", function () {
+  this.timeout(240_000);
+  let cluster: TestCluster;
+  let api: Api;
+  let operator: Operator;
+  let root: string;
+  let namespace: string;
+  let home: string;
+  let token: string;
+  let subject: string;
+  let proxy: ApiProxy;
+  const closing: (() => Promise<void> | void)[] = [];
+
+  before(async function () {
+    this.timeout(0);
+    cluster = await sharedCluster();
+    ({ api } = cluster);
+    [home, namespace] = [await api.newNamespace("intake-home"), await api.newNamespace("intake")];
+    root = writeFolder({ "crd.yaml": CRD, "main.py": "" });
+    operator = loadDefinition(root, {
+      ...widgetDefinition,
+      name: "commands",
+      on: {
+        deploy: {
+          webhook: { endpoint: "/a", method: "POST", port: "12000", authSecret: { name: "a", key: "b" } },
+          id: ["body.id"],
+          when: { "body.kind": "command" },
+          create: {
+            kind: "Command",
+            namespace: { from: "body.team", allowed: [namespace] },
+            spec: { text: "body.text", count: "body.count?" },
+          },
+        },
+      },
+    });
+    await api.apply(buildCustomResourceDefinition(operator));
+    const platform = samplePlatform({ namespace: home });
+    const options = outsideOptions({
+      installation: operator.installation,
+      platform,
+      placement: { imagePullSecrets: [], nodeSelector: {}, tolerations: [] },
+      eventBus: { replicas: 1, storage: "1Gi" },
+      intakes: 1,
+    });
+    const { intake: _, ...rest } = buildIntake(outsideEventsOf([operator]), options, configMap("engine"));
+    const set = { ...buildCallerAccount(options), ...rest };
+    for (const manifest of Object.values(set)) await api.apply(manifest);
+    subject = outsideEventsOf([operator])[0]?.subject ?? "";
+    // The cluster itself makes the token, as the manifests count on.
+    const secret = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "argosy-outside-caller", namespace: home },
+    };
+    token = await eventually(async () => {
+      const { data } = (await api.get(secret)) as unknown as { data?: { token?: string } };
+      assert.ok(data?.token, "the Secret has no token yet");
+      return Buffer.from(data.token, "base64").toString("utf8");
+    });
+    proxy = await ApiProxy.start(cluster.connection);
+  });
+  after(async () => {
+    for (const close of closing) await close();
+    await proxy?.stop();
+    if (root) removeFolder(root);
+  });
+
+  /** An intake of its own, as in a pod. Its port may be given, so that another takes the place of one that was killed. */
+  async function begin(port = 0): Promise<HttpListener> {
+    const account = { name: "argosy-outside-intake", namespace: home };
+    const client = new KubernetesClient(proxy.through(connectionAs(account, cluster.connection)));
+    const warnings = new EventWarnings({ client, controller: "argosy/argosy.intake", instance: "intake-0" });
+    const file = {
+      installation: operator.installation,
+      events: outsideEventsOf([operator]).map(intakeEventOf),
+    };
+    const intake = new Intake({ file, client, warnings, onNotice: () => {} });
+    const listener = await startIntakeServer({ host: "127.0.0.1", port, intake, token: () => token });
+    closing.push(async () => {
+      await listener.close();
+      client.close();
+    });
+    return listener;
+  }
+
+  const agent = new Agent({ keepAlive: true });
+  /** One try of a sensor: the status, or 0 where no answer came. */
+  function post(port: number, data: unknown): Promise<number> {
+    return new Promise((resolve) => {
+      const headers = { [TOKEN_HEADER]: token, [SUBJECT_HEADER]: subject };
+      const options = { host: "127.0.0.1", port, path: "/events", method: "POST", headers, agent };
+      const sent = send(options, (response) => {
+        response.resume();
+        response.on("end", () => resolve(response.statusCode ?? 0));
+        response.on("error", () => resolve(0));
+      });
+      sent.on("error", () => resolve(0));
+      sent.end(JSON.stringify({ data }));
+    });
+  }
+  const eventOf = (body: object) => ({
+    header: {},
+    body: { kind: "command", team: namespace, text: "go", ...body },
+  });
+  const notesAbout = async (id: string) =>
+    (await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, "default")).flatMap((event) => {
+      const { note, regarding } = event as unknown as { note: string; regarding: { name: string } };
+      return regarding.name === "commands.intake.example.com" && note.includes(`"${id}"`) ? [note] : [];
+    });
+
+  it("makes an object, once, with what the CRD's schema adds, and by a field manager of its own", async () => {
+    const { port } = await begin();
+    await eventually(async () => assert.equal(await post(port, eventOf({ id: "one" })), 204));
+    assert.equal(await post(port, eventOf({ id: "one" })), 204);
+    const [object, ...others] = await api.list(KIND, namespace);
+    assert.deepEqual(others, []);
+    assert.deepEqual(object?.["spec"], { text: "go", count: 1 });
+    assert.equal(object?.metadata.labels?.[EVENT_LABEL], "deploy");
+    assert.equal(object?.metadata.annotations?.["argosy.dev/event-id"], "one");
+    assert.deepEqual(
+      object?.metadata.managedFields?.map(({ manager, operation }) => [manager, operation]),
+      [[intakeManagerOf(operator), "Update"]],
+    );
+    // The author of an object may change it: the event is still the same.
+    await api.patch(
+      { ...KIND, metadata: { name: object?.metadata.name ?? "", namespace } },
+      { spec: { text: "changed" } },
+    );
+    assert.equal(await post(port, eventOf({ id: "one" })), 204);
+    assert.deepEqual(await notesAbout("one"), []);
+  });
+
+  it("warns of what the API server refuses, by the field and without the value", async () => {
+    const { port } = await begin();
+    assert.equal(await post(port, eventOf({ id: "refused", text: "S3CRET!" })), 204);
+    assert.equal(await post(port, eventOf({ id: "refused", text: "S3CRET!" })), 204);
+    const notes = await notesAbout("refused");
+    assert.equal(notes.length, 1, notes.join("\n"));
+    assert.match(notes[0] ?? "", /spec\.text is refused by the API server: FieldValueInvalid$/);
+  });
+
+  it("has the rights to do that, and no others", async () => {
+    const account = `${home}/argosy-outside-intake`;
+    const may = (call: string) => mayDo(api, account, parseCall(call));
+    for (const call of [
+      `create commands.intake.example.com in ${namespace}`,
+      `get commands.intake.example.com x in ${namespace}`,
+      "create events.events.k8s.io in default",
+      "get customresourcedefinitions.apiextensions.k8s.io commands.intake.example.com",
+    ])
+      assert.equal(await may(call), true, call);
+    for (const call of [
+      `create commands.intake.example.com in ${home}`,
+      "create commands.intake.example.com in default",
+      `patch commands.intake.example.com x in ${namespace}`,
+      `delete commands.intake.example.com x in ${namespace}`,
+      `list commands.intake.example.com in ${namespace}`,
+      `get secrets argosy-outside-caller in ${home}`,
+      `get configmaps x in ${home}`,
+      "get customresourcedefinitions.apiextensions.k8s.io others.example.com",
+      `create events.events.k8s.io in ${namespace}`,
+    ])
+      assert.equal(await may(call), false, call);
+    for (const name of ["argosy-outside-caller", "argosy-outside-sensor"])
+      assert.equal(await mayDo(api, `${home}/${name}`, parseCall(`get secrets x in ${home}`)), false, name);
+  });
+
+  it("loses none of a thousand events, some twice, some again, some poisonous, under faults of all that is around it", async () => {
+    const COUNT = 1_000;
+    const faults: number[] = [];
+    proxy.before = ({ method }) => {
+      if (method !== "POST" || randomInt(10) > 0) return undefined;
+      const code = [429, 500, 503][randomInt(3)] ?? 503;
+      faults.push(code);
+      return { code };
+    };
+    const first = await begin();
+    const ports = [first.port, (await begin()).port];
+    const isPoison = (index: number) => index % 20 === 7;
+    const dataOf = (index: number) =>
+      eventOf({ id: `chaos-${index}`, ...(isPoison(index) && { text: undefined }) });
+    const queue = Array.from({ length: COUNT }, (_, index) => index);
+    // Delivered twice at once, and again later.
+    const deliveries = [
+      ...queue,
+      ...queue.filter((index) => index % 5 === 0),
+      ...queue.filter((index) => index % 9 === 0),
+    ];
+    let sent = 0;
+    let unanswered = 0;
+    const work = async () => {
+      for (let next = deliveries.shift(); next !== undefined; next = deliveries.shift()) {
+        sent++;
+        for (;;) {
+          const code = await post(ports[randomInt(2)] ?? 0, dataOf(next));
+          if (code === 204) break;
+          if (code === 0) unanswered++;
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      }
+    };
+    let isDone = false;
+    const chaos = async () => {
+      let { port } = first;
+      let current = first;
+      while (!isDone) {
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        // One intake is killed, and begins again.
+        await current.close();
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        current = await begin(port);
+        ({ port } = current);
+        // The API server is away for a while.
+        const { before } = proxy;
+        proxy.before = () => ({ code: 503 });
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        proxy.before = before;
+      }
+    };
+    const running = chaos();
+    await Promise.all(Array.from({ length: 6 }, work));
+    isDone = true;
+    await running;
+    proxy.before = () => undefined;
+
+    const objects = (await api.list(KIND, namespace)).filter(({ metadata }) =>
+      metadata.annotations?.["argosy.dev/event-id"]?.startsWith("chaos-"),
+    );
+    const ids = objects.map(({ metadata }) => metadata.annotations?.["argosy.dev/event-id"]);
+    const expected = queue.filter((index) => !isPoison(index)).map((index) => `chaos-${index}`);
+    assert.deepEqual([...ids].sort(), expected.sort());
+    const notes = (await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, "default"))
+      .map((event) => String(event["note"]))
+      .filter((note) => note.includes('"chaos-'));
+    const poison = queue.filter(isPoison).map((index) => `"chaos-${index}"`);
+    assert.deepEqual(notes.map((note) => /"chaos-\d+"/.exec(note)?.[0]).sort(), poison.sort());
+    assert.ok(sent > COUNT && unanswered > 0 && faults.length > 0, "no fault has come about");
+  });
+});
+
+describe("an engine whose events' objects last for a while", function () {
+  this.timeout(120_000);
+  const DAY = 86_400;
+  const event = {
+    webhook: { endpoint: "/a", method: "POST" as const, port: "12000", authSecret: { name: "a", key: "b" } },
+    id: ["body.id"],
+    create: { kind: "EventTtl", namespace: "shop", spec: {} },
+    ttlSecondsAfterReady: DAY,
+  };
+  const bench = useOperator({ name: "event-ttl", resyncSeconds: 10, on: { deploy: event } });
+
+  it("deletes what the intake made when it has been ready for so long, and no copy of it", async () => {
+    const { operator: identity } = bench.operator;
+    const client = new KubernetesClient((await sharedCluster()).connection);
+    const labelled = (name: string): KubernetesObject => {
+      const object = bench.operator.object(name, answering(configMap(name)), bench.namespace);
+      return {
+        ...object,
+        metadata: { ...object.metadata, labels: { [EVENT_LABEL]: "deploy" } },
+      } as KubernetesObject;
+    };
+    const made = labelled("deploy-0123456789abcdef0123");
+    const copy = labelled("deploy-0123456789abcdef0124");
+    const { group, version, kind, plural, namespaced } = identity.customResource;
+    const resource = { apiVersion: `${group}/${version}`, kind, plural, namespaced };
+    await client.create(resource, made, { fieldManager: intakeManagerOf(identity) });
+    await client.create(resource, copy);
+    client.close();
+    // Both have been ready for two days.
+    for (const object of [made, copy]) {
+      const ready = conditionOf(await bench.ready(object), "Ready");
+      const then = new Date(Date.now() - 2 * DAY * 1000).toISOString().replace(/\.\d+Z$/, "Z");
+      await bench.api.applyStatus(object, { conditions: [{ ...ready, lastTransitionTime: then }] } as never);
+    }
+    await eventually(() => bench.api.assertGone(made), { timeoutMs: 60_000 });
+    assert.equal((await bench.api.get(copy)).metadata.deletionTimestamp, undefined);
+  });
+});

@@ -1,0 +1,303 @@
+import assert from "node:assert/strict";
+import type { ChildStore } from "../../runtime/children/childStore";
+import type { ChildWriter } from "../../runtime/children/childWriter";
+import type { UpdatePolicy } from "../../runtime/definition/definition";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { statusMemories } from "../../runtime/reconcile/memories";
+import { memoryOf } from "../../runtime/reconcile/memory";
+import { Reconcile } from "../../runtime/reconcile/reconcile";
+import { Statuses } from "../../runtime/status/statuses";
+import { StatusWriter } from "../../runtime/status/statusWriter";
+import { childrenIn } from "./support/fakeChildren";
+import { FakeCluster } from "./support/fakeCluster";
+import { CONFIG_MAPS, configMap, MANAGER, operator, WIDGETS, widget } from "./support/objects";
+
+const NAME = { namespace: "shop", name: "widget" };
+const JOBS: Resource = { apiVersion: "batch/v1", kind: "Job", plural: "jobs", namespaced: true };
+const COMPLETE = { conditions: [{ type: "Complete", status: "True", reason: "Done", message: "" }] };
+
+/** A ConfigMap that is applied after others. */
+function following(names: string, name = "app", data: Record<string, string> = {}): Manifest {
+  return configMap({ name, annotations: { "argosy.dev/after": names } }, { data });
+}
+
+function job(name: string, spec: object = {}, isKept = false): Manifest {
+  const annotations = isKept ? { "argosy.dev/keep": "true" } : {};
+  return { apiVersion: "batch/v1", kind: "Job", metadata: { name, annotations }, spec };
+}
+
+describe("children in order", () => {
+  let cluster: FakeCluster;
+  let children: ChildStore;
+  let writer: ChildWriter;
+  let answer: Manifest[];
+  /** How Jobs are changed. */
+  let update: UpdatePolicy;
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    ({ store: children, writer } = childrenIn(cluster));
+    cluster.put(widget());
+    update = "apply";
+  });
+
+  /** One run, after the watches have seen all that is there. @returns what was written, and what the object says */
+  async function run(): Promise<[steps: string[], says: string]> {
+    const resources = [CONFIG_MAPS, JOBS];
+    for (const resource of resources) children.learn(resource, cluster.ofKind(resource.kind));
+    children.retain(
+      new Set(resources.flatMap(({ kind }) => cluster.ofKind(kind).map((each) => each.metadata.uid))),
+    );
+    cluster.steps.length = 0;
+    const reconciling = new Reconcile({
+      operator: operator({
+        children: [
+          { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },
+          { apiVersion: "batch/v1", kind: "Job", update, plural: "jobs" },
+        ],
+      }),
+      resource: WIDGETS,
+      childResources: resources,
+      pool: { ask: async () => ({ answer: { children: answer }, length: 1, log: "" }) },
+      objects: {
+        read: async (name) => cluster.find("Widget", name),
+        learn: () => {},
+        invalidate: () => {},
+        isGoing: () => false,
+      },
+      children,
+      writer,
+      memories: statusMemories(
+        new Statuses({
+          writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
+          read: async (name) => cluster.find("Widget", name),
+          learn: () => {},
+        }),
+      ),
+    });
+    const { report, verdict } = await reconciling.reconcile(NAME, 1, {
+      client: cluster.client(),
+      assert: () => {},
+    });
+    assert.equal(report.ready ?? false, verdict?.kind === "ready");
+    const says = verdict?.kind === "progressing" ? verdict.message : (report.failure?.message ?? "ready");
+    return [cluster.steps.filter((step) => step !== "status"), says];
+  }
+
+  /** What a Job's controller writes. */
+  function complete(name: string): void {
+    const there = cluster.find("Job", { namespace: "shop", name });
+    assert.ok(there);
+    cluster.put({ ...there, status: COMPLETE });
+  }
+
+  const goes = (name: string) => cluster.remove("Job", { namespace: "shop", name });
+  const remembered = () => {
+    const object = cluster.find("Widget", NAME);
+    assert.ok(object);
+    return memoryOf(object);
+  };
+
+  it("come once those that they name are ready, and the object says what waits for what", async () => {
+    answer = [following("Job/migrate"), job("migrate")];
+    const waits = "Job migrate is running; ConfigMap app waits for Job migrate";
+    assert.deepEqual(await run(), [["apply Job migrate"], waits]);
+    assert.deepEqual(await run(), [[], waits]);
+    complete("migrate");
+    assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
+    assert.deepEqual(await run(), [[], "ready"]);
+  });
+
+  it("come in one run if what they name is ready at once, one after another", async () => {
+    answer = [following("ConfigMap/b", "c"), following("ConfigMap/a", "b"), configMap({ name: "a" })];
+    assert.deepEqual(await run(), [["apply ConfigMap a", "apply ConfigMap b", "apply ConfigMap c"], "ready"]);
+  });
+
+  it("have no annotation of the order in the cluster, so that another order writes nothing", async () => {
+    answer = [following("ConfigMap/a", "b"), following("", "a")];
+    await run();
+    assert.deepEqual(
+      cluster.find("ConfigMap", { namespace: "shop", name: "b" })?.metadata.annotations ?? {},
+      {},
+    );
+    answer = [following("", "b"), following("ConfigMap/b", "a")];
+    assert.deepEqual(await run(), [[], "ready"]);
+  });
+
+  it("that are there are neither changed nor deleted while they wait for another Job", async () => {
+    answer = [following("Job/v1", "app", { version: "1" }), job("v1")];
+    await run();
+    complete("v1");
+    await run();
+    answer = [following("Job/v2", "app", { version: "2" }), job("v2")];
+    const waits = "Job v2 is running; ConfigMap app waits for Job v2";
+    assert.deepEqual(await run(), [["apply Job v2", "delete Job v1"], waits]);
+    complete("v2");
+    assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
+  });
+
+  it("that are as they should be wait for nothing, even if what they name is not ready any more", async () => {
+    answer = [following("Job/v1"), job("v1")];
+    await run();
+    complete("v1");
+    await run();
+    answer = [following("Job/v2"), job("v2")];
+    assert.deepEqual(await run(), [["apply Job v2", "delete Job v1"], "Job v2 is running"]);
+  });
+
+  it("wait for a child that itself waits, even if that is there and ready as it was before", async () => {
+    answer = [following("ConfigMap/middle", "last"), following("Job/v1", "middle"), job("v1")];
+    await run();
+    complete("v1");
+    await run();
+    const data = { version: "2" };
+    answer = [following("ConfigMap/middle", "last", data), following("Job/v2", "middle", data), job("v2")];
+    const [steps, says] = await run();
+    assert.deepEqual(steps, ["apply Job v2", "delete Job v1"]);
+    assert.match(says, /ConfigMap last waits for ConfigMap middle; ConfigMap middle waits for Job v2/);
+    complete("v2");
+    assert.deepEqual((await run())[0], ["apply ConfigMap middle", "apply ConfigMap last"]);
+  });
+
+  it("wait for a Job that has failed", async () => {
+    answer = [following("Job/migrate"), job("migrate")];
+    await run();
+    const there = cluster.find("Job", { namespace: "shop", name: "migrate" });
+    assert.ok(there);
+    const conditions = [{ type: "Failed", status: "True", reason: "Backoff", message: "" }];
+    cluster.put({ ...there, status: { conditions } });
+    assert.deepEqual(await run(), [[], "Job migrate has failed; ConfigMap app waits for Job migrate"]);
+  });
+
+  it("are left alone if what they wait for cannot be applied", async () => {
+    answer = [following("Job/migrate"), job("migrate"), configMap({ name: "other" })];
+    cluster.refusals.set("apply Job migrate", new ApiError(422, { message: "bad" }, "PATCH"));
+    const [steps, says] = await run();
+    assert.ok(!steps.includes("apply ConfigMap app"));
+    assert.match(says, /bad/);
+  });
+
+  describe("that are kept", () => {
+    it("are not created again when somebody deletes them, and are deleted when they are not answered", async () => {
+      answer = [job("once", {}, true)];
+      await run();
+      complete("once");
+      await run();
+      goes("once");
+      assert.deepEqual(await run(), [[], "ready"]);
+      answer = [job("once", { changed: true }, true)];
+      assert.deepEqual(await run(), [[], "ready"]);
+      answer = [];
+      await run();
+      answer = [job("once", {}, true)];
+      assert.deepEqual(await run(), [["apply Job once"], "Job once is running"]);
+    });
+
+    it("are changed as long as they are there", async () => {
+      answer = [job("once", { a: 1 }, true)];
+      await run();
+      answer = [job("once", { a: 2 }, true)];
+      assert.deepEqual((await run())[0], ["apply Job once"]);
+    });
+
+    it("count as ready after they went if they were ready before, also for children that come later", async () => {
+      answer = [following("Job/migrate"), job("migrate", {}, true)];
+      await run();
+      complete("migrate");
+      await run();
+      goes("migrate");
+      assert.deepEqual(await run(), [[], "ready"]);
+      answer = [
+        following("Job/migrate", "app", { a: "2" }),
+        following("Job/migrate", "more"),
+        job("migrate", {}, true),
+      ];
+      assert.deepEqual(await run(), [["apply ConfigMap app", "apply ConfigMap more"], "ready"]);
+    });
+
+    it("are created again if others wait for them and they went before they were seen ready", async () => {
+      answer = [following("Job/migrate"), job("migrate", {}, true)];
+      await run();
+      goes("migrate");
+      assert.deepEqual((await run())[0], ["apply Job migrate"]);
+    });
+
+    it("are created again if others wait for them and they are to be something else, not for a new label", async () => {
+      answer = [following("Job/migrate"), job("migrate", { to: 1 }, true)];
+      await run();
+      complete("migrate");
+      await run();
+      goes("migrate");
+      const labelled = job("migrate", { to: 1 }, true);
+      labelled.metadata.labels = { team: "a" };
+      answer = [following("Job/migrate"), labelled];
+      assert.deepEqual(await run(), [[], "ready"]);
+      answer = [following("Job/migrate", "app", { to: "2" }), job("migrate", { to: 2 }, true)];
+      assert.deepEqual(await run(), [
+        ["apply Job migrate"],
+        "Job migrate is running; ConfigMap app waits for Job migrate",
+      ]);
+    });
+
+    it("are remembered as ready even if a child that waited for them is refused", async () => {
+      answer = [following("Job/migrate"), job("migrate", {}, true)];
+      await run();
+      complete("migrate");
+      cluster.refusals.set("apply ConfigMap app", new ApiError(422, {}, "PATCH"));
+      await run();
+      goes("migrate");
+      cluster.refusals.clear();
+      assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
+    });
+
+    it("are forgotten with their place in the answer", async () => {
+      answer = [following("Job/migrate"), job("migrate", {}, true)];
+      await run();
+      complete("migrate");
+      await run();
+      assert.deepEqual(Object.keys(remembered().reached ?? {}), ["batch/v1/Job/shop/migrate"]);
+      answer = [];
+      await run();
+      assert.deepEqual(remembered(), { kinds: ["batch/v1/Job", "v1/ConfigMap"].slice(2), created: [] });
+    });
+
+    it("are remembered as created only when they were: not while they wait", async () => {
+      const kept = following("Job/migrate", "settings");
+      kept.metadata.annotations = { ...kept.metadata.annotations, "argosy.dev/keep": "true" };
+      answer = [kept, job("migrate")];
+      await run();
+      assert.deepEqual(remembered().created, []);
+      complete("migrate");
+      assert.deepEqual((await run())[0], ["apply ConfigMap settings"]);
+      assert.deepEqual(remembered().created, ["v1/ConfigMap/shop/settings"]);
+    });
+  });
+
+  describe("of a kind that is never updated", () => {
+    beforeEach(() => {
+      update = "never";
+    });
+
+    it("count as ready after they went, whatever is answered for them now", async () => {
+      answer = [following("Job/migrate"), job("migrate", { to: 1 })];
+      await run();
+      complete("migrate");
+      await run();
+      goes("migrate");
+      answer = [following("Job/migrate", "app", { a: "2" }), job("migrate", { to: 2 })];
+      assert.deepEqual(await run(), [["apply ConfigMap app"], "ready"]);
+    });
+
+    it("let others wait if they went before they were ready, and the object says so", async () => {
+      answer = [following("Job/migrate"), job("migrate")];
+      await run();
+      goes("migrate");
+      assert.deepEqual(await run(), [
+        [],
+        "ConfigMap app waits for Job migrate, which is gone and is not created again",
+      ]);
+    });
+  });
+});

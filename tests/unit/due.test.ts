@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { parseCron } from "../../runtime/schedules/cron";
+import { doneAt, due, type ScheduleMemory } from "../../runtime/schedules/due";
+import { Occurrences } from "../../runtime/schedules/occurrences";
+
+const at = (text: string) => Date.parse(text);
+const NIGHTLY = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };
+const CREATED = at("2026-01-01T12:00:00Z");
+const look = (now: string, uid = "uid") => ({ now: at(now), createdAt: CREATED, uid });
+
+/** An hour before clocks are set forward, an hour before they are set back, and a quiet day. */
+const begins = fc
+  .constantFrom("2026-03-28T23:00:00Z", "2026-10-24T22:00:00Z", "2026-06-01T00:00:00Z")
+  .map(at);
+const schedules = fc.record({
+  cron: fc.constantFrom("30 2 * * *", "*/20 * * * *", "*/10 1-4 * * *", "0 3 * * *", "15 0,2,23 * * *"),
+  timeZone: fc.constantFrom("Europe/Berlin", "UTC", "America/New_York", "Australia/Lord_Howe"),
+  spreadSeconds: fc.constantFrom(0, 60, 3_600),
+});
+/** What happens at a look: how late it comes, in minutes, and whether the process dies before or after the act. */
+const turns = fc.array(
+  fc.record({
+    lateMinutes: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2_000 })),
+    isEarly: fc.boolean(),
+    ends: fc.constantFrom(
+      "well",
+      "well",
+      "well",
+      "dies before it remembers the first look",
+      "dies before the act",
+      "dies after the act",
+      "fails",
+    ),
+  }),
+  { maxLength: 40 },
+);
+
+describe("what is due of a schedule", () => {
+  it("is nothing at the first look, and then each instant once", () => {
+    const first = due(NIGHTLY, undefined, look("2026-01-05T04:00:00Z"));
+    assert.deepEqual([first.at, first.memory.at], [undefined, "2026-01-05T04:00:00Z"]);
+    assert.equal(first.nextLook, at("2026-01-06T03:00:00Z"));
+    const second = due(NIGHTLY, first.memory, look("2026-01-06T03:00:00Z"));
+    assert.equal(second.at, "2026-01-06T03:00:00Z");
+    // Its run fails: it is due again as the same.
+    assert.equal(due(NIGHTLY, second.memory, look("2026-01-06T03:05:00Z")).at, second.at);
+    const third = due(NIGHTLY, doneAt(NIGHTLY, "2026-01-06T03:00:00Z"), look("2026-01-06T03:05:00Z"));
+    assert.deepEqual([third.at, third.nextLook], [undefined, at("2026-01-07T03:00:00Z")]);
+  });
+
+  it("is made up for once after an outage, as the last instant that was missed", () => {
+    const { at: missed, nextLook } = due(
+      NIGHTLY,
+      doneAt(NIGHTLY, "2026-01-06T03:00:00Z"),
+      look("2026-01-10T05:00:00Z"),
+    );
+    assert.deepEqual([missed, nextLook], ["2026-01-10T03:00:00Z", at("2026-01-11T03:00:00Z")]);
+  });
+
+  it("is nothing of the time before the object, even if clocks differ", () => {
+    const { at: none } = due(NIGHTLY, undefined, {
+      ...look("2026-01-01T02:59:00Z"),
+      createdAt: at("2026-01-01T03:01:00Z"),
+    });
+    assert.equal(none, undefined);
+    const { memory } = due(NIGHTLY, undefined, {
+      ...look("2026-01-01T02:59:00Z"),
+      createdAt: at("2026-01-01T03:01:00Z"),
+    });
+    assert.equal(memory.at, "2026-01-01T03:01:00Z");
+  });
+
+  it("begins anew for a schedule that was changed", () => {
+    const hourly = { ...NIGHTLY, cron: "0 * * * *" };
+    const changed = due(hourly, doneAt(NIGHTLY, "2026-01-06T03:00:00Z"), look("2026-01-06T14:20:00Z"));
+    assert.deepEqual([changed.at, changed.memory], [undefined, doneAt(hourly, "2026-01-06T14:20:00Z")]);
+    const spread = due(
+      { ...NIGHTLY, spreadSeconds: 60 },
+      doneAt(NIGHTLY, "2026-01-06T03:00:00Z"),
+      look("2026-01-08T14:20:00Z"),
+    );
+    assert.equal(spread.at, "2026-01-08T03:00:00Z");
+  });
+
+  it("comes to no end by a memory that is broken, forged or of a clock that was wrong", () => {
+    for (const broken of ["", "tomorrow", "2099-01-01T00:00:00Z"])
+      assert.equal(
+        due(NIGHTLY, doneAt(NIGHTLY, broken), look("2026-01-06T14:20:00Z")).memory.at,
+        "2026-01-06T14:20:00Z",
+      );
+    // A clock that was set back a little brings nothing twice.
+    assert.equal(
+      due(NIGHTLY, doneAt(NIGHTLY, "2026-01-06T03:00:00Z"), look("2026-01-06T02:30:00Z")).at,
+      undefined,
+    );
+  });
+
+  it("is spread over the objects by their uids, evenly, always in the same order and never beyond its window", () => {
+    const schedule = { ...NIGHTLY, cron: "0 0 * * *", spreadSeconds: 60 };
+    const uids = Array.from(
+      { length: 10_000 },
+      (_, index) => `0b6a3fb2-5c0e-4a57-8f0e-${index.toString(16).padStart(12, "0")}`,
+    );
+    const turnsOf = (day: string) =>
+      uids.map(
+        (uid) =>
+          due(schedule, doneAt(schedule, `2026-01-0${day}T12:00:00Z`), look(`2026-01-0${day}T12:00:00Z`, uid))
+            .nextLook,
+      );
+    const monday = turnsOf("5");
+    const midnight = at("2026-01-06T00:00:00Z");
+    const seconds = new Map<number, number>();
+    for (const turn of monday) {
+      assert.ok(turn >= midnight && turn < midnight + 60_000);
+      const second = Math.floor((turn - midnight) / 1000);
+      seconds.set(second, (seconds.get(second) ?? 0) + 1);
+    }
+    assert.equal(seconds.size, 60);
+    // 167 each, if it were perfect.
+    assert.ok(Math.max(...seconds.values()) < 300, `${Math.max(...seconds.values())} in one second`);
+    assert.deepEqual(
+      turnsOf("6").map((turn, index) => turn - (monday[index] ?? 0)),
+      uids.map(() => 86_400_000),
+    );
+  });
+
+  it("is never missed for good and never twice by its key, whatever comes between", () => {
+    fc.assert(
+      fc.property(schedules, begins, turns, fc.uuid(), (schedule, begin, turns, uid) => {
+        const occurrences = new Occurrences(parseCron(schedule.cron), schedule.timeZone);
+        let memory: ScheduleMemory | undefined;
+        let now = begin;
+        let wake = begin;
+        /** The acts that were done, and the last one if its end was not remembered. */
+        const done: string[] = [];
+        let open: string | undefined;
+        let since: number | undefined;
+        for (const { lateMinutes, isEarly, ends } of turns) {
+          // A timer, or anything else that wakes the object before its time.
+          now = isEarly
+            ? Math.floor((now + Math.max(now, wake)) / 2)
+            : Math.max(now, wake) + lateMinutes * 60_000;
+          const timing = due(schedule, memory, { now, createdAt: begin, uid });
+          assert.ok(timing.nextLook > now - schedule.spreadSeconds * 1000);
+          if (ends === "dies before it remembers the first look") continue;
+          memory = timing.memory;
+          since ??= Date.parse(memory.at);
+          wake = timing.nextLook;
+          if (timing.at === undefined || ends === "dies before the act") continue;
+          const instant = Date.parse(timing.at);
+          assert.equal(occurrences.last(instant), instant, "no instant of the schedule");
+          assert.ok(instant > since && instant <= now);
+          if (ends === "fails") continue;
+          assert.ok(!done.includes(timing.at), `${timing.at} twice`);
+          if (open !== undefined && open !== timing.at) assert.ok(timing.at > open);
+          open = timing.at;
+          if (ends === "dies after the act") continue;
+          done.push(timing.at);
+          memory = doneAt(schedule, timing.at);
+        }
+        if (memory === undefined || since === undefined) return;
+        // At last everything is well for a day: whatever was missed is made up for.
+        now = Math.max(now, wake) + 86_400_000;
+        const timing = due(schedule, memory, { now, createdAt: begin, uid });
+        const last = occurrences.last(now - schedule.spreadSeconds * 1000);
+        const latest = Date.parse(timing.at ?? done.at(-1) ?? memory.at);
+        if (last > since) assert.ok(latest >= last, `${new Date(last).toISOString()} was missed`);
+        assert.deepEqual(done, [...done].sort());
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,373 @@
+import assert from "node:assert/strict";
+import { request as send } from "node:http";
+import { EVENT_LABEL, intakeManagerOf, isExpired } from "../../runtime/events/eventMarks";
+import { EventWarnings } from "../../runtime/events/eventWarnings";
+import { Intake } from "../../runtime/events/intake";
+import { type IntakeFile, parseIntakeFile } from "../../runtime/events/intakeFile";
+import { SUBJECT_HEADER, TOKEN_HEADER } from "../../runtime/events/intakeNames";
+import { MOST_EVENT_BYTES, startIntakeServer } from "../../runtime/events/intakeServer";
+import type { HttpListener } from "../../runtime/http/listen";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+
+const OPERATOR = { installation: "argosy", name: "deploys" };
+const FILE: IntakeFile = {
+  installation: "argosy",
+  events: [
+    {
+      subject: "deploys-command-1",
+      name: "command",
+      type: "webhook",
+      id: ["body.id"],
+      when: { "body.kind": "command" },
+      namespace: "shop",
+      spec: { text: "body.text" },
+      operator: OPERATOR,
+      apiVersion: "shop.example.com/v1",
+      kind: "Command",
+      plural: "commands",
+      namespaced: true,
+      crd: "commands.shop.example.com",
+    },
+  ],
+};
+const SUBJECT = "deploys-command-1";
+const eventOf = (body: object) => ({ body: { kind: "command", id: 1, text: "go", ...body } });
+
+/** A cluster with nothing but what is created in it. */
+class FakeCluster {
+  readonly objects = new Map<string, Manifest>();
+  readonly managers = new Set<string | undefined>();
+  /** What the next requests of each verb and plural fail with. */
+  readonly failures: { verb: string; plural: string; error: Error }[] = [];
+
+  create = async (resource: Resource, manifest: Manifest, options: { fieldManager?: string } = {}) => {
+    this.fail("create", resource);
+    this.managers.add(options.fieldManager);
+    const key = `${resource.plural}/${manifest.metadata.namespace}/${manifest.metadata.name}`;
+    if (this.objects.has(key)) throw refusal(409, { reason: "AlreadyExists" });
+    this.objects.set(key, manifest);
+    return manifest as KubernetesObject;
+  };
+  get = async (resource: Resource, { namespace, name }: { namespace?: string | undefined; name: string }) => {
+    this.fail("get", resource);
+    if (resource.plural === "customresourcedefinitions")
+      return { apiVersion: "a", kind: "b", metadata: { name, uid: "crd-uid", resourceVersion: "1" } };
+    return this.objects.get(`${resource.plural}/${namespace}/${name}`) as KubernetesObject | undefined;
+  };
+  of(plural: string): Manifest[] {
+    return [...this.objects].filter(([key]) => key.startsWith(`${plural}/`)).map(([, each]) => each);
+  }
+  get notes(): string[] {
+    return this.of("events").map((event) => String(event["note"]));
+  }
+  private fail(verb: string, { plural }: Resource): void {
+    const index = this.failures.findIndex((each) => each.verb === verb && each.plural === plural);
+    const [failure] = index < 0 ? [] : this.failures.splice(index, 1);
+    if (failure) throw failure.error;
+  }
+}
+
+function refusal(code: number, status: Partial<ApiError["status"]> = {}): ApiError {
+  return new ApiError(code, { kind: "Status", code, ...status }, "POST /x");
+}
+
+describe("the intake", () => {
+  let cluster: FakeCluster;
+  let intake: Intake;
+  let notices: string[];
+  const warningsOf = () => new EventWarnings({ client: cluster, controller: "argosy/x", instance: "pod" });
+  const intakeOf = () =>
+    new Intake({
+      file: FILE,
+      client: cluster,
+      warnings: warningsOf(),
+      onNotice: (notice) => notices.push(notice),
+    });
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    notices = [];
+    intake = intakeOf();
+  });
+  const counted = async (result: string) => {
+    const [metric] = await intake.registry.getMetricsAsJSON();
+    return metric?.values.find(({ labels }) => labels["result"] === result)?.value;
+  };
+
+  it("makes an object of an event, once, whoever takes it and however often", async () => {
+    assert.equal(await intake.take(SUBJECT, eventOf({})), "created");
+    assert.equal(await intake.take(SUBJECT, eventOf({})), "known");
+    assert.equal(await intakeOf().take(SUBJECT, eventOf({})), "known");
+    const [object, ...others] = cluster.of("commands");
+    assert.deepStrictEqual(others, []);
+    assert.deepStrictEqual(object?.["spec"], { text: "go" });
+    assert.equal(object?.metadata.namespace, "shop");
+    assert.deepStrictEqual(object?.metadata.labels, { [EVENT_LABEL]: "command" });
+    assert.deepStrictEqual([...cluster.managers], [intakeManagerOf(OPERATOR)]);
+    assert.deepStrictEqual(cluster.notes, []);
+    assert.equal(await counted("known"), 1);
+  });
+
+  it("lets the first of two events with one id win, and warns without the content of either", async () => {
+    await intake.take(SUBJECT, eventOf({ text: "first-s3cret" }));
+    assert.equal(await intake.take(SUBJECT, eventOf({ text: "other-s3cret" })), "contradicted");
+    assert.equal(await intake.take(SUBJECT, eventOf({ text: "other-s3cret" })), "contradicted");
+    assert.deepStrictEqual(cluster.of("commands")[0]?.["spec"], { text: "first-s3cret" });
+    assert.equal(cluster.notes.length, 1);
+    assert.match(cluster.notes[0] ?? "", /^an event of command with the id "1" came with other content/);
+    assert.ok(!JSON.stringify([cluster.of("events"), notices]).includes("s3cret"));
+  });
+
+  it("takes an object of somebody else's, with the name of an event's, for other content", async () => {
+    await intake.take(SUBJECT, eventOf({}));
+    const [object] = cluster.of("commands");
+    delete object?.metadata.annotations;
+    assert.equal(await intake.take(SUBJECT, eventOf({})), "contradicted");
+  });
+
+  it("refuses what can never become an object, and warns of each by id and field", async () => {
+    assert.equal(await intake.take(SUBJECT, eventOf({ id: 2, text: undefined })), "refused");
+    assert.equal(await intake.take(SUBJECT, eventOf({ id: undefined, text: "s3cret" })), "refused");
+    assert.equal(await intake.refuse(SUBJECT, { field: "the event", complaint: "is no JSON" }), "refused");
+    assert.deepStrictEqual(cluster.of("commands"), []);
+    assert.deepStrictEqual(cluster.notes, [
+      'an event of command with the id "2" became no object: body.text is missing, and spec.text is made of it',
+      "an event of command without a known id became no object: body.id is missing, and it is part of the id",
+      "an event of command without a known id became no object: the event is no JSON",
+    ]);
+    const [warning] = cluster.of("events");
+    assert.equal(warning?.["type"], "Warning");
+    assert.equal(warning?.metadata.namespace, "default");
+    assert.deepStrictEqual(warning?.["regarding"], {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      name: "commands.shop.example.com",
+      uid: "crd-uid",
+    });
+    assert.equal(await counted("refused"), 3);
+  });
+
+  const final: readonly (readonly [what: string, error: Error, field: RegExp])[] = [
+    [
+      "422",
+      refusal(422, {
+        message: "s3cret",
+        details: { causes: [{ field: "spec.text", reason: "FieldValueInvalid" }] },
+      }),
+      /spec\.text is refused by the API server: FieldValueInvalid$/,
+    ],
+    [
+      "an unknown field",
+      refusal(400, { message: 'strict decoding error: unknown field "spec.txet"' }),
+      /spec\.txet is not in the CRD's schema$/,
+    ],
+    ["413", refusal(413), /HTTP 413$/],
+    [
+      "a denial",
+      refusal(403, { message: 'admission webhook "policy.example.com" denied the request: s3cret' }),
+      /admission webhook "policy\.example\.com" denied the request$/,
+    ],
+  ];
+  for (const [what, error, note] of final) {
+    it(`refuses what the API server will never take: ${what}`, async () => {
+      cluster.failures.push({ verb: "create", plural: "commands", error });
+      assert.equal(await intake.take(SUBJECT, eventOf({})), "refused");
+      assert.match(cluster.notes[0] ?? "", note);
+      assert.ok(!JSON.stringify([cluster.notes, notices]).includes("s3cret"));
+    });
+  }
+
+  const passing: readonly (readonly [what: string, error: Error])[] = [
+    ["the API server is out of reach", new ApiUnreachableError("POST /x", new Error("ECONNREFUSED"))],
+    ["it is busy", refusal(429)],
+    ["it fails", refusal(500, { message: "etcdserver: leader changed" })],
+    ["the token is not known yet", refusal(401)],
+    ["there are no rights yet", refusal(403, { message: "commands is forbidden: User cannot create" })],
+    ["a quota is full", refusal(403, { message: "exceeded quota" })],
+    [
+      "the namespace is being deleted",
+      refusal(403, { details: { causes: [{ reason: "NamespaceTerminating" }] } }),
+    ],
+    ["the kind or the namespace is not there", refusal(404)],
+    ["two write at once", refusal(409, { reason: "Conflict" })],
+  ];
+  for (const [what, error] of passing) {
+    it(`postpones an event while ${what}, and takes it later`, async () => {
+      cluster.failures.push({ verb: "create", plural: "commands", error });
+      assert.equal(await intake.take(SUBJECT, eventOf({})), "postponed");
+      assert.deepStrictEqual(cluster.notes, []);
+      assert.equal(await intake.take(SUBJECT, eventOf({})), "created");
+    });
+  }
+
+  it("postpones an event that it cannot warn of", async () => {
+    for (const failure of [
+      { verb: "create", plural: "events" },
+      { verb: "get", plural: "customresourcedefinitions" },
+    ]) {
+      const fresh = intakeOf();
+      cluster.failures.push({ ...failure, error: refusal(503) });
+      assert.equal(await fresh.take(SUBJECT, eventOf({ id: null })), "postponed");
+      assert.equal(await fresh.take(SUBJECT, eventOf({ id: null })), "refused");
+    }
+  });
+
+  it("warns of a flood no faster than etcd can take, and of each in the end", async () => {
+    let now = 0;
+    const clocked = new EventWarnings({ client: cluster, controller: "a", instance: "b", now: () => now });
+    const flooded = new Intake({ file: FILE, client: cluster, warnings: clocked, onNotice: () => {} });
+    const waiting = new Set(Array.from({ length: 300 }, (_, id) => id));
+    const pass = async () => {
+      for (const id of [...waiting])
+        if ((await flooded.take(SUBJECT, eventOf({ id, text: null }))) === "refused") waiting.delete(id);
+    };
+    await pass();
+    assert.equal(cluster.notes.length, 200);
+    for (let second = 0; second < 300; second++) {
+      now += 1_000;
+      await pass();
+    }
+    assert.equal(new Set(cluster.notes).size, 300);
+  });
+
+  it("postpones an event that another intake knows", async () => {
+    assert.equal(await intake.take("deploys-new-1", eventOf({})), "postponed");
+  });
+
+  it("refuses what is nested so deeply that nothing can be made of it", async () => {
+    let nested: unknown = 1;
+    for (let depth = 0; depth < 100_000; depth++) nested = [nested];
+    assert.equal(await intake.take(SUBJECT, eventOf({ text: nested })), "refused");
+  });
+
+  describe("over HTTP", () => {
+    let listener: HttpListener;
+    let token: () => string;
+    beforeEach(async () => {
+      token = () => "t0ken";
+      listener = await startIntakeServer({ host: "127.0.0.1", port: 0, intake, token: () => token() });
+    });
+    afterEach(() => listener.close());
+
+    const post = (
+      body: string,
+      { path = "/events", method = "POST", headers = {} as Record<string, string> } = {},
+    ) =>
+      new Promise<{ code: number; text: string }>((resolve, reject) => {
+        const all = { [TOKEN_HEADER]: "t0ken", [SUBJECT_HEADER]: SUBJECT, ...headers };
+        const request = send(
+          { port: listener.port, host: "127.0.0.1", path, method, headers: all },
+          (response) => {
+            let text = "";
+            response.on("data", (chunk) => {
+              text += chunk;
+            });
+            response.on("end", () => resolve({ code: response.statusCode ?? 0, text }));
+          },
+        );
+        request.on("error", reject);
+        request.end(body);
+      });
+    const sent = (data: unknown) => JSON.stringify({ data });
+
+    it("answers 204 for what is done with, 503 for what is not, and never with a body", async () => {
+      assert.deepStrictEqual(await post(sent(eventOf({}))), { code: 204, text: "" });
+      assert.deepStrictEqual(await post(sent(eventOf({ id: null }))), { code: 204, text: "" });
+      assert.deepStrictEqual(await post(sent(eventOf({ kind: "other" }))), { code: 204, text: "" });
+      cluster.failures.push({ verb: "create", plural: "commands", error: refusal(503) });
+      assert.deepStrictEqual(await post(sent(eventOf({ id: 5 }))), { code: 503, text: "" });
+      assert.equal(cluster.of("commands").length, 1);
+      assert.equal(cluster.notes.length, 1);
+    });
+
+    it("takes nothing without the token, and another token without a restart", async () => {
+      for (const wrong of ["", "T0ken", "t0ken2", "Bearer t0ken"]) {
+        assert.equal((await post(sent(eventOf({})), { headers: { [TOKEN_HEADER]: wrong } })).code, 401);
+      }
+      token = () => "new";
+      assert.equal((await post(sent(eventOf({})))).code, 401);
+      assert.equal((await post(sent(eventOf({})), { headers: { [TOKEN_HEADER]: "new" } })).code, 204);
+      token = () => "";
+      assert.equal((await post(sent(eventOf({})), { headers: { [TOKEN_HEADER]: "" } })).code, 401);
+      token = () => {
+        throw new Error("ENOENT");
+      };
+      assert.equal((await post(sent(eventOf({})))).code, 401);
+      assert.equal(cluster.of("commands").length, 1);
+    });
+
+    it("warns of what is too large, is no JSON or is no event", async () => {
+      const large = sent(eventOf({ text: "x".repeat(2 * MOST_EVENT_BYTES) }));
+      for (const body of [large, "{", '"text"', ""]) assert.equal((await post(body)).code, 204);
+      assert.deepStrictEqual(cluster.of("commands"), []);
+      assert.deepStrictEqual(
+        cluster.notes.map((note) => note.replace(/.*: /, "")),
+        [
+          `the event has more than ${MOST_EVENT_BYTES} bytes`,
+          "the event is no JSON",
+          "the event is not what a sensor sends",
+        ],
+      );
+    });
+
+    it("knows one path and one method", async () => {
+      assert.equal((await post("", { path: "/" })).code, 404);
+      assert.equal((await post("", { method: "PUT" })).code, 405);
+    });
+  });
+});
+
+describe("parseIntakeFile", () => {
+  it("reads what the manifests give, and nothing else", () => {
+    assert.deepStrictEqual(parseIntakeFile(JSON.stringify(FILE)), FILE);
+    for (const text of ["{", "[]", "{}", '{"installation":"a"}']) assert.throws(() => parseIntakeFile(text));
+  });
+});
+
+describe("isExpired", () => {
+  const day = 86_400;
+  const operator = { ...OPERATOR, eventTtls: { command: day } };
+  const object = (metadata: object = {}, status: object = {}): KubernetesObject => ({
+    apiVersion: "shop.example.com/v1",
+    kind: "Command",
+    metadata: {
+      name: "command-0123456789abcdef0123",
+      uid: "u",
+      resourceVersion: "1",
+      generation: 2,
+      labels: { [EVENT_LABEL]: "command" },
+      managedFields: [{ manager: intakeManagerOf(OPERATOR), operation: "Update" }],
+      ...metadata,
+    },
+    status: { observedGeneration: 2, conditions: [ready("True")], ...status },
+  });
+  const ready = (status: string) => ({
+    type: "Ready",
+    status,
+    reason: "Ready",
+    message: "",
+    lastTransitionTime: "2026-01-01T00:00:00Z",
+  });
+  const end = Date.parse("2026-01-02T00:00:00Z");
+
+  it("is when an object has been ready for so long, and not before", () => {
+    assert.equal(isExpired(object(), operator, end), true);
+    assert.equal(isExpired(object(), operator, end - 1), false);
+  });
+
+  for (const [what, other, by] of [
+    ["that is not ready", object({}, { conditions: [ready("False")] }), operator],
+    ["whose newest generation is not observed", object({ generation: 3 }), operator],
+    ["without a status", { ...object(), status: undefined } as KubernetesObject, operator],
+    ["that is being deleted", object({ deletionTimestamp: "2026-01-01T00:00:00Z" }), operator],
+    ["that somebody copied", object({ managedFields: [{ manager: "kubectl" }] }), operator],
+    ["with another name", object({ name: "mine" }), operator],
+    ["of no event", object({ labels: {} }), operator],
+    ["of an event that no object has", object({ labels: { [EVENT_LABEL]: "constructor" } }), operator],
+    ["of an event that keeps its objects", object(), OPERATOR],
+    ["of another operator", object(), { ...operator, name: "other" }],
+  ] as const) {
+    it(`is never for an object ${what}`, () => assert.equal(isExpired(other, by, end + 1e12), false));
+  }
+});

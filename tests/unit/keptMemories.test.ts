@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { OPERATOR_LABEL } from "../../runtime/names";
+import { KeptMemories, memoryResourceOf, nameIn, uidIn } from "../../runtime/reconcile/keptMemories";
+import { MemoryStore } from "../../runtime/reconcile/memoryStore";
+import type { StatusChange } from "../../runtime/status/statusWriter";
+import { FakeCluster } from "./support/fakeCluster";
+import { IDENTITY, WIDGETS, widget } from "./support/objects";
+
+const OBJECT = { namespace: "shop", name: "widget", uid: "widget-uid" };
+const OWN = { namespace: "argosy", name: "argosy.shop.widget-uid" };
+const FORMER = { installation: "argosy", name: "store" };
+
+const verdict = (isReady: boolean, generation = 3): StatusChange => ({
+  verdict: { verdict: isReady ? { kind: "ready" } : { kind: "progressing", message: "slow" }, generation },
+});
+
+describe("the memories of objects that are not ours", () => {
+  let cluster: FakeCluster;
+  let store: MemoryStore;
+  let memories: KeptMemories;
+  let isThere: boolean;
+  let isKnown: boolean;
+  let lost: string[];
+
+  beforeEach(() => {
+    [cluster, isThere, isKnown, lost] = [new FakeCluster(), true, true, []];
+    store = new MemoryStore({
+      client: cluster.client(),
+      identities: [IDENTITY, FORMER],
+      assertKnown: () => assert.ok(isKnown, "not listed yet"),
+      onLost: ({ name }) => lost.push(name),
+    });
+    memories = new KeptMemories({
+      operator: IDENTITY,
+      resource: WIDGETS,
+      namespace: "argosy",
+      shelf: store,
+      isThere: () => isThere,
+    });
+  });
+
+  const write = (change: StatusChange, along?: StatusChange) =>
+    memories.write(cluster.client(), OBJECT, change, along);
+  const kept = () => cluster.find("Memory", OWN) as KubernetesObject & { memory: JsonObject };
+
+  it("are named by operator and uid, in the platform's namespace, and say what they are about", async () => {
+    await write({ memory: { kinds: ["v1/Pod"], state: { a: 1 } } }, verdict(true));
+    const memory = kept();
+    assert.deepEqual(memory["object"], {
+      apiVersion: WIDGETS.apiVersion,
+      kind: "Widget",
+      ...OBJECT,
+    });
+    assert.equal(memory.metadata.labels?.[OPERATOR_LABEL], "argosy.shop");
+    assert.equal(conditionsIn(memory)[0]?.status, "True");
+    assert.deepEqual(await memories.of(widget()), {
+      kinds: ["v1/Pod"],
+      created: [],
+      state: { a: 1 },
+    });
+    assert.deepEqual([uidIn(memory, IDENTITY), uidIn(memory, FORMER)], ["widget-uid", undefined]);
+    assert.deepEqual(nameIn(memory), { namespace: "shop", name: "widget" });
+    assert.deepEqual(await memories.uidsOf(OBJECT), ["widget-uid"]);
+    assert.ok(store.isSettled(widget()));
+    assert.ok(!store.isSettled(widget({ generation: 4 })));
+  });
+
+  it("have a group of their own in each installation, so that no program takes another's along", () => {
+    assert.deepEqual(
+      ["argosy", "shop"].map((installation) => memoryResourceOf({ installation }).apiVersion),
+      ["argosy.dev/v1", "shop.argosy.dev/v1"],
+    );
+  });
+
+  it("are not written if that changes nothing", async () => {
+    await write({ memory: { kinds: ["v1/Pod"] } }, verdict(true));
+    const { length } = cluster.steps;
+    await write({ memory: { kinds: ["v1/Pod"] } }, verdict(false));
+    await write(verdict(true));
+    await write({});
+    assert.equal(cluster.steps.length, length);
+  });
+
+  it("keep the memory when a verdict is written, and never lower its generation", async () => {
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    await write(verdict(false, 5));
+    await write(verdict(true, 4));
+    assert.deepEqual(kept().memory, { kinds: [], state: { a: 1 } });
+    const [ready] = conditionsIn(kept());
+    assert.deepEqual([ready?.status, ready?.observedGeneration], ["False", 5]);
+  });
+
+  it("follow one another, each onto what the one before wrote", async () => {
+    await Promise.all([
+      write({ memory: { kinds: ["v1/Pod"] } }),
+      write(verdict(true)),
+      write(verdict(false)),
+    ]);
+    assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
+    assert.equal(conditionsIn(kept())[0]?.status, "False");
+  });
+
+  it("do not come back by a verdict about an object that is gone", async () => {
+    isThere = false;
+    await write(verdict(true));
+    assert.equal(kept(), undefined);
+  });
+
+  it("go with what was remembered under a former name, once that is remembered under the new one", async () => {
+    const former = { namespace: "argosy", name: "argosy.store.widget-uid" };
+    const memory = cluster.put({
+      apiVersion: "argosy.dev/v1",
+      kind: "Memory",
+      metadata: { ...former, uid: "m1", resourceVersion: "1" },
+      object: OBJECT,
+      memory: { kinds: [], state: { old: true } },
+    });
+    store.sink("argosy").set(memory, false);
+    assert.deepEqual((await memories.of(widget())).state, { old: true });
+    await write({ memory: { kinds: [], state: { old: true } } });
+    assert.equal(cluster.find("Memory", former), undefined);
+    assert.deepEqual((await memories.of(widget())).state, { old: true });
+    assert.equal(store.size, 1);
+  });
+
+  it("are no memories if somebody has written something else there", async () => {
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    const { metadata } = kept();
+    const forged = {
+      ...kept(),
+      metadata: { ...metadata, resourceVersion: "900" },
+      memory: "x",
+      conditions: 7,
+    };
+    store.sink("argosy").set(forged, false);
+    assert.deepEqual(await memories.of(widget()), { kinds: [], created: [] });
+    store
+      .sink("argosy")
+      .set({ ...forged, metadata: { ...metadata, resourceVersion: "901" }, object: 3 }, false);
+    assert.deepEqual(await memories.uidsOf(OBJECT), []);
+  });
+
+  it("are told of if somebody else deletes one, and not if we do", async () => {
+    await write({ memory: { kinds: [] } });
+    await memories.forget(cluster.client(), OBJECT.uid);
+    assert.deepEqual([kept(), lost, store.size], [undefined, [], 0]);
+    await write({ memory: { kinds: [] } });
+    store.sink("argosy").remove(kept());
+    assert.deepEqual(lost, ["widget"]);
+  });
+
+  it("are not taken for forgotten while they are not all known", async () => {
+    isKnown = false;
+    await assert.rejects(memories.of(widget()), /not listed yet/);
+    await assert.rejects(memories.uidsOf(OBJECT), /not listed yet/);
+  });
+});

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { followLogs, type PodLine, readLog, sourcesOf } from "../../cli/inspect/podLog";
+import { formatLine } from "../../cli/logs";
+import { plain } from "../../cli/terminal";
+import { HttpTransport } from "../../runtime/kubernetes/transport";
+import { eventually } from "../support/eventually";
+import { refuse, TestApiServer } from "./support/testApiServer";
+
+const SOURCE = { namespace: "argosy", pod: "one", container: "runner" };
+const line = (second: number, text: string) => `2026-01-01T12:00:0${second}.5Z ${text}\n`;
+
+describe("the log of a container", () => {
+  let api: TestApiServer;
+  let transport: HttpTransport;
+  let abort: AbortController;
+  beforeEach(async () => {
+    api = await TestApiServer.start();
+    transport = new HttpTransport(api.connection());
+    abort = new AbortController();
+  });
+  afterEach(async () => {
+    abort.abort();
+    transport.close();
+    await api.stop();
+  });
+
+  it("is asked for by the kubelet's own words, and cut into lines with their times", async () => {
+    api.answer = (_, response) => void response.end(line(1, "first") + line(2, "second, of two\twords"));
+    const lines: PodLine[] = [];
+    const options = { tail: 7, follow: false, signal: abort.signal };
+    await readLog(transport, SOURCE, options, (each) => void lines.push(each));
+    assert.deepEqual(
+      lines.map(({ time, text }) => [time, text]),
+      [
+        ["2026-01-01T12:00:01.5Z", "first"],
+        ["2026-01-01T12:00:02.5Z", "second, of two\twords"],
+      ],
+    );
+    const [call] = api.calls;
+    assert.equal(call?.path, "/api/v1/namespaces/argosy/pods/one/log");
+    assert.equal(String(call?.query), "container=runner&timestamps=true&tailLines=7");
+  });
+
+  it("has no lines where the container has not begun or the pod is gone, and any other refusal is told", async () => {
+    const read = () =>
+      readLog(transport, SOURCE, { tail: 1, follow: false, signal: abort.signal }, () => assert.fail());
+    for (const code of [400, 404]) {
+      api.answer = (_, response) => refuse(response, code);
+      await read();
+    }
+    api.answer = (_, response) => refuse(response, 403);
+    await assert.rejects(read(), /403/);
+  });
+
+  it("is followed over the end of a stream and into new pods, and no line comes twice", async () => {
+    const open: ServerResponse[] = [];
+    api.answer = ({ query }, response) => {
+      open.push(response);
+      response.write(query.has("sinceTime") ? line(1, "a") + line(3, "b") : line(1, "a"));
+    };
+    const shown: string[] = [];
+    const sources = [SOURCE];
+    const options = { tail: 10, signal: abort.signal, lookMs: 5 };
+    const following = followLogs(
+      transport,
+      async () => sources,
+      options,
+      ({ pod, text }) => {
+        shown.push(`${pod} ${text}`);
+      },
+    );
+    await eventually(() => assert.deepEqual(shown, ["one a"]));
+    open[0]?.end();
+    await eventually(() => assert.deepEqual(shown, ["one a", "one b"]));
+    assert.equal(api.calls[1]?.query.get("sinceTime"), "2026-01-01T12:00:01Z");
+    sources.push({ ...SOURCE, pod: "two" });
+    await eventually(() => assert.deepEqual(shown, ["one a", "one b", "two a"]));
+    abort.abort();
+    await following;
+  });
+
+  it("is read of the containers that count", () => {
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "one", namespace: "argosy", uid: "u", resourceVersion: "1" },
+      spec: { containers: [{ name: "runner" }, { name: "sidecar" }] },
+    };
+    assert.deepEqual(sourcesOf([pod], ["runner", "handler"]), [SOURCE]);
+  });
+
+  it("is printed for people: the engine's JSON as words, the handler's lines as they are, and nothing active", () => {
+    const format = (container: string, text: string) =>
+      formatLine({ pod: "p", container, time: "2026-01-01T12:00:01Z", text }, plain);
+    const fields = {
+      level: "error",
+      message: "no \u001b[2Jluck",
+      object: "shop/a",
+      reason: "HandlerError",
+      attempt: 3,
+    };
+    assert.equal(
+      format("runner", JSON.stringify(fields)),
+      "12:00:01  shop/a  HandlerError (attempt 3):  no luck",
+    );
+    assert.equal(format("handler", "\u001b[31mred"), "12:00:01  handler| red");
+    assert.equal(format("handler", '{"a":1}'), '12:00:01  handler| {"a":1}');
+  });
+});

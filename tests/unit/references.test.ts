@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { Use } from "../../runtime/definition/definition";
+import {
+  EACH,
+  formatPath,
+  isList,
+  isSelected,
+  type LabelReference,
+  type NameReference,
+  parseTerm,
+  referenceOf,
+  type Step,
+  selectorOf,
+} from "../../runtime/definition/references";
+import { widget } from "./support/objects";
+
+const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };
+const named = (name: string, more: Partial<Use> = {}): Use => ({ ...CONFIG_MAP, name, ...more });
+const namesIn = (name: string, content: object, more: Partial<Use> = {}) =>
+  (referenceOf(named(name, more), widget({}, content)) as NameReference).names;
+
+describe("what an object refers to", () => {
+  it("is a constant in quotes, whatever the object says", () => {
+    assert.deepEqual(parseTerm("'settings'"), { constant: "settings" });
+    assert.deepEqual(parseTerm('"settings"'), { constant: "settings" });
+    assert.deepEqual(namesIn("'settings'", {}), ["settings"]);
+  });
+
+  it("is a field, the fields of a list's entries, or a key in quotes", () => {
+    const spec = {
+      name: "a",
+      mounts: [{ map: "b" }, { other: "x" }, { map: "c" }, { map: "b" }],
+      list: ["d"],
+    };
+    assert.deepEqual(namesIn("spec.name", { spec }), ["a"]);
+    assert.deepEqual(namesIn("spec.mounts[*].map", { spec }), ["b", "c"]);
+    assert.deepEqual(namesIn("spec.list[*]", { spec }), ["d"]);
+    assert.deepEqual(namesIn("metadata.name", {}), ["widget"]);
+    const object = widget({ annotations: { "example.com/uses": "e" } });
+    const reference = referenceOf(named("metadata.annotations['example.com/uses']"), object);
+    assert.deepEqual(reference, { namespace: "shop", names: ["e"] });
+  });
+
+  it("is nothing where the field is missing or holds no name", () => {
+    const values = [
+      undefined,
+      null,
+      3,
+      true,
+      {},
+      ["a"],
+      "",
+      "a/b",
+      "..",
+      ".",
+      "a%2fb",
+      "a\nb",
+      "x".repeat(254),
+    ];
+    for (const name of values) assert.deepEqual(namesIn("spec.name", { spec: { name } }), [], String(name));
+  });
+
+  it("is only what the definition lists, if it lists names", () => {
+    const names = ["one", "two"];
+    assert.deepEqual(namesIn("spec.list[*]", { spec: { list: ["two", "three"] } }, { names }), ["two"]);
+  });
+
+  it("is in the object's namespace or in the constant one, and the object has no say", () => {
+    const content = { spec: { name: "a", namespace: "kube-system" } };
+    assert.equal(referenceOf(named("spec.name"), widget({}, content)).namespace, "shop");
+    const shared = named("spec.name", { namespace: "shared" });
+    assert.equal(referenceOf(shared, widget({}, content)).namespace, "shared");
+  });
+
+  it("is a list for labels and for [*], and else one object", () => {
+    assert.deepEqual([{ name: "'a'" }, { name: "spec.a" }, { name: "spec.a[*]" }, {}].map(isList), [
+      false,
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  it("selects by labels, by each value of a list, and nothing where a value is none", () => {
+    const use: Use = {
+      ...CONFIG_MAP,
+      labels: { app: "metadata.name", team: "spec.teams[*]", part: "'web'" },
+    };
+    const reference = (teams: unknown) => referenceOf(use, widget({}, { spec: { teams } })) as LabelReference;
+    assert.equal(selectorOf(reference(["a", "b"])), "app=widget,team in (a,b),part=web");
+    assert.equal(selectorOf(reference(["a,b", "c d"])), undefined);
+    assert.equal(selectorOf(reference("a")), undefined);
+    const labels = { app: "widget", team: "b", part: "web" };
+    assert.ok(isSelected(reference(["a", "b"]), labels));
+    assert.ok(!isSelected(reference(["a"]), labels));
+    assert.ok(!isSelected(reference(["a", "b"]), undefined));
+  });
+
+  const step = fc.oneof(
+    fc.constant(EACH as Step),
+    fc.stringMatching(/^[A-Za-z_][\w-]{0,8}$/),
+    fc.stringMatching(/^[a-z./-]{1,12}$/),
+  );
+
+  it("has a path that is read as it was written", () => {
+    fc.assert(
+      fc.property(fc.constantFrom("spec", "metadata"), fc.array(step, { maxLength: 5 }), (root, more) => {
+        const path = [root, ...more];
+        assert.deepEqual(parseTerm(formatPath(path)), { path });
+      }),
+    );
+  });
+
+  it("never throws, and gives only names that fit into a URL, for any text and any object", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.anything(), fc.array(step, { maxLength: 4 }), (text, spec, path) => {
+        for (const name of [text, formatPath(["spec", ...path])]) {
+          const { names } = referenceOf(named(name), widget({}, { spec })) as NameReference;
+          assert.equal(new Set(names).size, names.length);
+          for (const each of names)
+            assert.ok(each !== "" && !/[/%]/.test(each) && each !== "." && each !== "..");
+        }
+      }),
+    );
+  });
+});

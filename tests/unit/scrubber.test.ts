@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { ReconcileFailure } from "../../runtime/failure";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { Scrubber } from "../../runtime/outbox/scrubber";
+import type { Outcome } from "../../runtime/reconcile/outcome";
+
+let uids = 0;
+function secret(...values: (string | Buffer)[]): KubernetesObject {
+  const data = Object.fromEntries(
+    values.map((value, index) => [`k${index}`, Buffer.from(value).toString("base64")]),
+  );
+  const metadata = { name: "s", uid: `uid-${++uids}`, resourceVersion: "1" };
+  return { apiVersion: "v1", kind: "Secret", metadata, data };
+}
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+describe("Scrubber", () => {
+  it("masks a value of 6 characters and more, as it is and in base64, wherever it stands", () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 6 }), fc.string(), fc.string(), (value, before, after) => {
+        fc.pre(value.trim().length >= 6);
+        const scrubber = new Scrubber();
+        scrubber.learn([secret(value)]);
+        // A value may overlap with what stands beside it.
+        const text = scrubber.text(`${before} ${value} ${after} ${base64(value)}`);
+        assert.ok(!text.includes(value) && !text.includes(base64(value)), text);
+      }),
+    );
+  });
+
+  it("leaves shorter values and every other text alone", () => {
+    const scrubber = new Scrubber();
+    assert.equal(scrubber.text("nothing is known"), "nothing is known");
+    scrubber.learn([secret("short", "long-password")]);
+    assert.equal(scrubber.text("short long-passwor"), "short ***");
+    assert.equal(scrubber.text("short long-passwd, longer"), "short long-passwd, longer");
+  });
+
+  it("masks the longest of several values, a value without its line end, and one in JSON", () => {
+    const scrubber = new Scrubber();
+    scrubber.learn([secret("password", "password-of-admin", "with-newline\n", "two\nlines")]);
+    assert.equal(scrubber.text("a password-of-admin, a password"), "a ***, a ***");
+    assert.equal(scrubber.text("<with-newline>"), "<***>");
+    assert.equal(scrubber.text(JSON.stringify({ key: "two\nlines" })), '{"key":"***"}');
+  });
+
+  it("masks the base64 of what is no text", () => {
+    const scrubber = new Scrubber();
+    const bytes = Buffer.from([0xff, 0xfe, 0, 1, 2, 3, 4, 5]);
+    scrubber.learn([secret(bytes)]);
+    assert.equal(scrubber.text(`= ${bytes.toString("base64")}`), "= ***");
+  });
+
+  it("knows the values of the last Secrets, and forgets those before", () => {
+    const scrubber = new Scrubber(2);
+    const [first, second, third] = [
+      secret("first-value"),
+      secret("second-value"),
+      secret("third-value", "first-value"),
+    ];
+    scrubber.learn([first, second]);
+    scrubber.learn([third]);
+    assert.equal(scrubber.text("first-value second-value third-value"), "*** *** ***");
+    scrubber.learn([secret("fourth-value")]);
+    assert.equal(scrubber.text("first-value second-value"), "*** second-value");
+  });
+
+  it("masks everything that is reported of an outcome: log, failure, problem, verdict and Events", () => {
+    const scrubber = new Scrubber();
+    scrubber.learn([secret("correct-horse")]);
+    const text = `correct-horse ${base64("correct-horse")}`;
+    const failure = new ReconcileFailure("HandlerError", text, {
+      log: text,
+      permanent: true,
+      retryAfterSeconds: 3,
+    });
+    const outcome = {
+      report: { result: "failed", failure, log: text, problem: text, changes: [], name: "a" },
+      verdict: { kind: "failed", failure },
+      events: [{ type: "Warning", reason: "X", note: text }],
+      again: { kind: "done" },
+    } as unknown as Outcome;
+    const scrubbed = scrubber.outcome(outcome);
+    const { report, verdict, events } = scrubbed;
+    const told = [report.log, report.problem, report.failure?.message, report.failure?.log, events[0]?.note];
+    assert.deepEqual(new Set(told), new Set(["*** ***"]));
+    assert.ok(verdict?.kind === "failed" && verdict.failure === report.failure);
+    assert.ok(verdict.failure instanceof ReconcileFailure && verdict.failure.permanent);
+    const progressing = scrubber.inside({ kind: "progressing", message: text });
+    assert.deepEqual(progressing, { kind: "progressing", message: "*** ***" });
+  });
+});
