@@ -95,11 +95,19 @@ function toOperatorError(folder: string, file: string, error: unknown): Operator
 }
 
 function remedyFor(text: string, folder: string): string {
+  if (/No loader is configured for "\.node"/.test(text)) {
+    return "It is compiled code, which no bundle holds. Take another package, or write a program with an image of its own: handler: { image, command }.";
+  }
   if (!text.startsWith("Could not resolve")) return "Correct it there.";
-  const hasPackages = [folder, path.dirname(path.dirname(folder))].some((place) =>
-    existsSync(path.join(place, "package.json")),
-  );
-  return hasPackages ? "Install it with npm, or correct its name." : "Correct its name.";
+  return foldersAbove(folder).some((place) => existsSync(path.join(place, "package.json")))
+    ? "Install it with npm, or correct its name."
+    : "Correct its name.";
+}
+
+/** The folder and all above it: where packages are looked for. */
+function foldersAbove(folder: string): string[] {
+  const above = path.dirname(folder);
+  return above === folder ? [folder] : [folder, ...foldersAbove(above)];
 }
 
 function messagesOf(error: unknown): Pick<Message, "text" | "location">[] {

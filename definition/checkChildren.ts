@@ -1,6 +1,7 @@
-import type { ChildKind, CustomResourceKind } from "../runtime/definition/definition";
-import { BUILT_IN_KINDS, groupsOfKind, isNamespaced } from "../runtime/kubernetes/kinds";
+import type { CustomResourceKind } from "../runtime/definition/definition";
+import { BUILT_IN_KINDS, groupsOfKind, isNamespaced, pluralOf } from "../runtime/kubernetes/kinds";
 import { groupOf } from "../runtime/kubernetes/objects";
+import { nearest } from "./nearest";
 import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
 
@@ -10,7 +11,7 @@ import type { CheckedDefinition } from "./schema";
  * @param resource - undefined where the CRD could not be read
  */
 export function checkChildren(
-  { children, namespaces }: Pick<CheckedDefinition, "children" | "namespaces">,
+  { children, namespaces, watch }: Pick<CheckedDefinition, "children" | "namespaces" | "watch">,
   resource: CustomResourceKind | undefined,
   report: Report,
 ): void {
@@ -23,7 +24,16 @@ export function checkChildren(
       report(field, `is the same kind as children[${first}]: ${child.kind}`, "Keep one of the two.");
     }
     seen.set(`${group}/${child.kind}`, first ?? index);
-    if (group === resource?.group && child.kind === resource.kind) {
+    const isOwnKind = group === resource?.group && child.kind === resource.kind;
+    if (isOwnKind && watch && Object.keys(watch.labels ?? {}).length === 0) {
+      const complaint = `is ${child.kind}, and every ${child.kind} is watched: each object would make another without end`;
+      report(
+        field,
+        complaint,
+        "Watch those with a label only, which the children do not have: watch.labels.",
+        ["watch"],
+      );
+    } else if (isOwnKind && !watch) {
       report(
         field,
         `is ${child.kind}, the operator's own kind`,
@@ -41,18 +51,36 @@ export function checkChildren(
     }
   }
   if (namespaces !== "all" && resource?.namespaced === false) {
-    report(
-      "namespaces",
-      "is a list, but the CRD's scope is Cluster",
-      "Write namespaces: all, or scope: Namespaced.",
-    );
+    const ours = "Write namespaces: all, or scope: Namespaced.";
+    if (watch) report("namespaces", `is a list, but a ${resource.kind} is in no namespace`, "Write all.");
+    else report("namespaces", "is a list, but the CRD's scope is Cluster", ours);
   }
 }
 
-/** A kind of Kubernetes' own under a group that does not have it is a slip: Deployment of "v1". */
-function checkKnownKind({ apiVersion, kind }: ChildKind, field: string, report: Report): void {
+/** More letters than a slip has: a kind that Kubernetes gets in a later release is not to be refused. */
+const LETTERS_OF_A_SLIP = 2;
+
+/**
+ * A kind of Kubernetes' own under a group that does not have it is a slip: Deployment of "v1". So is a kind that is nearly one of
+ * its group, and a plural that is not the kind's.
+ */
+export function checkKnownKind(
+  { apiVersion, kind, plural }: Pick<CheckedDefinition["children"][number], "apiVersion" | "kind" | "plural">,
+  field: string,
+  report: Report,
+): void {
   const groups = groupsOfKind(kind);
   const group = groupOf(apiVersion);
+  const { namespaced = [], cluster = [] } = Object.hasOwn(BUILT_IN_KINDS, group)
+    ? (BUILT_IN_KINDS[group] ?? {})
+    : {};
+  const meant =
+    groups.length === 0 ? nearest(kind, [...namespaced, ...cluster], LETTERS_OF_A_SLIP) : undefined;
+  if (meant !== undefined)
+    report(`${field}.kind`, `is "${kind}", which ${apiVersion} does not have`, `Did you mean ${meant}?`);
+  const served = groups.includes(group) ? pluralOf(apiVersion, kind) : undefined;
+  if (plural !== undefined && served !== undefined && plural !== served)
+    report(`${field}.plural`, `is "${plural}", and that of ${kind} is "${served}"`, "Leave it out.");
   const isOwnGroup = !group.includes(".") || Object.hasOwn(BUILT_IN_KINDS, group);
   if (groups.length === 0 || groups.includes(group) || !isOwnGroup) return;
   const known = groups.map((name) => (name === "" ? '"v1"' : `"${name}/…"`)).join(" or ");

@@ -2,6 +2,7 @@ import type { Operator } from "../runtime/definition/definition";
 import { isRecord } from "../runtime/json";
 import type { Json } from "../runtime/kubernetes/objects";
 import { formerIdentitiesOf, identityOf, type OperatorIdentity } from "../runtime/names";
+import { clashOf, listenerOf } from "./checkOutsideEvents";
 import { definitionFile, reportOn } from "./definitionFile";
 import { displayPath, Problems, type Report } from "./problems";
 
@@ -13,6 +14,7 @@ import { displayPath, Problems, type Report } from "./problems";
  */
 export function checkOperators(operators: readonly Operator[]): void {
   const problems = new Problems();
+  checkListeners(operators, problems);
   for (const [index, operator] of operators.entries()) {
     const report = reportOn(operator, problems);
     checkResyncName(operator, operators, report);
@@ -28,6 +30,10 @@ export function checkOperators(operators: readonly Operator[]): void {
       checkTaken(operator, other, report);
       checkTaken(other, operator, reportOn(other, problems));
       checkSharedFormerNames(operator, other, report);
+      checkWatched(operator, other, report);
+      checkWatched(other, operator, reportOn(other, problems));
+      // Several operators may watch one kind.
+      if (operator.watch || other.watch) continue;
       if (operator.customResource.group !== other.customResource.group) continue;
       const { group, plural } = operator.customResource;
       if (plural === other.customResource.plural) {
@@ -40,6 +46,36 @@ export function checkOperators(operators: readonly Operator[]): void {
     }
   }
   if (problems.found) throw problems.toError();
+}
+
+/** All sources that listen are in one pod: see `clashOf`. */
+function checkListeners(operators: readonly Operator[], problems: Problems): void {
+  const listeners = operators.flatMap((operator) =>
+    (operator.on ?? []).flatMap((event) => {
+      const listener = listenerOf(event);
+      return listener ? [{ operator, listener }] : [];
+    }),
+  );
+  for (const [index, { operator, listener }] of listeners.entries()) {
+    for (const other of listeners.slice(0, index + 1)) {
+      const clash = clashOf(listener, other.listener);
+      if (!clash) continue;
+      const [field, complaint] = clash;
+      const where = displayPath(definitionFile(other.operator.folder));
+      const remedy = `Give it another one: all sources of a program share their pods. The other one is ${other.listener.field} of ${where}.`;
+      reportOn(operator, problems)(`${listener.field}.${field}`, complaint, remedy);
+      break;
+    }
+  }
+}
+
+/** The kinds of the program's own operators are not watched: what they write on their objects would be a change. */
+function checkWatched({ watch, customResource }: Operator, other: Operator, report: Report): void {
+  const { group, kind } = other.customResource;
+  if (!watch || other.watch || customResource.group !== group || customResource.kind !== kind) return;
+  const where = displayPath(definitionFile(other.folder));
+  const complaint = `is ${kind}, the own kind of ${where}, which writes on its objects whenever it works`;
+  report("watch.kind", complaint, "Let that operator do it, or watch a kind of its children.");
 }
 
 /** What was left behind under a name is handed over: it must be nobody's who still has that name. */

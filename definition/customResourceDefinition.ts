@@ -65,6 +65,19 @@ export function statusSchemaOf(version: JsonObject): JsonObject | undefined {
   return isJsonObject(schema) ? schema : undefined;
 }
 
+/** The schema of a custom resource in the version that is stored; undefined where its CRD gives none. */
+export function storedSchemaOf({ crd, customResource }: CustomResourceDefinition): JsonObject | undefined {
+  const stored = versionsOf(crd).find(({ name }) => name === customResource.version);
+  const schema = at(stored, "schema", "openAPIV3Schema");
+  return isJsonObject(schema) ? schema : undefined;
+}
+
+/** The schema that a CRD gives for `spec` in the version that is stored; undefined where it gives none. */
+export function specSchemaOf(resource: CustomResourceDefinition): JsonObject | undefined {
+  const schema = at(storedSchemaOf(resource), "properties", "spec");
+  return isJsonObject(schema) ? schema : undefined;
+}
+
 function readKind(crd: JsonObject, report: Report): CustomResourceKind | undefined {
   let complete = true;
   const problem: Report = (...words) => {

@@ -50,7 +50,8 @@ function checkOtherNames(folder: string, problems: Problems): void {
     problems.in(path.join(folder, name))("the file", "is no definition", remedy);
   }
   const misspelt = path.join(folder, "operator.yml");
-  if (existsSync(misspelt)) problems.in(misspelt)("the file", "is not read", `Rename it to ${FILE_NAME}.`);
+  if (existsSync(misspelt))
+    problems.in(misspelt)("the file", "is not read", `Rename the file to ${FILE_NAME}.`);
 }
 
 /** Files of a folder that only an operator has. Where there is no definition beside them, it was forgotten. */

@@ -12,12 +12,19 @@ export const SCHEMA_FILE = "operator.schema.json";
  */
 export function operatorSchema(packageName: string): object {
   // Of the drafts that zod knows, this is the one that all editors read.
-  const { $schema, ...schema } = z.toJSONSchema(DEFINITION, { target: "draft-7", io: "input" });
+  const { $schema, ...schema } = z.toJSONSchema(DEFINITION, {
+    target: "draft-7",
+    io: "input",
+    // What is written as Argo or a CRD has it may be anything here.
+    unrepresentable: "any",
+  });
   return {
     $schema,
     $id: schemaAddress(packageName),
     title: "An operator of Argosy: operator.yaml",
     ...schema,
+    // One of the two. That both are not given is said in words when an operator is loaded.
+    anyOf: ["crd", "watch"].map((field) => ({ properties: { [field]: {} }, required: [field] })),
   };
 }
 

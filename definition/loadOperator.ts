@@ -1,18 +1,31 @@
 import path from "node:path";
-import { type ChildKind, FUNCTION_IMAGES, type Operator } from "../runtime/definition/definition";
+import {
+  type ChildKind,
+  FUNCTION_IMAGES,
+  type Operator,
+  WATCHED_PARTS,
+  type Watch,
+} from "../runtime/definition/definition";
 import { languageOf } from "../runtime/definition/handlerProgram";
+import { isRecord } from "../runtime/json";
 import { pluralOf } from "../runtime/kubernetes/kinds";
 import { DEFAULT_INSTALLATION, type OperatorIdentity } from "../runtime/names";
 import { checkChildren } from "./checkChildren";
+import { checkGrants } from "./checkGrants";
 import { checkHandlerFiles } from "./checkHandlerFiles";
+import { checkInclude } from "./checkInclude";
 import { checkFormerNames } from "./checkOperators";
+import { checkOutsideEvents, outsideEventsOf } from "./checkOutsideEvents";
 import { anyObject, check } from "./checks";
+import { checkUses } from "./checkUses";
+import { checkWatch, watchedKind } from "./checkWatch";
 import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
 import { overridesOf, readDefinition, type WrittenDefinition, withOverrides } from "./definitionFile";
 import { override } from "./overrides";
 import { Problems } from "./problems";
 import {
   type CheckedDefinition,
+  CRD_REMEDY,
   DEFINITION,
   INSTALLATION,
   NAME,
@@ -47,9 +60,12 @@ export function loadOperator(
   const written = readDefinition(absolute, problems);
   if (!written) throw problems.toError();
   const name = nameOf(absolute, written);
+  checkSubject(written);
   const definition = check(DEFINITION, written.content, written.report);
   const given = check(OVERRIDES, ownOf(overrides, name), problems.at(overridesOf(name)));
-  const resource = readCrd(absolute, written.content.crd, problems);
+  const resource = definition?.watch
+    ? { crd: {}, customResource: watchedKind(definition.watch) }
+    : readCrd(absolute, written.content.crd, problems);
   if (!definition || !given || problems.found) throw problems.toError();
   // The content is what was checked: without the defaults, which no override replaces.
   const { definition: merged, overridden } = override(
@@ -65,11 +81,17 @@ export function loadOperator(
     problems.at(overridesOf(name))("replicas", complaint, "Leave it out.");
   }
   checkFormerNames(checked.formerNames, { installation, name }, report);
-  checkChildren(checked, resource?.customResource, report);
+  const namespaces = namespacesOf(checked, overridden);
+  if (checked.watch) checkWatch(checked.watch, namespaces, { installation, name }, report);
+  checkChildren({ ...checked, namespaces }, resource?.customResource, report);
+  checkGrants(checked, report);
+  checkInclude(absolute, checked.include, report);
+  checkOutsideEvents(checked, resource, report);
+  checkUses(checked, resource, report);
   checkHandlerFiles(absolute, checked, problems, report);
   if (resource === undefined || problems.found) throw problems.toError();
   return {
-    ...fillDefaults(absolute, { installation, name }, checked, resource),
+    ...fillDefaults(absolute, { installation, name }, { ...checked, namespaces }, resource),
     ...(replicas !== undefined && { replicas }),
     overridden,
   };
@@ -81,6 +103,18 @@ function nameOf(folder: string, { content, report }: WrittenDefinition): string 
   const name = path.basename(folder);
   if (content.name === undefined) check(NAME, name, report, "name (of the folder)");
   return name;
+}
+
+/** They may stand in `watch` or beside it, and what the program gives goes before both. */
+function namespacesOf({ watch, namespaces }: CheckedDefinition, overridden: readonly string[]) {
+  return overridden.includes("namespaces") ? namespaces : (watch?.namespaces ?? namespaces);
+}
+
+/** What the schema cannot say of a definition as it is written, since a default has been filled in by then. */
+function checkSubject({ content: { crd, watch, namespaces }, report }: WrittenDefinition): void {
+  if (crd === undefined && watch === undefined) report("crd", "is missing", CRD_REMEDY);
+  if (namespaces === undefined || !isRecord(watch) || watch["namespaces"] === undefined) return;
+  report("namespaces", "is given in watch as well", "Keep one of the two.");
 }
 
 function ownOf(overrides: LoadOptions["overrides"], name: string): unknown {
@@ -106,31 +140,52 @@ function fillDefaults(
   { crd, customResource }: CustomResourceDefinition,
 ): Omit<Operator, "overridden"> {
   const { handler, image, execution } = definition;
+  const on = outsideEventsOf(definition);
+  const ttls = on.flatMap(({ name, ttlSecondsAfterReady: ttl }) => (ttl === undefined ? [] : [[name, ttl]]));
   return {
     handler:
       typeof handler === "string"
         ? { image: image ?? FUNCTION_IMAGES[languageOf(handler)], function: handler }
         : handler,
+    ...(definition.include && { include: definition.include }),
+    ...(definition.files && { files: definition.files }),
     execution,
     concurrency: definition.concurrency ?? CONCURRENCY[execution],
     timeoutSeconds: definition.timeoutSeconds,
     resyncSeconds: definition.resyncSeconds,
     namespaces: definition.namespaces,
+    ...(Object.keys(definition.schedules).length > 0 && { schedules: definition.schedules }),
     finalize: definition.finalize,
     resources: definition.resources,
     env: definition.env,
     secretEnv: definition.secretEnv,
     record: definition.record ?? "changes",
     rules: definition.rules,
+    grants: definition.grants,
     formerNames: definition.formerNames,
+    ...(on.length > 0 && { on }),
+    ...(ttls.length > 0 && { eventTtls: Object.fromEntries(ttls) as Record<string, number> }),
     ...identity,
+    ...(definition.watch && { watch: watchOf(definition.watch) }),
     folder,
     crd,
     customResource,
+    uses: Object.fromEntries(
+      Object.entries(definition.uses).map(([key, use]) => [
+        key,
+        { ...use, plural: use.plural ?? pluralOf(use.apiVersion, use.kind) },
+      ]),
+    ),
     children: definition.children.map(({ update = "apply", plural, ...child }: ChildKind) => ({
       ...child,
       update,
       plural: plural ?? pluralOf(child.apiVersion, child.kind),
     })),
   };
+}
+
+/** By default every change of an object counts: who watches another's objects wants to know what becomes of them. */
+function watchOf({ labels = {}, on }: NonNullable<CheckedDefinition["watch"]>): Watch {
+  const counted: readonly string[] = on ?? WATCHED_PARTS;
+  return { labels, on: WATCHED_PARTS.filter((part) => counted.includes(part)) };
 }

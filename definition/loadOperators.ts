@@ -17,6 +17,42 @@ import { OperatorError, Problems } from "./problems";
  */
 export function loadOperators(handlersFolder: string, options: LoadOptions = {}): Operator[] {
   const problems = new Problems();
+  const { operators, isComplete } = loadEach(handlersFolder, options, problems);
+  // The names of those that could not be loaded are not known.
+  if (isComplete) checkOverriddenNames(operators, options.overrides, problems);
+  if (problems.found) throw problems.toError();
+  checkOperators(operators);
+  return operators;
+}
+
+/** The operators of a program that are in order, and what is wrong with the others. */
+export interface OperatorsInOrder {
+  readonly operators: readonly Operator[];
+  readonly error?: OperatorError;
+}
+
+/** Loads the operators that are in order, beside which the others may be mended. Of two that clash, the first one is. */
+export function loadOperatorsInOrder(handlersFolder: string, options: LoadOptions = {}): OperatorsInOrder {
+  const problems = new Problems();
+  const operators: Operator[] = [];
+  for (const operator of loadEach(handlersFolder, options, problems).operators) {
+    try {
+      checkOperators([...operators, operator]);
+      operators.push(operator);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      problems.add(error);
+    }
+  }
+  return { operators, ...(problems.found && { error: problems.toError() }) };
+}
+
+/** Loads each operator by itself, and reports what is wrong. */
+function loadEach(
+  handlersFolder: string,
+  options: LoadOptions,
+  problems: Problems,
+): { readonly operators: Operator[]; readonly isComplete: boolean } {
   const folders = operatorFolders(handlersFolder, problems);
   const operators: Operator[] = [];
   for (const folder of folders) {
@@ -27,11 +63,7 @@ export function loadOperators(handlersFolder: string, options: LoadOptions = {})
       problems.add(error);
     }
   }
-  // The names of those that could not be loaded are not known.
-  if (operators.length === folders.length) checkOverriddenNames(operators, options.overrides, problems);
-  if (problems.found) throw problems.toError();
-  checkOperators(operators);
-  return operators;
+  return { operators, isComplete: operators.length === folders.length };
 }
 
 const LAYOUT_ADVICE =

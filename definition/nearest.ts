@@ -1,11 +1,20 @@
-/** The candidate that a mistyped word most likely meant; undefined where none is close. */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
+/**
+ * The candidate that a mistyped word most likely meant; undefined where none is close.
+ * @param letters how many letters may differ at most. @default as many as a slip may have
+ */
+export function nearest(
+  word: string,
+  candidates: readonly string[],
+  letters = Number.POSITIVE_INFINITY,
+): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     // Further off than two letters in five (or two in all) is another word, not a slip: "childs" is meant for "children".
-    const most = Math.max(2, Math.floor(0.4 * Math.max(word.length, candidate.length)));
+    // Where no letter is left, nothing was meant: "1" is two letters from "on".
+    const longest = Math.max(word.length, candidate.length);
+    const most = Math.min(letters, Math.max(2, Math.floor(0.4 * longest)), longest - 1);
     if (distance <= most && distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;

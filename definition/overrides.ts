@@ -13,7 +13,7 @@ export interface OverriddenDefinition {
  * - Environment variables and quantities are replaced one by one, all other fields as a whole.
  * - A variable is replaced whether its value came from `env` or from a Secret.
  * - The image is that of the handler, whether this is a function or a program.
- * - With `execution: pod` given here, `concurrency` and `record` of the definition have no meaning and are left out.
+ * - With `execution: pod` given here, `concurrency` and `record` of the definition are those of a resident runner, and are left out.
  */
 export function override(definition: OperatorDefinition, overrides: OperatorOverrides): OverriddenDefinition {
   const { env = {}, secretEnv = {}, resources = {}, image, replicas: _, ...others } = given(overrides);

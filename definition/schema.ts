@@ -1,5 +1,14 @@
 import type { z } from "zod";
-import { type ChildKind, FUNCTION_IMAGES } from "../runtime/definition/definition";
+import {
+  type ChildKind,
+  FUNCTION_IMAGES,
+  type PolicyRule,
+  WATCHED_PARTS,
+} from "../runtime/definition/definition";
+import { RBAC_GROUP } from "../runtime/kubernetes/kinds";
+import { kindOfKey } from "../runtime/kubernetes/resource";
+import { CronError, parseCron } from "../runtime/schedules/cron";
+import { isTimeZone } from "../runtime/schedules/timeZone";
 import {
   anyText,
   complainIn,
@@ -16,9 +25,10 @@ import {
   text,
   word,
 } from "./checks";
+import { OUTSIDE_EVENTS } from "./outsideEvents";
 
 /** A DNS label (RFC 1123), of any length that one may have: the name of a namespace is one. */
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Cron knows nothing shorter than a minute. In seconds. */
 const SHORTEST_POD_RESYNC = 60;
@@ -95,23 +105,30 @@ const childInShort = pattern(
   CHILD_REMEDY,
 )
   .describe("Group, version and kind: apps/v1/Deployment, v1/Service.")
-  .transform((child): ChildKind => {
-    const slash = child.lastIndexOf("/");
-    return { apiVersion: child.slice(0, slash), kind: child.slice(slash + 1) };
-  });
+  .transform((child): ChildKind => kindOfKey(child));
+
+const apiVersion = pattern(
+  /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*$/,
+  "a group and version",
+  "Write it as the manifest does, for example apiVersion: apps/v1.",
+).describe("Group and version, as in the manifest: apps/v1, v1.");
+
+const kind = pattern(
+  /^[A-Z][A-Za-z0-9]*$/,
+  "a kind",
+  "Name the kind as the manifest does, for example kind: Service.",
+).describe("The kind, as in the manifest: Deployment.");
+
+const plural = pattern(
+  /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
+  "the lower-case plural of a resource",
+  "Name it as `kubectl api-resources` does.",
+);
 
 const childKind = fields(
   {
-    apiVersion: pattern(
-      /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*$/,
-      "a group and version",
-      "Write it as the manifest does, for example apiVersion: apps/v1.",
-    ).describe("Group and version, as in the manifest: apps/v1, v1."),
-    kind: pattern(
-      /^[A-Z][A-Za-z0-9]*$/,
-      "a kind",
-      "Name the kind as the manifest does, for example kind: Service.",
-    ).describe("The kind, as in the manifest: Deployment."),
+    apiVersion,
+    kind,
     update: oneOf(["apply", "recreate", "never"], "Leave it out for apply.")
       .optional()
       .describe(
@@ -119,11 +136,7 @@ const childKind = fields(
           "recreate: the same, and a child with a field that cannot be changed is deleted and created again. " +
           "never: created once and then left alone. Default: apply.",
       ),
-    plural: pattern(
-      /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
-      "the lower-case plural of a resource",
-      "Name it as `kubectl api-resources` does.",
-    )
+    plural: plural
       .optional()
       .describe(
         "The resource's name in the API: deployments. Needed only for a kind that is not Kubernetes' own and has an irregular plural.",
@@ -136,6 +149,75 @@ const childKind = fields(
   },
   CHILD_REMEDY,
 );
+
+const USE_REMEDY =
+  "Write, for example, credentials: { apiVersion: v1, kind: Secret, name: spec.credentialsSecret }.";
+const TERM_REMEDY = `Give the path of a field, for example spec.credentialsSecret, or a constant in quotes: "'settings'".`;
+
+const term = text(TERM_REMEDY);
+
+/** Longer keys and more of them are a slip: each use is a watch of its own. */
+const MOST_USES = 32;
+
+const useKey = pattern(
+  /^[a-z][A-Za-z0-9]{0,39}$/,
+  "a name of letters and digits",
+  "Begin with a lower-case letter, for example credentials: at most 40 letters and digits.",
+);
+
+const use = fields(
+  {
+    apiVersion: childKind.shape.apiVersion,
+    kind: childKind.shape.kind,
+    plural: childKind.shape.plural,
+    name: term
+      .optional()
+      .describe(
+        "The object's name: the path of a field of the custom resource (spec.credentialsSecret), or a constant in quotes " +
+          "(\"'settings'\"). A path with [*] gives a list.",
+      ),
+    labels: mapOf(
+      text("Name a label, for example app."),
+      term,
+      "Write, for example, labels: { app: metadata.name }.",
+    )
+      .optional()
+      .describe(
+        "Labels that the objects have. Each value is a path or a constant, as name is. Gives a list.",
+      ),
+    namespace: pattern(DNS_LABEL, "the name of a namespace", "Name a namespace, for example shared.")
+      .optional()
+      .describe("The namespace of the objects, a constant. Default: that of the custom resource."),
+    names: filledListOf(
+      text("Name an object, for example database-credentials."),
+      "List the names that the field may have, or leave it out.",
+    )
+      .optional()
+      .describe(
+        "The only names that a custom resource may give in the field. A Secret that is not listed needs the label " +
+          "argosy.dev/used-by.",
+      ),
+  },
+  USE_REMEDY,
+).superRefine(({ name, labels }, context) => {
+  const complain = complainIn(context);
+  if (name !== undefined && labels !== undefined)
+    complain(["labels"], "is given beside name", "Keep one of the two.", []);
+  if (name === undefined && labels === undefined)
+    complain([], "has neither name nor labels", "Say which objects: name: spec.credentialsSecret.");
+  if (labels !== undefined && Object.keys(labels).length === 0)
+    complain(["labels"], "is empty, and would be every object of the kind", "Name a label.");
+});
+
+const uses = mapOf(useKey, use, USE_REMEDY).superRefine((given, context) => {
+  const count = Object.keys(given).length;
+  if (count > MOST_USES)
+    complainIn(context)(
+      [],
+      `has ${count} entries, more than ${MOST_USES}`,
+      "Use fewer kinds, or select by labels.",
+    );
+});
 
 const quantities = mapOf(
   text("Name a resource, for example memory."),
@@ -192,7 +274,120 @@ const rule = fields(
   "Write, for example, { apiGroups: [batch], resources: [jobs], verbs: [get, list] }.",
 );
 
+const GRANT_REMEDY = "Write a rule { apiGroups, resources, verbs }, or the name of a role: ClusterRole/view.";
+
+const existingRole = pattern(
+  /^(Cluster)?Role\/[A-Za-z0-9]([-A-Za-z0-9:._]*[A-Za-z0-9])?$/,
+  "Role or ClusterRole with a name",
+  GRANT_REMEDY,
+)
+  .describe("A role that is there, to which a binding may refer: ClusterRole/view, Role/reader.")
+  .transform((role): PolicyRule => {
+    const [kind = "", name = ""] = role.split("/");
+    return {
+      apiGroups: [RBAC_GROUP],
+      resources: [`${kind.toLowerCase()}s`],
+      verbs: ["bind"],
+      resourceNames: [name],
+    };
+  });
+
+const SCHEDULES_REMEDY =
+  'Write, for example, schedules: { nightly: { cron: "0 3 * * *", timeZone: Europe/Berlin } }.';
+
+const schedule = fields(
+  {
+    cron: text('Write five fields, for example cron: "0 3 * * *" for every night at three.', (fields) => {
+      try {
+        parseCron(fields);
+        return undefined;
+      } catch (error) {
+        if (error instanceof CronError) return error.message;
+        throw error;
+      }
+    }).describe("Minute, hour, day of the month, month and day of the week, as in Kubernetes' CronJob."),
+    timeZone: text(
+      "Name a time zone as its database does, for example Europe/Berlin, or leave it out for UTC.",
+      (name) =>
+        isTimeZone(name) ? undefined : `is ${quoted(name)}, which is no time zone that is known here`,
+    )
+      .default("UTC")
+      .describe("A name of the time zone database. Default: UTC."),
+    spreadSeconds: integer(0, 86400, "Leave it out for 60.")
+      .default(60)
+      .describe(
+        "Within how many seconds the objects have their turns, by their uids. 0 to 86400. Default: 60.",
+      ),
+  },
+  SCHEDULES_REMEDY,
+);
+
 const NAMESPACES_REMEDY = "Write all or a list of namespaces, for example [team-a].";
+
+const namespacesField = either(
+  [
+    word("all", 'not "all" and no list', NAMESPACES_REMEDY),
+    filledListOf(
+      pattern(DNS_LABEL, "the name of a namespace", "Name a namespace, for example team-a."),
+      NAMESPACES_REMEDY,
+    ),
+  ],
+  '"all" or a list',
+  NAMESPACES_REMEDY,
+);
+
+const LABEL_REMEDY = 'Write, for example, labels: { notify: "true" }.';
+
+const WATCH_REMEDY = "Write, for example, watch: { apiVersion: apps/v1, kind: Deployment }.";
+
+const watch = fields(
+  {
+    apiVersion,
+    kind,
+    plural: plural
+      .optional()
+      .describe(
+        "The resource's name in the API: deployments. Needed only for a kind that is not Kubernetes' own and has an irregular plural.",
+      ),
+    labels: mapOf(
+      pattern(
+        /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
+        "the name of a label",
+        LABEL_REMEDY,
+      ),
+      text(
+        LABEL_REMEDY,
+        (value) => {
+          if (value.includes("*")) return `is ${quoted(value)}, a wildcard: a label has one value`;
+          const isValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/.test(value);
+          return isValue ? undefined : `is ${quoted(value)}, which no label can have for its value`;
+        },
+        0,
+      ),
+      LABEL_REMEDY,
+    )
+      .optional()
+      .describe("Only objects with all of these labels. Default: every object of the kind."),
+    namespaces: namespacesField
+      .optional()
+      .describe(
+        "The namespaces whose objects are watched: the same as namespaces beside watch. Default: all.",
+      ),
+    on: filledListOf(
+      oneOf(WATCHED_PARTS, "Leave it out for all three."),
+      "Leave it out for all three: [spec, status, labels].",
+    )
+      .optional()
+      .describe(
+        "What counts as a change of an object. spec: all but metadata and status. labels: labels and annotations. " +
+          "Default: all three.",
+      ),
+  },
+  WATCH_REMEDY,
+).describe(
+  "Objects of a kind that is not the operator's own, in the place of crd. Nothing is written on them: the operator has the " +
+    "right to read them, and no other.",
+);
 
 /** The fields that a definition may leave out, and a program's overrides may give in its place. */
 const OVERRIDABLE = {
@@ -203,9 +398,9 @@ const OVERRIDABLE = {
   execution: oneOf(["resident", "pod"], "Leave it out for resident.").describe(
     "resident: a living runner. pod: a pod of its own for each run. Default: resident.",
   ),
-  concurrency: integer(1, 128, "Leave it out for 64.").describe(
-    "For how many objects the handler is asked at once, 1 to 128. Not with execution: pod, where a resync lets 32 runs " +
-      "go on at once. Default: 64.",
+  concurrency: integer(1, 128, "Leave it out for 64, or 32 with execution: pod.").describe(
+    "For how many objects the handler is asked at once, 1 to 128. With execution: pod, how many runs have a pod at once; " +
+      "the others wait without one. Default: 64, and 32 with execution: pod.",
   ),
   timeoutSeconds: integer(1, 3600, "Leave it out for 30.").describe(
     "After so many seconds without an answer the handler's processes are killed. 1 to 3600. Default: 30.",
@@ -214,17 +409,7 @@ const OVERRIDABLE = {
     "Every object is reconciled at least this often, in seconds. 10 to 86400. With execution: pod 60 or more, and the " +
       "next shorter step of cron: 700 is every ten minutes. Default: 600.",
   ),
-  namespaces: either(
-    [
-      word("all", 'not "all" and no list', NAMESPACES_REMEDY),
-      filledListOf(
-        pattern(DNS_LABEL, "the name of a namespace", "Name a namespace, for example team-a."),
-        NAMESPACES_REMEDY,
-      ),
-    ],
-    '"all" or a list',
-    NAMESPACES_REMEDY,
-  ).describe("The namespaces whose objects are handled. Default: all."),
+  namespaces: namespacesField.describe("The namespaces whose objects are handled. Default: all."),
   resources: fields(
     { requests: quantities, limits: quantities },
     "Write, for example, { limits: { memory: 128Mi } }.",
@@ -239,33 +424,66 @@ const OVERRIDABLE = {
     secretKey,
     "Write, for example, secretEnv: { API_TOKEN: { secret: api, key: token } }.",
   ).describe("Environment variables of the handler that come from Secrets in the runner's namespace."),
+  files: fields(
+    {
+      image: image.describe(
+        "An image with the handler's files, pinned. `argosy files` writes what belongs into it.",
+      ),
+    },
+    'Write, for example, { image: "registry.example.com/cache-files:1.0.0" }.',
+  ).describe(
+    "Where the handler's files come from in a cluster, if not from the folder: an image, which is mounted as a volume. " +
+      "Needs Kubernetes 1.31 with the feature ImageVolume.",
+  ),
   record: oneOf(["changes", "all", "failures"], "Leave it out for changes.").describe(
     "Which runs are recorded as Workflows. Not with execution: pod, where every run is one. Default: changes.",
   ),
 };
 
-const IS_RESERVED = ["is reserved and not built yet", "Leave it out."] as const;
+const IN_PROGRAM = [
+  "is no field of a definition",
+  "Guards are of the program: new Operators(name, { guards: { children: true } }), or the key guards of the stack.",
+] as const;
 
-/** Fields that have a meaning in the contract and are not built yet. They are refused until they are. */
-const RESERVED = Object.fromEntries(
-  ["uses", "watch", "on", "schedules", "grants", "guards"].map((field) => [field, IS_RESERVED]),
-);
+/** What an operator must say that it looks after. */
+export const CRD_REMEDY =
+  "Give the path of the CustomResourceDefinition in the operator's folder, for example crd: crd.yaml. Or give watch.";
 
 /** What stands in an operator.yaml. */
 export const DEFINITION = fields(
   {
-    crd: text(
-      "Give the path of the CustomResourceDefinition in the operator's folder, for example crd: crd.yaml.",
-    ).describe("Path of the CustomResourceDefinition's YAML, relative to the operator's folder."),
+    crd: text(CRD_REMEDY)
+      .optional()
+      .describe("Path of the CustomResourceDefinition's YAML, relative to the operator's folder."),
+    watch: watch.optional(),
     handler: either([functionFile, handlerCommand], "a text or an object", HANDLER_REMEDY).describe(
       "A file that defines reconcile(request): main.py, main.js or main.ts. Or image and command of a program in any " +
         "language, which reads one line of JSON and writes one.",
     ),
     image: OVERRIDABLE.image.optional(),
+    include: listOf(
+      pattern(
+        /^\.\.(\/[-\w]+(\.[-\w]+)*)+$/,
+        "a folder beside the operator's own",
+        "Write it from the operator's folder, for example include: [../shared].",
+      ),
+      "List folders beside the operator's own, for example [../shared], or leave it out.",
+    )
+      .optional()
+      .describe(
+        "Folders beside the operator's own that its handler uses: ../shared. They lie beside it in a cluster too, and functions " +
+          "in Python import modules from them. What a function in JavaScript imports is bundled without.",
+      ),
     children: listOf(
       either([childInShort, childKind], "a text or an object", CHILD_REMEDY),
       "List every kind that the handler may answer; [] where it answers none.",
     ).describe("Every kind of object that the handler may answer. An answer with another kind is refused."),
+    uses: uses
+      .default({})
+      .describe(
+        "Objects that the handler is shown besides, under these names in the request's used: Secrets, ConfigMaps and others " +
+          "that the custom resource names, or that have labels.",
+      ),
     name: NAME.optional().describe("The operator's name. Default: the name of its folder."),
     formerNames: listOf(
       formerName,
@@ -276,6 +494,19 @@ export const DEFINITION = fields(
         "Names that this operator had before. What it left under them in a cluster is handed over to it. " +
           "cache is a name in the same installation, shop.cache one in the installation shop.",
       ),
+    schedules: mapOf(
+      pattern(
+        /^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$/,
+        "the name of a schedule",
+        'Use at most 40 lower-case letters, digits and "-", a letter first, for example nightly.',
+      ),
+      schedule,
+      SCHEDULES_REMEDY,
+    )
+      .default({})
+      .describe(
+        "When the handler is asked with an instant that is due, by names: five fields of cron in a time zone. Default: none.",
+      ),
     finalize: flag("Leave it out for false.")
       .default(false)
       .describe("Whether the handler is asked to clean up before an object goes. Default: false."),
@@ -284,6 +515,18 @@ export const DEFINITION = fields(
       .describe(
         "Further RBAC rules, for a handler that calls the API itself. Only with them the handler gets a token.",
       ),
+    grants: listOf(
+      either([existingRole, rule], "a text or an object", GRANT_REMEDY),
+      "List RBAC rules and roles, or leave it out.",
+    )
+      .default([])
+      .describe(
+        "What the Roles and bindings that the handler answers may grant: RBAC rules, and roles that are there " +
+          "(ClusterRole/view). The runner holds exactly these rights, since Kubernetes lets nobody grant what they do not have.",
+      ),
+    on: OUTSIDE_EVENTS.default({}).describe(
+      "Events from outside that become custom resources of the operator's kind, by their names.",
+    ),
     execution: OVERRIDABLE.execution.default("resident"),
     concurrency: OVERRIDABLE.concurrency.optional(),
     timeoutSeconds: OVERRIDABLE.timeoutSeconds.default(30),
@@ -292,13 +535,15 @@ export const DEFINITION = fields(
     resources: OVERRIDABLE.resources.default({}),
     env: OVERRIDABLE.env.default({}),
     secretEnv: OVERRIDABLE.secretEnv.default({}),
+    files: OVERRIDABLE.files.optional(),
     record: OVERRIDABLE.record.optional(),
   },
   "Write crd, handler and children.",
-  RESERVED,
+  { guards: IN_PROGRAM },
 ).superRefine((definition, context) => {
   const complain = complainIn(context);
   const { handler, image, env, secretEnv, execution } = definition;
+  checkSubject(definition, complain);
   for (const name of Object.keys(env)) {
     if (!Object.hasOwn(secretEnv, name)) continue;
     complain(["secretEnv", name], "is in env as well", "Keep one of the two.", [`env.${name}`]);
@@ -329,31 +574,80 @@ export const OVERRIDES = fields(
     resources: OVERRIDABLE.resources.optional(),
     env: OVERRIDABLE.env.optional(),
     secretEnv: OVERRIDABLE.secretEnv.optional(),
+    files: OVERRIDABLE.files.optional(),
     record: OVERRIDABLE.record.optional(),
     replicas: integer(1, 5, "One leads, the others stand by: give 1 or 2.").optional(),
   },
   "Write, for example, { replicas: 1, env: { LOG_LEVEL: debug } }.",
   Object.fromEntries(
-    ["crd", "handler", "children", "name", "formerNames", "finalize", "rules"].map((field) => [
-      field,
-      IN_DEFINITION,
-    ]),
+    [
+      "crd",
+      "watch",
+      "handler",
+      "include",
+      "children",
+      "uses",
+      "name",
+      "formerNames",
+      "schedules",
+      "finalize",
+      "rules",
+      "grants",
+      "on",
+    ].map((field) => [field, IN_DEFINITION]),
   ),
 );
 
 /** What a program says of one operator in the place of its operator.yaml. */
 export type OperatorOverrides = z.input<typeof OVERRIDES>;
 
+/** What the operator looks after: custom resources of its own, or objects of another kind. */
+function checkSubject(
+  {
+    crd,
+    watch,
+    finalize,
+    formerNames,
+    on,
+  }: {
+    readonly crd?: string | undefined;
+    readonly watch?: object | undefined;
+    readonly finalize: boolean;
+    readonly formerNames: readonly string[];
+    readonly on: object;
+  },
+  complain: ReturnType<typeof complainIn>,
+): void {
+  // That both are missing is said with all other fields that are missing.
+  if (!watch) return;
+  if (crd !== undefined) {
+    const remedy = "Keep crd for a kind of your own, or watch for one of somebody else's.";
+    complain(["watch"], "is given beside crd", remedy);
+  }
+  if (finalize) {
+    const complaint =
+      "has no meaning with watch: nothing is written on objects of others, no finalizer either";
+    complain(["finalize"], complaint, "Leave it out. Children are deleted with their object all the same.");
+  }
+  if (Object.keys(on).length > 0) {
+    const complaint = "has no meaning with watch: events become custom resources of the operator's own kind";
+    complain(["on"], complaint, "Give the events to an operator with a crd.");
+  }
+  for (const [index, former] of formerNames.entries()) {
+    if (!former.includes(".")) continue;
+    const complaint = `is ${quoted(former)}, of another installation, whose memories this operator may not read`;
+    complain(["formerNames", index], complaint, "Leave it out. The operator then begins without a memory.");
+  }
+}
+
 /** What a resident runner could do, and a pod for each run cannot. */
 function checkPod(
   {
-    concurrency,
     record,
     resyncSeconds,
     env,
     handler,
   }: {
-    readonly concurrency?: number | undefined;
     readonly record?: string | undefined;
     readonly resyncSeconds: number;
     readonly env: Readonly<Record<string, string>>;
@@ -363,10 +657,6 @@ function checkPod(
 ): void {
   const inPod = "with execution: pod";
   const because = ["execution"];
-  if (concurrency !== undefined) {
-    const complaint = `has no meaning ${inPod}: each run has a pod of its own`;
-    complain(["concurrency"], complaint, "Leave it out.", because);
-  }
   if (record !== undefined) {
     complain(["record"], `has no meaning ${inPod}: every run is a Workflow`, "Leave it out.", because);
   }

@@ -50,7 +50,7 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
 
 /** The same of what the manifests say, as they lie in the golden file. */
 const MANIFESTS: readonly (readonly [row: string, words: string, yaml: RegExp])[] = [
-  ["Workflows that go on", "50", /^ +parallelism: \|\n +50$/m],
+  ["Workflows that go on", "500", /^ +parallelism: \|\n +500$/m],
   ["events on the bus", "a day, 100,000", /maxAge: 24h\n +maxMsgs: 100000\n/],
   ["events on the bus", "256 MiB without one", /maxBytes: 268435456\n/],
   ["ReplicaSets of a runner", "2", /^ +revisionHistoryLimit: 2$/m],

@@ -50,6 +50,8 @@ describe("loadOperator", () => {
       secretEnv: {},
       record: "changes",
       rules: [],
+      grants: [],
+      uses: {},
       overridden: [],
       customResource: {
         group: "shop.example.com",
@@ -93,6 +95,8 @@ describe("loadOperator", () => {
     });
     assert.deepStrictEqual({ execution, resyncSeconds, env }, given);
     assert.equal(concurrency, 32);
+    const few = loadDefinition(folder, { ...widgetDefinition, execution: "pod", concurrency: 2 });
+    assert.equal(few.concurrency, 2);
   });
 
   it("names file, line and column, field and remedy", () => {
@@ -145,7 +149,10 @@ describe("loadOperator", () => {
       "childs is not a known field. Did you mean children?",
     );
     assert.match(problemWith({ constructor: 3 }) ?? "", /^constructor is not a known field\. /);
-    assert.match(problemWith({ zzz: 1 }) ?? "", /^zzz is not a known field\. Known are: crd, handler, /);
+    assert.match(
+      problemWith({ zzz: 1 }) ?? "",
+      /^zzz is not a known field\. Known are: crd, watch, handler, /,
+    );
     const handler = { ...widgetDefinition.handler, comand: [] };
     assert.equal(problemWith({ handler }), "handler.comand is not a known field. Did you mean command?");
   });
@@ -185,6 +192,29 @@ describe("loadOperator", () => {
     );
   });
 
+  it("takes what children may grant: rules, and roles that are there by the right to bind them", () => {
+    const rule = { apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] };
+    const { grants } = loadDefinition(folder, {
+      ...widgetDefinition,
+      ...granting("RoleBinding", rule, "ClusterRole/system:auth-delegator", "Role/reader"),
+    });
+    const bind = (resource: string, name: string) => ({
+      apiGroups: ["rbac.authorization.k8s.io"],
+      resources: [resource],
+      verbs: ["bind"],
+      resourceNames: [name],
+    });
+    assert.deepStrictEqual(grants, [
+      rule,
+      bind("clusterroles", "system:auth-delegator"),
+      bind("roles", "reader"),
+    ]);
+  });
+
+  const granting = (kind: string, ...grants: unknown[]) => ({
+    children: [{ apiVersion: "rbac.authorization.k8s.io/v1", kind }],
+    grants,
+  });
   const image = (name: unknown) => ({ handler: { ...widgetDefinition.handler, image: name } });
   const command = (...words: unknown[]) => ({ handler: { ...widgetDefinition.handler, command: words } });
   const child = (fields: object) => ({
@@ -305,6 +335,21 @@ describe("loadOperator", () => {
       /^children\[0\].apiVersion is "v1", which has no Deployment\. Kubernetes has it in "apps\/…"\./,
     ],
     [
+      "a kind that is nearly one of Kubernetes' own",
+      child({ kind: "Deploymnt" }),
+      /^children\[0\].kind is "Deploymnt", which apps\/v1 does not have\. Did you mean Deployment\?/,
+    ],
+    [
+      "a kind in the wrong letters",
+      child({ apiVersion: "v1", kind: "Configmap" }),
+      /^children\[0\].kind is "Configmap", which v1 does not have\. Did you mean ConfigMap\?/,
+    ],
+    [
+      "a plural that is not the kind's",
+      child({ plural: "deployment" }),
+      /^children\[0\].plural is "deployment", and that of Deployment is "deployments"\. Leave it out/,
+    ],
+    [
       "a kind twice, if in two versions",
       { children: [...widgetDefinition.children, { apiVersion: "apps/v1beta1", kind: "Deployment" }] },
       /^children\[1\] is the same kind as children\[0\]: Deployment\. Keep one/,
@@ -327,11 +372,6 @@ describe("loadOperator", () => {
     ["a name with a dot", { name: "a.b" }, /^name is "a.b", not a DNS label/],
     ["a name of 41 characters", { name: "a".repeat(41) }, /not a DNS label of at most 40 characters/],
     ["a name that begins with a digit", { name: "3d" }, /^name is "3d", not a DNS label .* a letter\. Use/],
-    [
-      "concurrency with a pod for each run",
-      { execution: "pod", concurrency: 8 },
-      /^concurrency has no meaning with execution: pod: .*\. Leave it out\.$/,
-    ],
     [
       "record with a pod for each run",
       { execution: "pod", record: "changes" },
@@ -428,17 +468,124 @@ describe("loadOperator", () => {
     ["the verb bind", rule({ verbs: ["get", "bind"] }), /^rules\[0\].verbs\[1\] is "bind", with which every/],
     ["the verb impersonate", rule({ verbs: ["impersonate"] }), /is "impersonate", with which every/],
     ["a rule without verbs", rule({ verbs: [] }), /^rules\[0\].verbs is empty\. /],
+    ...["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].map((kind): [string, object, RegExp] => [
+      `a ${kind} among the children that may grant nothing`,
+      granting(kind),
+      new RegExp(
+        `^children\\[0\\] is ${kind}, and "grants" does not say what it may grant\\. Declare that, for example grants: `,
+      ),
+    ]),
+    [
+      "grants of an operator whose children grant nothing",
+      { grants: ["ClusterRole/view"] },
+      /^grants is given, and no kind of children is one of Role, .*\. Leave it out, or add the kind/,
+    ],
+    [
+      "grants where the kind that grants is retired",
+      { ...granting("Role", "Role/a"), children: [{ ...granting("Role").children[0], retired: true }] },
+      /^grants is given, and no kind of children/,
+    ],
+    [
+      "a role to bind without a kind that binds",
+      granting("Role", "ClusterRole/view"),
+      /^grants\[0\] is a role that is there, and children has no RoleBinding and no ClusterRoleBinding to refer to it\. Leave/,
+    ],
+    [
+      "a Role to bind in the whole cluster",
+      granting("ClusterRoleBinding", "Role/reader"),
+      /^grants\[0\] is a role that is there, and children has no RoleBinding to refer/,
+    ],
+    [
+      "the grant of everything",
+      granting("ClusterRoleBinding", "ClusterRole/cluster-admin"),
+      /^grants\[0\] is the role cluster-admin, with which every other right can be had\. Name a role with less/,
+    ],
+    [
+      "the grant of a role without its kind",
+      granting("RoleBinding", "view"),
+      /^grants\[0\] is "view", not Role or ClusterRole with a name\. Write a rule/,
+    ],
+    [
+      "the grant of any role",
+      granting("RoleBinding", "ClusterRole/*"),
+      /^grants\[0\] is "ClusterRole\/\*", not/,
+    ],
+    [
+      "the grant of a wildcard",
+      granting("Role", { apiGroups: [""], resources: ["*"], verbs: ["get"] }),
+      /^grants\[0\].resources\[0\] is "\*", a wildcard/,
+    ],
+    [
+      "the grant of the verb escalate",
+      granting("Role", { apiGroups: [""], resources: ["roles"], verbs: ["escalate"] }),
+      /^grants\[0\].verbs\[0\] is "escalate", with which every/,
+    ],
+    [
+      "the grant of the verb bind by a rule of any name",
+      granting("Role", { apiGroups: [""], resources: ["roles"], verbs: ["bind"] }),
+      /^grants\[0\].verbs\[0\] is "bind", with which every/,
+    ],
+    [
+      "a number to grant",
+      granting("Role", 3),
+      /^grants\[0\] must be a text or an object, not the number 3\. Write/,
+    ],
+    [
+      "grants that are no list",
+      { ...granting("Role"), grants: {} },
+      /^grants must be a list, not an object\. /,
+    ],
   ];
   for (const [what, fields, expected] of refused) {
     it(`refuses ${what}`, () => assert.match(problemWith(fields) ?? "nothing was refused", expected));
   }
 
-  for (const field of ["uses", "watch", "on", "schedules", "grants", "guards"]) {
-    it(`refuses ${field}, which is to come`, () => {
-      const expected = `${field} is reserved and not built yet. Leave it out.`;
-      assert.equal(problemWith({ [field]: {} }), expected);
+  describe("schedules", () => {
+    const problem = (schedule: object, name = "nightly") => problemWith({ schedules: { [name]: schedule } });
+
+    it("have a time zone and a spread unless they give them", () => {
+      const operator = loadDefinition(folder, {
+        ...widgetDefinition,
+        schedules: { nightly: { cron: "0 3 * * *" } },
+      });
+      assert.deepEqual(operator.schedules, {
+        nightly: { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 60 },
+      });
     });
-  }
+
+    it("are refused if they cannot be understood, or never come", () => {
+      assert.match(problem({}) ?? "", /^schedules\.nightly\.cron is missing\. Write five fields/);
+      assert.match(
+        problem({ cron: "0 0 31 2 *" }) ?? "",
+        /^schedules\.nightly\.cron never comes: .* day 31\. Write/,
+      );
+      assert.match(
+        problem({ cron: "@daily" }) ?? "",
+        /^schedules\.nightly\.cron has one field, not the five/,
+      );
+      assert.match(problem({ cron: "0 0 L * *" }) ?? "", /cron has "L" as the day of the month/);
+      assert.match(
+        problem({ cron: "0 3 * * *", timeZone: "Mars/Olympus" }) ?? "",
+        /^schedules\.nightly\.timeZone is "Mars\/Olympus", which is no time zone that is known here\. Name/,
+      );
+      assert.match(
+        problem({ cron: "0 3 * * *", timezone: "UTC" }) ?? "",
+        /timezone .* Did you mean timeZone/,
+      );
+      assert.match(
+        problem({ cron: "0 3 * * *", spreadSeconds: 1e6 }) ?? "",
+        /spreadSeconds is 1000000, outside/,
+      );
+      assert.match(problem({ cron: "0 3 * * *" }, "Every night") ?? "", /not the name of a schedule/);
+    });
+  });
+
+  it("refuses guards, which are the program's", () => {
+    assert.match(
+      problemWith({ guards: { children: true } }) ?? "",
+      /^guards is no field of a definition\. Guards are of the program: new Operators\(name, \{ guards: /,
+    );
+  });
 
   it("takes a file for a function, in the image of its language or in another", () => {
     const source = "def reconcile(request): ...\ndef finalize(request): ...\n";
@@ -493,6 +640,18 @@ describe("loadOperator", () => {
     [
       "another group's kind of a known name",
       { children: [{ apiVersion: "serving.example.com/v1", kind: "Service" }] },
+    ],
+    [
+      "a kind that Kubernetes may get later in a group of its own",
+      { children: [{ apiVersion: "apps/v1", kind: "DeploymentGroup" }] },
+    ],
+    [
+      "another group's kind that is nearly one of Kubernetes' own",
+      { children: [{ apiVersion: "example.com/v1", kind: "Deploymnt" }] },
+    ],
+    [
+      "the plural of Kubernetes' own kind",
+      { children: [{ apiVersion: "v1", kind: "Endpoints", plural: "endpoints" }] },
     ],
     ["namespaced kinds with a list of namespaces", { namespaces: ["a", "b"] }],
   ];

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { buildEventPathAccounts } from "../../components/manifests/eventPath/accounts";
-import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
-import { buildEventSource, planEventPath } from "../../components/manifests/eventPath/eventSource";
-import { buildSensor } from "../../components/manifests/eventPath/sensor";
+import { buildEventPath } from "../../components/manifests/eventPath/eventPath";
 import { buildOperator } from "../../components/manifests/operator/operator";
-import { buildRunner } from "../../components/manifests/operator/runner";
 import { OperatorError } from "../../definition/problems";
 import { isRecord } from "../../runtime/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
@@ -83,15 +79,15 @@ function manifestsOf({ operator: own, eventPathName, platform, namespaces, execu
     { "main.py": "", "lib/util.py": "" },
     options,
   );
+  const { accounts, eventBus, shards, keeper } = buildEventPath([operator], path, files.engine);
+  const { parts, runner } = buildOperator(operator, options, files);
   return [
-    ...Object.values(buildEventPathAccounts([operator], path)),
-    buildEventBus(path),
-    ...planEventPath([operator], path).flatMap((shard) => [
-      buildSensor(shard, path),
-      buildEventSource(shard, path),
-    ]),
-    ...Object.values(buildOperator(operator, options, files)),
-    ...(execution === "resident" ? [buildRunner(operator, options, files)] : []),
+    ...Object.values(accounts),
+    eventBus,
+    ...shards.flatMap(({ sensor, eventSource }) => [sensor, eventSource]),
+    ...Object.values(keeper),
+    ...Object.values(parts),
+    ...(runner ? [runner] : []),
   ];
 }
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import fc from "fast-check";
 import { contentHash } from "../../components/manifests/configMaps";
-import { handlerFiles, keyOf } from "../../components/manifests/operator/handlerFiles";
+import { handlerFiles, imageFiles, keyOf } from "../../components/manifests/operator/handlerFiles";
 import { displayPath, OperatorError } from "../../definition/problems";
 import { addFiles, removeFolder, widgetCrd, writeFolder } from "./operatorFolder";
 
@@ -20,13 +20,20 @@ describe("handlerFiles", () => {
   });
   afterEach(() => removeFolder(root));
 
-  const read = () => handlerFiles({ folder, crd, handler: { image: "a:1", command: ["sh"] } });
+  const source = () => ({ folder, crd, handler: { image: "a:1", command: ["sh"] } });
+  const readAll = () => handlerFiles(source());
+  const read = () => {
+    const [only, ...others] = readAll();
+    assert.ok(only);
+    assert.deepStrictEqual(others, []);
+    return only;
+  };
   const paths = () => read().items.map((item) => item.path);
 
   /** What is wrong with the folder, each problem without the folder before it. */
   function problems(): string[] {
     try {
-      read();
+      readAll();
       return [];
     } catch (error) {
       assert.ok(error instanceof OperatorError, String(error));
@@ -88,36 +95,84 @@ describe("handlerFiles", () => {
     assert.equal(Object.getOwnPropertyDescriptor(data, "__proto__")?.value, "own");
   });
 
-  it("names the file and the byte of what is no text", () => {
-    writeFileSync(path.join(folder, "a.bin"), Buffer.from([0x61, 0xc3, 0xa4, 0xff, 0x62]));
-    writeFileSync(path.join(folder, "b.bin"), Buffer.from([0x61, 0x00]));
-    writeFileSync(path.join(folder, "c.bin"), Buffer.from([0x61, 0xe2, 0x82]));
-    const remedy = "A ConfigMap carries text: put binary files into the handler's image.";
-    assert.deepStrictEqual(problems(), [
-      `a.bin: byte 3 is not UTF-8. ${remedy}`,
-      `b.bin: byte 1 is zero, which no text has. ${remedy}`,
-      `c.bin: byte 2 is not UTF-8. ${remedy}`,
-    ]);
+  it("keeps every byte of what is no text, in base64", () => {
+    const files = {
+      "a.bin": Buffer.from([0x61, 0xc3, 0xa4, 0xff, 0x62]),
+      "b.bin": Buffer.from([0x61, 0x00]),
+      "c.bin": Buffer.from([0x61, 0xe2, 0x82]),
+    };
+    for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), content);
+    const { data, binaryData } = read();
+    assert.deepStrictEqual(Object.keys(data), ["main.py"]);
+    const carried = Object.entries(binaryData).map(([name, text]) => [name, Buffer.from(text, "base64")]);
+    assert.deepStrictEqual(Object.fromEntries(carried), files);
   });
 
-  it("takes exactly a mebibyte of values, whatever their keys, and not a byte more", () => {
+  for (const name of ["speed.cpython-313-x86_64-linux-gnu.so", "libssl.so.3", "addon.node", "x.pyd"]) {
+    it(`refuses compiled code: ${name}`, () => {
+      addFiles(folder, { [`vendor/fast/${name}`]: "" });
+      assert.match(
+        problems().join("\n"),
+        /^vendor\/fast\/\S+: the file is compiled code, which runs on one kind of machine alone\. Install .*image: \.\.\. \}\.$/,
+      );
+      // An image has them.
+      assert.ok(imageFiles(source()).some((file) => file.path === `vendor/fast/${name}`));
+    });
+  }
+
+  it("takes exactly a mebibyte of values into one, whatever their keys, and not a byte more", () => {
     addFiles(folder, { "large.txt": "x".repeat(MEBIBYTE - "print()\n".length) });
-    assert.equal(paths().length, 2);
+    assert.deepStrictEqual(
+      readAll().map(({ items }) => items.map((item) => item.path)),
+      [["large.txt", "main.py"]],
+    );
     addFiles(folder, { "small.txt": "y" });
-    const [problem = "", ...others] = problems();
-    assert.deepStrictEqual(others, []);
-    const name = displayPath(folder);
-    assert.ok(
-      problem.startsWith(
-        `${name}: the handler's files have 1048577 bytes, more than the 1048576 of a ConfigMap; the largest: large.txt (1048568), main.py (8), small.txt (1). Remove`,
-      ),
-      problem,
+    assert.deepStrictEqual(
+      readAll().map(({ items }) => items.map((item) => item.path)),
+      [["large.txt", "main.py"], ["small.txt"]],
     );
   });
 
-  it("counts a file that is too large by itself without reading it", () => {
+  it("loses no file, keeps the order, and overfills no ConfigMap, however large the files are", () => {
+    const size = fc.integer({ min: 0, max: MEBIBYTE });
+    fc.assert(
+      fc.property(fc.array(size, { minLength: 1, maxLength: 4 }), (sizes) => {
+        const place = path.join(root, "other");
+        removeFolder(place);
+        sizes.forEach((bytes, index) => {
+          addFiles(place, { [`f${index}`]: "x".repeat(bytes) });
+        });
+        const packs = handlerFiles({ ...source(), folder: place });
+        const names = packs.flatMap(({ items }) => items.map((item) => item.path));
+        assert.deepStrictEqual(
+          names,
+          sizes.map((_, index) => `f${index}`),
+        );
+        for (const { data } of packs) assert.ok(Object.values(data).join("").length <= MEBIBYTE);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("names one file that is too large by itself", () => {
     writeFileSync(path.join(folder, "model.bin"), Buffer.alloc(MEBIBYTE + 1, 0xff));
-    assert.match(problems().join("\n"), /^[^\n]*: the handler's files have 1048585 bytes[^\n]*$/);
+    const [problem = "", ...others] = problems();
+    assert.deepStrictEqual(others, []);
+    assert.match(
+      problem,
+      /: model\.bin has 1048577 bytes, more than the 1048576 of a ConfigMap\. Remove .*files: \{ image: \.\.\. \}\.$/,
+    );
+  });
+
+  it("names the largest files where there is more than ConfigMaps are for, without reading them", () => {
+    for (const name of ["a", "b", "c"]) {
+      writeFileSync(path.join(folder, name), Buffer.alloc(0));
+      truncateSync(path.join(folder, name), 3 * MEBIBYTE);
+    }
+    assert.match(
+      problems().join("\n"),
+      /^[^\n]*: the handler's files have 9437192 bytes, more than the 8388608 of 8 ConfigMaps; the largest: a \(3145728\), b \(3145728\), c \(3145728\)\. Remove[^\n]*$/,
+    );
   });
 
   for (const name of ["größe.py", "two words.py", "a..b", "end.", "x+y"]) {

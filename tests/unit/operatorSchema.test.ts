@@ -51,6 +51,7 @@ describe("operator.schema.json", () => {
     ["a quantity that is none", { resources: { limits: { memory: "1GB" } } }],
     ["a variable with a dash", { env: { "A-B": "" } }],
     ["half a reference to a Secret", { secretEnv: { A: { secret: "api" } } }],
+    ["the grant of a role without its kind", { grants: ["view"] }],
     ["a rule without verbs", { rules: [{ apiGroups: [""], resources: ["pods"], verbs: [] }] }],
   ];
   for (const [what, fields] of refused) {
@@ -98,6 +99,7 @@ describe("operator.schema.json", () => {
         }),
         { maxLength: 1 },
       ),
+      grants: fc.array(fc.constantFrom("ClusterRole/view", "Role/a", "view"), { maxLength: 2 }),
     },
     { requiredKeys: ["crd", "handler", "children"] },
   );

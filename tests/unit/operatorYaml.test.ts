@@ -84,7 +84,7 @@ describe("operator.yaml", () => {
     [
       "the key on, which YAML 1.1 takes for true",
       `name: a\n${DEFINITION}on: { schedule: daily }\n`,
-      /^7:1: on is reserved and not built yet\. Leave it out\./,
+      /^7:7: on\.schedule must be an object, not the text "daily"\. Write a source, id and create\./,
     ],
     [
       "a number for a name",
@@ -105,7 +105,7 @@ describe("operator.yaml", () => {
     [
       "a number for a key",
       `name: a\n1: b\n${DEFINITION}`,
-      /^2:1: 1 is not a known field\. Known are: crd, handler/,
+      /^2:1: 1 is not a known field\. Known are: crd, watch, handler/,
     ],
     ["a list for a key", `name: a\n? [crd]\n: b\n${DEFINITION}`, /^1:1: \[ crd \] is not a known field\. /],
     [

@@ -136,9 +136,10 @@ describe("overrides", () => {
     ],
     [
       "what all stacks share",
-      { children: [], rules: [] },
+      { children: [], rules: [], grants: [] },
       "overrides.widget: children cannot be overridden. Write it in operator.yaml: all stacks share it.",
       "overrides.widget: rules cannot be overridden. Write it in operator.yaml: all stacks share it.",
+      "overrides.widget: grants cannot be overridden. Write it in operator.yaml: all stacks share it.",
     ],
     [
       "values of another type",

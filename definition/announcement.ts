@@ -1,0 +1,28 @@
+import type { Operator } from "../runtime/definition/definition";
+import type { LoadOptions } from "./loadOperator";
+
+/** What a program does with operators, as it is told to the command `argosy`, which runs the program to ask. */
+export type Announcement =
+  | { readonly loaded: readonly Operator[]; readonly folder: string; readonly options: LoadOptions }
+  | { readonly used: readonly Operator[] };
+
+type Listener = (announcement: Announcement) => void;
+
+/** The same in every copy of this package: the command is often another one than the program's. */
+const LISTENER = Symbol.for("@argosy-dev/argosy:operators");
+const place = globalThis as { [LISTENER]?: Listener };
+
+/** Tells the command, if one listens. */
+export function announce(announcement: Announcement): void {
+  place[LISTENER]?.(announcement);
+}
+
+/** Runs something with a listener for all that is announced meanwhile. */
+export async function listening<Result>(listener: Listener, run: () => Promise<Result>): Promise<Result> {
+  place[LISTENER] = listener;
+  try {
+    return await run();
+  } finally {
+    delete place[LISTENER];
+  }
+}

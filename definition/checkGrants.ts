@@ -1,0 +1,55 @@
+import type { ChildKind } from "../runtime/definition/definition";
+import { RBAC_GROUP } from "../runtime/kubernetes/kinds";
+import { groupOf } from "../runtime/kubernetes/objects";
+import type { Report } from "./problems";
+import type { CheckedDefinition } from "./schema";
+
+const ROLES = ["Role", "ClusterRole"];
+const BINDINGS = ["RoleBinding", "ClusterRoleBinding"];
+
+/**
+ * Checks `grants` against the kinds of children. Kubernetes refuses a Role or a binding that grants what its creator does not
+ * hold, so an operator that answers such kinds must say what they may grant.
+ */
+export function checkGrants(
+  { children, grants }: Pick<CheckedDefinition, "children" | "grants">,
+  report: Report,
+): void {
+  const answered = children.map((child, index) => (isGranting(child) ? index : -1)).filter((at) => at >= 0);
+  const [first] = answered;
+  if (first === undefined) {
+    if (grants.length === 0) return;
+    const complaint = `is given, and no kind of children is one of ${[...ROLES, ...BINDINGS].join(", ")}`;
+    report("grants", complaint, "Leave it out, or add the kind that the handler answers to children.");
+    return;
+  }
+  const kinds = answered.flatMap((at) => children[at]?.kind ?? []);
+  if (grants.length === 0) {
+    report(
+      `children[${first}]`,
+      `is ${kinds[0]}, and "grants" does not say what it may grant`,
+      "Declare that, for example grants: [ClusterRole/view] or grants: [{ apiGroups: [batch], resources: [jobs], verbs: [get] }].",
+    );
+    return;
+  }
+  for (const [index, { resources, verbs, resourceNames = [] }] of grants.entries()) {
+    if (!verbs.includes("bind")) continue;
+    if (resourceNames.includes("cluster-admin")) {
+      const complaint = "is the role cluster-admin, with which every other right can be had";
+      report(`grants[${index}]`, complaint, "Name a role with less, for example ClusterRole/view.");
+    }
+    const binders = resources[0] === "roles" ? ["RoleBinding"] : BINDINGS;
+    if (binders.some((kind) => kinds.includes(kind))) continue;
+    report(
+      `grants[${index}]`,
+      `is a role that is there, and children has no ${binders.join(" and no ")} to refer to it`,
+      `Leave it out, or add ${RBAC_GROUP}/v1/${binders[0]} to children.`,
+      ["children"],
+    );
+  }
+}
+
+/** A kind that is retired is only deleted, for which nobody needs to hold what it grants. */
+function isGranting({ apiVersion, kind, retired }: ChildKind): boolean {
+  return !retired && groupOf(apiVersion) === RBAC_GROUP && [...ROLES, ...BINDINGS].includes(kind);
+}

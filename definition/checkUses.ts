@@ -1,0 +1,186 @@
+import type { CustomResourceKind } from "../runtime/definition/definition";
+import {
+  constantIn,
+  EACH,
+  formatPath,
+  isLabelValue,
+  parseTerm,
+  type Step,
+} from "../runtime/definition/references";
+import { listedNames } from "../runtime/definition/selections";
+import { isNamespaced, isSecretKind } from "../runtime/kubernetes/kinds";
+import { isJsonObject, isObjectName, type Json, type JsonObject } from "../runtime/kubernetes/objects";
+import { checkKnownKind } from "./checkChildren";
+import { type CustomResourceDefinition, storedSchemaOf } from "./customResourceDefinition";
+import { nearest } from "./nearest";
+import type { Report } from "./problems";
+import type { CheckedDefinition } from "./schema";
+
+type CheckedUse = CheckedDefinition["uses"][string];
+
+/** A value of another type is no name. */
+const NAMING_TYPES = ["string"];
+/** The fields of `metadata` that say what an object refers to, with those of them that are maps. */
+const METADATA = { name: false, namespace: false, uid: false, labels: true, annotations: true };
+const PATH_REMEDY = "Give the path of a field, for example spec.credentialsSecret, or a constant in quotes:";
+
+/**
+ * Checks what a definition uses against Kubernetes' kinds, and every field path against the schema of the custom resource:
+ * a path that leads nowhere would mean nothing for ever, in silence.
+ *
+ * @param resource undefined where the CRD could not be read
+ */
+export function checkUses(
+  { uses, namespaces }: Pick<CheckedDefinition, "uses" | "namespaces">,
+  resource: CustomResourceDefinition | undefined,
+  report: Report,
+): void {
+  for (const [key, use] of Object.entries(uses)) {
+    const field = `uses.${key}`;
+    checkKnownKind(use, field, report);
+    checkScope(use, field, namespaces, resource?.customResource, report);
+    if (
+      isSecretKind(use) &&
+      use.labels !== undefined &&
+      use.namespace === undefined &&
+      namespaces === "all"
+    ) {
+      const complaint = "selects Secrets in all namespaces, and whoever may list those may read every Secret";
+      report(`${field}.labels`, complaint, "Give namespace, or write namespaces as a list.", ["namespaces"]);
+    }
+    for (const name of listedNames(use) ?? []) {
+      if (isObjectName(name)) continue;
+      report(`${field}.name`, "is no name that an object can have", `${PATH_REMEDY} "'settings'".`);
+    }
+    const schema = resource && storedSchemaOf(resource);
+    const terms = use.name === undefined ? Object.entries(use.labels ?? {}) : [["", use.name] as const];
+    for (const [label, text] of terms) {
+      const at = label === "" ? `${field}.name` : `${field}.labels.${label}`;
+      const flaw = flawOf(text, schema);
+      if (flaw) report(at, flaw.complaint, flaw.remedy);
+      const constant = label === "" ? undefined : constantIn(text);
+      if (constant !== undefined && !isLabelValue(constant)) {
+        const remedy = "Use at most 63 letters, digits, -, _ and dots, a letter or digit first and last.";
+        report(at, "is no value that a label can have", remedy);
+      }
+    }
+    const term = use.name === undefined ? undefined : parseTerm(use.name);
+    if (use.names !== undefined && (!term || "constant" in term)) {
+      report(`${field}.names`, "is for a name that is the path of a field", "Leave it out.");
+    }
+  }
+}
+
+/** Where objects of the kind are, and where the custom resource is. */
+function checkScope(
+  { apiVersion, kind, namespace }: CheckedUse,
+  field: string,
+  namespaces: CheckedDefinition["namespaces"],
+  resource: CustomResourceKind | undefined,
+  report: Report,
+): void {
+  const namespaced = isNamespaced(apiVersion, kind);
+  if (namespaced === false && namespace !== undefined) {
+    report(`${field}.namespace`, `is given for ${kind}, which is in no namespace`, "Leave it out.");
+  }
+  if (namespaced === false && namespaces !== "all") {
+    report(field, `is ${kind}, which is in no namespace`, "Leave it out, or write namespaces: all.", [
+      "namespaces",
+    ]);
+  }
+  if (namespaced && namespace === undefined && resource?.namespaced === false) {
+    const complaint = `is ${kind}, which is in a namespace, and the CRD's scope is Cluster`;
+    report(field, complaint, "Give the namespace, for example namespace: shared.");
+  }
+}
+
+interface Flaw {
+  readonly complaint: string;
+  readonly remedy: string;
+}
+
+/** What is wrong with a constant or a path. Undefined: nothing. */
+function flawOf(text: string, schema: JsonObject | undefined): Flaw | undefined {
+  const term = parseTerm(text);
+  if (!term) return { complaint: "is no path of a field", remedy: `${PATH_REMEDY} "'settings'".` };
+  if ("constant" in term) return undefined;
+  const [root, ...rest] = term.path;
+  if (root === "metadata") return flawInMetadata(rest);
+  if (root !== "spec") {
+    const isWord = term.path.length === 1 && typeof root === "string";
+    const remedy = isWord
+      ? `Is it a constant? Then write it in quotes of its own: "'${root}'".`
+      : PATH_ADVICE;
+    return { complaint: `is ${text}, which is not in spec or metadata`, remedy };
+  }
+  return schema && flawInSchema(["spec"], rest, propertyOf(schema, "spec"));
+}
+
+const PATH_ADVICE = "Begin it with spec or metadata: nothing else says what an object uses.";
+
+function flawInMetadata(path: readonly Step[]): Flaw | undefined {
+  const [field, key, ...rest] = path;
+  const known = Object.keys(METADATA);
+  if (typeof field !== "string" || !Object.hasOwn(METADATA, field)) {
+    const shown = formatPath(["metadata", ...path]);
+    return { complaint: `is ${shown}, which is no field`, remedy: meant(String(field ?? ""), known) };
+  }
+  const isMap = METADATA[field as keyof typeof METADATA];
+  const isRight = isMap ? typeof key === "string" && rest.length === 0 : key === undefined;
+  if (isRight) return undefined;
+  const remedy = isMap
+    ? `Name one of them: metadata.${field}['example.com/uses'].`
+    : `Write metadata.${field}.`;
+  return { complaint: `is ${formatPath(["metadata", ...path])}, which is no text`, remedy };
+}
+
+/** Follows a path into a schema. Whatever a schema leaves open may be there. */
+function flawInSchema(
+  before: Step[],
+  path: readonly Step[],
+  schema: JsonObject | undefined,
+): Flaw | undefined {
+  if (schema === undefined) {
+    const complaint = `is ${formatPath([...before, ...path])}, and the CRD's schema has no ${formatPath(before)}`;
+    return { complaint, remedy: "Add it to the CRD, or correct the path." };
+  }
+  const { type, items, additionalProperties, properties } = schema;
+  const isOpen =
+    schema["x-kubernetes-preserve-unknown-fields"] === true ||
+    schema["x-kubernetes-embedded-resource"] === true;
+  const [step, ...rest] = path;
+  const here = formatPath(before);
+  if (step === undefined) {
+    if (isOpen || type === undefined || NAMING_TYPES.includes(String(type))) return undefined;
+    const remedy =
+      type === "array" ? `Write ${here}[*] for each of its entries.` : "Give the path of a text in it.";
+    return { complaint: `is ${here}, which is of type ${String(type)}, not a text`, remedy };
+  }
+  if (type === "array" || step === EACH) {
+    if (type === "array" && step === EACH)
+      return flawInSchema([...before, EACH], rest, isJsonObject(items) ? items : {});
+    if (isOpen && type !== "array") return undefined;
+    const complaint =
+      type === "array" ? `is a path into ${here}, a list` : `has [*] after ${here}, which is no list`;
+    return { complaint, remedy: type === "array" ? `Write ${here}[*].` : "Leave [*] out." };
+  }
+  const inner = propertyOf(schema, step);
+  if (inner) return flawInSchema([...before, step], rest, inner);
+  if (isJsonObject(additionalProperties)) return flawInSchema([...before, step], rest, additionalProperties);
+  if (isOpen || additionalProperties === true) return undefined;
+  const known = isJsonObject(properties) ? Object.keys(properties) : [];
+  const complaint = `is ${formatPath([...before, ...path])}, and the CRD's schema has no ${formatPath([...before, step])}`;
+  return { complaint, remedy: meant(step, known) };
+}
+
+function meant(word: string, known: readonly string[]): string {
+  const near = nearest(word, known);
+  if (near !== undefined) return `Did you mean ${near}?`;
+  return known.length === 0 ? "Add it to the CRD, or correct the path." : `Known are: ${known.join(", ")}.`;
+}
+
+function propertyOf({ properties }: JsonObject, name: string): JsonObject | undefined {
+  if (!isJsonObject(properties) || !Object.hasOwn(properties, name)) return undefined;
+  const found: Json | undefined = properties[name];
+  return isJsonObject(found) ? found : {};
+}

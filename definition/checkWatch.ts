@@ -1,0 +1,60 @@
+import type { CustomResourceKind } from "../runtime/definition/definition";
+import { isNamespaced, isSecretKind, pluralOf } from "../runtime/kubernetes/kinds";
+import { groupOf } from "../runtime/kubernetes/objects";
+import { CHILD_OF_LABEL, DOMAIN, identityOf, type OperatorIdentity } from "../runtime/names";
+import { checkKnownKind } from "./checkChildren";
+import type { Report } from "./problems";
+import type { CheckedDefinition } from "./schema";
+
+/** What a definition says of the objects that it watches. */
+type WatchDefinition = NonNullable<CheckedDefinition["watch"]>;
+
+/** The kind that is watched. Whether it has namespaces is known of Kubernetes' own kinds, and assumed of all others. */
+export function watchedKind({ apiVersion, kind, plural }: WatchDefinition): CustomResourceKind {
+  const group = groupOf(apiVersion);
+  return {
+    group,
+    version: group === "" ? apiVersion : apiVersion.slice(group.length + 1),
+    kind,
+    plural: plural ?? pluralOf(apiVersion, kind),
+    namespaced: isNamespaced(apiVersion, kind) ?? true,
+  };
+}
+
+/** Kinds that the engine writes while it works: an operator that watched them would never come to rest. */
+const OWN_WORK: readonly (readonly [group: string, kind: string])[] = [
+  ["", "Event"],
+  ["events.k8s.io", "Event"],
+  ["coordination.k8s.io", "Lease"],
+];
+
+/** Checks what a definition says of the objects that it watches. */
+export function checkWatch(
+  watch: WatchDefinition,
+  namespaces: CheckedDefinition["namespaces"],
+  operator: OperatorIdentity,
+  report: Report,
+): void {
+  const { apiVersion, kind, labels = {} } = watch;
+  const group = groupOf(apiVersion);
+  checkKnownKind(watch, "watch", report);
+  if (OWN_WORK.some(([other, name]) => other === group && name === kind)) {
+    const complaint = `is ${kind}, which Argosy itself writes whenever it works`;
+    report("watch.kind", complaint, "Watch the objects that these are about.");
+  }
+  if (group === DOMAIN || group.endsWith(`.${DOMAIN}`)) {
+    report(
+      "watch.apiVersion",
+      `is "${apiVersion}", a group of Argosy's own`,
+      "Watch the objects themselves.",
+    );
+  }
+  if (isSecretKind(watch) && namespaces === "all") {
+    const complaint = "is Secret, and the runner could read every Secret of the cluster";
+    report("watch.kind", complaint, "List the namespaces, for example namespaces: [team-a].", ["namespaces"]);
+  }
+  if (labels[CHILD_OF_LABEL] === identityOf(operator)) {
+    const complaint = `has the value "${identityOf(operator)}", which the operator's own children have`;
+    report(`watch.labels.${CHILD_OF_LABEL}`, complaint, "Choose a label of your own.");
+  }
+}

@@ -1,0 +1,315 @@
+import { z } from "zod";
+import { stepsOf } from "../runtime/events/fieldPath";
+import { constantOf, pathOf } from "../runtime/events/mapEvent";
+import { SOURCE_TYPES } from "../runtime/events/sources";
+import { isRecord } from "../runtime/json";
+import type { JsonObject } from "../runtime/kubernetes/objects";
+import {
+  anyObject,
+  anyText,
+  complainIn,
+  either,
+  fields,
+  filledListOf,
+  flag,
+  integer,
+  listOf,
+  mapOf,
+  oneOf,
+  pattern,
+  quoted,
+  text,
+} from "./checks";
+
+/** The least time for which an object of an event stays: a bus may deliver the event again for so long. In seconds. */
+const SHORTEST_TTL = 86_400;
+const LONGEST_TTL = 10 * 365 * 86_400;
+
+/** The largest payload that an intake takes, in bytes. */
+const MOST_PAYLOAD = 2 ** 20;
+
+const PATH_REMEDY = "Name a field of the event, for example body.comment.id or header.X-Event-Id[0].";
+const fieldPath = text(PATH_REMEDY, (path) =>
+  stepsOf(path) === undefined ? `is ${quoted(path)}, which is no path of a field` : undefined,
+);
+
+const eventName = pattern(
+  /^(?=.{1,40}$)[a-z]([-a-z0-9]*[a-z0-9])?$/,
+  "a DNS label of at most 40 characters that begins with a letter",
+  'Use at most 40 lower-case letters, digits and "-", for example deploy-command.',
+);
+
+const namespaceName = pattern(
+  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  "the name of a namespace",
+  "Name a namespace, for example deploys.",
+);
+
+const SECRET_REMEDY = "Write, for example, { name: github, key: secret }.";
+const secretKey = fields(
+  {
+    name: pattern(
+      /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
+      "the name of a Secret",
+      "Name a Secret in the platform's namespace.",
+    ),
+    key: pattern(/^[-._a-zA-Z0-9]+$/, "a key of a Secret", "Name the key in that Secret."),
+  },
+  SECRET_REMEDY,
+);
+
+const port = pattern(
+  /^([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/,
+  "a port",
+  'Write it in quotes, as Argo has it, for example port: "12000".',
+);
+
+const texts = mapOf(anyText("Quote it."), anyText("Quote it."), "Give texts, for example { team: shop }.");
+
+/** Where Argo's event source listens (argo-events, pkg/apis/events/v1alpha1/webhook_context.go). */
+const listener = {
+  endpoint: pattern(
+    /^\/[^\s{}?#]*$/,
+    "a path",
+    "Give the path that is called, for example endpoint: /deploy.",
+  ),
+  port,
+  method: oneOf(["POST", "GET"], "Write method: POST."),
+  url: text("Give the address from outside, for example https://hooks.example.com.").optional(),
+  serverCertSecret: secretKey.optional(),
+  serverKeySecret: secretKey.optional(),
+  metadata: texts.optional(),
+  maxPayloadSize: integer(1, MOST_PAYLOAD, "Leave it out for a mebibyte, which is the most.").optional(),
+};
+
+const WEBHOOK_REMEDY =
+  'Write, for example, webhook: { endpoint: /deploy, method: POST, port: "12000", authSecret: { name: deploy, key: token } }.';
+const FILTERED = [
+  "drops events without a word where it fails",
+  "Leave it out, and write when: beside the source.",
+] as const;
+
+const webhook = fields({ ...listener, authSecret: secretKey }, WEBHOOK_REMEDY, { filter: FILTERED });
+
+const ownedRepositories = fields(
+  {
+    owner: text("Name the owner, for example octo-org."),
+    names: filledListOf(text("Name a repository."), "Name repositories, for example [shop]."),
+  },
+  "Write, for example, { owner: octo-org, names: [shop] }.",
+);
+
+const GITHUB_REMEDY =
+  'Write, for example, github: { webhook: { endpoint: /github, method: POST, port: "13000" }, repositories: [{ owner: octo-org, names: [shop] }], webhookSecret: { name: github, key: secret } }.';
+
+const github = fields(
+  {
+    webhook: fields({ ...listener, authSecret: secretKey.optional() }, GITHUB_REMEDY),
+    webhookSecret: secretKey,
+    repositories: filledListOf(ownedRepositories, "List repositories, or organizations.").optional(),
+    organizations: filledListOf(
+      text("Name an organization."),
+      "List organizations, or repositories.",
+    ).optional(),
+    events: listOf(
+      text("Name an event of GitHub's."),
+      "List events of GitHub's, for example [issue_comment].",
+    ).optional(),
+    apiToken: secretKey.optional(),
+    githubApp: fields(
+      {
+        privateKey: secretKey,
+        appID: integer(1, Number.MAX_SAFE_INTEGER, "Give the app's number."),
+        installationID: integer(1, Number.MAX_SAFE_INTEGER, "Give the installation's number."),
+      },
+      "Give privateKey, appID and installationID.",
+    ).optional(),
+    insecure: flag("Leave it out for false.").optional(),
+    active: flag("Write active: true, so that GitHub sends.").optional(),
+    contentType: oneOf(["json", "form"], "Write contentType: json.").optional(),
+    githubBaseURL: text("Give the address of GitHub's API.").optional(),
+    githubUploadURL: text("Give the address for uploads.").optional(),
+    deleteHookOnFinish: flag("Leave it out for false.").optional(),
+    metadata: texts.optional(),
+  },
+  GITHUB_REMEDY,
+  { filter: FILTERED },
+);
+
+const REFUSED_SOURCES = {
+  resource: [
+    "is a source that needs rights in the cluster, and these sources have none",
+    "Write an operator of that kind: with crd, or with watch.",
+  ],
+} as const;
+
+const otherSource = anyObject("Write it as Argo's EventSource has it.");
+
+const scalar = z.custom<string | number | boolean>(
+  (value) => ["string", "number", "boolean"].includes(typeof value),
+  { error: () => "is no text, number or boolean\nGive a constant, or a list of constants." },
+);
+
+const SPEC_REMEDY =
+  "Write, for example, spec: { repository: body.repository.full_name, kind: \"'comment'\" }: fields of the event, and constants in quotes.";
+
+const specMapping = z.custom<JsonObject>(isRecord, { error: () => `is no object\n${SPEC_REMEDY}` });
+
+const namespace = either(
+  [
+    namespaceName,
+    fields(
+      {
+        from: fieldPath.describe("The field of the event that names the namespace."),
+        allowed: filledListOf(namespaceName, "List the namespaces, for example [team-a, team-b].").describe(
+          "The namespaces that it may name. An event that names another one is refused.",
+        ),
+      },
+      "Write, for example, { from: body.team, allowed: [team-a, team-b] }.",
+    ),
+  ],
+  "a text or an object",
+  "Name a namespace, or write { from: body.team, allowed: [team-a, team-b] }.",
+);
+
+const outsideEvent = fields(
+  {
+    ...Object.fromEntries(SOURCE_TYPES.map((type) => [type, otherSource.optional()])),
+    webhook: webhook.optional().describe("Argo's webhook source. authSecret is required."),
+    github: github.optional().describe("Argo's GitHub source. webhookSecret is required."),
+    id: filledListOf(
+      fieldPath,
+      "List the fields that tell this event from all others, for example [body.id].",
+    ).describe(
+      "Fields of the event whose values together tell it from all others. The same values are the same event.",
+    ),
+    when: mapOf(
+      fieldPath,
+      either(
+        [scalar, filledListOf(scalar, "List constants.")],
+        "a constant or a list",
+        "Give a constant, or a list.",
+      ),
+      "Write, for example, when: { body.action: created }.",
+    )
+      .default({})
+      .describe("Which events count: each field has this value, or one of these. Default: all."),
+    create: fields(
+      {
+        kind: text("Name the kind of the operator's CRD.").describe("The kind of the operator's own CRD."),
+        namespace: namespace
+          .optional()
+          .describe(
+            "The namespace of the objects: a constant, or a field of the event and the namespaces that it may name.",
+          ),
+        spec: specMapping.describe(
+          "What the object's spec is made of: fields of the event, which may be missing if a question mark follows, and " +
+            "constants in single quotes.",
+        ),
+      },
+      "Write kind, namespace and spec.",
+    ).describe("The custom resource that is made of an event."),
+    ttlSecondsAfterReady: integer(
+      SHORTEST_TTL,
+      LONGEST_TTL,
+      "Give at least a day, 86400, or leave it out for ever.",
+    )
+      .optional()
+      .describe(
+        "So many seconds after it is Ready, an object of this event is deleted. At least 86400: the bus may deliver an event " +
+          "again for a day. Default: never.",
+      ),
+  },
+  "Write a source, id and create.",
+  REFUSED_SOURCES,
+).superRefine((event, context) => {
+  const complain = complainIn(context);
+  const sources = SOURCE_TYPES.filter((type) => (event as Record<string, unknown>)[type] !== undefined);
+  if (sources.length === 0) complain([], "has no source", "Give one, for example webhook or github.");
+  for (const type of sources.slice(1)) {
+    complain([type], `is given beside ${sources[0]}`, "Give each source an event of its own.");
+  }
+  for (const type of sources) {
+    const source = (event as Record<string, unknown>)[type];
+    if (isRecord(source) && source["filter"] !== undefined) complain([type, "filter"], ...FILTERED);
+  }
+  if (event.github) checkGithub(event.github, complain);
+  for (const [which, given] of [
+    ["webhook", event.webhook],
+    ["github", event.github?.webhook],
+  ] as const) {
+    if (given && (given.serverCertSecret === undefined) !== (given.serverKeySecret === undefined)) {
+      const path = which === "webhook" ? ["webhook"] : ["github", "webhook"];
+      complain(path, "has one of serverCertSecret and serverKeySecret", "Give both, or neither.");
+    }
+    if (given?.endpoint === "/health") {
+      const path = which === "webhook" ? ["webhook", "endpoint"] : ["github", "webhook", "endpoint"];
+      complain(path, "is /health, which Argo answers itself", "Give another path.");
+    }
+  }
+  checkTemplate(event.create.spec, ["create", "spec"], complain);
+});
+
+type Complain = ReturnType<typeof complainIn>;
+
+/** What Argo's own validation asks for (argo-events, pkg/eventsources/sources/github/validate.go). */
+function checkGithub(
+  {
+    repositories,
+    organizations,
+    apiToken,
+    githubApp,
+    events = [],
+    webhook,
+    githubBaseURL,
+    githubUploadURL,
+  }: z.output<typeof github>,
+  complain: Complain,
+): void {
+  if ((repositories === undefined) === (organizations === undefined)) {
+    const complaint = repositories
+      ? "has repositories and organizations"
+      : "has neither repositories nor organizations";
+    complain(["github"], complaint, "Give one of the two.");
+  }
+  if (apiToken || githubApp) {
+    const needed = "Argo makes the hooks, since apiToken or githubApp is given";
+    if (events.length === 0)
+      complain(["github", "events"], `is missing or empty, and ${needed}`, "List the events.");
+    if (webhook.url === undefined) {
+      complain(["github", "webhook", "url"], `is missing, and ${needed}`, "Give the address from outside.");
+    }
+  }
+  if ((githubBaseURL === undefined) !== (githubUploadURL === undefined)) {
+    complain(["github"], "has one of githubBaseURL and githubUploadURL", "Give both, or neither.");
+  }
+}
+
+/** The leaves of a mapping: constants and paths. */
+function checkTemplate(template: unknown, path: readonly PropertyKey[], complain: Complain): void {
+  if (Array.isArray(template)) {
+    for (const [index, each] of template.entries()) checkTemplate(each, [...path, index], complain);
+  } else if (isRecord(template)) {
+    for (const [field, each] of Object.entries(template)) checkTemplate(each, [...path, field], complain);
+  } else if (typeof template === "string") {
+    if (constantOf(template) !== undefined) return;
+    if (stepsOf(pathOf(template).path) !== undefined) return;
+    complain(
+      [...path],
+      `is ${quoted(template)}, which is no path of a field`,
+      `Name a field of the event, or write a constant in quotes: "'${template.replaceAll("'", "")}'".`,
+    );
+  } else if (template === null || typeof template === "object") {
+    complain([...path], "has no value", "Name a field of the event, or leave it out.");
+  }
+}
+
+/** What an operator.yaml says as `on`. */
+export const OUTSIDE_EVENTS = mapOf(
+  eventName,
+  outsideEvent,
+  "Write, for example, on: { deploy-command: { github: ..., id: [body.comment.id], create: ... } }.",
+);
+
+/** `on`, checked. */
+export type CheckedOutsideEvents = z.output<typeof OUTSIDE_EVENTS>;

@@ -1,0 +1,283 @@
+import assert from "node:assert/strict";
+import { checkOperators } from "../../definition/checkOperators";
+import { OperatorError } from "../../definition/problems";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { definitionFileContent } from "../../runtime/pod/definitionFile";
+import {
+  loadDefinition,
+  problemsOf,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  widgetVersion,
+  writeFolder,
+} from "./operatorFolder";
+
+const SPEC: JsonObject = {
+  type: "object",
+  required: ["text"],
+  properties: {
+    text: { type: "string" },
+    count: { type: "integer" },
+    kind: { type: "string", enum: ["comment"] },
+    list: { type: "array", items: { type: "object", properties: { a: { type: "string" } } } },
+  },
+};
+const WEBHOOK = {
+  endpoint: "/deploy",
+  method: "POST",
+  port: "12000",
+  authSecret: { name: "deploy", key: "token" },
+};
+const GITHUB = {
+  webhook: { endpoint: "/github", method: "POST", port: "13000" },
+  repositories: [{ owner: "octo-org", names: ["shop"] }],
+  webhookSecret: { name: "github", key: "secret" },
+};
+const EVENT = {
+  webhook: WEBHOOK,
+  id: ["body.id"],
+  create: { kind: "Widget", namespace: "shop", spec: { text: "body.text" } },
+};
+
+describe("on", () => {
+  let root: string;
+  beforeEach(() => {
+    const crd = widgetCrd({ versions: [widgetVersion({}, { spec: SPEC })] });
+    root = writeFolder({ "crd.yaml": crd, "main.py": "" });
+  });
+  afterEach(() => removeFolder(root));
+
+  const definition = (event: object, further: object = {}) => ({
+    ...widgetDefinition,
+    name: "widget",
+    on: { deploy: { ...EVENT, ...event } },
+    ...further,
+  });
+  const problemWith = (event: object, further: object = {}) => {
+    const problems = problemsOf(root, definition(event, further));
+    assert.ok(problems.length <= 1, problems.join("\n"));
+    return problems[0];
+  };
+
+  it("becomes the operator's events", () => {
+    const operator = loadDefinition(
+      root,
+      definition({ ttlSecondsAfterReady: 86400, when: { "body.a": "b" } }),
+    );
+    assert.deepStrictEqual(operator.on, [
+      {
+        name: "deploy",
+        type: "webhook",
+        source: WEBHOOK,
+        id: ["body.id"],
+        when: { "body.a": "b" },
+        namespace: "shop",
+        spec: { text: "body.text" },
+        ttlSecondsAfterReady: 86400,
+      },
+    ]);
+    assert.deepStrictEqual(operator.eventTtls, { deploy: 86400 });
+  });
+
+  it("changes nothing of what a runner reads but how long objects stay", () => {
+    const read = (event: object) => definitionFileContent(loadDefinition(root, definition(event)));
+    const without = definitionFileContent(loadDefinition(root, { ...widgetDefinition, name: "widget" }));
+    assert.equal(read({}), without);
+    assert.notEqual(read({ ttlSecondsAfterReady: 86400 }), without);
+  });
+
+  it("takes GitHub, other sources, paths to namespaces, constants and lists", () => {
+    const events = {
+      github: { github: GITHUB, webhook: undefined },
+      queue: { sqs: { queue: "q", region: "eu-central-1" }, webhook: undefined },
+      team: { create: { ...EVENT.create, namespace: { from: "body.team", allowed: ["a", "b"] } } },
+      content: {
+        create: {
+          ...EVENT.create,
+          spec: { text: "'x'", count: 3, kind: "'comment'", list: [{ a: "body.a?" }] },
+        },
+      },
+    };
+    for (const [name, event] of Object.entries(events)) assert.equal(problemWith(event), undefined, name);
+  });
+
+  const refused: readonly (readonly [what: string, event: object, problem: RegExp])[] = [
+    ["no source", { webhook: undefined }, /^on\.deploy has no source\. Give one/],
+    ["two sources", { github: GITHUB }, /^on\.deploy\.github is given beside webhook/],
+    [
+      "an unknown source",
+      { webhok: WEBHOOK, webhook: undefined },
+      /webhok is not a known field\. Did you mean webhook\?/,
+    ],
+    [
+      "the source of resources",
+      { resource: {}, webhook: undefined },
+      /^on\.deploy\.resource is a source that needs rights/,
+    ],
+    [
+      "a webhook without a secret",
+      { webhook: { ...WEBHOOK, authSecret: undefined } },
+      /webhook\.authSecret is missing/,
+    ],
+    [
+      "GitHub without a secret",
+      { webhook: undefined, github: { ...GITHUB, webhookSecret: undefined } },
+      /github\.webhookSecret is missing/,
+    ],
+    [
+      "GitHub without a repository",
+      { webhook: undefined, github: { ...GITHUB, repositories: undefined } },
+      /github has neither repositories nor organizations/,
+    ],
+    [
+      "hooks of GitHub without events",
+      {
+        webhook: undefined,
+        github: {
+          ...GITHUB,
+          apiToken: { name: "a", key: "b" },
+          webhook: { ...GITHUB.webhook, url: "https://a" },
+        },
+      },
+      /github\.events is missing or empty/,
+    ],
+    [
+      "a filter of Argo's",
+      { webhook: { ...WEBHOOK, filter: { expression: "1" } } },
+      /webhook\.filter drops events without a word/,
+    ],
+    ["a filter of another source's", { webhook: undefined, sqs: { filter: {} } }, /sqs\.filter drops events/],
+    [
+      "a port as a number",
+      { webhook: { ...WEBHOOK, port: 12000 } },
+      /port must be a text, not the number 12000: write it in quotes/,
+    ],
+    ["a port that is none", { webhook: { ...WEBHOOK, port: "70000" } }, /port is "70000", not a port/],
+    ["no method", { webhook: { ...WEBHOOK, method: undefined } }, /method is missing/],
+    [
+      "Argo's own endpoint",
+      { webhook: { ...WEBHOOK, endpoint: "/health" } },
+      /endpoint is \/health, which Argo answers itself/,
+    ],
+    [
+      "a larger payload than the intake takes",
+      { webhook: { ...WEBHOOK, maxPayloadSize: 2 ** 21 } },
+      /maxPayloadSize is 2097152, outside of/,
+    ],
+    [
+      "half a certificate",
+      { webhook: { ...WEBHOOK, serverCertSecret: { name: "a", key: "b" } } },
+      /has one of serverCertSecret and serverKeySecret/,
+    ],
+    ["no id", { id: undefined }, /^on\.deploy\.id is missing/],
+    ["an empty id", { id: [] }, /^on\.deploy\.id is empty/],
+    ["an id that is no path", { id: ["body id"] }, /^on\.deploy\.id\[0\] is "body id", which is no path/],
+    ["a condition on no path", { when: { "a b": 1 } }, /is "a b", which is no path/],
+    ["a condition with an object", { when: { a: { b: 1 } } }, /^on\.deploy\.when\.a/],
+    [
+      "another kind",
+      { create: { ...EVENT.create, kind: "Pod" } },
+      /create\.kind is Pod, not the operator's own kind\. Write kind: Widget/,
+    ],
+    ["no namespace", { create: { ...EVENT.create, namespace: undefined } }, /create\.namespace is missing/],
+    [
+      "an unbounded namespace",
+      { create: { ...EVENT.create, namespace: { from: "body.team", allowed: [] } } },
+      /namespace\.allowed is empty/,
+    ],
+    [
+      "a field that the CRD does not have",
+      { create: { ...EVENT.create, spec: { text: "a", txet: "b" } } },
+      /spec\.txet is not in the CRD's schema\. Did you mean text\?/,
+    ],
+    [
+      "a field deep in a list",
+      { create: { ...EVENT.create, spec: { text: "a", list: [{ b: "b" }] } } },
+      /spec\.list\[0\]\.b is not in the CRD's schema/,
+    ],
+    [
+      "no required field",
+      { create: { ...EVENT.create, spec: { count: "a" } } },
+      /spec\.text is missing, and the CRD's schema requires it/,
+    ],
+    [
+      "a constant of a wrong type",
+      { create: { ...EVENT.create, spec: { text: "a", count: "'x'" } } },
+      /spec\.count is a constant that the CRD's schema does not take/,
+    ],
+    [
+      "a constant that is not in an enum",
+      { create: { ...EVENT.create, spec: { text: "a", kind: "'x'" } } },
+      /spec\.kind is a constant/,
+    ],
+    [
+      "an object for a text",
+      { create: { ...EVENT.create, spec: { text: { a: "b" } } } },
+      /spec\.text is an object, which the CRD's schema does not take/,
+    ],
+    [
+      "a text that is no path",
+      { create: { ...EVENT.create, spec: { text: "two words" } } },
+      /spec\.text is "two words", which is no path of a field\. .*"'two words'"/,
+    ],
+    ["null", { create: { ...EVENT.create, spec: { text: null } } }, /spec\.text has no value/],
+    ["less than a day", { ttlSecondsAfterReady: 3600 }, /ttlSecondsAfterReady is 3600, outside of 86400/],
+  ];
+  for (const [what, event, problem] of refused) {
+    it(`refuses ${what}`, () => {
+      const [first = "nothing", ...others] = problemsOf(root, definition(event));
+      assert.match(first, problem);
+      // Who gives a source that there is not has given none.
+      assert.deepStrictEqual(
+        others.filter((other) => !other.startsWith("on.deploy has no source")),
+        [],
+      );
+    });
+  }
+
+  it("refuses a namespace whose objects the operator does not handle", () => {
+    assert.match(problemWith({}, { namespaces: ["other"] }) ?? "", /namespace names shop, whose objects/);
+    assert.equal(problemWith({}, { namespaces: ["shop"] }), undefined);
+  });
+
+  it("refuses a name that no object could have", () => {
+    const problems = problemsOf(root, { ...definition({}), on: { "a.b": EVENT } });
+    assert.match(problems.join("\n"), /is "a\.b", not a DNS label/);
+  });
+
+  it("refuses sources that would be in each other's way, also of two operators", () => {
+    const operator = loadDefinition(root, definition({}));
+    const clash = (webhook: object, github?: object) => {
+      const event = github ? { webhook: undefined, github } : { webhook: { ...WEBHOOK, ...webhook } };
+      const other = {
+        ...loadDefinition(root, definition(event)),
+        name: "other",
+        customResource: { ...operator.customResource, plural: "others", kind: "Other" },
+        crd: {},
+      };
+      try {
+        checkOperators([operator, other]);
+        return undefined;
+      } catch (error) {
+        assert.ok(error instanceof OperatorError);
+        assert.equal(error.problems.length, 1, error.message);
+        return error.message;
+      }
+    };
+    assert.match(
+      clash({}) ?? "",
+      /on\.deploy\.webhook\.endpoint is \/deploy at port 12000, as another one's is/,
+    );
+    assert.equal(clash({ endpoint: "/other" }), undefined);
+    assert.equal(clash({ port: "12001" }), undefined);
+    const certificate = {
+      serverCertSecret: { name: "a", key: "b" },
+      serverKeySecret: { name: "a", key: "c" },
+    };
+    assert.match(clash({ endpoint: "/other", ...certificate }) ?? "", /with another certificate/);
+    assert.match(clash({ port: "7777" }) ?? "", /at which Argo serves metrics/);
+    const github = { ...GITHUB, webhook: { ...GITHUB.webhook, port: "12000" } };
+    assert.match(clash({}, github) ?? "", /which a source of another type has: webhook/);
+  });
+});

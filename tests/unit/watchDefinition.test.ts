@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import { checkOperators } from "../../definition/checkOperators";
+import { loadOperator } from "../../definition/loadOperator";
+import type { OperatorError } from "../../definition/problems";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import {
+  addFiles,
+  loadDefinition,
+  problemsOf,
+  removeFolder,
+  widgetCrd,
+  widgetDefinition,
+  writeFolder,
+} from "./operatorFolder";
+
+const WATCH = { apiVersion: "apps/v1", kind: "Deployment", labels: { notify: "true" } };
+
+describe("a definition with watch", () => {
+  let root: string;
+  let folder: string;
+
+  beforeEach(() => {
+    root = writeFolder({ "notify/main.py": "", "notify/crd.yaml": widgetCrd() });
+    folder = path.join(root, "notify");
+  });
+  afterEach(() => removeFolder(root));
+
+  const { crd: _, ...others } = widgetDefinition;
+  const definition = (more: JsonObject = {}) => ({
+    ...others,
+    children: ["v1/ConfigMap"],
+    watch: WATCH,
+    ...more,
+  });
+  const watching = (watch: JsonObject, more: JsonObject = {}) => definition({ watch, ...more });
+
+  it("has the watched kind in the place of its own, and every change counts by default", () => {
+    const operator = loadDefinition(folder, definition());
+    assert.deepEqual(operator.customResource, {
+      group: "apps",
+      version: "v1",
+      kind: "Deployment",
+      plural: "deployments",
+      namespaced: true,
+    });
+    assert.deepEqual(operator.watch, { labels: { notify: "true" }, on: ["spec", "status", "labels"] });
+    assert.deepEqual(operator.crd, {});
+    assert.equal(operator.namespaces, "all");
+  });
+
+  it("may name the core group, a plural, the parts that count, and namespaces in either place", () => {
+    const pods = loadDefinition(folder, watching({ apiVersion: "v1", kind: "Pod", on: ["labels", "spec"] }));
+    assert.deepEqual([pods.customResource.group, pods.customResource.version], ["", "v1"]);
+    assert.deepEqual(pods.watch, { labels: {}, on: ["spec", "labels"] });
+    const foreign = { apiVersion: "data.example.com/v1", kind: "Index", plural: "indices" };
+    assert.equal(loadDefinition(folder, watching(foreign)).customResource.plural, "indices");
+    for (const given of [watching({ ...WATCH, namespaces: ["a"] }), definition({ namespaces: ["a"] })])
+      assert.deepEqual(loadDefinition(folder, given).namespaces, ["a"]);
+    const overrides = { notify: { namespaces: ["b"] } };
+    loadDefinition(folder, watching({ ...WATCH, namespaces: ["a"] }));
+    assert.deepEqual(loadOperator(folder, { overrides }).namespaces, ["b"]);
+  });
+
+  const refused: readonly [what: string, definition: object, problem: RegExp][] = [
+    [
+      "crd beside it",
+      { ...definition(), crd: "crd.yaml" },
+      /^watch is given beside crd\. Keep crd for a kind of your own/,
+    ],
+    ["neither", others, /^crd is missing\. .* Or give watch\./],
+    [
+      "finalize",
+      definition({ finalize: true }),
+      /^finalize has no meaning with watch: nothing is written on objects/,
+    ],
+    [
+      "events from outside",
+      definition({
+        on: {
+          comment: {
+            webhook: { port: "12000", endpoint: "/c", method: "POST", authSecret: { name: "a", key: "b" } },
+            id: ["body.id"],
+            create: { kind: "Deployment", namespace: "a", spec: {} },
+          },
+        },
+      }),
+      /^on has no meaning with watch: events become custom resources of the operator's own kind\. /,
+    ],
+    [
+      "a former name in another installation",
+      definition({ formerNames: ["shop.notify"] }),
+      /^formerNames\[0\] is "shop\.notify", of another installation, whose memories/,
+    ],
+    [
+      "a wildcard for its kind",
+      watching({ apiVersion: "apps/v1", kind: "*" }),
+      /^watch\.kind is "\*", not a kind\. /,
+    ],
+    [
+      "a wildcard for its group",
+      watching({ apiVersion: "*", kind: "Pod" }),
+      /^watch\.apiVersion is "\*", not a group/,
+    ],
+    [
+      "a wildcard for a label",
+      watching({ ...WATCH, labels: { app: "*" } }),
+      /^watch\.labels\.app is "\*", a wildcard: a label has one value\. /,
+    ],
+    [
+      "a label that is none",
+      watching({ ...WATCH, labels: { "a b": "" } }),
+      /^watch\.labels\.a b is "a b", not the name/,
+    ],
+    [
+      "a number for a label",
+      watching({ ...WATCH, labels: { notify: true } }),
+      /^watch\.labels\.notify must be a text, not true: write it in quotes\. /,
+    ],
+    [
+      "an unknown part",
+      watching({ ...WATCH, on: ["data"] }),
+      /^watch\.on\[0\] is "data", not one of "spec", "status", /,
+    ],
+    ["no part", watching({ ...WATCH, on: [] }), /^watch\.on is empty\. /],
+    [
+      "a version of another group",
+      watching({ apiVersion: "v1", kind: "Deployment" }),
+      /^watch\.apiVersion is "v1", which has no D/,
+    ],
+    [
+      "its own kind for children, without labels",
+      watching({ apiVersion: "v1", kind: "ConfigMap" }),
+      /^children\[0\] is ConfigMap, and every ConfigMap is watched: each object would make another without end\. /,
+    ],
+    [
+      "its own children's label",
+      watching({ ...WATCH, labels: { "argosy.dev/child-of": "argosy.notify" } }),
+      /^watch\.labels\.argosy\.dev\/child-of has the value "argosy\.notify", which the operator's own children have/,
+    ],
+    [
+      "Events",
+      watching({ apiVersion: "v1", kind: "Event" }),
+      /^watch\.kind is Event, which Argosy itself writes/,
+    ],
+    [
+      "Leases",
+      watching({ apiVersion: "coordination.k8s.io/v1", kind: "Lease" }),
+      /^watch\.kind is Lease, which Argosy itself writes/,
+    ],
+    [
+      "Argosy's memories",
+      watching({ apiVersion: "argosy.dev/v1", kind: "Memory" }),
+      /^watch\.apiVersion is "argosy\.dev\/v1", a group of Argosy's own/,
+    ],
+    [
+      "every Secret of the cluster",
+      watching({ apiVersion: "v1", kind: "Secret" }),
+      /^watch\.kind is Secret, and the runner could read every Secret of the cluster\. /,
+    ],
+    [
+      "namespaces of a kind that has none",
+      watching({ apiVersion: "v1", kind: "Node" }, { namespaces: ["a"], children: [] }),
+      /^namespaces is a list, but a Node is in no namespace\. Write all\./,
+    ],
+    [
+      "namespaces in two places",
+      watching({ ...WATCH, namespaces: ["a"] }, { namespaces: ["a"] }),
+      /^namespaces is given in watch as well\. Keep one of the two\./,
+    ],
+  ];
+  for (const [what, given, expected] of refused) {
+    it(`may not have ${what}`, () => {
+      const problems = problemsOf(folder, given);
+      assert.equal(problems.length, 1, problems.join("\n"));
+      assert.match(problems[0] ?? "", expected);
+    });
+  }
+
+  it("may have children of its own kind that a label tells from the watched ones", () => {
+    const given = watching({ apiVersion: "v1", kind: "ConfigMap", labels: { copy: "me" } });
+    assert.deepEqual(problemsOf(folder, given), []);
+  });
+
+  it("may watch what another operator watches, and not the own kind of another", () => {
+    const load = (name: string, given: object) => {
+      addFiles(root, { [`${name}/main.py`]: "", [`${name}/crd.yaml`]: widgetCrd() });
+      return loadDefinition(path.join(root, name), given);
+    };
+    checkOperators([load("one", definition()), load("two", definition())]);
+    const own = load("own", widgetDefinition);
+    const prying = load("prying", watching({ apiVersion: "shop.example.com/v1", kind: "Widget" }));
+    for (const operators of [
+      [own, prying],
+      [prying, own],
+    ]) {
+      assert.throws(
+        () => checkOperators(operators),
+        (error: OperatorError) =>
+          /watch\.kind is Widget, the own kind of .*own\/operator\.yaml/.test(error.message) &&
+          error.problems.length === 1,
+      );
+    }
+  });
+});
