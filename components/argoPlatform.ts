@@ -5,9 +5,10 @@ import { type ArgoPlatformArgs, type CompletePlatformArgs, completePlatformArgs 
 import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
 import { type Cluster, clusterOf } from "./cluster";
-import { withReadableErrors } from "./errors";
+import { componentNamed, withReadableErrors } from "./errors";
 import { hasPlaceholders } from "./inputs";
 import { madeBy } from "./manifests/installation";
+import type { ConfigMap } from "./manifests/kinds";
 import type { ManifestSet } from "./manifests/metadata";
 import { buildMonitoring } from "./manifests/monitoring/monitoring";
 import { buildArgoEventsController } from "./manifests/platform/argoEvents";
@@ -56,7 +57,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
 
   /** @throws ConfigurationError, before anything is registered, that names every argument that is wrong */
   constructor(name: string, args: ArgoPlatformArgs = {}, opts: pulumi.ComponentResourceOptions = {}) {
-    const component = `ArgoPlatform "${name}"`;
+    const component = componentNamed("ArgoPlatform", name);
     const complete = completePlatformArgs(args, component);
     const sets = withReadableErrors(() => buildSets(complete));
     const { cluster, options } = clusterOf(name, args.cluster, opts);
@@ -94,13 +95,14 @@ export class ArgoPlatform extends pulumi.ComponentResource {
 
 /** Everything that a platform is made of. */
 function buildSets(args: CompletePlatformArgs) {
+  const workflowController = buildWorkflowController(args);
   return {
     namespaces: buildNamespaces(args),
     eventsDefinitions: ours(buildArgoEventsDefinitions(args)),
     workflowsDefinitions: ours(buildArgoWorkflowsDefinitions(args)),
     eventsController: buildArgoEventsController(args),
-    workflowController: buildWorkflowController(args),
-    server: buildArgoServer(args),
+    workflowController,
+    server: buildArgoServer(args, workflowController.configuration as ConfigMap | undefined),
     viewer: buildViewer(args),
     submitter: buildSubmitter(args),
     monitoring: buildMonitoring(args),

@@ -15,13 +15,15 @@ import {
   text,
 } from "../definition/checks";
 import type { Report } from "../definition/problems";
-import { INSTALLATION, type OperatorOverrides } from "../definition/schema";
+import { DNS_LABEL, INSTALLATION, type OperatorOverrides } from "../definition/schema";
 import { DEFAULT_INSTALLATION, type Operator } from "../runtime/program";
 import { ConfigurationError } from "./errors";
 import { isInput, later } from "./inputs";
 import { SMALLEST_STORAGE } from "./manifests/eventPath/eventBus";
 import { EVENT_BUS_REPLICAS, type EventBusOptions } from "./manifests/eventPath/options";
 import type { Affinity, Toleration } from "./manifests/kinds";
+import type { GuardOptions } from "./manifests/operator/guards";
+import type { Quota } from "./manifests/operator/quota";
 import { type ArchiveOptions, SSL_MODES } from "./manifests/platform/archive";
 import { JETSTREAM_VERSION } from "./manifests/platform/argoEvents";
 import {
@@ -146,7 +148,7 @@ export interface ArgoPlatformArgs extends WorkloadArgs {
    * Grafana find these, and the namespace that Prometheus runs in. @default none
    */
   readonly monitoring?: MonitoringArgs;
-  /** How many Workflows the Workflow controller, if it is ours, lets go on at once. The others wait. @default 50 */
+  /** How many Workflows the Workflow controller, if it is ours, looks after at once. The others wait. @default 500 */
   readonly parallelism?: number;
   /** Whether Pulumi refuses to delete what data hangs on: CRDs, namespaces. @default false */
   readonly protect?: boolean;
@@ -167,9 +169,40 @@ export interface EventBusArgs {
   readonly storageClass?: string;
 }
 
+/** What carries events from outside. */
+export interface OutsideEventsArgs {
+  /** Members of the event bus of events from outside, 1 or an odd number from 3. @default 1 */
+  readonly replicas?: number;
+  /**
+   * Size of the volume of each of these members, such as "1Gi". Required if an operator has `on`, since an event that was
+   * accepted is nowhere else. @default none
+   */
+  readonly storage?: string;
+  /** Storage class of these volumes. @default the cluster's default */
+  readonly storageClass?: string;
+  /** Pods of the intake, which makes custom resources of these events. @default 1 */
+  readonly intakes?: number;
+}
+
 /** A component that has a platform: an `ArgoPlatform`, or `Operators` that made one. */
 export interface PlatformComponent extends pulumi.ComponentResource {
   readonly platform: Platform;
+}
+
+/** Who may set annotations of Argosy's on custom resources, such as `argosy.dev/paused`. */
+export interface AnnotationsGuardArgs {
+  /** Groups of users, beside Argosy and cluster administrators. */
+  readonly groups: readonly string[];
+}
+
+/** What keeps others from writing what is Argosy's, whatever RBAC allows them. */
+export interface GuardsArgs {
+  /** Whether only the operators change and delete their children, and make objects with their marks. @default false */
+  readonly children?: boolean;
+  /** Who may set annotations of Argosy's on custom resources. @default everybody who may change them */
+  readonly annotations?: AnnotationsGuardArgs;
+  /** Groups that no guard stops, such as `system:serviceaccounts:velero`. @default [] */
+  readonly exempt?: readonly string[];
 }
 
 /** What `Operators` are made from. */
@@ -198,6 +231,18 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly installation?: string;
   /** The size of the event bus. @default one member, without a volume */
   readonly eventBus?: EventBusArgs;
+  /**
+   * Rules of the API server that keep everybody but Argosy from writing what is Argosy's: children as true, annotations with
+   * the groups that may set them, and in exempt the groups that nothing of this stops. @default none
+   */
+  readonly guards?: GuardsArgs;
+  /** What carries events from outside to operators that have `on`. @default one member of a bus, without a volume, and one intake */
+  readonly outsideEvents?: OutsideEventsArgs;
+  /**
+   * All that the pods of an operator's runs may have together, by the names of operators of the form "pod". Runs for which
+   * there is no room wait. @default no limit but the operator's concurrency
+   */
+  readonly quotas?: Readonly<Record<string, Quota>>;
   /** Runners of each resident operator. One leads, the others stand by. @default 1 */
   readonly replicas?: pulumi.Input<number>;
   /** How long the Workflow of a run that succeeded is kept. @default 3600 */
@@ -220,7 +265,6 @@ const MOST_DAYS = 36_500;
 /** What is built for a number of runners that is only known later: several. */
 const SEVERAL_RUNNERS = 2;
 
-const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const LABEL_VALUE = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const REGISTRY = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?(\/[a-z0-9][-a-z0-9._]*)*$/;
@@ -228,7 +272,7 @@ const REGISTRY = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?(\/[a-z0-9][-a-z0-9._
 /** A schema for every argument of a component, and for no others. */
 type Schemas<Args> = Record<keyof Args, z.ZodType>;
 
-const namespace = pattern(LABEL, "the name of a namespace", "Name one, for example argosy.");
+const namespace = pattern(DNS_LABEL, "the name of a namespace", "Name one, for example argosy.");
 const mode = oneOf(ARGO_MODES, 'The default is "install".');
 const kept = integer(0, LONGEST_SECONDS, "Give seconds, for example 3600.");
 const off = flag("The default is false.").default(false);
@@ -358,7 +402,7 @@ const archive = fields(
     sslMode: oneOf(SSL_MODES, 'Leave it out for "require".').optional(),
     keptDays: integer(1, MOST_DAYS, "Leave it out for 90.").optional(),
     // Argo writes it into the statements that make its tables (persist/sqldb/migrate.go).
-    cluster: pattern(LABEL, "a DNS label", 'Leave it out for "default".').optional(),
+    cluster: pattern(DNS_LABEL, "a DNS label", 'Leave it out for "default".').optional(),
   } satisfies Schemas<ArchiveArgs>,
   "Give host, database and secret, or {} for none.",
 );
@@ -377,7 +421,7 @@ const monitoring = fields(
     labels: labels.optional(),
     dashboardLabels: labels.optional(),
     namespace: pattern(
-      LABEL,
+      DNS_LABEL,
       "the name of a namespace",
       "Name the one that Prometheus runs in, or leave it out.",
     ).optional(),
@@ -385,27 +429,69 @@ const monitoring = fields(
   "Give what you want of podMonitor, alertRules, dashboard, labels, dashboardLabels and namespace.",
 );
 
-const eventBus = fields(
+const busFields = {
+  replicas: integer(1, 7, "Give 1, or an odd number from 3 to 7.")
+    .refine((replicas) => EVENT_BUS_REPLICAS.includes(replicas), {
+      error: ({ input }) => `is ${input}\nGive 1, or an odd number from 3 to 7.`,
+    })
+    .default(1),
+  storage: text('Give a size of 128Mi or more, for example "1Gi".', (size) =>
+    sizeOf(size) >= SMALLEST_STORAGE ? undefined : `is "${size}"`,
+  ).optional(),
+  storageClass: pattern(
+    /^[a-z0-9][-a-z0-9.]*$/,
+    "a storage class",
+    "kubectl get storageclass shows them.",
+  ).optional(),
+} satisfies Schemas<EventBusArgs>;
+
+const eventBus = fields(busFields, "Give what you want of replicas, storage and storageClass.").superRefine(
+  checkStorageClass,
+);
+
+const outsideEvents = fields(
   {
-    replicas: integer(1, 7, "Give 1, or an odd number from 3 to 7.")
-      .refine((replicas) => EVENT_BUS_REPLICAS.includes(replicas), {
-        error: ({ input }) => `is ${input}\nGive 1, or an odd number from 3 to 7.`,
-      })
-      .default(1),
-    storage: text('Give a size of 128Mi or more, for example "1Gi".', (size) =>
-      sizeOf(size) >= SMALLEST_STORAGE ? undefined : `is "${size}"`,
-    ).optional(),
-    storageClass: pattern(
-      /^[a-z0-9][-a-z0-9.]*$/,
-      "a storage class",
-      "kubectl get storageclass shows them.",
-    ).optional(),
-  } satisfies Schemas<EventBusArgs>,
-  "Give what you want of replicas, storage and storageClass.",
-).superRefine(({ storage, storageClass }, context) => {
+    ...busFields,
+    intakes: integer(1, 5, "They share the work, and one can do it: give 1 or 2.").default(1),
+  } satisfies Schemas<OutsideEventsArgs>,
+  "Give what you want of replicas, storage, storageClass and intakes.",
+).superRefine(checkStorageClass);
+
+function checkStorageClass(
+  { storage, storageClass }: { storage?: string | undefined; storageClass?: string | undefined },
+  context: Parameters<typeof complainIn>[0],
+): void {
   if (storage !== undefined || storageClass === undefined) return;
   complainIn(context)(["storageClass"], "is given without storage", "Give the volume's size as well.");
+}
+
+const groups = (remedy: string) => listOf(text("Name a group."), remedy);
+
+const guards = fields(
+  {
+    children: flag("Leave it out for false.").optional(),
+    annotations: fields(
+      {
+        groups: groups('Give the groups that may set them, for example ["platform-team"].'),
+      } satisfies Schemas<AnnotationsGuardArgs>,
+      'Give groups, for example { groups: ["platform-team"] }.',
+    ).optional(),
+    exempt: groups('Give groups, for example ["system:serviceaccounts:velero"].').optional(),
+  } satisfies Schemas<GuardsArgs>,
+  "Give what you want of children, annotations and exempt.",
+).superRefine(({ children, annotations, exempt }, context) => {
+  if (exempt === undefined || children || annotations) return;
+  complainIn(context)(["exempt"], "is given without a guard", "Set children to true, or give annotations.");
 });
+
+const quota = fields(
+  {
+    pods: integer(1, 10_000, "Leave it out for the operator's concurrency.").optional(),
+    requests: figures.optional(),
+    limits: figures.optional(),
+  } satisfies Schemas<Quota>,
+  'Give what you want of pods, requests and limits, for example { requests: { cpu: "2" } }.',
+);
 
 /** What an `ArgoPlatform` takes, with every default. */
 export const PLATFORM_ARGUMENTS = fields(
@@ -423,7 +509,7 @@ export const PLATFORM_ARGUMENTS = fields(
     jetStreamVersion: pattern(/^[\w.-]+$/, "a version", 'Give one, for example "2.10.29".').optional(),
     archive: archive.optional(),
     monitoring: monitoring.optional(),
-    parallelism: integer(1, 10_000, "Leave it out for 50.").optional(),
+    parallelism: integer(1, 10_000, "Leave it out for 500.").optional(),
     ...workloads,
     placement: placement.prefault({}),
     protect: off,
@@ -471,6 +557,9 @@ export const OPERATORS_ARGUMENTS = fields(
     platform: z.unknown().optional(),
     installation: INSTALLATION.default(DEFAULT_INSTALLATION),
     eventBus: eventBus.prefault({}),
+    guards: guards.optional(),
+    outsideEvents: outsideEvents.prefault({}),
+    quotas: mapOf(anyText("Name an operator."), quota, "Give quotas by operator.").optional(),
     ...workloads,
     placement: placement.prefault({}),
     replicas: z
@@ -497,6 +586,9 @@ export interface CompletePlatformArgs extends PlatformOptions {
 export interface CompleteOperatorsArgs extends WorkloadOptions {
   readonly installation: string;
   readonly eventBus: EventBusOptions;
+  readonly guards?: GuardOptions;
+  readonly outsideEvents: EventBusOptions & { readonly intakes: number };
+  readonly quotas?: Readonly<Record<string, Quota>>;
   readonly replicas: number;
   readonly runsKeptSeconds: number;
   readonly failedRunsKeptSeconds: number;
@@ -565,15 +657,17 @@ export function checkWorkloads(
   );
 }
 
-function checked<Schema extends z.ZodType>(
+function checked<Schema extends z.ZodObject>(
   schema: Schema,
   args: unknown,
   component: string,
 ): z.output<Schema> {
   const problems: string[] = [];
-  const complete = checkArguments(schema, args, (field, complaint, remedy) =>
-    problems.push(`${component}: ${field === "" ? "the argument" : field} ${complaint}. ${remedy}`),
-  );
+  const complete = checkArguments(schema, args, (field, complaint, remedy) => {
+    const isPlatforms = !(field in schema.shape) && field in PLATFORM_ARGUMENTS.shape;
+    const hint = isPlatforms ? `Give it as platform: { ${field}: ... }.` : remedy;
+    problems.push(`${component}: ${field === "" ? "the argument" : field} ${complaint}. ${hint}`);
+  });
   if (problems.length > 0) throw new ConfigurationError(problems);
   return complete as z.output<Schema>;
 }

@@ -1,19 +1,16 @@
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { formerIdentitiesOf, type Operator } from "../runtime/program";
-import type { OperatorFiles } from "./manifests/operator/configMaps";
-import { buildCrd, buildOperator } from "./manifests/operator/operator";
-import type { OperatorOptions } from "./manifests/operator/options";
+import type { OperatorManifests } from "./manifests/operator/operator";
 import { after, register, registerSet } from "./register";
 import { registerRunnerDeployment } from "./runnerDeployment";
 
 /** What a {@link DeployedOperator} is made from. */
-export interface DeployedOperatorArgs extends OperatorOptions {
+export interface DeployedOperatorArgs {
   /** The name of the `Operators` that it is part of. */
   readonly program: string;
   readonly operator: Operator;
-  /** Its ConfigMaps: see `buildFiles`. That of the engine is registered by whoever shares it. */
-  readonly files: OperatorFiles;
+  readonly manifests: OperatorManifests;
   /** The number of runners, if it is only known later. */
   readonly laterReplicas?: pulumi.Input<number>;
   /** What carries the events of its custom resources, and what its pods need. The operator is deleted before these. */
@@ -35,36 +32,39 @@ export class DeployedOperator extends pulumi.ComponentResource {
   readonly handlerServiceAccount: k8s.core.v1.ServiceAccount | undefined;
   /** What its runs are made of as Workflows. Undefined without Argo Workflows. */
   readonly workflowTemplate: k8s.apiextensions.CustomResource | undefined;
-  readonly customResourceDefinition: k8s.apiextensions.v1.CustomResourceDefinition;
-  /** The name of its CRD: "memcacheds.cache.example.com". */
-  readonly customResource: string;
+  /** Undefined for an operator that watches a kind of somebody else's. */
+  readonly customResourceDefinition: k8s.apiextensions.v1.CustomResourceDefinition | undefined;
+  /** The name of its CRD: "memcacheds.cache.example.com". Undefined if it has none. */
+  readonly customResource: string | undefined;
 
   constructor(name: string, args: DeployedOperatorArgs, opts: pulumi.ComponentResourceOptions) {
-    const { operator, files, needs, protect, program } = args;
+    const { operator, manifests, laterReplicas, needs, protect, program } = args;
+    const { runner, crd } = manifests;
     const aliases = formerAliases(operator, program);
     super("argosy:index:Operator", name, {}, pulumi.mergeOptions(opts, { aliases }));
     const child = { parent: this };
 
-    const parts = registerSet(name, buildOperator(operator, args, files), after(child, needs));
+    const parts = registerSet(name, manifests.parts, after(child, needs));
     // A runner of a renamed operator has another Lease than the one before: both would work beside each other.
     const runnerOptions = after(after({ ...child, deleteBeforeReplace: true }, needs), parts);
     this.runner =
-      operator.execution === "resident"
-        ? registerRunnerDeployment(`${name}-runner`, args, runnerOptions)
-        : undefined;
+      runner && registerRunnerDeployment(`${name}-runner`, { runner, laterReplicas }, runnerOptions);
     this.serviceAccount = parts["runner-account"] as k8s.core.v1.ServiceAccount;
     this.handlerServiceAccount = parts["handler-account"] as k8s.core.v1.ServiceAccount | undefined;
     this.workflowTemplate = parts.template as k8s.apiextensions.CustomResource | undefined;
 
-    const crd = buildCrd(operator, args);
-    this.customResource = crd.metadata.name;
-    this.customResourceDefinition = register(
-      // Without the operator's name, so that a renamed operator keeps it: to replace it would delete every custom resource.
-      `${program}-${crd.metadata.name}`,
-      crd,
-      after(after(after({ ...child, protect }, needs), parts), this.runner ? [this.runner] : []),
-    ) as k8s.apiextensions.v1.CustomResourceDefinition;
-    this.registerOutputs({ customResource: this.customResource });
+    this.customResource = crd?.metadata.name;
+    this.customResourceDefinition =
+      crd &&
+      (register(
+        // Without the operator's name, so that a renamed operator keeps it: to replace it would delete every custom resource.
+        `${program}-${crd.metadata.name}`,
+        crd,
+        after(after(after({ ...child, protect }, needs), parts), this.runner ? [this.runner] : []),
+      ) as k8s.apiextensions.v1.CustomResourceDefinition);
+    this.registerOutputs({
+      ...(this.customResource !== undefined && { customResource: this.customResource }),
+    });
   }
 }
 

@@ -16,6 +16,17 @@ export class ConfigurationError extends RunError {
 }
 
 /**
+ * What errors call a component: `Operators "shop"`.
+ * @throws ConfigurationError if Pulumi could make no URN of its name
+ */
+export function componentNamed(type: "ArgoPlatform" | "Operators", name: string): string {
+  if (typeof name === "string" && name !== "") return `${type} "${name}"`;
+  throw new ConfigurationError([
+    `${type}: the name is ${name === "" ? "empty" : "missing"}. Give one as the first argument, for example new ${type}("argosy", ...).`,
+  ]);
+}
+
+/**
  * Gives what a function gives. What an author has to put right in the files of an operator, or in a transform, becomes an
  * error that Pulumi shows without a stack trace.
  */

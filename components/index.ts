@@ -7,10 +7,12 @@
 export { OperatorError } from "../definition/problems";
 export { ArgoPlatform } from "./argoPlatform";
 export type {
+  AnnotationsGuardArgs,
   ArchiveArgs,
   ArgoPlatformArgs,
   ClusterArgs,
   EventBusArgs,
+  GuardsArgs,
   MonitoringArgs,
   OperatorsArgs,
   PlacementArgs,
@@ -21,6 +23,7 @@ export type {
 export type { DeployedOperator } from "./deployedOperator";
 export { ConfigurationError } from "./errors";
 export type { EventPath } from "./eventPath";
+export type { Quota } from "./manifests/operator/quota";
 export type { ArgoMode, Platform } from "./manifests/platform/options";
 export type { Transforms } from "./manifests/transform";
 export { loadOperators, Operators } from "./operators";

@@ -1,10 +1,14 @@
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
+import { announce } from "../definition/announcement";
 import { checkOperators } from "../definition/checkOperators";
+import { listenerOf } from "../definition/checkOutsideEvents";
 import type { LoadOptions } from "../definition/loadOperator";
 import { loadOperators as loadFrom } from "../definition/loadOperators";
+import { checkImageVolumes } from "../preflight/checkImageVolumes";
 import { checkInstallation } from "../preflight/checkInstallation";
-import type { Operator } from "../runtime/program";
+import { together } from "../preflight/lookInCluster";
+import { type Operator, selectionsOf } from "../runtime/program";
 import { ArgoPlatform, platformNamespace } from "./argoPlatform";
 import {
   type CompleteOperatorsArgs,
@@ -16,21 +20,28 @@ import {
 } from "./arguments";
 import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
-import { clusterOf } from "./cluster";
+import { type Cluster, clusterOf } from "./cluster";
 import { DeployedOperator } from "./deployedOperator";
 import { engineFiles } from "./engineBundle";
-import { ConfigurationError, withReadableErrors } from "./errors";
+import { ConfigurationError, componentNamed, withReadableErrors } from "./errors";
 import { EventPath } from "./eventPath";
 import { isInput } from "./inputs";
-import { buildEventBus } from "./manifests/eventPath/eventBus";
-import { planEventPath } from "./manifests/eventPath/eventSource";
-import { buildKeeper } from "./manifests/eventPath/keeper";
+import { buildEventPath } from "./manifests/eventPath/eventPath";
 import { buildInstallation, installationNameOf } from "./manifests/installation";
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
-import { buildCrd, buildOperator } from "./manifests/operator/operator";
-import { buildRunner } from "./manifests/operator/runner";
+import { buildOperator } from "./manifests/operator/operator";
+import { quotaProblems } from "./manifests/operator/quota";
+import {
+  type OperatorOutsideEvent,
+  type OutsideOptions,
+  outsideEventsOf,
+  outsideOptions,
+} from "./manifests/outside/options";
+import { buildOutside } from "./manifests/outside/outside";
+import { buildMemoryDefinition } from "./manifests/platform/memories";
 import type { Platform } from "./manifests/platform/options";
 import { workloadOptionsOf } from "./manifests/workloads";
+import { OutsideEvents } from "./outsideEvents";
 import { warnOfSdk } from "./package";
 import { isPlatform, platformOf, versionDifference } from "./platform";
 import { after, register } from "./register";
@@ -61,8 +72,13 @@ export class Operators extends pulumi.ComponentResource {
   readonly platform: Platform;
   /** The platform, if it was made with these operators. */
   readonly argoPlatform: ArgoPlatform | undefined;
-  /** The event bus with its sources and sensors. Undefined without Argo Events. */
+  /**
+   * The event bus with its sources and sensors. Undefined without Argo Events, and if no operator has custom resources of
+   * its own.
+   */
   readonly eventPath: EventPath | undefined;
+  /** What makes custom resources of events from outside. Undefined if no operator has `on`. */
+  readonly outsideEvents: OutsideEvents | undefined;
   /** What was made of each operator, by its name. */
   readonly operators: Readonly<Record<string, DeployedOperator>>;
   /** Names of the operators' CRDs: "memcacheds.cache.example.com". */
@@ -73,45 +89,30 @@ export class Operators extends pulumi.ComponentResource {
    *   files of the operators
    */
   constructor(name: string, args: OperatorsArgs, opts: pulumi.ComponentResourceOptions = {}) {
-    const component = `Operators "${name}"`;
+    const component = componentNamed("Operators", name);
     const complete = completeOperatorsArgs(args, component);
-    const { eventBus, protect } = complete;
-    const workloads = workloadOptionsOf(complete);
     const { operators, installation } = loaded(args, complete, component);
     const names = operators.map((operator) => operator.name);
-    checkWorkloads(workloads, component, names);
+    // Before the platform's: it is given the same options, and knows no operators.
+    checkWorkloads(workloadOptionsOf(complete), component, names);
     const chosen = choosePlatform(args, component);
     const { platform } = chosen;
-    const options = { ...complete, platform, eventPathName: installation };
-    const eventPath = { ...workloads, name: installation, platform, eventBus };
-    checkForms(operators, platform, component);
-    const { engine, plans } = withReadableErrors(() => {
-      checkOperators(operators);
-      if (platform.argoEvents) planEventPath(operators, eventPath);
-      const engine = buildEngineFiles(installation, platform.namespace, { ...engineFiles() });
-      const plans = operators.map((operator) => ({ operator, files: buildFiles(operator, options, engine) }));
-      // What a transform does wrong is told before anything is registered.
-      for (const { operator, files } of plans) {
-        buildOperator(operator, options, files);
-        buildCrd(operator, options);
-        if (operator.execution === "resident") buildRunner(operator, options, files);
-      }
-      if (platform.argoEvents) {
-        buildEventBus(eventPath);
-        buildKeeper(eventPath, engine);
-      }
-      return { engine, plans };
-    });
-
+    const ours = { ...complete, component, operators, installation, platform };
+    checkTogether(ours);
+    announce({ used: operators });
+    const sets = withReadableErrors(() => buildSets(ours));
     const { cluster, options: ownOptions } = clusterOf(name, args.cluster, opts);
-    const program = thisProgram();
-    const check = checkInCluster(component, cluster, (look) =>
-      checkInstallation(look, { installation, clusterRole: installationNameOf(installation), program }),
+    super(
+      "argosy:index:Operators",
+      name,
+      {},
+      afterCheck(checked(component, installation, operators, cluster), ownOptions),
     );
-    super("argosy:index:Operators", name, {}, afterCheck(check, ownOptions));
     claim(cluster, claimsOf(component, installation, operators, platform), this);
     warnOfSdk();
     tell(component, operators, platform, this);
+    tellOfOutsideEvents(component, outsideEventsOf(operators), this);
+    const { protect } = complete;
     const child = { parent: this };
     const { toMake } = chosen;
     this.argoPlatform = toMake && new ArgoPlatform(`${name}-platform`, toMake, child);
@@ -120,26 +121,68 @@ export class Operators extends pulumi.ComponentResource {
     const onGround = after(child, ground ? [ground] : []);
 
     this.platform = platform;
-    register(`${name}-installation`, buildInstallation(installation, program), child);
-    // A quarter of a megabyte that nobody can read: its name, a hash, tells that it has changed.
-    const shared = register(`${name}-engine`, engine, { ...onGround, hideDiffs: ["data"] });
-    this.eventPath = platform.argoEvents
-      ? new EventPath(name, { ...eventPath, operators, engine, protect }, after(onGround, [shared]))
-      : undefined;
-    const needs = this.eventPath ? [this.eventPath, shared] : [shared];
+    register(`${name}-installation`, sets.installation, child);
+    // A quarter of a megabyte that nobody can read: its name, a hash, says that it has changed.
+    const engine = register(`${name}-engine`, sets.engine, { ...onGround, hideDiffs: ["data"] });
+    this.eventPath =
+      sets.eventPath && new EventPath(name, { ...sets.eventPath, protect }, after(onGround, [engine]));
+    // Before the operators, and deleted after them: a runner that still works writes what it must remember.
+    const memories = sets.memories && register(`${name}-memories`, sets.memories, { ...child, protect });
+    const needs = [...(this.eventPath ? [this.eventPath] : []), engine, ...(memories ? [memories] : [])];
     const laterReplicas = isInput(args.replicas) ? { laterReplicas: args.replicas } : {};
+    const deployed = { program: name, protect, needs, ...laterReplicas };
     this.operators = Object.fromEntries(
-      plans.map((plan) => {
-        const deployed = { ...options, ...plan, ...laterReplicas, needs, program: name };
-        return [
-          plan.operator.name,
-          new DeployedOperator(`${name}-${plan.operator.name}`, deployed, onGround),
-        ];
-      }),
+      sets.operators.map((each) => [
+        each.operator.name,
+        new DeployedOperator(`${name}-${each.operator.name}`, { ...deployed, ...each }, onGround),
+      ]),
     );
-    this.customResources = Object.values(this.operators).map(({ customResource }) => customResource);
+    const needed = [engine, ...Object.values(this.operators)];
+    this.outsideEvents =
+      sets.outside &&
+      new OutsideEvents(`${name}-outside`, { ...sets.outside, needs: needed, protect }, onGround);
+    this.customResources = Object.values(this.operators).flatMap(
+      ({ customResource }) => customResource ?? [],
+    );
     this.registerOutputs({ platform, customResources: this.customResources });
   }
+}
+
+/** What `Operators` are, all of it known. */
+interface Plan extends CompleteOperatorsArgs {
+  /** What errors call the component: `Operators "argosy"`. */
+  readonly component: string;
+  readonly operators: readonly Operator[];
+  readonly platform: Platform;
+}
+
+/** Everything that operators are made of, each manifest built once: a program's transform may have effects of its own. */
+function buildSets(plan: Plan) {
+  const { installation, operators, platform, eventBus } = plan;
+  const events = outsideEventsOf(operators);
+  const options = { ...plan, eventPathName: installation };
+  const engine = buildEngineFiles(installation, platform.namespace, { ...engineFiles() });
+  const eventPath = { ...workloadOptionsOf(plan), name: installation, platform, eventBus };
+  // The changes of objects that are not ours never go over the event bus: their operators watch themselves.
+  const announced = operators.filter(({ watch }) => !watch);
+  const hasEventPath = platform.argoEvents && announced.length > 0;
+  return {
+    installation: buildInstallation(installation, thisProgram()),
+    engine,
+    eventPath: hasEventPath ? buildEventPath(announced, eventPath, engine) : undefined,
+    outside: events.length > 0 ? buildOutside(events, outsideOptionsOf(plan), engine) : undefined,
+    memories: buildMemoryDefinition(operators),
+    operators: operators.map((operator) => ({
+      operator,
+      manifests: buildOperator(operator, options, buildFiles(operator, options, engine)),
+    })),
+  };
+}
+
+function outsideOptionsOf(plan: Plan): OutsideOptions {
+  const { installation, platform } = plan;
+  const { intakes, ...eventBus } = plan.outsideEvents;
+  return outsideOptions({ ...workloadOptionsOf(plan), installation, platform, eventBus, intakes });
 }
 
 /** The platform of operators: one that is made with them, a component of the program, or what another stack tells. */
@@ -203,7 +246,10 @@ function isComponent(value: object): value is PlatformComponent {
  * ```
  */
 export function loadOperators(folder: string, options: LoadOptions = {}): Operator[] {
-  return withReadableErrors(() => loadFrom(path.resolve(folder), options));
+  const absolute = path.resolve(folder);
+  const operators = withReadableErrors(() => loadFrom(absolute, options));
+  announce({ loaded: operators, folder: absolute, options });
+  return operators;
 }
 
 /** The operators, and what tells them from all others in the cluster. */
@@ -237,6 +283,23 @@ function loaded(
   return { operators, installation: common };
 }
 
+/** What can only be checked when arguments, operators and platform are all known. */
+function checkTogether(plan: Plan): void {
+  const { operators, platform, component } = plan;
+  checkForms(operators, platform, component);
+  checkOutsideEvents(plan);
+  checkQuotas(plan);
+  withReadableErrors(() => checkOperators(operators));
+}
+
+function checkQuotas(plan: Plan): void {
+  const problems = quotaProblems(plan.operators, plan);
+  if (problems.length === 0) return;
+  throw new ConfigurationError(
+    problems.map(({ key, complaint, remedy }) => `${plan.component}: ${key} ${complaint}. ${remedy}`),
+  );
+}
+
 /** A pod of its own for each run takes a Workflow. */
 function checkForms(operators: readonly Operator[], { argoWorkflows }: Platform, component: string): void {
   const inPods = argoWorkflows ? [] : operators.filter(({ execution }) => execution === "pod");
@@ -247,6 +310,42 @@ function checkForms(operators: readonly Operator[], { argoWorkflows }: Platform,
         `${component}: the operator ${name} has execution "pod", which needs Argo Workflows, and the platform has none. Set its execution to "resident", or argoWorkflows of the platform to "install".`,
     ),
   );
+}
+
+/** Whether the cluster has no other program's installation of this name, and what the operators need of it. */
+function checked(
+  component: string,
+  installation: string,
+  operators: readonly Operator[],
+  cluster: Cluster,
+): Promise<void> {
+  const clusterRole = installationNameOf(installation);
+  const withImage = operators.filter(({ files }) => files !== undefined).map(({ name }) => name);
+  return checkInCluster(component, cluster, async (look) =>
+    together(
+      await Promise.all([
+        checkInstallation(look, { installation, clusterRole, program: thisProgram() }),
+        checkImageVolumes(look, withImage),
+      ]),
+    ),
+  );
+}
+
+/** Events from outside take Argo Events, and a bus that loses none. */
+function checkOutsideEvents({ operators, platform, outsideEvents, component }: Plan): void {
+  const names = operators.filter(({ on = [] }) => on.length > 0).map(({ name }) => name);
+  if (names.length === 0) return;
+  const who = `${names.length === 1 ? "the operator" : "the operators"} ${names.join(", ")} ${names.length === 1 ? "has" : "have"} on`;
+  if (!platform.argoEvents) {
+    throw new ConfigurationError([
+      `${component}: ${who}, which needs Argo Events, and the platform has none. Set argoEvents of the platform to "install".`,
+    ]);
+  }
+  if (outsideEvents.storage === undefined) {
+    throw new ConfigurationError([
+      `${component}: ${who}, and outsideEvents.storage is not given. An event that was accepted is nowhere but in its bus: give the size of a volume, for example outsideEvents: { storage: "1Gi" }.`,
+    ]);
+  }
 }
 
 function claimsOf(
@@ -269,6 +368,24 @@ function claimsOf(
   ];
 }
 
+/** Where events are taken, and what becomes of them. */
+function tellOfOutsideEvents(
+  component: string,
+  events: readonly OperatorOutsideEvent[],
+  resource: pulumi.Resource,
+): void {
+  for (const { operator, event } of events) {
+    const { port, endpoint } = listenerOf(event) ?? {};
+    const place = port === undefined ? "" : `, at port ${port}, ${endpoint}`;
+    const { namespace = "no namespace" } = event;
+    const where = typeof namespace === "string" ? namespace : namespace.allowed.join(" or ");
+    void pulumi.log.info(
+      `${component}: each event ${event.name} of ${event.type}${place} becomes a ${operator.customResource.kind} in ${where}.`,
+      resource,
+    );
+  }
+}
+
 /** What a user should know of, and what is no error. */
 function tell(
   component: string,
@@ -286,11 +403,42 @@ function tell(
       resource,
     );
   }
-  const unhinted = platform.argoEvents ? [] : operators.filter(({ execution }) => execution === "pod");
-  for (const { name, resyncSeconds } of unhinted) {
-    void pulumi.log.warn(
-      `${component}: the operator ${name} has execution "pod", and the platform has no Argo Events: a change is seen at the next resync, up to ${resyncSeconds} seconds later.`,
+  for (const { name, grants } of operators.filter(({ grants }) => grants.length > 0)) {
+    const rights = grants.map(
+      ({ resources, verbs, resourceNames = [] }) =>
+        `${[...verbs].join(", ")} ${resources.join(", ")}${resourceNames.length > 0 ? ` (${resourceNames.join(", ")} only)` : ""}`,
+    );
+    void pulumi.log.info(
+      `${component}: the operator ${name} gets rights that its children may grant to others: ${rights.join("; ")}.`,
       resource,
     );
   }
+  for (const operator of operators) {
+    const read = describeUses(operator);
+    if (read.length === 0) continue;
+    void pulumi.log.info(
+      `${component}: the operator ${operator.name} gets rights to read what it uses: ${read.join("; ")}.`,
+      resource,
+    );
+  }
+  const isUnhinted = ({ execution, watch }: Operator) =>
+    execution === "pod" && (watch !== undefined || !platform.argoEvents);
+  const unhinted = operators.filter(isUnhinted);
+  for (const { name, resyncSeconds, watch } of unhinted) {
+    const why = watch ? "it watches objects that are not its own" : "the platform has no Argo Events";
+    void pulumi.log.warn(
+      `${component}: the operator ${name} has execution "pod", and ${why}: a change is seen at the next resync, up to ${resyncSeconds} seconds later.`,
+      resource,
+    );
+  }
+}
+
+/** What an operator may read because it uses it, in words. */
+export function describeUses(operator: Operator): string[] {
+  const texts = selectionsOf(operator).map(({ kind, name, namespaces, isPolled }) => {
+    const what = name === undefined ? `every ${kind}` : `${kind} ${name}`;
+    const where = namespaces === "all" ? "in every namespace" : `in ${namespaces.join(", ")}`;
+    return `${what} ${where}${isPolled ? ", by name and without listing any" : ""}`;
+  });
+  return [...new Set(texts)];
 }

@@ -12,14 +12,21 @@ type ResourceClass = new (
 
 /** Pulumi's class for each kind of Kubernetes' own that Argosy makes. */
 const CLASSES: Readonly<Record<string, ResourceClass>> = {
+  "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy": k8s.admissionregistration.v1
+    .ValidatingAdmissionPolicy as ResourceClass,
+  "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding": k8s.admissionregistration.v1
+    .ValidatingAdmissionPolicyBinding as ResourceClass,
   "v1/ConfigMap": k8s.core.v1.ConfigMap as ResourceClass,
   "v1/Namespace": k8s.core.v1.Namespace as ResourceClass,
+  "v1/Secret": k8s.core.v1.Secret as ResourceClass,
   "v1/Service": k8s.core.v1.Service as ResourceClass,
   "v1/ServiceAccount": k8s.core.v1.ServiceAccount as ResourceClass,
   "apiextensions.k8s.io/v1/CustomResourceDefinition": k8s.apiextensions.v1
     .CustomResourceDefinition as ResourceClass,
   "apps/v1/Deployment": k8s.apps.v1.Deployment as ResourceClass,
   "networking.k8s.io/v1/NetworkPolicy": k8s.networking.v1.NetworkPolicy as ResourceClass,
+  "scheduling.k8s.io/v1/PriorityClass": k8s.scheduling.v1.PriorityClass as ResourceClass,
+  "v1/ResourceQuota": k8s.core.v1.ResourceQuota as ResourceClass,
   "policy/v1/PodDisruptionBudget": k8s.policy.v1.PodDisruptionBudget as ResourceClass,
   "rbac.authorization.k8s.io/v1/ClusterRole": k8s.rbac.v1.ClusterRole as ResourceClass,
   "rbac.authorization.k8s.io/v1/ClusterRoleBinding": k8s.rbac.v1.ClusterRoleBinding as ResourceClass,
@@ -70,7 +77,10 @@ export function registerSet(
   for (const [role, manifest] of Object.entries(set)) {
     const isWorkload = WORKLOADS.includes(manifest.kind);
     const dependsOn = isWorkload ? after(opts, Object.values(registered)) : opts;
-    registered[role] = register(`${prefix}-${role}`, manifest, dependsOn);
+    // A guard of a renamed operator would refuse the operator under its new name.
+    const isGuard = manifest.kind.startsWith("ValidatingAdmissionPolicy");
+    const how = isGuard ? { ...dependsOn, deleteBeforeReplace: true } : dependsOn;
+    registered[role] = register(`${prefix}-${role}`, manifest, how);
   }
   return registered;
 }

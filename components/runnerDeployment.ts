@@ -1,18 +1,16 @@
 import * as k8s from "@pulumi/kubernetes";
 import * as kx from "@pulumi/kubernetesx";
 import * as pulumi from "@pulumi/pulumi";
-import { isRecord, type Operator } from "../runtime/program";
+import { isRecord } from "../runtime/program";
 import { hasPlaceholders, withInputs } from "./inputs";
-import type { OperatorFiles } from "./manifests/operator/configMaps";
-import type { OperatorOptions } from "./manifests/operator/options";
-import { buildRunner } from "./manifests/operator/runner";
+import type { Deployment } from "./manifests/kinds";
 
 /** What the Deployment of a runner is made from. */
-export interface RunnerArgs extends OperatorOptions {
-  readonly operator: Operator;
-  readonly files: OperatorFiles;
+export interface RunnerArgs {
+  /** Its manifest. */
+  readonly runner: Deployment;
   /** The number of runners, if it is only known later. */
-  readonly laterReplicas?: pulumi.Input<number>;
+  readonly laterReplicas?: pulumi.Input<number> | undefined;
 }
 
 /**
@@ -26,11 +24,10 @@ export interface RunnerArgs extends OperatorOptions {
  */
 export function registerRunnerDeployment(
   name: string,
-  args: RunnerArgs,
+  { runner, laterReplicas }: RunnerArgs,
   opts: pulumi.CustomResourceOptions,
 ): k8s.apps.v1.Deployment {
-  const { operator, files, laterReplicas } = args;
-  const { metadata, spec } = buildRunner(operator, args, files);
+  const { metadata, spec } = runner;
   const plain = spec.template.spec;
   const { podSpec } = new kx.PodBuilder(plain as kx.types.PodSpec);
   const template = {

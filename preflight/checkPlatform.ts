@@ -1,5 +1,5 @@
 import { makerOf } from "./checkInstallation";
-import type { Findings, Found, Look } from "./lookInCluster";
+import { type Findings, type Found, type Look, together } from "./lookInCluster";
 
 /** The halves of Argo, the argument that says how each comes into the cluster, and a CRD by which it is known. */
 const HALVES = [
@@ -40,7 +40,7 @@ export async function checkPlatform(look: Look, platform: ExpectedPlatform): Pro
     ),
     checkArchive(look, platform),
   ]);
-  return { problems: all.flatMap(({ problems }) => problems), unseen: all.flatMap(({ unseen }) => unseen) };
+  return together(all);
 }
 
 function checkHalf(

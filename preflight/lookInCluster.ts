@@ -21,6 +21,14 @@ export interface Findings {
   readonly unseen: readonly string[];
 }
 
+/** All that several looks found out. */
+export function together(findings: readonly Findings[]): Findings {
+  return {
+    problems: findings.flatMap(({ problems }) => problems),
+    unseen: findings.flatMap(({ unseen }) => unseen),
+  };
+}
+
 /** Answers questions about a cluster. Undefined where it does not answer in time: a preview works without one. */
 export interface Look {
   /** The CRD of this name. */
@@ -29,6 +37,8 @@ export interface Look {
   clusterRole(name: string): Promise<Found>;
   /** Whether there is a Secret of this name. What is in it is not asked for. */
   hasSecret(namespace: string, name: string): Promise<boolean | undefined>;
+  /** Whether its API server keeps volumes of images. Nothing is written. */
+  keepsImageVolumes(): Promise<boolean | undefined>;
 }
 
 /** How long to wait for an answer. */
@@ -53,6 +63,7 @@ export async function lookInCluster<T>(
       clusterRole: (name) =>
         patiently(objectAt(client, `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)),
       hasSecret: (namespace, name) => patiently(hasSecret(client, namespace, name)),
+      keepsImageVolumes: () => patiently(keepsImageVolumes(client)),
     });
   } finally {
     client.close();
@@ -60,7 +71,7 @@ export async function lookInCluster<T>(
 }
 
 const unknown = () => Promise.resolve(undefined);
-const BLIND: Look = { crd: unknown, clusterRole: unknown, hasSecret: unknown };
+const BLIND: Look = { crd: unknown, clusterRole: unknown, hasSecret: unknown, keepsImageVolumes: unknown };
 
 function connect({ kubeconfig, context }: Connection) {
   return connectionFromKubeconfig(kubeconfig, context);
@@ -94,5 +105,40 @@ async function hasSecret(
     return names.includes(name);
   } catch {
     return undefined;
+  }
+}
+
+const POD_TEMPLATES: Resource = {
+  apiVersion: "v1",
+  kind: "PodTemplate",
+  plural: "podtemplates",
+  namespaced: true,
+};
+
+/** A template of a pod with such a volume, for a dry run. */
+const WITH_IMAGE_VOLUME = {
+  apiVersion: "v1",
+  kind: "PodTemplate",
+  metadata: { name: "argosy-image-volumes", namespace: "default" },
+  template: {
+    metadata: {},
+    spec: {
+      containers: [{ name: "main", image: "example.com/main:1" }],
+      volumes: [{ name: "files", image: { reference: "example.com/files:1" } }],
+    },
+  },
+};
+
+/**
+ * Whether the volume is still there in what the API server would store. Without the feature gate ImageVolume it leaves the
+ * volume out without a word (kubernetes, pkg/api/pod/util.go, dropImageVolumes); before 1.31 it knows no such field, and
+ * refuses a volume without a source.
+ */
+async function keepsImageVolumes(client: KubernetesClient): Promise<boolean | undefined> {
+  try {
+    const stored = await client.create(POD_TEMPLATES, WITH_IMAGE_VOLUME, { dryRun: true });
+    return JSON.stringify(stored).includes(WITH_IMAGE_VOLUME.template.spec.volumes[0]?.image.reference ?? "");
+  } catch (error) {
+    return isApiError(error, 422) ? false : undefined;
   }
 }

@@ -10,12 +10,14 @@ const CONFIGURATION_ANNOTATION = `${DOMAIN}/configuration`;
 
 /** One of Argo's programs: a pod of one container. */
 export interface ArgoProgram {
-  readonly part: "argoEventsController" | "workflowController" | "argoServer" | "keeper";
+  readonly part: "argoEventsController" | "workflowController" | "argoServer" | "keeper" | "intake";
   /** Name of the Deployment, its container and its service account. */
   readonly name: string;
   readonly namespace: string;
   /** From `labelsOf`. */
   readonly labels: Readonly<Record<string, string>>;
+  /** @default 1 */
+  readonly replicas?: number;
   /** "Recreate": never two at once, also not for a moment. */
   readonly strategy: "Recreate" | "RollingUpdate";
   /** What the program reads once, at its start. @default nothing, or what has another name whenever it changes */
@@ -38,7 +40,7 @@ export function buildDeployment(
     kind: "Deployment",
     metadata: { name, namespace, labels },
     spec: {
-      replicas: 1,
+      replicas: program.replicas ?? 1,
       strategy: { type: program.strategy },
       selector: { matchLabels: selectorOf(labels) },
       template: {

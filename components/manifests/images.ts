@@ -55,6 +55,11 @@ export function handlerImageOf({ handler }: Operator, { images = {}, placement }
   return mirrored(chosen(handler.image, given), placement.registry);
 }
 
+/** The image of an operator's files as its pod names it; undefined if they come from ConfigMaps. */
+export function filesImageOf({ files }: Operator, { placement }: ImageOptions): string | undefined {
+  return files && mirrored(files.image, placement.registry);
+}
+
 /** The image itself, another one, or the same with another tag or digest. */
 function chosen(image: string, given: string | undefined): string {
   if (given === undefined) return image;

@@ -32,6 +32,7 @@ type ManifestOf<T extends { apiVersion?: unknown; kind?: unknown }> = Plain<
 
 export type ConfigMap = ManifestOf<types.input.core.v1.ConfigMap>;
 export type Namespace = ManifestOf<types.input.core.v1.Namespace>;
+export type Secret = ManifestOf<types.input.core.v1.Secret>;
 export type Service = ManifestOf<types.input.core.v1.Service>;
 export type ServiceAccount = ManifestOf<types.input.core.v1.ServiceAccount>;
 export type Deployment = ManifestOf<Omit<types.input.apps.v1.Deployment, "spec">> & {

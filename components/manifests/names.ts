@@ -10,6 +10,11 @@ export function resyncNameOf(operator: string): string {
   return `${operator}-resync`;
 }
 
+/** Name of what says how many runs of an operator have a pod at once, in the form "pod". */
+export function runLimitNameOf(operator: string): string {
+  return `${operator}-run-limit`;
+}
+
 /** Names of what the event path is made of, beside those of its shards. */
 export function eventPathNames(name: string) {
   return {
@@ -19,6 +24,12 @@ export function eventPathNames(name: string) {
     sensorAccount: `${name}-sensor`,
     keeper: `${name}-keeper`,
   } as const;
+}
+
+/** Names of what carries events from outside. */
+export function outsideNames(installation: string) {
+  const path = `${installation}-outside`;
+  return { path, intake: `${path}-intake`, caller: `${path}-caller` } as const;
 }
 
 /**

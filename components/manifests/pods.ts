@@ -38,6 +38,8 @@ export const POD_PARTS = [
   "eventSource",
   "sensor",
   "keeper",
+  /** What makes custom resources of events from outside. */
+  "intake",
   /** The resident runners of operators. */
   "runner",
   /** The runs of operators whose runs have pods of their own. */

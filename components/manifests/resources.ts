@@ -17,6 +17,7 @@ export const RESOURCES = {
   eventSource: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "1Gi" } },
   sensor: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "512Mi" } },
   keeper: { requests: { cpu: "10m", memory: "48Mi" }, limits: { memory: "128Mi" } },
+  intake: { requests: { cpu: "20m", memory: "64Mi" }, limits: { memory: "256Mi" } },
   runner: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
   /** The engine in the pod of a run, and in that of a resync. */
   run: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
@@ -54,7 +55,7 @@ const BESIDE_HEAP = 80 * MEBIBYTE;
 const SMALLEST_HEAP = 48 * MEBIBYTE;
 
 /** Containers that run the engine. */
-const ENGINES: readonly ContainerName[] = ["runner", "run", "keeper"];
+const ENGINES: readonly ContainerName[] = ["runner", "run", "keeper", "intake"];
 
 /** The option of Node that keeps its heap within the limit of a container. */
 export function heapOption(name: ContainerName, options: ResourceOptions): string {
@@ -119,7 +120,7 @@ export function bytesOf(quantity: string): number {
 }
 
 /** What a quantity of any resource amounts to; undefined where it is none. "100m" is a tenth. */
-function amountOf(quantity: string): number | undefined {
+export function amountOf(quantity: string): number | undefined {
   const [, number = "", suffix = ""] = /^([0-9]+(?:\.[0-9]+)?)([a-zA-Z]{0,2})$/.exec(quantity) ?? [];
   const amount = Number.parseFloat(number) * (FACTORS[suffix] ?? Number.NaN);
   return Number.isFinite(amount) ? amount : undefined;

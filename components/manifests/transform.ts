@@ -24,6 +24,13 @@ export interface TransformedManifests {
   readonly eventSource: UntypedManifest;
   readonly sensor: UntypedManifest;
   readonly keeper: Deployment;
+  /** The bus, the sources and the sensor of events from outside. */
+  readonly outsideEventBus: UntypedManifest;
+  readonly outsideEventSource: UntypedManifest;
+  readonly outsideSensor: UntypedManifest;
+  /** What makes custom resources of them. */
+  readonly intake: Deployment;
+  readonly intakeNetworkPolicy: NetworkPolicy;
   /** The runner of each resident operator. */
   readonly runner: Deployment;
   readonly runnerService: Service;
@@ -34,6 +41,10 @@ export interface TransformedManifests {
   /** Of the resyncs of each operator whose runs have pods of their own. */
   readonly resyncTemplate: UntypedManifest;
   readonly resync: UntypedManifest;
+  /** The ValidatingAdmissionPolicy of each guard of an operator. */
+  readonly guard: UntypedManifest;
+  /** What puts it into force. */
+  readonly guardBinding: UntypedManifest;
   /** The CRD of each operator. */
   readonly crd: UntypedManifest;
 }
@@ -46,9 +57,14 @@ export type Mutable<T> = T extends readonly (infer Item)[]
     : T;
 
 /**
- * Changes of manifests before they are registered, by part. A transform changes the copy that it is given, or returns
- * another manifest. It gives plain data, and the same for the same manifest: it is called more than once. Apart from that
- * it may do anything but change what other objects know a manifest by, or remove what Argosy needs in it.
+ * Changes of manifests before they are registered, by part. A transform is called once for each manifest of its part. It
+ * changes the copy that it is given, or returns another manifest, of plain data. It may do anything but change what other
+ * objects know a manifest by, or remove what Argosy needs in it.
+ *
+ * A transform sees no value of an Output. If an option was given an Output, its manifests have the placeholder
+ * `argosy-known-later-N-x` in the place of the text, and Pulumi replaces it afterwards: a transform may move it, and must not
+ * look into it. A transform must not give an Output either. Give Outputs to the options: `images`, `placement`, `pods` and the
+ * others take them.
  *
  * @example
  * ```ts
@@ -113,6 +129,10 @@ const POD: Relied = {
 /** Two of these at once would do everything twice. */
 const ONE_POD: Relied = { ...POD, same: [...POD.same, "spec.replicas", "spec.strategy"] };
 const EVENT_PATH = ["spec.template.serviceAccountName", "spec.eventBusName", "spec.replicas"];
+const BUS: Relied = {
+  same: ["spec.jetstream.version", "spec.jetstream.serviceAccountName", "spec.jetstream.maxPayload"],
+  kept: ["spec.jetstream.metadata"],
+};
 const RUNS: Relied = {
   same: ["spec.entrypoint", "spec.serviceAccountName", "spec.synchronization"],
   kept: ["spec.arguments", "spec.workflowMetadata", "spec.podMetadata", "spec.templates"],
@@ -137,13 +157,21 @@ const RELIED: Readonly<Record<keyof TransformedManifests, Relied>> = {
   podMonitor: NOTHING,
   alertRules: NOTHING,
   dashboard: NOTHING,
-  eventBus: {
-    same: ["spec.jetstream.version", "spec.jetstream.serviceAccountName", "spec.jetstream.maxPayload"],
-    kept: ["spec.jetstream.metadata"],
-  },
+  eventBus: BUS,
   eventSource: { same: [...EVENT_PATH, "spec.resource"], kept: ["spec.template.metadata"] },
   sensor: { same: [...EVENT_PATH, "spec.dependencies"], kept: ["spec.template.metadata", "spec.triggers"] },
   keeper: ONE_POD,
+  outsideEventBus: {
+    ...BUS,
+    same: [...BUS.same, "spec.jetstream.persistence", "spec.jetstream.streamConfig"],
+  },
+  outsideEventSource: { same: EVENT_PATH, kept: ["spec.template.metadata"] },
+  outsideSensor: {
+    same: [...EVENT_PATH, "spec.dependencies"],
+    kept: ["spec.template.metadata", "spec.triggers"],
+  },
+  intake: POD,
+  intakeNetworkPolicy: { same: ["spec.podSelector"], kept: ["spec.policyTypes", "spec.ingress"] },
   runner: POD,
   runnerService: { same: ["spec.selector"], kept: ["spec.ports"] },
   runnerNetworkPolicy: { same: ["spec.podSelector"], kept: ["spec.policyTypes", "spec.ingress"] },
@@ -151,6 +179,8 @@ const RELIED: Readonly<Record<keyof TransformedManifests, Relied>> = {
   workflowTemplate: RUNS,
   resyncTemplate: RUNS,
   resync: { same: ["spec.workflowSpec"], kept: [] },
+  guard: { same: [], kept: ["spec.matchConstraints", "spec.matchConditions", "spec.validations"] },
+  guardBinding: { same: ["spec.policyName"], kept: [] },
   crd: { same: [], kept: ["spec"] },
 };
 
@@ -191,7 +221,7 @@ export function transformed<Part extends keyof TransformedManifests>(
   if (foreign !== undefined) {
     throw refuse(
       `gives no plain data in ${foreign}`,
-      "Give text, numbers, lists and objects: no Output and no function.",
+      "Give text, numbers, lists and objects: no Output and no function. An option takes an Output in its place.",
     );
   }
   // Without fields that are undefined: to set one so is to remove it.

@@ -114,6 +114,8 @@ export interface Pods {
   eventSource?: Pod;
   sensor?: Pod;
   keeper?: Pod;
+  /** What makes custom resources of events from outside. */
+  intake?: Pod;
   /** The resident runners of operators. */
   runner?: Pod;
   /** The runs of operators whose runs have pods of their own. */
@@ -156,6 +158,7 @@ export interface ContainerResources {
   eventSource?: Resources;
   sensor?: Resources;
   keeper?: Resources;
+  intake?: Resources;
   runner?: Resources;
   /** The engine in the pod of a run, and in that of a resync. */
   run?: Resources;
@@ -173,6 +176,18 @@ export interface EventBus {
   storage?: string;
   /** Storage class of these volumes. Default: the cluster's default. */
   storageClass?: string;
+}
+
+/** What carries events from outside to operators that have `on`. */
+export interface OutsideEvents {
+  /** Members of their event bus, 1 or an odd number from 3. Default: 1. */
+  replicas?: number;
+  /** Size of each member's volume, such as "1Gi". Required if an operator has `on`. Default: none. */
+  storage?: string;
+  /** Storage class of these volumes. Default: the cluster's default. */
+  storageClass?: string;
+  /** Pods of the intake, which makes custom resources of them. Default: 1. */
+  intakes?: number;
 }
 
 /** A PostgreSQL in which Argo Workflows keeps runs. */
@@ -227,7 +242,7 @@ export interface Platform {
   archive?: Archive;
   /** Default: nothing. */
   monitoring?: Monitoring;
-  /** How many Workflows the Workflow controller, if it is ours, lets go on at once. The others wait. Default: 50. */
+  /** How many Workflows the Workflow controller, if it is ours, looks after at once. The others wait. Default: 500. */
   parallelism?: number;
   /** Where every pod runs, and where its image comes from. Default: that of the operators. */
   placement?: Placement;
@@ -257,11 +272,17 @@ export interface Resources {
   limits?: Record<string, string>;
 }
 
+/** Where a handler's files come from in a cluster, if not from its folder. */
+export interface HandlerFiles {
+  /** An image with the handler's files, pinned. `argosy files` writes what belongs into it. */
+  image: string;
+}
+
 /** What this program gives one operator in place of what its operator.yaml says. */
 export interface Overrides {
   /** Runners of this operator, 1 to 5. One leads, the others stand by. */
   replicas?: number;
-  /** How many objects are reconciled at once. */
+  /** How many objects are reconciled at once. With Execution.Pod, how many runs have a pod at once. */
   concurrency?: number;
   /** After so many seconds without an answer the handler's processes are killed. */
   timeoutSeconds?: number;
@@ -279,6 +300,34 @@ export interface Overrides {
   secretEnv?: Record<string, SecretKey>;
   /** Requests and limits of the handler's container. */
   resources?: Resources;
+  /** An image in place of the folder, mounted as a volume. Needs Kubernetes 1.31 with the feature ImageVolume. */
+  files?: HandlerFiles;
+}
+
+/** Who may set annotations of Argosy's on custom resources, such as `argosy.dev/paused`. */
+export interface AnnotationsGuard {
+  /** Groups of users, beside Argosy and cluster administrators. */
+  groups: string[];
+}
+
+/** What keeps others from writing what is Argosy's, whatever RBAC allows them. */
+export interface Guards {
+  /** Whether only the operators change and delete their children, and make objects with their marks. Default: false. */
+  children?: boolean;
+  /** Who may set annotations of Argosy's on custom resources. Default: everybody who may change them. */
+  annotations?: AnnotationsGuard;
+  /** Groups that no guard stops, such as `system:serviceaccounts:velero`. Default: none. */
+  exempt?: string[];
+}
+
+/** All that the pods of an operator's runs may have together. */
+export interface Quota {
+  /** Default: the operator's concurrency. */
+  pods?: number;
+  /** Sums of requests, such as `cpu: "2"`. Default: no limit. */
+  requests?: Record<string, string>;
+  /** Sums of limits. Default: no limit. */
+  limits?: Record<string, string>;
 }
 
 /** What `Operators` are made from. */
@@ -298,6 +347,15 @@ export interface OperatorsArgs {
   overrides?: Record<string, Overrides>;
   /** The size of the event bus. Default: one member, without a volume. */
   eventBus?: EventBus;
+  /** Rules of the API server that keep everybody but Argosy from writing what is Argosy's. Default: none. */
+  guards?: Guards;
+  /** What carries events from outside to operators that have `on`. */
+  outsideEvents?: OutsideEvents;
+  /**
+   * All that the pods of an operator's runs may have together, by the names of operators of the form "pod". Runs for which
+   * there is no room wait. Default: no limit but the operator's concurrency.
+   */
+  quotas?: Record<string, Quota>;
   /** Where every pod runs, and where its image comes from. Default: anywhere, from the images' own registries. */
   placement?: Placement;
   /** Other images by name. Default: Argosy's own. */

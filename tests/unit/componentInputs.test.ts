@@ -147,6 +147,30 @@ describe("values that are only known later", function () {
     await assert.rejects(run(program), /an Output is given for an argument that becomes part of a text/i);
   });
 
+  it("are placeholders to a transform, which may move them and is told what to do in place of giving them", async () => {
+    const seen: unknown[] = [];
+    const program = (value: unknown) => () =>
+      operators({
+        placement: { nodeSelector: { zone: later("north") } },
+        transform: {
+          runner: ({ spec }) => {
+            const pod = spec.template.spec;
+            seen.push(pod.nodeSelector?.zone);
+            pod.nodeSelector = { "topology.kubernetes.io/zone": (value ?? pod.nodeSelector?.zone) as string };
+          },
+        },
+      });
+    const { inputs } = named(await run(program(undefined)), "shop-gear-runner");
+    assert.match(String(seen[0]), /^argosy-known-later-\d+-x$/);
+    const { nodeSelector } = (inputs as { spec: { template: { spec: { nodeSelector: object } } } }).spec
+      .template.spec;
+    assert.deepEqual(nodeSelector, { "topology.kubernetes.io/zone": "north" });
+    await assert.rejects(
+      run(program(later("south"))),
+      /transform\.runner of the Deployment .* gives no plain data in spec\.template\.spec\.nodeSelector.*An option takes an Output in its place/,
+    );
+  });
+
   it("are refused where names and checks depend on them", async () => {
     await assert.rejects(
       run(() => void operators({ installation: later("x") as unknown as string })),

@@ -67,7 +67,7 @@ describe("the components", function () {
 
   describe("by default", () => {
     it("take a folder and nothing else", async () => {
-      const { manifests } = await run(() => new Operators("ops", { handlers: "./examples" }));
+      const { manifests } = await run(() => new Operators("ops", { handlers: gears.root }));
       assert.ok(manifests.length > 50);
     });
 
@@ -199,6 +199,29 @@ describe("the components", function () {
       assert.match(lines, /the operator gear gets rights in the whole cluster/);
     });
 
+    it("may be that of a Provider of another copy of @pulumi/kubernetes", async () => {
+      const file = require.resolve("@pulumi/kubernetes/provider");
+      const ours = require.cache[file];
+      delete require.cache[file];
+      const { Provider } = require("@pulumi/kubernetes/provider") as typeof k8s;
+      require.cache[file] = ours;
+      assert.notEqual(Provider, k8s.Provider);
+      const program = (Provider: typeof k8s.Provider) => () => {
+        const provider = new Provider("own", { kubeconfig: "{}" });
+        const { platform } = new ArgoPlatform("argo", {}, { provider });
+        operators({ platform }, { providers: [provider] });
+      };
+      const withTheirs = await run(program(Provider));
+      assert.ok(withTheirs.registrations.length > 20);
+      assert.deepEqual(withTheirs.registrations, (await run(program(k8s.Provider))).registrations);
+      assert.deepEqual(
+        withTheirs.registrations
+          .filter(({ type }) => type.startsWith("pulumi:providers:"))
+          .map(({ name }) => name),
+        ["own"],
+      );
+    });
+
     it("does not answer, and Argo is to be used that nobody can see: the preview goes on, and says so", async () => {
       const unreachable = { kubeconfig: "{}", context: "prod" };
       const lines = await logged(() =>
@@ -267,11 +290,28 @@ describe("the components", function () {
   });
 
   describe("wrong arguments", () => {
-    it("are readable for whoever uses a component directly, all of them at once", () =>
+    it("are readable for a program that uses a component directly, all of them at once", () =>
       refused(
         () => operators({ replicas: 0, runsKeptSeconds: -1, instalation: "x" } as Partial<OperatorsArgs>),
         /^Operators "shop": replicas is 0, outside of 1 to 5.*\nOperators "shop": runsKeptSeconds is -1.*\nOperators "shop": instalation is not a known field\. Did you mean installation\?$/,
       ));
+
+    it("have a hint if they belong to the platform", () =>
+      refused(
+        () => operators({ argoEvents: "none" } as Partial<OperatorsArgs>),
+        /^Operators "shop": argoEvents is not a known field\. Give it as platform: \{ argoEvents: \.\.\. \}\.$/,
+      ));
+
+    it("begin with the name, without which Pulumi can make nothing", async () => {
+      await refused(
+        () => new Operators("", { handlers: gears.root }),
+        /^Operators: the name is empty\. Give one as the first argument/,
+      );
+      await refused(
+        () => new ArgoPlatform(undefined as unknown as string),
+        /^ArgoPlatform: the name is missing/,
+      );
+    });
 
     it("of a platform name the component and the argument", async () => {
       await refused(
@@ -304,7 +344,10 @@ describe("the components", function () {
 
     it("in overrides are told, and right ones are heeded", async () => {
       const overrides = { memcached: { namespaces: ["shop"] } };
-      const { manifests } = await run(() => new Operators("ops", { handlers: "./examples", overrides }));
+      const outsideEvents = { storage: "1Gi" };
+      const { manifests } = await run(
+        () => new Operators("ops", { handlers: "./examples", overrides, outsideEvents }),
+      );
       assert.ok(manifests.some(({ kind, metadata }) => kind === "Role" && metadata.namespace === "shop"));
       const wrong = { memcachd: {} };
       await refused(

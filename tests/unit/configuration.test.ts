@@ -150,6 +150,10 @@ describe("the configuration", () => {
       ["Fast_Disk", /is "Fast_Disk", not a storage class\. kubectl get storageclass/],
       ["fast", /is given without storage\. Give the volume's size/],
     ],
+    outsideEventsReplicas: [["2", /is 2\. Give 1, or an odd number from 3 to 7\./]],
+    outsideEventsStorage: [["1Mi", /is "1Mi"\. Give a size of 128Mi or more/]],
+    outsideEventsStorageClass: [["fast", /is given without storage\. Give the volume's size/]],
+    outsideEventsIntakes: [["6", /is 6, outside of 1 to 5\. They share the work/]],
     runnerReplicas: [
       ["0", /is 0, outside of 1 to 5\. One leads/],
       ["1.5", /must be a whole number, not the number 1\.5/],
@@ -187,6 +191,16 @@ describe("the configuration", () => {
       ['{"podMonitor":"yes"}', /\.podMonitor must be true or false, not the text "yes"/],
       ['{"labels":{"release":"a b"}}', /\.labels\.release is "a b", not the value of a label\. Give one/],
       ['{"namespace":"a.b"}', /\.namespace is "a\.b", not the name of a namespace\. Name the one/],
+    ],
+    guards: [
+      ["true", /must be an object, not true\. Give what you want of children, annotations and exempt/],
+      ['{"child":true}', /\.child is not a known field\. Did you mean children\?/],
+      ['{"children":"all"}', /\.children must be true or false, not the text "all"/],
+      ['{"annotations":["ops"]}', /\.annotations must be an object, not a list\. Give groups, for example/],
+      ['{"annotations":{}}', /\.annotations\.groups is missing\. Give the groups that may set them/],
+      ['{"children":true,"exempt":"ops"}', /\.exempt must be a list, not the text "ops"\. Give groups/],
+      ['{"children":true,"exempt":[""]}', /\.exempt\[0\] is empty\. Name a group/],
+      ['{"exempt":["ops"]}', /\.exempt is given without a guard\. Set children to true, or give annotations/],
     ],
     registry: [["https://mirror.example.com", /is "https:\/\/mirror.*not a registry\. Give host and path/]],
     imagePullSecrets: [

@@ -4,7 +4,12 @@ import { buildEventPathAccounts } from "../../components/manifests/eventPath/acc
 import { buildEventBus } from "../../components/manifests/eventPath/eventBus";
 import { EVENT_FILTER, POD_EVENT_FILTER } from "../../components/manifests/eventPath/eventFilter";
 import { buildEventSource, SENSOR_ANNOTATION } from "../../components/manifests/eventPath/eventSource";
-import { dependencyOf, type EventPathOptions, eventsOf } from "../../components/manifests/eventPath/options";
+import {
+  dependencyOf,
+  type EventPathOptions,
+  type EventPathShard,
+  eventsOf,
+} from "../../components/manifests/eventPath/options";
 import { buildSensor } from "../../components/manifests/eventPath/sensor";
 import { sensorPodLabels } from "../../components/manifests/names";
 import type { Operator } from "../../runtime/definition/definition";
@@ -38,10 +43,11 @@ const POD = operator({
   },
 });
 
+const sourceIn = (shard: EventPathShard, options = OPTIONS) =>
+  buildEventSource(shard, buildSensor(shard, options), options);
 const shardOf = (...operators: Operator[]) => ({ name: "argosy", operators });
 const sensorOf = (...operators: Operator[]) => buildSensor(shardOf(...operators), OPTIONS).spec as SensorSpec;
-const sourceOf = (...operators: Operator[]) =>
-  buildEventSource(shardOf(...operators), OPTIONS).spec as SourceSpec;
+const sourceOf = (...operators: Operator[]) => sourceIn(shardOf(...operators)).spec as SourceSpec;
 
 /** The parts of a Sensor's specification that these tests read. */
 interface SensorSpec {
@@ -125,7 +131,7 @@ describe("buildEventSource", () => {
 
   it("is in order for Argo", () => {
     const validate = argoValidator("EventSource");
-    assert.deepEqual(validate(buildEventSource(shardOf(RESIDENT, LISTED, POD), OPTIONS)), []);
+    assert.deepEqual(validate(sourceIn(shardOf(RESIDENT, LISTED, POD))), []);
   });
 });
 
@@ -281,7 +287,7 @@ describe("the pods of the event path", () => {
     const accounts = Object.values(buildEventPathAccounts([RESIDENT], OPTIONS)).map(
       ({ metadata }) => metadata.name,
     );
-    for (const build of [buildSensor, buildEventSource]) {
+    for (const build of [buildSensor, sourceIn]) {
       const { metadata, spec } = build(shardOf(RESIDENT), OPTIONS);
       const { template, eventBusName } = spec as {
         template: { serviceAccountName: string };
@@ -296,7 +302,7 @@ describe("the pods of the event path", () => {
 
   it("can be changed although Argo's controller has written all of it back as its own", () => {
     const shard = shardOf(RESIDENT, POD);
-    const all = [buildEventBus(OPTIONS), buildSensor(shard, OPTIONS), buildEventSource(shard, OPTIONS)];
+    const all = [buildEventBus(OPTIONS), buildSensor(shard, OPTIONS), sourceIn(shard)];
     for (const { metadata } of all) {
       assert.equal(metadata.annotations?.["pulumi.com/patchForce"], "true");
     }

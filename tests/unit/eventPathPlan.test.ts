@@ -62,8 +62,9 @@ describe("planEventPath", () => {
           operators,
         );
         for (const shard of shards) {
-          assert.ok(specificationBytes(buildSensor(shard, OPTIONS)) <= MAX_SPECIFICATION_BYTES);
-          assert.ok(specificationBytes(buildEventSource(shard, OPTIONS)) <= MAX_SPECIFICATION_BYTES);
+          const sensor = buildSensor(shard, OPTIONS);
+          assert.ok(specificationBytes(sensor) <= MAX_SPECIFICATION_BYTES);
+          assert.ok(specificationBytes(buildEventSource(shard, sensor, OPTIONS)) <= MAX_SPECIFICATION_BYTES);
         }
         // No pair could have taken the first operator of the next.
         for (const [index, shard] of shards.slice(0, -1).entries()) {

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { formatStream } from "../../cli/render/output";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
 import { differencesOf } from "./support/differences";
+import { assertGolden, GOLDEN_FOLDER } from "./support/goldenFile";
 import { type Registration, run, runStack } from "./support/program";
 import { operatorsProgram, sampleProgram } from "./support/sampleOperators";
-
-const FOLDER = path.resolve(__dirname, "../golden");
 
 /** After a change that is meant: UPDATE_GOLDEN=1 npm test -- --grep golden */
 describe("the golden files", function () {
@@ -28,9 +27,12 @@ describe("the golden files", function () {
     const sample = sampleProgram([
       { name: "gear", rules: [{ apiGroups: ["batch"], resources: ["jobs"], verbs: ["get"] }] },
       { name: "press", execution: "pod", namespaces: ["team-a"] },
+      { name: "robot", children: ["rbac.authorization.k8s.io/v1/RoleBinding"], grants: ["ClusterRole/view"] },
     ]);
+    const guards = { children: true, annotations: { groups: [] } };
+    const quotas = { press: { pods: 2 } };
     try {
-      const { registrations } = await run(operatorsProgram(sample));
+      const { registrations } = await run(operatorsProgram(sample, { guards, quotas }));
       const names = registrations.map(logicalName).sort();
       assert.equal(new Set(names).size, names.length);
       assert.deepEqual(
@@ -72,17 +74,9 @@ A n/one
   });
 });
 
-function assertGolden(name: string, text: string): void {
-  const file = path.join(FOLDER, name);
-  if (process.env.UPDATE_GOLDEN) writeFileSync(file, text);
-  assert.ok(existsSync(file), `${file} is missing: UPDATE_GOLDEN=1 writes it`);
-  const hint = "UPDATE_GOLDEN=1 npm test -- --grep golden writes the file again. Read the difference.";
-  assert.equal(text, readFileSync(file, "utf8"), hint);
-}
-
 /** The lines of a golden file, as far as it is there. */
 function linesOf(name: string): string[] {
-  const file = path.join(FOLDER, name);
+  const file = path.join(GOLDEN_FOLDER, name);
   return existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
 }
 

@@ -29,15 +29,17 @@ type Layers = readonly (readonly [name: string, ...places: string[]])[];
 const ENGINE: Layers = [
   ["program", "program"],
   ["in a pod", "pod/"],
-  ["beside Argo", "argo/", "eventPath/"],
+  ["beside Argo", "argo/", "eventPath/", "events/intake", "events/intakeServer", "events/eventWarnings"],
   ["engine", "engine", "parts", "leading", "watches", "metrics"],
   ["reconcile", "outbox/", "reconcile/", "term", "leadership/"],
   ["children and status", "children/", "status/"],
+  ["used objects", "uses/"],
   ["watch and work", "watch/", "work/"],
   ["handler", "handler/"],
-  ["definition", "definition/"],
+  ["definition", "definition/", "events/"],
+  ["schedules", "schedules/"],
   ["Kubernetes", "kubernetes/", "http/", "objectKey"],
-  ["plain", "failure", "fingerprint", "flaw", "json", "lines", "within"],
+  ["plain", "failure", "fingerprint", "flaw", "json", "lines", "spread", "turns", "within"],
   ["constants", "names", "pod/layout"],
 ];
 
@@ -46,6 +48,7 @@ const COMPONENTS: Layers = [
   ["CRD verdict", "crdVerdict/"],
   ["monitoring", "manifests/monitoring/"],
   ["operator", "manifests/operator/"],
+  ["events from outside", "manifests/outside/"],
   ["event path", "manifests/eventPath/"],
   ["platform", "manifests/platform/"],
   ["common to all manifests", "manifests/"],

@@ -16,7 +16,7 @@ import { fakeLook, found } from "./support/fakeLook";
 import { platformOptions } from "./support/platform";
 import { run, runStack } from "./support/program";
 import { metricsIn } from "./support/promql";
-import { EVERY_FORM, operatorsProgram, sampleProgram } from "./support/sampleOperators";
+import { EVERY_FORM, operatorsProgram, sampleProgram, webhookFor } from "./support/sampleOperators";
 
 /** What a target has by the PodMonitor, or by Prometheus itself. */
 const OF_TARGETS = ["namespace", "pod", "container", "job", "component", "operator"];
@@ -263,9 +263,9 @@ describe("the monitoring", function () {
   });
 
   it("scrapes every program of ours that has a port for metrics, and nothing that has none", async () => {
-    const sample = sampleProgram(EVERY_FORM);
+    const sample = sampleProgram([...EVERY_FORM, { name: "called", on: webhookFor("Called") }]);
     try {
-      const { manifests } = await run(operatorsProgram(sample));
+      const { manifests } = await run(operatorsProgram(sample, { outsideEvents: { storage: "1Gi" } }));
       const [monitor] = Object.values(buildMonitoring(platformOptions({ monitoring: { podMonitor: true } })));
       assert.ok(monitor);
       const { selector } = monitor["spec"] as {

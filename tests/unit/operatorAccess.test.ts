@@ -60,6 +60,26 @@ describe("buildAccess", () => {
     ]);
   });
 
+  const watch = { labels: {}, on: ["spec"] } as const;
+
+  it("lets a runner only read what it watches, where it watches, and remember it in its own namespace", () => {
+    const given = rights(build({ watch, namespaces: ["a"], children: [] }), "shop-runner");
+    assert.deepStrictEqual(given.slice(0, 2), [
+      "a: shop.example.com/widgets get,list,watch",
+      "a: events.k8s.io/events create,patch",
+    ]);
+    assert.ok(given.includes("argosy: argosy.dev/memories get,list,watch,create,patch,delete"), given.join());
+    assert.ok(given.slice(2).every((right) => right.startsWith("argosy: ")));
+  });
+
+  it("lets a resync of watched objects see what is remembered, and write only the verdict", () => {
+    const given = rights(build({ watch, execution: "pod" }), "shop-resync");
+    assert.deepStrictEqual(
+      given.filter((right) => /widgets|memories/.test(right)),
+      ["all: shop.example.com/widgets get,list", "argosy: argosy.dev/memories get,list,create,patch"],
+    );
+  });
+
   it("lets it drop a finalizer everywhere, and touch children in the listed namespaces alone", () => {
     const children = [
       { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },
@@ -88,6 +108,34 @@ describe("buildAccess", () => {
       ],
     );
   });
+
+  for (const execution of ["resident", "pod"] as const) {
+    it(`lets the runner hold what its children may grant, and nobody else: ${execution}`, () => {
+      const rbac = "rbac.authorization.k8s.io";
+      const grants = [
+        ...RULES,
+        { apiGroups: [rbac], resources: ["clusterroles"], verbs: ["bind"], resourceNames: ["view"] },
+      ];
+      const held = (where: string) => [
+        `${where}: batch/jobs get`,
+        `${where}: ${rbac}/clusterroles bind [view]`,
+      ];
+      const set = build({ execution, grants });
+      const added = rights(set, "shop-runner").filter(
+        (right) => !rights(build({ execution }), "shop-runner").includes(right),
+      );
+      assert.deepStrictEqual(added, held("all"));
+      assert.deepStrictEqual(rulesOf(set, "runner-grants-role"), grants);
+      assert.deepStrictEqual(
+        rights(set, "shop-resync"),
+        rights(build({ execution }), "shop-resync"),
+        "the resync",
+      );
+      const scoped = rights(build({ execution, grants, namespaces: ["a", "b"] }), "shop-runner");
+      for (const right of [...held("a"), ...held("b")]) assert.ok(scoped.includes(right), right);
+      for (const right of held("all")) assert.ok(!scoped.includes(right), right);
+    });
+  }
 
   it("names roles by the installation too, since another may have an operator of this name", () => {
     const named = Object.values(build({ installation: "till", rules: RULES })).filter(({ kind }) =>
@@ -174,5 +222,60 @@ describe("buildAccess", () => {
         assert.equal(new Set(names).size, names.length, names.join("\n"));
       }
     }
+  });
+
+  describe("for what objects use", () => {
+    const secret = { apiVersion: "v1", kind: "Secret", plural: "secrets" };
+    const map = { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };
+    const uses = {
+      named: { ...secret, name: "spec.secret" },
+      listed: { ...secret, name: "'a'" },
+      restricted: { ...secret, name: "spec.other", names: ["b", "a"] },
+      shared: { ...map, name: "'settings'", namespace: "shared" },
+      peers: {
+        apiVersion: "shop.example.com/v1",
+        kind: "Widget",
+        plural: "widgets",
+        labels: { app: "spec.app" },
+      },
+    };
+    const used = (more: Partial<Operator>, account: string) =>
+      rights(build({ children: [], uses, ...more }), account).filter(
+        (right) => /secrets|configmaps/.test(right) || /widgets (get,list,watch|list|get)$/.test(right),
+      );
+
+    it("a resident runner reads no Secret of all namespaces but by its name", () => {
+      assert.deepStrictEqual(used({}, "shop-runner"), [
+        "all: /secrets get",
+        "all: /secrets get,list,watch [a,b]",
+        "all: shop.example.com/widgets get,list,watch",
+        "shared: /configmaps get,list,watch [settings]",
+      ]);
+    });
+
+    it("the rights hold in the listed namespaces alone, and in those that the definition names", () => {
+      assert.deepStrictEqual(used({ namespaces: ["x"] }, "shop-runner"), [
+        "x: /secrets get,list,watch",
+        "x: /secrets get,list,watch [a,b]",
+        "x: shop.example.com/widgets get,list,watch",
+        "shared: /configmaps get,list,watch [settings]",
+      ]);
+    });
+
+    it("a run in a pod gets what its object names, and a resync compares", () => {
+      const pod = { execution: "pod", namespaces: ["x"] } as const;
+      assert.deepStrictEqual(used(pod, "shop-runner"), [
+        "x: /secrets get",
+        "x: /secrets get [a,b]",
+        "x: shop.example.com/widgets list",
+        "shared: /configmaps get [settings]",
+      ]);
+      assert.deepStrictEqual(used(pod, "shop-resync"), [
+        "x: /secrets list",
+        "x: /secrets list [a,b]",
+        "x: shop.example.com/widgets list",
+        "shared: /configmaps list [settings]",
+      ]);
+    });
   });
 });

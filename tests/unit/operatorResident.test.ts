@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Container, PodSpec } from "../../components/manifests/kinds";
+import type { OperatorFiles } from "../../components/manifests/operator/configMaps";
 import {
   buildNetworkPolicy,
   buildPodDisruptionBudget,
@@ -92,7 +93,7 @@ describe("a resident runner's pod", () => {
 
   it("makes the author's files executable, in their folders", () => {
     const { pod, files } = podOf({}, operatorOptions(), { "main.py": "", "lib/run.sh": "" });
-    const { name } = files.handler.metadata;
+    const name = files.handler[0]?.manifest.metadata.name;
     assert.deepStrictEqual(pod.volumes.find((volume) => volume.name === "handler")?.configMap, {
       name,
       defaultMode: 0o555,
@@ -269,12 +270,15 @@ describe("a resident runner's ConfigMaps", () => {
     const first = withFiles().files;
     const again = withFiles().files;
     const other = withFiles({}, { "main.py": "print()" }).files;
-    for (const { immutable, metadata } of [first.engine, first.definition, first.handler]) {
+    const nameOf = ({ handler }: OperatorFiles) => handler[0]?.manifest.metadata.name;
+    const handlerFiles = first.handler.map(({ manifest }) => manifest);
+    assert.equal(handlerFiles.length, 1);
+    for (const { immutable, metadata } of [first.engine, first.definition, ...handlerFiles]) {
       assert.equal(immutable, true);
       assert.match(metadata.name, /^(argosy-engine|shop-definition|shop-handler)-[0-9a-f]{10}$/);
     }
     assert.deepStrictEqual(again, first);
-    assert.notEqual(other.handler.metadata.name, first.handler.metadata.name);
+    assert.notEqual(nameOf(other), nameOf(first));
     assert.equal(other.definition.metadata.name, first.definition.metadata.name);
   });
 });

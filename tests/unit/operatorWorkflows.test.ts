@@ -42,13 +42,15 @@ interface Template {
   readonly initContainers?: readonly Container[];
   readonly volumes?: readonly Volume[];
   readonly pendingTimeout?: string;
+  readonly activeDeadlineSeconds?: number;
+  readonly synchronization?: object;
   readonly podSpecPatch?: string;
   readonly retryStrategy?: object;
 }
 
 function build(more: Partial<Operator>, options: OperatorOptions = operatorOptions()) {
   const { operator, files } = withFiles(more, { "main.py": "", "lib/util.py": "" }, options);
-  const set = buildOperator(operator, options, files);
+  const { parts: set } = buildOperator(operator, options, files);
   const specOf = (key: string) => set[key]?.spec as Spec;
   return { set, operator, files, specOf };
 }
@@ -58,10 +60,15 @@ function containersOf({ templates: [template] }: Spec): Container[] {
   return [...initContainers, ...(containerSet?.containers ?? []), ...(container ? [container] : [])];
 }
 
+const SCHEDULED: Partial<Operator> = {
+  schedules: { nightly: { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 60 } },
+};
+
 describe("an operator's Workflow manifests", () => {
   const forms: [string, Partial<Operator>, OperatorOptions][] = [
     ["a resident operator", {}, operatorOptions()],
     ["an operator with a pod for each run", { execution: "pod" }, operatorOptions()],
+    ["an operator with schedules", SCHEDULED, operatorOptions()],
     [
       "one with rules, placement and no instance id",
       { execution: "pod", rules: RULES, secretEnv: { A: { secret: "a", key: "b" } }, env: { B: "c" } },
@@ -105,8 +112,15 @@ describe("a resident operator's WorkflowTemplate", () => {
   });
 
   it("lets every parameter be left out", () => {
-    const parameters = Object.values(RUN_PARAMETERS).map((name) => ({ name, value: "" }));
+    const { schedule: _, ...others } = RUN_PARAMETERS;
+    const parameters = Object.values(others).map((name) => ({ name, value: "" }));
     assert.deepStrictEqual(spec.arguments, { parameters });
+  });
+
+  it("lets a schedule be chosen if the operator has any", () => {
+    const [first, ...others] = (build(SCHEDULED).specOf("template").arguments?.parameters ?? []).toReversed();
+    assert.deepStrictEqual(first, { name: "schedule", value: "", enum: ["", "nightly"] });
+    assert.equal(others.length, Object.keys(RUN_PARAMETERS).length - 1);
   });
 
   it("has neither a lock nor a resync: the runner sees to both", () => {
@@ -205,10 +219,21 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
     );
   });
 
-  it("ends a run that does not begin, and has time for a second reconcile in one that does", () => {
-    assert.equal(template.pendingTimeout, "300s");
+  it("lets so many runs have a pod at once as the operator says, by a lock that no run holds while it waits for another", () => {
+    assert.deepStrictEqual(template.synchronization, {
+      semaphores: [{ configMapKeyRef: { name: "shop-run-limit", key: "pods" } }],
+    });
+    const limit = build({ execution: "pod", concurrency: 7 }).set["run-limit"];
+    assert.deepStrictEqual([limit?.metadata.name, limit?.["data"]], ["shop-run-limit", { pods: "7" }]);
+  });
+
+  it("gives a run an hour for its turn, and its pod time for a second reconcile", () => {
+    assert.equal(template.pendingTimeout, "3600s");
     assert.equal(template.retryStrategy, undefined, "Argo does not heed a pendingTimeout beside it");
-    assert.ok(spec.activeDeadlineSeconds > 300 + 2 * 100);
+    const { activeDeadlineSeconds = 0 } = template;
+    assert.ok(activeDeadlineSeconds > 300 + 2 * 60 && activeDeadlineSeconds < 3600);
+    // The wait for the pod counts as well.
+    assert.ok(spec.activeDeadlineSeconds >= 3600 + activeDeadlineSeconds);
     // Else a pod whose engine cannot start would run on, its object locked, until the deadline.
     assert.deepStrictEqual(handler.command.slice(2, 4), ["/argosy/engine/handler.sh", "--patience=300"]);
   });

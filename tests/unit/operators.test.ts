@@ -111,7 +111,9 @@ describe("loadOperators", () => {
 
   it("refuses operator.yml, and says what it is to be called", () => {
     addFiles(root, { "a/operator.yml": "" });
-    assert.deepStrictEqual(problems(), ["a/operator.yml: the file is not read. Rename it to operator.yaml."]);
+    assert.deepStrictEqual(problems(), [
+      "a/operator.yml: the file is not read. Rename the file to operator.yaml.",
+    ]);
   });
 
   it("refuses two of a name, and two of one CRD", () => {

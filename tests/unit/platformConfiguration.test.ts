@@ -41,7 +41,7 @@ describe("the Workflow controller's configuration", () => {
       instanceID: "argosy",
       workflowRestrictions: { templateReferencing: "Strict" },
       disableAgentPodCreation: true,
-      parallelism: 50,
+      parallelism: 500,
       nodeEvents: { enabled: false },
       workflowEvents: { enabled: false },
       executor: {

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { IMAGES, imageReference } from "../../components/manifests/images";
 import { buildArgoEventsController } from "../../components/manifests/platform/argoEvents";
-import { buildArgoServer } from "../../components/manifests/platform/argoServer";
 import {
   buildArgoEventsDefinitions,
   buildArgoWorkflowsDefinitions,
@@ -18,6 +17,7 @@ import {
   everySet,
   platformOptions,
   podOf,
+  serverOf,
   text,
 } from "./support/platform";
 
@@ -146,7 +146,7 @@ describe("the platform's manifests", () => {
       return JSON.stringify(selector.matchLabels);
     });
     assert.equal(new Set(selectors).size, 3);
-    const { service, server } = buildArgoServer(platformOptions());
+    const { service, server } = serverOf(platformOptions());
     const { selector } = (service as Manifest).spec as { selector: object };
     assert.deepStrictEqual(
       selector,
@@ -183,13 +183,13 @@ describe("the platform's manifests", () => {
       "configuration",
       "controller",
     ]);
-    assert.deepStrictEqual(keys(buildArgoServer(options)), [...common, "server", "service"]);
+    assert.deepStrictEqual(keys(serverOf(options)), [...common, "server", "service"]);
   });
 
   it("leave out what is shared or adopted, each product for itself", () => {
     const parts = {
       argoEvents: [buildArgoEventsDefinitions, buildArgoEventsController],
-      argoWorkflows: [buildArgoWorkflowsDefinitions, buildWorkflowController, buildArgoServer],
+      argoWorkflows: [buildArgoWorkflowsDefinitions, buildWorkflowController, serverOf],
     };
     const expected = {
       install: { argoEvents: [3, 5], argoWorkflows: [8, 7, 7] },

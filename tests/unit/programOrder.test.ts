@@ -9,7 +9,7 @@ describe("the order of the program", () => {
   let made: Run;
   before(async () => {
     sample = sampleProgram(EVERY_FORM);
-    made = await run(operatorsProgram(sample, { protect: true }));
+    made = await run(operatorsProgram(sample, { protect: true, guards: { children: true } }));
   });
   after(() => removeFolder(sample.root));
 
@@ -48,6 +48,9 @@ describe("the order of the program", () => {
     ["argosy-gear-runner-role-binding", "argosy-gear-runner"],
     ["argosy-gear-service", "argosy-gear-runner", "argosy-gears.shop.example.com"],
     ["argosy-gear-handler-files", "argosy-gear-runner"],
+    // A guard is there before there is anything to guard, and as long as there is.
+    ["argosy-gear-children-guard", "argosy-gears.shop.example.com"],
+    ["argosy-gear-children-guard-binding", "argosy-gears.shop.example.com"],
     ["argosy-engine", "argosy-gear-runner"],
     ["argosy-press-template", "argosy-press-resync", "argosy-presss.shop.example.com"],
     ["argosy-engine", "argosy-press-template"],

@@ -17,6 +17,8 @@ function operatorOf(fields: Partial<Operator> = {}): Operator {
     formerNames: [],
     namespaces: "all",
     children: [],
+    grants: [],
+    uses: {},
     customResource,
     rules,
     ...fields,

@@ -11,21 +11,39 @@ import {
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { removeFolder } from "./operatorFolder";
 import { run } from "./support/program";
-import { EVERY_FORM, operatorsProgram, sampleProgram } from "./support/sampleOperators";
+import { EVERY_FORM, operatorsProgram, type Sample, sampleProgram } from "./support/sampleOperators";
 
 const MONITORING = { podMonitor: true, alertRules: true, dashboard: true };
+
+/** An operator with parts of its own for events from outside. */
+const LISTENING: Sample = {
+  name: "bell",
+  on: {
+    ring: {
+      webhook: {
+        endpoint: "/ring",
+        method: "POST",
+        port: "12000",
+        authSecret: { name: "ring", key: "token" },
+      },
+      id: ["body.id"],
+      create: { kind: "Bell", namespace: "team-a", spec: {} },
+    },
+  },
+};
 
 /** A function that a test gives to whatever part, whatever its type. */
 type AnyTransform = (manifest: UntypedManifest) => unknown;
 
 describe("a transform", function () {
   this.timeout(120_000);
-  const sample = sampleProgram(EVERY_FORM);
+  const sample = sampleProgram([...EVERY_FORM, LISTENING]);
   after(() => removeFolder(sample.root));
 
   // What `argosy render` does too: the program runs, and what it registers is taken as manifests.
   const made = async (transform: object): Promise<readonly Manifest[]> => {
-    const args: Partial<OperatorsArgs> = { transform };
+    const guards = { children: true, annotations: { groups: [] } };
+    const args: Partial<OperatorsArgs> = { transform, guards, outsideEvents: { storage: "1Gi" } };
     const platform = { monitoring: MONITORING };
     return (await run(operatorsProgram(sample, { ...args, platform }))).manifests;
   };
@@ -58,6 +76,33 @@ describe("a transform", function () {
       };
     });
     assert.deepEqual(without, plain);
+  });
+
+  it("is called once for each manifest", async () => {
+    const seen: string[] = [];
+    const transform = Object.fromEntries(
+      TRANSFORM_PARTS.map((part): [string, AnyTransform] => [
+        part,
+        ({ kind, metadata: { namespace = "", name } }) =>
+          void seen.push(`${part}: ${kind} ${namespace}/${name}`),
+      ]),
+    );
+    await made(transform);
+    assert.deepEqual(new Set(seen.map((each) => each.split(":")[0])), new Set(TRANSFORM_PARTS));
+    assert.deepEqual(seen.toSorted(), [...new Set(seen)].toSorted());
+  });
+
+  it("may add to a Sensor what its pod can be given, and no more", async () => {
+    const withComment = (length: number): Transforms => ({
+      sensor: (sensor) => {
+        sensor.spec.comment = "x".repeat(length);
+      },
+    });
+    assert.ok((await made(withComment(50_000))).length > 0);
+    await assert.rejects(
+      made(withComment(100_000)),
+      /^(Run)?Error: transform\.sensor of the Sensor argosy makes \d+ bytes of it, and its pod can be given 126976\. Add less\.$/,
+    );
   });
 
   it("reaches into the pod of a runner, whose fields have Kubernetes' own types", async () => {

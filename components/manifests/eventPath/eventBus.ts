@@ -24,6 +24,25 @@ const MAX_PAYLOAD = "4MB";
 /** More replicas of a stream than these would make every event dearer and no failure milder. */
 const MOST_STREAM_REPLICAS = 3;
 
+/** What a bus is for, and what follows from that. */
+export interface EventBusUse {
+  /** The transform that may change it. */
+  readonly part: "eventBus" | "outsideEventBus";
+  /** What stays: 0, everything within the limits; 1, what some Sensor still has to read. */
+  readonly retention: 0 | 1;
+  /** What goes if there is no room: 0, the oldest event; 1, none, and whoever publishes one is told. */
+  readonly discard: 0 | 1;
+  /** @default no limit beside that of bytes */
+  readonly mostEvents?: number;
+  /** Settings of the server. @default none */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Hints to the operators: a lost one costs time. Acknowledged events stay, since each of a Sensor's triggers reads by itself.
+ */
+const HINTS: EventBusUse = { part: "eventBus", retention: 0, discard: 0, mostEvents: 100_000 };
+
 /**
  * The event bus: NATS with JetStream, made by the events controller (argo-events,
  * pkg/reconciler/eventbus/installer/jetstream.go). The stream keeps events for a day and drops the oldest beyond its
@@ -34,7 +53,7 @@ const MOST_STREAM_REPLICAS = 3;
  *
  * @throws RangeError where replicas or storage cannot be
  */
-export function buildEventBus(options: EventPathOptions): Manifest {
+export function buildEventBus(options: EventPathOptions, use: EventBusUse = HINTS): Manifest {
   const { name, platform, eventBus } = options;
   const names = eventPathNames(name);
   const { replicas } = eventBus;
@@ -43,7 +62,7 @@ export function buildEventBus(options: EventPathOptions): Manifest {
   }
   const place = placementFields("eventBus", options);
   return transformed(
-    "eventBus",
+    use.part,
     {
       apiVersion: "argoproj.io/v1alpha1",
       kind: "EventBus",
@@ -57,7 +76,7 @@ export function buildEventBus(options: EventPathOptions): Manifest {
         jetstream: {
           version: platform.jetStreamVersion,
           replicas,
-          ...limits(eventBus),
+          ...limits(eventBus, use),
           maxPayload: MAX_PAYLOAD,
           ...(eventBus.storage !== undefined && { persistence: persistence(eventBus, eventBus.storage) }),
           serviceAccountName: names.eventBusAccount,
@@ -80,21 +99,27 @@ export function buildEventBus(options: EventPathOptions): Manifest {
  * Sensors' own state. `maxBytes` must be an integer: Argo reads "1GB" as 0, no limit
  * (pkg/eventbus/jetstream/base/jetstream.go, CreateStream).
  */
-function limits({ replicas, storage }: EventBusOptions): { settings: string; streamConfig: string } {
+function limits(
+  { replicas, storage }: EventBusOptions,
+  use: EventBusUse,
+): { settings: string; streamConfig: string } {
   const bytes = storage === undefined ? EPHEMERAL_STORAGE : bytesOf(storage);
   if (bytes < SMALLEST_STORAGE) {
     throw new RangeError(`eventBus.storage is "${storage}". Give 128Mi or more.`);
   }
-  const settings = { max_memory_store: 64 * MEBIBYTE, max_file_store: wholeMebibytes((bytes * 3) / 4) };
+  const settings = {
+    max_memory_store: 64 * MEBIBYTE,
+    max_file_store: wholeMebibytes((bytes * 3) / 4),
+    ...use.settings,
+  };
   const stream = {
     replicas: Math.min(replicas, MOST_STREAM_REPLICAS),
     maxAge: "24h",
-    maxMsgs: 100_000,
+    ...(use.mostEvents !== undefined && { maxMsgs: use.mostEvents }),
     maxBytes: wholeMebibytes(bytes / 2),
     duplicates: "2m",
-    // Limits, and the oldest goes: acknowledged events stay, since each of a Sensor's triggers reads by itself.
-    retention: 0,
-    discard: 0,
+    retention: use.retention,
+    discard: use.discard,
   };
   return { settings: lines(settings), streamConfig: lines(stream) };
 }

@@ -18,8 +18,14 @@ export const SENSOR_ANNOTATION = `${DOMAIN}/sensor`;
  * missed whose subscription began anew. Never a `filter` on it: `afterStart` drops what server-side apply writes,
  * labels make a change look like a deletion (argo-events, pkg/eventsources/sources/resource/start.go). Never DELETE
  * either: finalizers carry deletions, as updates that nobody can miss.
+ *
+ * @param sensor the Sensor of the same shard
  */
-export function buildEventSource(shard: EventPathShard, options: EventPathOptions): Manifest {
+export function buildEventSource(
+  shard: EventPathShard,
+  sensor: Manifest,
+  options: EventPathOptions,
+): Manifest {
   const { name, platform } = options;
   const names = eventPathNames(name);
   const events = shard.operators.flatMap(eventsOf);
@@ -41,7 +47,7 @@ export function buildEventSource(shard: EventPathShard, options: EventPathOption
           part: "eventSource",
           component: "event-source",
           serviceAccountName: names.sourceAccount,
-          annotations: { [SENSOR_ANNOTATION]: contentFingerprint(buildSensor(shard, options).spec) },
+          annotations: { [SENSOR_ANNOTATION]: contentFingerprint(sensor.spec) },
         }),
         resource: Object.fromEntries(events.map((event) => [event.name, watch(event)])),
       },
@@ -59,13 +65,14 @@ function watch({ operator, namespace }: OperatorEvent) {
  * The most bytes of an EventSource or a Sensor, as its controller hands it to the pod: as base64 in one environment
  * variable (argo-events, pkg/reconciler/sensor/resource.go, SENSOR_OBJECT). Linux takes 128 KiB for a variable, name
  * included (include/uapi/linux/binfmts.h, MAX_ARG_STRLEN); above, the pod cannot start. A quarter is left for what
- * another version of Argo may add.
+ * another version of Argo or the program's transform may add.
  */
 export const MAX_SPECIFICATION_BYTES = 96 * 1024;
 
 /**
  * Packs operators, in their order, into as few pairs of an EventSource and a Sensor as their specifications allow.
- * A new operator belongs at the end of the list: one that moves to another pair loses the events on their way.
+ * A new operator belongs at the end of the list: one that moves to another pair loses the events on their way. The program's
+ * transform is not called here, so that a change of it moves no operator.
  *
  * @throws OperatorError for an operator that is too large for a pair of its own
  */
@@ -97,9 +104,11 @@ export function planEventPath(
   return shards;
 }
 
-function fits(shard: EventPathShard, options: EventPathOptions): boolean {
-  const manifests = [buildSensor(shard, options), buildEventSource(shard, options)];
-  return manifests.every((manifest) => specificationBytes(manifest) <= MAX_SPECIFICATION_BYTES);
+function fits(shard: EventPathShard, { transform: _, ...options }: EventPathOptions): boolean {
+  const sensor = buildSensor(shard, options);
+  return [sensor, buildEventSource(shard, sensor, options)].every(
+    (manifest) => specificationBytes(manifest) <= MAX_SPECIFICATION_BYTES,
+  );
 }
 
 /**

@@ -54,7 +54,7 @@ export interface OperatorEvent {
 export function eventsOf(operator: Operator): OperatorEvent[] {
   if (operator.namespaces === "all") return [{ name: operator.name, operator, namespace: "" }];
   return operator.namespaces.map((namespace) => ({
-    name: nameIn(operator.name, namespace),
+    name: jointName(operator.name, namespace),
     operator,
     namespace,
   }));
@@ -64,16 +64,19 @@ export function eventsOf(operator: Operator): OperatorEvent[] {
  * The name by which a Sensor depends on an event. Argo reads conditions as an expression
  * (pkg/sensors/listener.go, getDependencyExpression): "3d" and "not" are names of operators, but not of variables.
  */
-export function dependencyOf({ name }: OperatorEvent): string {
+export function dependencyOf({ name }: Pick<OperatorEvent, "name">): string {
   return `on-${name}`;
 }
 
 /** The most characters of a DNS label, and of a label's value. */
 const LABEL_LENGTH = 63;
 
-/** With a hash, since "a" in "b-c" and "a-b" in "c" would read alike, and since both may be long. */
-function nameIn(operator: string, namespace: string): string {
-  const hash = createHash("sha256").update(`${operator}/${namespace}`).digest("hex").slice(0, 8);
-  const readable = `${operator}-${namespace}`.slice(0, LABEL_LENGTH - 1 - hash.length).replace(/-+$/, "");
+/**
+ * The name of an event of an operator that has several: a DNS label. With a hash, since "a" with "b-c" and "a-b" with "c"
+ * would read alike, and since both may be long.
+ */
+export function jointName(operator: string, part: string): string {
+  const hash = createHash("sha256").update(`${operator}/${part}`).digest("hex").slice(0, 8);
+  const readable = `${operator}-${part}`.slice(0, LABEL_LENGTH - 1 - hash.length).replace(/-+$/, "");
   return `${readable}-${hash}`;
 }

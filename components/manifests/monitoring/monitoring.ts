@@ -17,7 +17,7 @@ export function buildMonitoring(options: PlatformOptions): ManifestSet {
 }
 
 /** What gives metrics beside the runners in the operators' namespace: each of these pods has a port of the name "metrics". */
-const EVENT_PATH = ["event-bus", "event-source", "sensor", "keeper"];
+const EVENT_PATH = ["event-bus", "event-source", "sensor", "keeper", "intake"];
 /** Prometheus' names for two labels of a pod (prometheus, discovery/kubernetes/pod.go). */
 const COMPONENT = "__meta_kubernetes_pod_label_app_kubernetes_io_component";
 const NAME = "__meta_kubernetes_pod_label_app_kubernetes_io_name";

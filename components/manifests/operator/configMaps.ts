@@ -11,28 +11,36 @@ export interface OperatorFiles {
   readonly engine: ConfigMap;
   /** operator.json. */
   readonly definition: ConfigMap;
-  /** The author's files. */
-  readonly handler: ConfigMap;
-  /** Which key of {@link handler} is which file. */
-  readonly handlerItems: readonly KeyToPath[];
+  /** The author's files: one, or a few where they are more than one can hold. None if they come from an image. */
+  readonly handler: readonly HandlerConfigMap[];
+}
+
+/** A ConfigMap of the author's files. */
+export interface HandlerConfigMap {
+  readonly manifest: ConfigMap;
+  /** Which key of it is which file. */
+  readonly items: readonly KeyToPath[];
 }
 
 /**
- * Builds the two ConfigMaps of an operator, beside the one of the engine.
+ * Builds the ConfigMaps of an operator, beside the one of the engine.
  *
  * @param engine - see {@link buildEngineFiles}
  * @throws OperatorError where a file of the author's cannot be carried
  */
 export function buildFiles(operator: Operator, options: OperatorOptions, engine: ConfigMap): OperatorFiles {
   const { namespace } = options.platform;
-  const { data, items } = handlerFiles(operator);
-  const build = (role: string, files: Readonly<Record<string, string>>) =>
-    configMap(`${operator.name}-${role}`, namespace, labelsOf(operator.name, role), files);
+  const build = (role: string, content: Content) =>
+    configMap(`${operator.name}-${role}`, namespace, labelsOf(operator.name, role), content);
   return {
     engine,
-    definition: build("definition", { [DEFINITION_FILE]: definitionOf(operator) }),
-    handler: build("handler", data),
-    handlerItems: items,
+    definition: build("definition", { data: { [DEFINITION_FILE]: definitionOf(operator) } }),
+    handler: operator.files
+      ? []
+      : handlerFiles(operator).map(({ items, ...content }) => ({
+          manifest: build("handler", content),
+          items,
+        })),
   };
 }
 
@@ -47,7 +55,7 @@ export function buildEngineFiles(
   namespace: string,
   files: Readonly<Record<string, string>>,
 ): ConfigMap {
-  return configMap(`${name}-engine`, namespace, labelsOf(name, "engine"), files);
+  return configMap(`${name}-engine`, namespace, labelsOf(name, "engine"), { data: files });
 }
 
 /** What the handler's container alone is told is no business of the engine's. */
@@ -55,19 +63,26 @@ function definitionOf(operator: Operator): string {
   return definitionFileContent({ ...operator, env: {}, secretEnv: {}, resources: {} });
 }
 
+/** What a ConfigMap holds: texts, and other files in base64. */
+interface Content {
+  readonly data: Readonly<Record<string, string>>;
+  readonly binaryData?: Readonly<Record<string, string>>;
+}
+
 /** Immutable: the kubelet need not watch it, and no pod sees another content than the one that it was made for. */
 function configMap(
   prefix: string,
   namespace: string,
   labels: Record<string, string>,
-  data: Readonly<Record<string, string>>,
+  { data, binaryData = {} }: Content,
 ): ConfigMap {
-  const name = `${prefix}-${contentHash(data)}`;
+  const name = `${prefix}-${contentHash({ ...data, ...binaryData })}`;
   return {
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: { name, namespace, labels },
     immutable: true,
     data,
+    ...(Object.keys(binaryData).length > 0 && { binaryData }),
   };
 }

@@ -1,3 +1,4 @@
+import path from "node:path";
 import {
   ARGO_HALVES,
   type EngineCommand,
@@ -7,16 +8,15 @@ import {
   programOf,
   RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
+  workingFolderOf,
 } from "../../../runtime/program";
 import { handlerImageOf, imageOf } from "../images";
-import type { Container, EnvVar, Probe, Resources } from "../kinds";
+import type { Container, EnvVar, Probe } from "../kinds";
 import { CONTAINER_SECURITY } from "../pods";
 import { heapOption, resourcesOf } from "../resources";
+import { handlerResources } from "./handlerResources";
 import type { OperatorOptions } from "./options";
 import { ENGINE_MOUNTS, handlerMounts, type PodForm, runnerMounts, tokenMounts } from "./volumes";
-
-/** What a handler asks for where its author says nothing of it. */
-const HANDLER_REQUESTS: Readonly<Record<string, string>> = { cpu: "50m", memory: "64Mi" };
 
 /**
  * The container of the engine. In a pod of its own it is called "main": Argo takes outputs from a container of that
@@ -67,7 +67,7 @@ export function buildHandlerContainer(
       // In a Workflow's pod, the executor stands before it, and the kubelet reads the words all the same.
       ...command.map(literal),
     ],
-    workingDir: POD_LAYOUT.handler,
+    workingDir: path.posix.join(POD_LAYOUT.handler, workingFolderOf(operator)),
     env: handlerEnvironment(operator),
     resources: handlerResources(operator),
     securityContext: CONTAINER_SECURITY,
@@ -111,15 +111,6 @@ function engineContainer(name: string, command: EngineCommand, options: Operator
     resources: resourcesOf("run", options),
     securityContext: CONTAINER_SECURITY,
     volumeMounts: ENGINE_MOUNTS,
-  };
-}
-
-/** A resource with a limit of the author's gets no request of ours: it might be larger than the limit. */
-function handlerResources({ resources: { requests = {}, limits = {} } }: Operator): Resources {
-  const ours = Object.entries(HANDLER_REQUESTS).filter(([name]) => !(name in limits));
-  return {
-    requests: { ...Object.fromEntries(ours), ...requests },
-    ...(Object.keys(limits).length > 0 && { limits }),
   };
 }
 

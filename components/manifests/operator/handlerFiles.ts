@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { bundleFunction, type FunctionBundle } from "../../../definition/bundleFunction";
-import { Problems, type Report } from "../../../definition/problems";
-import { isRecord, languageOf, type Operator } from "../../../runtime/program";
-import { contentHash } from "../configMaps";
+import { Problems } from "../../../definition/problems";
+import { languageOf, type Operator, workingFolderOf } from "../../../runtime/program";
+import { type CarriedFile, carriedFiles, type Destination } from "./carriedFiles";
 
 /** Which key of a ConfigMap becomes which file of a volume: `items` of a ConfigMap volume. */
 export interface KeyToPath {
@@ -13,14 +13,21 @@ export interface KeyToPath {
   readonly path: string;
 }
 
-/** An author's files as the content of a ConfigMap. */
+/** An author's files, or a part of them, as the content of a ConfigMap. */
 export interface HandlerFiles {
   /** Texts by key. */
   readonly data: Readonly<Record<string, string>>;
+  /** What is no text, by key, in base64. */
+  readonly binaryData: Readonly<Record<string, string>>;
   /** Every file, in the order of the folder. */
   readonly items: readonly KeyToPath[];
-  /** {@link contentHash} of the data. */
-  readonly hash: string;
+}
+
+/** A file as the handler finds it. */
+export interface HandlerFile {
+  /** Relative to the folder that is mounted, with "/". */
+  readonly path: string;
+  readonly content: Buffer;
 }
 
 /**
@@ -28,46 +35,69 @@ export interface HandlerFiles {
  * kubernetes, pkg/apis/core/validation/validation.go, and `MaxSecretSize` in pkg/apis/core/types.go).
  */
 const MOST_BYTES = 1024 * 1024;
+/** So many ConfigMaps for one operator: the stack's state and each preview hold them as well. */
+const MOST_CONFIG_MAPS = 8;
 /** The longest key (`IsConfigMapKey` in apimachinery, pkg/util/validation/validation.go). */
 const LONGEST_KEY = 253;
 
+const SIZE_REMEDY =
+  "Remove what the handler does not need, or put its files into an image: files: { image: ... }.";
+
+type Source = Pick<Operator, "folder" | "include" | "crd" | "handler">;
+
 /**
- * Reads what lies in an operator's folder and its subfolders beside its definition, its CRD and its fixtures.
- * Hidden files, `__pycache__`, `node_modules` and editors' backups stay behind. A function in JavaScript or TypeScript is
- * carried as its bundle, without the sources that this was made of.
+ * Reads what lies in an operator's folder and its subfolders beside its definition, its CRD and its fixtures, and what
+ * lies in the folders that it includes. Hidden files, `__pycache__`, `node_modules` and editors' backups stay behind. A
+ * function in JavaScript or TypeScript is carried as its bundle, without the sources that this was made of.
  *
+ * @returns the content of as many ConfigMaps as it takes
  * @throws OperatorError naming every file that a ConfigMap cannot carry; also where there is too much or nothing
  */
-export function handlerFiles({
-  folder,
-  crd,
-  handler,
-}: Pick<Operator, "folder" | "crd" | "handler">): HandlerFiles {
+export function handlerFiles(operator: Source): HandlerFiles[] {
   const problems = new Problems();
-  const bundle = bundleOf(folder, handler);
-  const files = carriedFiles(folder, problems).flatMap((file) => carriedWith(bundle, file));
-  const entries: [key: string, text: string][] = [];
-  const items: KeyToPath[] = [];
-  const kept: CarriedFile[] = [];
-  for (const each of files) {
-    const report = problems.in(path.join(folder, each.path));
-    const key = keyOf(each.path);
-    if (key.length > LONGEST_KEY) {
-      report("the path", `has more than ${LONGEST_KEY} characters`, "Shorten it.");
-      continue;
-    }
-    // One that is too large on its own is not worth reading: the sum tells.
-    const tooLarge = each.bytes > MOST_BYTES;
-    const text = tooLarge ? "" : each.path === bundle?.path ? bundle.code : readText(each, problems);
-    if (text !== undefined && isCrd(each.path, text, crd)) continue;
-    kept.push(each);
-    items.push({ key, path: each.path });
-    entries.push([key, text ?? ""]);
+  const files = filesFor("configMaps", operator, problems);
+  checkSize(operator.folder, files, problems);
+  for (const file of files) {
+    if (keyOf(file.path).length <= LONGEST_KEY) continue;
+    const report = problems.in(path.join(operator.folder, file.path));
+    report("the path", `has more than ${LONGEST_KEY} characters`, "Shorten it.");
   }
-  checkSize(folder, kept, problems);
   if (problems.found) throw problems.toError();
-  const data = Object.fromEntries(entries);
-  return { data, items, hash: contentHash(data) };
+  return packed(files).map(toConfigMap);
+}
+
+/**
+ * The same files for an image, which may hold more of them, larger ones, and compiled code.
+ * @throws OperatorError naming every file that cannot be read
+ */
+export function imageFiles(operator: Source): HandlerFile[] {
+  const problems = new Problems();
+  const files = filesFor("image", operator, problems);
+  if (problems.found) throw problems.toError();
+  return files;
+}
+
+function filesFor(destination: Destination, operator: Source, problems: Problems): HandlerFile[] {
+  const { folder, include = [], crd, handler } = operator;
+  const bundle = bundleOf(folder, handler);
+  const own = carriedFiles(folder, destination, problems);
+  const included = include.flatMap((place) =>
+    carriedFiles(path.join(folder, place), destination, problems, place),
+  );
+  const found = [...own, ...included].flatMap((file) => withBundle(file, bundle));
+  const tooMuch = found.reduce((sum, { bytes }) => sum + bytes, 0) > MOST_CONFIG_MAPS * MOST_BYTES;
+  const files = found.flatMap((file) => {
+    // The size of what is too large tells enough.
+    const isCounted = tooMuch && destination === "configMaps" && file.bytes > MOST_BYTES;
+    const content = file.content ?? (isCounted ? Buffer.alloc(file.bytes) : read(file, problems));
+    return content && !isCrd(file.path, content, crd) ? [{ path: file.path, content }] : [];
+  });
+  if (files.length === 0 && !problems.found) {
+    const report = problems.in(folder);
+    report("the folder", "has no files for the handler", "Put those that its command runs there.");
+  }
+  const root = workingFolderOf(operator);
+  return files.map((file) => ({ ...file, path: path.posix.join(root, file.path) }));
 }
 
 /** The bundle of a function in JavaScript, which is carried in the place of the file that the author wrote. */
@@ -81,11 +111,37 @@ function bundleOf(folder: string, handler: Operator["handler"]): Bundle | undefi
 }
 
 /** The bundle has what its sources and packages have; of these, data alone may be read at run time as well. */
-function carriedWith(bundle: Bundle | undefined, file: CarriedFile): CarriedFile[] {
+function withBundle(
+  file: CarriedFile,
+  bundle: Bundle | undefined,
+): (CarriedFile & { readonly content?: Buffer })[] {
   if (bundle === undefined) return [file];
-  if (file.path === bundle.path) return [{ ...file, bytes: Buffer.byteLength(bundle.code) }];
+  if (file.path === bundle.path) {
+    return partsOf(Buffer.from(bundle.code)).map((content, index) => ({
+      // The loop around functions puts the parts together: runtime/functions/function.js.
+      path: index === 0 ? file.path : `${file.path}.part${index + 1}`,
+      file: file.file,
+      bytes: content.length,
+      content,
+    }));
+  }
   const isSource = /\.[cm]?[jt]sx?$/.test(file.path) && bundle.inputs.includes(realpathSync(file.file));
-  return isSource || file.path === "package-lock.json" ? [] : [file];
+  const isOfNoUse = file.path === "package-lock.json" || /\.d\.[cm]?ts$/.test(file.path);
+  return isSource || isOfNoUse ? [] : [file];
+}
+
+/** Parts of a text that each fit into a ConfigMap, and are texts themselves. */
+function partsOf(text: Buffer): Buffer[] {
+  const parts: Buffer[] = [];
+  for (let from = 0; from < text.length || from === 0; ) {
+    let to = Math.min(from + MOST_BYTES, text.length);
+    // Not within a character: its further bytes begin with the bits 10.
+    while (to < text.length && ((text[to] ?? 0) & 0xc0) === 0x80) to--;
+    parts.push(text.subarray(from, to));
+    if (to === text.length) break;
+    from = to;
+  }
+  return parts;
 }
 
 /**
@@ -96,150 +152,83 @@ export function keyOf(file: string): string {
   return file.replaceAll("/", "..");
 }
 
-function readText({ file }: CarriedFile, problems: Problems): string | undefined {
-  const report = problems.in(file);
+function read({ file }: CarriedFile, problems: Problems): Buffer | undefined {
   try {
-    return plainText(readFileSync(file), report);
+    return readFileSync(file);
   } catch (error) {
-    report("it", `cannot be read: ${String(error)}`, "Give a file that can be read.");
+    problems.in(file)("it", `cannot be read: ${String(error)}`, "Give a file that can be read.");
     return undefined;
   }
 }
 
 /** An operator does not say which file its CRD came from: it is the one that says the same. */
-function isCrd(file: string, text: string, crd: Operator["crd"]): boolean {
-  if (!/\.(ya?ml|json)$/.test(file) || !text.includes("CustomResourceDefinition")) return false;
+function isCrd(file: string, content: Buffer, crd: Operator["crd"]): boolean {
+  if (!/\.(ya?ml|json)$/.test(file) || !content.includes("CustomResourceDefinition")) return false;
   try {
-    return parseAllDocuments(text).some((document) => isDeepStrictEqual(document.toJS(), crd));
+    return parseAllDocuments(content.toString()).some((document) => isDeepStrictEqual(document.toJS(), crd));
   } catch {
     // A template in YAML's clothing, say.
     return false;
   }
 }
 
-function checkSize(folder: string, files: readonly CarriedFile[], problems: Problems): void {
-  const report = problems.in(folder);
-  if (files.length === 0 && !problems.found) {
-    report("the folder", "has no files for the handler", "Put those that its command runs there.");
+function checkSize(folder: string, files: readonly HandlerFile[], problems: Problems): void {
+  const most = MOST_CONFIG_MAPS * MOST_BYTES;
+  const total = files.reduce((sum, { content }) => sum + content.length, 0);
+  if (total > most) {
+    const largest = [...files].sort((one, other) => other.content.length - one.content.length).slice(0, 3);
+    const named = largest.map((each) => `${each.path} (${each.content.length})`).join(", ");
+    const complaint = `have ${total} bytes, more than the ${most} of ${MOST_CONFIG_MAPS} ConfigMaps; the largest: ${named}`;
+    problems.in(folder)("the handler's files", complaint, SIZE_REMEDY);
+    return;
   }
-  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  if (total <= MOST_BYTES) return;
-  const largest = [...files].sort((one, other) => other.bytes - one.bytes).slice(0, 3);
-  const named = largest.map((each) => `${each.path} (${each.bytes})`).join(", ");
-  report(
-    "the handler's files",
-    `have ${total} bytes, more than the ${MOST_BYTES} of a ConfigMap; the largest: ${named}`,
-    "Remove what the handler does not need, or put it into its image.",
-  );
+  for (const each of files) {
+    if (each.content.length <= MOST_BYTES) continue;
+    const complaint = `has ${each.content.length} bytes, more than the ${MOST_BYTES} of a ConfigMap`;
+    problems.in(folder)(each.path, complaint, SIZE_REMEDY);
+  }
+  if (!problems.found && packed(files).length > MOST_CONFIG_MAPS) {
+    const complaint = `do not fit into ${MOST_CONFIG_MAPS} ConfigMaps of ${MOST_BYTES} bytes`;
+    problems.in(folder)("the handler's files", complaint, SIZE_REMEDY);
+  }
 }
 
-/** A file of an operator's folder that goes along into the cluster. */
-interface CarriedFile {
-  /** Relative to the folder, with "/". */
-  readonly path: string;
-  /** Where it is on this machine. */
-  readonly file: string;
-  readonly bytes: number;
-}
-
-/** Left out wherever they are: hidden files, what tools leave behind, editors' backups. */
-const LEFT_OUT = /^(\..*|__pycache__|node_modules|.*~|#.*#|.*\.(swp|bak))$/;
-/** Left out at the top of the folder: what Argosy itself reads. */
-const OWN = ["operator.yaml", "fixtures"];
-
-/** A name of which a key of a ConfigMap can be made: see {@link keyOf}. */
-const CARRIABLE = /^[-_a-zA-Z0-9]+(\.[-_a-zA-Z0-9]+)*$/;
-
-/**
- * The files of a folder and its subfolders that a handler may use, in an order that is the same on every machine.
- * Symbolic links are followed within the folder.
- *
- * @param problems - is told of names that cannot be carried, and of links that lead out of the folder
- */
-function carriedFiles(folder: string, problems: Problems): CarriedFile[] {
-  const root = realpathSync(folder);
-  const carried: CarriedFile[] = [];
-
-  function visit(directory: string, prefix: string, above: readonly string[]): void {
-    // Not by locale: the order is part of the manifest.
-    for (const name of readdirSync(directory).sort()) {
-      if (LEFT_OUT.test(name) || (prefix === "" && OWN.includes(name))) continue;
-      const file = path.join(directory, name);
-      const report = problems.in(path.join(folder, prefix, name));
-      if (!CARRIABLE.test(name)) {
-        const remedy = 'Rename it: letters, digits, "-", "_", and single dots between them.';
-        report("the name", "cannot be made a key of a ConfigMap", remedy);
-        continue;
-      }
-      try {
-        const target = realpathSync(file);
-        const stats = statSync(target);
-        if (!`${target}${path.sep}`.startsWith(root + path.sep)) {
-          report("the symbolic link", "leads out of the operator's folder", "Put the file itself there.");
-        } else if (above.includes(target)) {
-          report("the symbolic link", "leads to a folder that it is in", "Remove it.");
-        } else if (stats.isDirectory()) {
-          visit(file, `${prefix}${name}/`, [...above, target]);
-        } else if (stats.isFile()) {
-          carried.push({ path: prefix + name, file, bytes: stats.size });
-        } else {
-          report("it", "is neither a file nor a folder", "Remove it.");
-        }
-      } catch (error) {
-        const code = isRecord(error) ? String(error.code) : String(error);
-        if (code === "ENOENT") report("the symbolic link", "leads nowhere", "Remove it, or mend it.");
-        else report("it", `cannot be read: ${code}`, "Give what can be read.");
-      }
+/** The files in their order, in as many parts as it takes for each to fit into a ConfigMap. */
+function packed(files: readonly HandlerFile[]): HandlerFile[][] {
+  const packs: HandlerFile[][] = [];
+  let room = 0;
+  for (const file of files) {
+    if (file.content.length > room || packs.length === 0) {
+      packs.push([]);
+      room = MOST_BYTES;
     }
+    packs.at(-1)?.push(file);
+    room -= file.content.length;
   }
-
-  visit(folder, "", [root]);
-  return carried;
+  return packs;
 }
 
-const REMEDY = "A ConfigMap carries text: put binary files into the handler's image.";
-
-/**
- * A file's content as text.
- * @returns undefined where it is none, which has been reported with the offset of the first byte that is wrong
- */
-function plainText(bytes: Uint8Array, report: Report): string | undefined {
-  const zero = bytes.indexOf(0);
-  if (zero >= 0) {
-    report(`byte ${zero}`, "is zero, which no text has", REMEDY);
-    return undefined;
+function toConfigMap(files: readonly HandlerFile[]): HandlerFiles {
+  const data: [key: string, text: string][] = [];
+  const binaryData: [key: string, base64: string][] = [];
+  for (const { path: file, content } of files) {
+    const text = textOf(content);
+    if (text === undefined) binaryData.push([keyOf(file), content.toString("base64")]);
+    else data.push([keyOf(file), text]);
   }
+  return {
+    data: Object.fromEntries(data),
+    binaryData: Object.fromEntries(binaryData),
+    items: files.map((file) => ({ key: keyOf(file.path), path: file.path })),
+  };
+}
+
+/** A file's content as text; undefined if it is none. A byte order mark is part of the file, and stays. */
+function textOf(content: Buffer): string | undefined {
+  if (content.includes(0)) return undefined;
   try {
-    return decoder().decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
   } catch {
-    report(`byte ${firstInvalid(bytes)}`, "is not UTF-8", REMEDY);
     return undefined;
-  }
-}
-
-/** A byte order mark is part of the file, and stays. */
-function decoder() {
-  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-}
-
-/** The decoder does not tell where it failed: the shortest beginning that it refuses ends there. */
-function firstInvalid(bytes: Uint8Array): number {
-  let valid = 0;
-  let invalid = bytes.length + 1;
-  while (invalid - valid > 1) {
-    const middle = (valid + invalid) >> 1;
-    if (isBeginningOfText(bytes.subarray(0, middle))) valid = middle;
-    else invalid = middle;
-  }
-  // Where every beginning is one of a text, the last character is cut off.
-  return Math.min(valid, bytes.length - 1);
-}
-
-function isBeginningOfText(bytes: Uint8Array): boolean {
-  try {
-    decoder().decode(bytes, { stream: true });
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -1,27 +1,54 @@
 import type { Manifest, Operator } from "../../../runtime/program";
 import { buildCustomResourceDefinition } from "../customResourceDefinition";
+import type { Deployment } from "../kinds";
 import { awaited, type ManifestSet } from "../metadata";
 import { transformed } from "../transform";
 import type { OperatorFiles } from "./configMaps";
+import { buildGuards } from "./guards";
 import type { OperatorOptions } from "./options";
+import { buildQuota } from "./quota";
 import { buildAccess } from "./rbac";
-import { buildNetworkPolicy, buildPodDisruptionBudget, buildService } from "./runner";
-import { buildCronWorkflow, buildResyncTemplate, buildWorkflowTemplate } from "./workflows";
+import { buildNetworkPolicy, buildPodDisruptionBudget, buildRunner, buildService } from "./runner";
+import { buildCronWorkflow, buildResyncTemplate, buildRunLimit, buildWorkflowTemplate } from "./workflows";
+
+/** Every manifest of an operator but the engine's ConfigMap, which all operators share. */
+export interface OperatorManifests {
+  /** What comes before the runner and the CRD, in an order in which each finds what it names. */
+  readonly parts: ManifestSet;
+  /** The Deployment of a resident operator's runner. */
+  readonly runner?: Deployment;
+  /** Pulumi waits until custom resources of it can be created. Undefined for an operator that watches others' objects. */
+  readonly crd: Manifest | undefined;
+}
 
 /**
- * All manifests of an operator but three: its CRD, the Deployment of a resident runner, and the engine's ConfigMap,
- * which all operators share. In an order in which each finds what it names.
+ * Builds an operator.
+ * @throws TransformError where the program's transform does what it may not
  */
 export function buildOperator(
   operator: Operator,
   options: OperatorOptions,
   files: OperatorFiles,
-): ManifestSet {
+): OperatorManifests {
+  return {
+    parts: buildParts(operator, options, files),
+    ...(operator.execution === "resident" && { runner: buildRunner(operator, options, files) }),
+    crd: buildCrd(operator, options),
+  };
+}
+
+function buildParts(operator: Operator, options: OperatorOptions, files: OperatorFiles): ManifestSet {
   const { argoEvents, argoWorkflows } = options.platform;
   return {
     ...buildAccess(operator, options),
-    "handler-files": files.handler,
+    ...buildGuards(operator, options),
+    ...handlerFileSet(files),
     definition: files.definition,
+    // Before the template that names it: a run that finds none fails.
+    ...(operator.execution === "pod" && {
+      ...buildQuota(operator, options),
+      "run-limit": buildRunLimit(operator, options),
+    }),
     ...(argoWorkflows && {
       template: transformed("workflowTemplate", buildWorkflowTemplate(operator, options, files), options),
     }),
@@ -35,9 +62,11 @@ export function buildOperator(
           resync: transformed("resync", buildCronWorkflow(operator, options), options),
         }
       : {
-          ...(argoEvents && {
-            service: transformed("runnerService", buildService(operator, options), options),
-          }),
+          // Hints come from the event path, which carries no events of objects that are not ours.
+          ...(argoEvents &&
+            !operator.watch && {
+              service: transformed("runnerService", buildService(operator, options), options),
+            }),
           "network-policy": transformed(
             "runnerNetworkPolicy",
             buildNetworkPolicy(operator, options),
@@ -52,11 +81,14 @@ export function buildOperator(
   };
 }
 
-/**
- * The CRD of an operator, as it is registered. Pulumi waits until custom resources of it can be created.
- * @throws TransformError where the program's transform does what it may not
- */
-export function buildCrd(operator: Operator, options: OperatorOptions): Manifest {
+/** The first one has the name that an operator with a single one has. */
+function handlerFileSet({ handler }: OperatorFiles): ManifestSet {
+  const names = handler.map((_, index) => (index === 0 ? "handler-files" : `handler-files-${index + 1}`));
+  return Object.fromEntries(handler.map(({ manifest }, index) => [names[index], manifest]));
+}
+
+function buildCrd(operator: Operator, options: OperatorOptions): Manifest | undefined {
+  if (operator.watch) return undefined;
   const crd = buildCustomResourceDefinition(operator);
   const annotations = { ...crd.metadata.annotations, ...awaited("Established") };
   return transformed("crd", { ...crd, metadata: { ...crd.metadata, annotations } }, options);

@@ -1,9 +1,13 @@
 import type { Platform } from "../platform/options";
 import type { WorkloadOptions } from "../workloads";
+import type { GuardOptions } from "./guards";
+import type { QuotaOptions } from "./quota";
 
 /** What the manifests of an operator depend on beside its definition. */
-export interface OperatorOptions extends WorkloadOptions {
+export interface OperatorOptions extends WorkloadOptions, QuotaOptions {
   readonly platform: Platform;
+  /** What keeps others from writing what is the operator's. @default nothing */
+  readonly guards?: GuardOptions;
   /** Runners of a resident operator: one leads, the others stand by. */
   readonly replicas: number;
   /** How long Workflows of runs that succeeded are kept, in seconds. */

@@ -4,9 +4,12 @@ import {
   identityOf,
   leaseNameOf,
   type Manifest,
+  memoryResourceOf,
   type Operator,
   type OperatorIdentity,
   type PolicyRule,
+  selectionsOf,
+  type UsedSelection,
   workflowTemplateOf,
 } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
@@ -26,11 +29,16 @@ export interface RunnerAccount {
 /**
  * The runner's service account and exactly the rights that the engine needs for what the operator declares:
  * its custom resource in the whole cluster, its children's kinds and events in the namespaces that the operator lists or
- * in all of them, and its lease. The author's `rules` are his handler's, not the runner's.
+ * in all of them, what its children may grant, and its lease. The author's `rules` are his handler's, not the runner's.
  */
 export function buildRoles(operator: Operator, account: RunnerAccount): Manifest[] {
   const runner = { ...account, component: "runner" };
-  return Object.values({ ...runnerSet(operator, runner), ...leaseSet(operator, runner) });
+  // Without Argo the engine is a resident one, whatever the operator's form.
+  return Object.values({
+    ...runnerSet(operator, runner, "runner"),
+    ...leaseSet(operator, runner),
+    ...memorySet(operator, runner, RUNNER_MEMORY_VERBS),
+  });
 }
 
 /**
@@ -44,9 +52,10 @@ export function buildAccess(operator: Operator, options: OperatorOptions): Manif
   const runner = { ...accountOf("runner", runnerNameOf(operator.name), namespace), annotations };
   const resident = operator.execution === "resident";
   return {
-    ...runnerSet(operator, runner),
+    ...runnerSet(operator, runner, part),
     // A run in a pod of its own is fenced by its Workflow's mutex.
     ...(resident && leaseSet(operator, runner)),
+    ...memorySet(operator, runner, resident ? RUNNER_MEMORY_VERBS : RUN_MEMORY_VERBS),
     ...(argoWorkflows &&
       buildGrant(operator, runner, {
         about: "workflows",
@@ -58,27 +67,64 @@ export function buildAccess(operator: Operator, options: OperatorOptions): Manif
   };
 }
 
-function runnerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
+function runnerSet(operator: Operator, runner: OperatorAccount, reader: UsedReader): ManifestSet {
+  const { grants, namespaces } = operator;
   return {
     ...buildOperatorAccount(operator, runner),
-    ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator)),
+    ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator), reader),
+    // In roles of their own: the engine uses none of these rights, and only hands them on.
+    ...(grants.length > 0 && buildGrant(operator, runner, { about: "grants", namespaces, rules: grants })),
   };
 }
 
-/** Rights to the custom resource in the whole cluster, and others where the operator looks after objects. */
+/**
+ * Rights to the custom resource in the whole cluster, and others where the operator looks after objects. What it uses in a
+ * namespace that the definition names is read there alone.
+ */
 function objectGrants(
   operator: Operator,
   account: OperatorAccount,
   own: readonly PolicyRule[],
   others: readonly PolicyRule[],
+  reader: UsedReader,
 ): ManifestSet {
-  const { namespaces } = operator;
-  if (namespaces === "all") return buildGrant(operator, account, { namespaces, rules: [...own, ...others] });
+  const { namespaces, watch } = operator;
+  const elsewhere = [...new Set(Object.values(operator.uses).flatMap(({ namespace = [] }) => namespace))];
+  const used = Object.assign(
+    {},
+    ...elsewhere.map((namespace) =>
+      buildGrant(operator, account, {
+        about: "used",
+        namespaces: [namespace],
+        rules: usedRules(operator, namespace, reader),
+      }),
+    ),
+  );
+  const all = [...others, ...usedRules(operator, undefined, reader)];
+  // There is no finalizer of ours on objects that are watched, so no right must outlive a namespace.
+  if (watch || namespaces === "all")
+    return { ...buildGrant(operator, account, { namespaces, rules: [...own, ...all] }), ...used };
   return {
     ...buildGrant(operator, account, { namespaces: "all", rules: own }),
-    ...buildGrant(operator, account, { namespaces, rules: others }),
+    ...buildGrant(operator, account, { namespaces, rules: all }),
+    ...used,
   };
 }
+
+/** What is remembered of objects that are not ours, in the account's own namespace. */
+function memorySet(operator: Operator, account: OperatorAccount, verbs: readonly string[]): ManifestSet {
+  if (!operator.watch) return {};
+  const { apiVersion, plural } = memoryResourceOf(operator);
+  const rules = [{ apiGroups: [groupOf(apiVersion)], resources: [plural], verbs }];
+  return buildGrant(operator, account, { about: "memories", namespaces: [account.namespace], rules });
+}
+
+/** An apply is a patch, and for an object that is not there a create. */
+const RUNNER_MEMORY_VERBS = ["get", "list", "watch", "create", "patch", "delete"];
+/** A run reads what is remembered of its own object alone. */
+const RUN_MEMORY_VERBS = ["get", "create", "patch", "delete"];
+/** A resync looks which objects need a run, and remembers the verdict about a run that said nothing. */
+const RESYNC_MEMORY_VERBS = ["get", "list", "create", "patch"];
 
 function leaseSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   const rules = leaseRules(operator);
@@ -104,8 +150,9 @@ function resyncSet(operator: Operator, options: OperatorOptions): ManifestSet {
   const rules = resyncWorkflowRules(operator);
   return {
     ...buildOperatorAccount(operator, resync),
-    ...objectGrants(operator, resync, resyncRules(operator), resyncChildRules(operator)),
+    ...objectGrants(operator, resync, resyncRules(operator), resyncChildRules(operator), "resync"),
     ...buildGrant(operator, resync, { about: "workflows", namespaces: [namespace], rules }),
+    ...memorySet(operator, resync, RESYNC_MEMORY_VERBS),
   };
 }
 
@@ -172,8 +219,10 @@ function buildGrant(operator: Operator, account: OperatorAccount, rights: Rights
  * its namespaces: the deletion of a namespace takes the bindings in it along before its objects, so that a finalizer
  * could never be removed with rights that hold only there, and the namespace would stay for ever.
  */
-function customResourceRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
+function customResourceRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
   const apiGroups = [group];
+  // What is not ours is only read.
+  if (watch) return [{ apiGroups, resources: [plural], verbs: ["get", "list", "watch"] }];
   return [
     { apiGroups, resources: [plural], verbs: ["get", "list", "watch", "patch"] },
     { apiGroups, resources: [`${plural}/status`], verbs: ["patch"] },
@@ -182,14 +231,15 @@ function customResourceRules({ customResource: { group, plural } }: Operator): P
   ];
 }
 
-/** What it needs of their children, and to tell what it does. */
-function childRules({ children }: Operator): PolicyRule[] {
+/** What it needs of their children, to tell what it does, and to delete what was made of events. */
+function childRules({ children, eventTtls, customResource: { group, plural } }: Operator): PolicyRule[] {
   const answered = children.filter(({ retired }) => !retired);
   const retired = children.filter(({ retired }) => retired);
   return [
     ...kindRules(answered, ["get", "list", "watch", "create", "patch", "delete"]),
     // Nothing of them is ever applied again: what is left of them is found and deleted.
     ...kindRules(retired, ["get", "list", "watch", "delete"]),
+    ...(eventTtls ? [{ apiGroups: [group], resources: [plural], verbs: ["delete"] }] : []),
     EVENT_RULE,
   ];
 }
@@ -202,6 +252,38 @@ function kindRules(kinds: Operator["children"], verbs: readonly string[]): Polic
     resources.set(group, [...(resources.get(group) ?? []), plural]);
   }
   return [...resources].map(([group, plurals]) => ({ apiGroups: [group], resources: plurals, verbs }));
+}
+
+/** Who reads what an operator uses: a resident runner, a run in a pod of its own, or a resync. */
+type UsedReader = "runner" | "run" | "resync";
+
+/** What it takes to read what an operator uses, and no more: what is named by the definition is named here as well. */
+function usedRules(
+  operator: Operator,
+  namespace: string | undefined,
+  reader: UsedReader,
+): readonly PolicyRule[] {
+  const rules = new Map<string, PolicyRule & { resourceNames?: string[] }>();
+  for (const selection of selectionsOf(operator)) {
+    if (operator.uses[selection.key]?.namespace !== namespace) continue;
+    const { apiVersion, plural, name } = selection;
+    const rule = {
+      apiGroups: [groupOf(apiVersion)],
+      resources: [plural],
+      verbs: usedVerbs(operator, selection, reader),
+    };
+    const key = JSON.stringify([rule, name === undefined]);
+    const names = name === undefined ? undefined : [...(rules.get(key)?.resourceNames ?? []), name];
+    rules.set(key, { ...rule, ...(names && { resourceNames: [...new Set(names)] }) });
+  }
+  return [...rules.values()];
+}
+
+function usedVerbs({ uses }: Operator, { key, isPolled }: UsedSelection, reader: UsedReader): string[] {
+  if (isPolled) return ["get"];
+  if (reader === "runner") return ["get", "list", "watch"];
+  // A run reads what its object names. A resync compares what all objects use.
+  return reader === "run" && uses[key]?.name !== undefined ? ["get"] : ["list"];
 }
 
 const EVENT_RULE: PolicyRule = {
@@ -224,11 +306,10 @@ function leaseRules(operator: OperatorIdentity): PolicyRule[] {
  * What a resync needs of the objects: to look which of them need a run, and to tell those whose last one failed without
  * a word. It holds in the whole cluster, for the reason of {@link customResourceRules}.
  */
-function resyncRules({ customResource: { group, plural } }: Operator): PolicyRule[] {
-  return [
-    { apiGroups: [group], resources: [plural], verbs: ["get", "list"] },
-    { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
-  ];
+function resyncRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
+  const read = { apiGroups: [group], resources: [plural], verbs: ["get", "list"] };
+  if (watch) return [read];
+  return [read, { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] }];
 }
 
 /** What a resync needs of the children, to see which of them somebody changed, and to tell of runs that failed. */

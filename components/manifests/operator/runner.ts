@@ -67,7 +67,7 @@ function buildPod(operator: Operator, options: OperatorOptions, files: OperatorF
       buildRunnerContainer(operator, options, "resident"),
       buildHandlerContainer(operator, options, "resident"),
     ],
-    volumes: buildVolumes(operator, files, "resident"),
+    volumes: buildVolumes(operator, options, files, "resident"),
     ...(replicasOf(operator, options) > 1 && { topologySpreadConstraints: [spread(operator)] }),
     ...placementFields("runner", options, operator.name),
   };
@@ -111,7 +111,7 @@ export function buildNetworkPolicy(operator: Operator, options: OperatorOptions)
       podSelector: { matchLabels: runnerLabels(operator) },
       policyTypes: ["Ingress"],
       ingress: [
-        ...(options.platform.argoEvents
+        ...(options.platform.argoEvents && !operator.watch
           ? [
               {
                 ports: port(RUNNER_PORTS.hints),

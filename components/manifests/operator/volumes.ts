@@ -1,7 +1,9 @@
 import { type Operator, POD_LAYOUT } from "../../../runtime/program";
+import { filesImageOf } from "../images";
 import type { Volume, VolumeMount } from "../kinds";
 import { READ_ONLY } from "../pods";
 import type { OperatorFiles } from "./configMaps";
+import type { OperatorOptions } from "./options";
 
 /** The two forms of an operator's pod: see `execution` of a definition. */
 export type PodForm = "resident" | "pod";
@@ -16,10 +18,15 @@ const EXECUTABLE = 0o555;
 const TOKEN_SECONDS = 3600;
 
 /** The volumes of an operator's pod that both containers, or one of them, mount. */
-export function buildVolumes(operator: Operator, files: OperatorFiles, form: PodForm): Volume[] {
+export function buildVolumes(
+  operator: Operator,
+  options: OperatorOptions,
+  files: OperatorFiles,
+  form: PodForm,
+): Volume[] {
   return [
     ...engineVolumes(files),
-    { name: "handler", configMap: handlerSource(files) },
+    handlerVolume(files, filesImageOf(operator, options)),
     // Named pipes take no room: this is for a few small files, in memory since nothing here shall outlive the pod.
     { name: "pipes", emptyDir: { medium: "Memory", sizeLimit: "4Mi" } },
     { name: "kit", emptyDir: { sizeLimit: "8Mi" } },
@@ -103,8 +110,21 @@ function tokenVolumes(operator: Operator, form: PodForm): Volume[] {
   return form === "pod" ? [{ name: "no-token", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }] : [];
 }
 
-function handlerSource({ handler, handlerItems }: OperatorFiles): NonNullable<Volume["configMap"]> {
-  const source = { name: handler.metadata.name, defaultMode: EXECUTABLE };
-  // Without items every key is the file of its name.
-  return handlerItems.every(({ key, path }) => key === path) ? source : { ...source, items: handlerItems };
+/**
+ * The author's files: a ConfigMap, several of them in one volume, or an image of theirs.
+ */
+function handlerVolume({ handler }: OperatorFiles, image: string | undefined): Volume {
+  const name = "handler";
+  if (image !== undefined) return { name, image: { reference: image, pullPolicy: "IfNotPresent" } };
+  const [first, ...others] = handler;
+  if (first && others.length === 0) {
+    const source = { name: first.manifest.metadata.name, defaultMode: EXECUTABLE };
+    // Without items every key is the file of its name.
+    const isPlain = first.items.every(({ key, path }) => key === path);
+    return { name, configMap: isPlain ? source : { ...source, items: first.items } };
+  }
+  const sources = handler.map(({ manifest, items }) => ({
+    configMap: { name: manifest.metadata.name, items },
+  }));
+  return { name, projected: { defaultMode: EXECUTABLE, sources } };
 }

@@ -3,15 +3,16 @@ import {
   identityOf,
   instanceLabel,
   type Manifest,
-  type ObjectMeta,
   OPERATOR_LABEL,
   type Operator,
   PENDING_SECONDS,
   RUN_PARAMETERS,
   runSeconds,
+  USED_PARAMETER,
 } from "../../../runtime/program";
+import type { ConfigMap } from "../kinds";
 import { labelsOf } from "../metadata";
-import { resyncNameOf, runnerNameOf } from "../names";
+import { resyncNameOf, runLimitNameOf, runnerNameOf } from "../names";
 import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
 import type { OperatorFiles } from "./configMaps";
 import {
@@ -22,6 +23,7 @@ import {
   KIT,
 } from "./containers";
 import type { OperatorOptions } from "./options";
+import { runPriorityClassOf, runsAtOnce } from "./quota";
 import { buildVolumes, engineVolumes } from "./volumes";
 
 /**
@@ -40,12 +42,10 @@ export function buildWorkflowTemplate(
   files: OperatorFiles,
 ): Manifest {
   return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "WorkflowTemplate",
-    metadata: workflowMetadata(operator, operator.name, options),
+    ...workflowHead("WorkflowTemplate", operator, operator.name, options),
     spec: {
       ...workflowFields(operator, options),
-      arguments: RUN_ARGUMENTS,
+      arguments: runArguments(operator),
       // Never the namespace's default account, although a resident runner answers without a pod.
       serviceAccountName: runnerNameOf(operator.name),
       ...(operator.execution === "pod" ? podRun(operator, options, files) : residentRun(operator)),
@@ -66,6 +66,28 @@ function residentRun(operator: Operator) {
   };
 }
 
+/** How long a run may wait for its pod, in seconds: with heavy work, long after it was submitted. */
+const QUEUE_SECONDS = 3600;
+
+/** How long a run's pod may take on its node: time for a further reconcile of what has changed meanwhile. In seconds. */
+function podSeconds(operator: Operator): number {
+  return PENDING_SECONDS + 2 * runSeconds(operator);
+}
+
+/** The key of an operator's number of pods in its ConfigMap. */
+const RUN_LIMIT = "pods";
+
+/** How many runs of an operator have a pod at once. A ConfigMap's, so that a change of it is no other program. */
+export function buildRunLimit(operator: Operator, options: OperatorOptions): ConfigMap {
+  const { namespace } = options.platform;
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: runLimitNameOf(operator.name), namespace, labels: labelsOf(operator.name, "runs") },
+    data: { [RUN_LIMIT]: String(runsAtOnce(operator, options)) },
+  };
+}
+
 /** The container of Argo's own that waits for the end of the others (argo-workflows, workflow/common/common.go). */
 const WAIT = "wait";
 
@@ -79,8 +101,8 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
   ];
   return {
     ...podFields(operator, "run", options),
-    // Counted from when the lock is had: time for a further reconcile of what has changed meanwhile.
-    activeDeadlineSeconds: PENDING_SECONDS + 2 * runSeconds(operator),
+    // Counted from when the lock is had, and so the time in which it waits for its pod counts as well.
+    activeDeadlineSeconds: QUEUE_SECONDS + podSeconds(operator),
     // One run at a time of each object. Neither an operator's name nor a namespace's has a dot.
     synchronization: {
       mutexes: [
@@ -92,10 +114,19 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
     templates: [
       {
         name: "reconcile",
-        // An image that cannot be pulled, a cluster without room. No `retryStrategy` beside it, not even for a pod that was
-        // lost: Argo would look at the phase of the retries' node alone, which is never pending (argo-workflows,
-        // workflow/controller/operator.go, checkTemplateTimeouts). The next resync tells of the failure and tries again.
-        pendingTimeout: `${PENDING_SECONDS}s`,
+        // So many pods of the operator at once. Not beside the lock above: Argo gives a semaphore in the order of its queue
+        // alone, so that a run which waits for its object would hold up all others (argo-workflows, workflow/sync/semaphore.go,
+        // checkAcquire).
+        synchronization: {
+          semaphores: [{ configMapKeyRef: { name: runLimitNameOf(operator.name), key: RUN_LIMIT } }],
+        },
+        // For the operator's turn, for a ResourceQuota that refuses the pod, for room in the cluster: Argo tries again each
+        // second (workflow/controller/operator.go, requeueIfTransientErr). No `retryStrategy` beside it, not even for a pod
+        // that was lost: Argo would look at the phase of the retries' node alone, which is never pending
+        // (checkTemplateTimeouts). The next resync tells of the failure and tries again.
+        pendingTimeout: `${QUEUE_SECONDS}s`,
+        // The kubelet counts it from when the pod has a node: an image that cannot be pulled, a run that does not end.
+        activeDeadlineSeconds: podSeconds(operator),
         // No init container of ours: the kubelet looks but once a second whether one has ended (kubernetes,
         // pkg/kubelet/kubelet.go, genericPlegRelistPeriod), while Argo's executor watches for the end of a dependency.
         // The pair has none: each waits for the other, and one that failed would keep the other from ever starting.
@@ -110,7 +141,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         },
         // Not the Workflow's: of those only what a template mounts as a whole gets into the pod, and the mounts of one
         // container of a set are not looked at (argo-workflows, workflow/controller/workflowpod.go).
-        volumes: buildVolumes(operator, files, "pod"),
+        volumes: buildVolumes(operator, options, files, "pod"),
       },
     ],
   };
@@ -129,9 +160,7 @@ export function buildResyncTemplate(
   files: OperatorFiles,
 ): Manifest {
   return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "WorkflowTemplate",
-    metadata: workflowMetadata(operator, resyncNameOf(operator.name), options),
+    ...workflowHead("WorkflowTemplate", operator, resyncNameOf(operator.name), options),
     spec: {
       ...workflowFields(operator, options),
       ...podFields(operator, "resync", options),
@@ -158,9 +187,7 @@ export function buildResyncTemplate(
 export function buildCronWorkflow(operator: Operator, options: OperatorOptions): Manifest {
   const name = resyncNameOf(operator.name);
   return {
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "CronWorkflow",
-    metadata: workflowMetadata(operator, name, options),
+    ...workflowHead("CronWorkflow", operator, name, options),
     spec: {
       schedules: [resyncSchedule(operator.resyncSeconds)],
       concurrencyPolicy: "Forbid",
@@ -201,22 +228,20 @@ function longest(steps: readonly number[], limit: number): number {
   return Math.max(...steps.filter((step, index) => index === 0 || step <= limit));
 }
 
-/** The metadata of an object of Argo Workflows that belongs to an operator. */
-function workflowMetadata(
+/** How an object of Argo Workflows that belongs to an operator begins. */
+function workflowHead(
+  kind: "WorkflowTemplate" | "CronWorkflow",
   operator: Operator,
   name: string,
   { platform: { namespace, instanceId } }: OperatorOptions,
-): ObjectMeta {
-  return {
-    name,
-    namespace,
-    labels: {
-      ...labelsOf(operator.name, "runs"),
-      [OPERATOR_LABEL]: identityOf(operator),
-      // The controller looks only after what carries its own.
-      ...instanceLabel(instanceId),
-    },
+): Manifest {
+  const labels = {
+    ...labelsOf(operator.name, "runs"),
+    [OPERATOR_LABEL]: identityOf(operator),
+    // The controller looks only after what carries its own.
+    ...instanceLabel(instanceId),
   };
+  return { apiVersion: "argoproj.io/v1alpha1", kind, metadata: { name, namespace, labels } };
 }
 
 /** Fields of every WorkflowTemplate of ours: the entrypoint, and how long its Workflows are kept. */
@@ -233,9 +258,18 @@ function workflowFields(operator: Operator, options: OperatorOptions) {
 }
 
 /** Parameters of a run, each with a default, so that any of them may be left out. */
-const RUN_ARGUMENTS = {
-  parameters: Object.values(RUN_PARAMETERS).map((name) => ({ name, value: "" })),
-} as const;
+function runArguments({ uses, schedules = {} }: Operator) {
+  const more = Object.keys(uses).length > 0 ? Object.values(USED_PARAMETER) : [];
+  const names = Object.keys(schedules);
+  const { schedule, ...others } = RUN_PARAMETERS;
+  return {
+    parameters: [
+      ...[...Object.values(others), ...more].map((name) => ({ name, value: "" })),
+      // Argo's UI shows them as a list to choose from.
+      ...(names.length > 0 ? [{ name: schedule, value: "", enum: ["", ...names] }] : []),
+    ],
+  };
+}
 
 /**
  * What a Workflow has no field of its own for. Its pods have no service links, as resident ones have none; and Argo's own
@@ -250,7 +284,8 @@ const POD_PATCH = {
 
 /** Fields of the WorkflowTemplates whose Workflows make pods. */
 function podFields(operator: Operator, part: "run" | "resync", options: OperatorOptions) {
-  const { priorityClassName, ...place } = placementFields(part, options, operator.name);
+  const { priorityClassName: chosen, ...place } = placementFields(part, options, operator.name);
+  const priorityClassName = part === "run" ? runPriorityClassOf(operator, options) : chosen;
   return {
     podMetadata: podMetadata(part, { labels: labelsOf(operator.name, part) }, options, operator.name),
     // The logs of a run that failed are there as long as its Workflow.

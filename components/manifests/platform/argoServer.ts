@@ -2,16 +2,13 @@ import type { PolicyRule } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { type ArgoProgram, buildDeployment, selectorOf } from "../deployment";
 import { imageOf } from "../images";
+import type { ConfigMap } from "../kinds";
 import { labelsOf, type ManifestSet, NOT_AWAITED } from "../metadata";
 import { accountAnnotations } from "../pods";
 import { transformed } from "../transform";
 import { withCertificateAuthority } from "./archive";
-import { ownsController, type PlatformOptions } from "./options";
-import {
-  buildWorkflowConfiguration,
-  WORKFLOW_CONFIGURATION,
-  workflowConfigurationRules,
-} from "./workflowController";
+import type { PlatformOptions } from "./options";
+import { WORKFLOW_CONFIGURATION, workflowConfigurationRules } from "./workflowController";
 
 /** Where the UI and its API are. */
 const PORT = 2746;
@@ -26,11 +23,13 @@ const RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * argo-server, the UI, where the Workflow controller is ours. Whoever uses it brings a token of his own. Its
- * certificate is made at its start, in memory, and signed by itself.
+ * argo-server, the UI, if the Workflow controller is ours. Its users bring tokens of their own. Its certificate is made at
+ * its start, in memory, and signed by itself.
+ *
+ * @param configuration the Workflow controller's. Undefined if that is not ours
  */
-export function buildArgoServer(options: PlatformOptions): ManifestSet {
-  if (!ownsController(options.argoWorkflows)) return {};
+export function buildArgoServer(options: PlatformOptions, configuration: ConfigMap | undefined): ManifestSet {
+  if (!configuration) return {};
   const { namespace, controllerNamespace } = options;
   const name = "argo-server";
   const labels = labelsOf("argo-workflows", "server");
@@ -49,7 +48,7 @@ export function buildArgoServer(options: PlatformOptions): ManifestSet {
     namespace: controllerNamespace,
     labels,
     strategy: "RollingUpdate",
-    configuration: buildWorkflowConfiguration(options),
+    configuration,
     container: {
       image: imageOf("argoServer", options),
       args: [

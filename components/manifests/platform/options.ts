@@ -53,7 +53,7 @@ export interface PlatformOptions extends WorkloadOptions {
   readonly archive?: ArchiveOptions;
   /** What of the monitoring is made. @default nothing */
   readonly monitoring?: MonitoringOptions;
-  /** How many Workflows the Workflow controller, if it is ours, lets go on at once. The others wait. @default 50 */
+  /** How many Workflows the Workflow controller, if it is ours, looks after at once. The others wait. @default 500 */
   readonly parallelism?: number;
 }
 

@@ -25,7 +25,7 @@ const ENVIRONMENT = {
   SEMAPHORE_NOTIFY_DELAY: "100ms",
   /** It is alone. */
   LEADER_ELECTION_DISABLE: "true",
-  /** Its own ConfigMap starts it anew, and no semaphore is in one: there is nothing to watch. */
+  /** Its own ConfigMap starts it anew, and it reads the limit of a semaphore whenever somebody wants it. */
   WATCH_CONTROLLER_SEMAPHORE_CONFIGMAPS: "false",
   /** With that index, one Workflow that cannot be read ends the controller, each time that it starts (seen with 4.1.2). */
   INDEX_WORKFLOW_SEMAPHORE_KEYS: "false",
@@ -98,12 +98,12 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
 }
 
 /**
- * So many Workflows go on at once, unless the options say otherwise. The others wait in the order in which they came,
- * without a pod and before their deadlines begin (argo-workflows, workflow/controller/operator.go, markWorkflowPhase):
- * 300 at once on one small node have pods that find no place until their `pendingTimeout` is over. Recorded runs do not
- * count.
+ * So many Workflows go on at once, unless the options say otherwise, those included that wait for their operator's turn:
+ * each operator has a number of pods of its own. With less, a queue of one operator would hold up all others. The rest
+ * wait in the order in which they came, before their deadlines begin (argo-workflows, workflow/controller/controller.go).
+ * Recorded runs do not count.
  */
-const PARALLELISM = 50;
+const PARALLELISM = 500;
 
 /** The name under which the controller and argo-server look for it. */
 export const WORKFLOW_CONFIGURATION = "workflow-controller-configmap";

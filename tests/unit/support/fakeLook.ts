@@ -15,10 +15,12 @@ export function fakeLook(cluster: {
   readonly crds?: Readonly<Record<string, Found>>;
   readonly clusterRoles?: Readonly<Record<string, Found>>;
   readonly hasSecret?: boolean;
+  readonly keepsImageVolumes?: boolean;
 }): Look {
   return {
     crd: async (name) => cluster.crds?.[name],
     clusterRole: async (name) => cluster.clusterRoles?.[name],
     hasSecret: async () => cluster.hasSecret,
+    keepsImageVolumes: async () => cluster.keepsImageVolumes,
   };
 }

@@ -6,6 +6,7 @@ import { type FieldDoc, fieldDocsOf } from "./tsdoc";
 const INTERFACES_OF: Readonly<Record<string, readonly string[]>> = {
   platform: ["ArgoPlatformArgs", "WorkloadArgs"],
   eventBus: ["EventBusArgs"],
+  outsideEvents: ["OutsideEventsArgs"],
   placement: ["PlacementArgs", "PodArgs"],
 };
 

@@ -1,19 +1,71 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import path from "node:path";
+import { promisify } from "node:util";
+import { withLock } from "../../../cli/controlPlane/lock";
 import type { JsonObject } from "../../../runtime/kubernetes/objects";
 import { addFiles, removeFolder, writeFolder } from "../operatorFolder";
-import { copyProject } from "./projectCopy";
+import { copyProject, PROJECT, projectFiles } from "./projectCopy";
 
-const MODULES = path.resolve(__dirname, "../../../node_modules");
+const MODULES = path.join(PROJECT, "node_modules");
+const TARBALLS = path.join(MODULES, ".cache/argosy-packed");
+const DAY_MS = 86_400_000;
 
 /** Packs the project with npm, in a copy of it in which its handlers have run. */
-export function packProject(): { tarball: string; remove(): void } {
+export async function packProject(): Promise<{ tarball: string; remove(): void }> {
   const copy = copyProject();
   addFiles(copy, { "examples/memcached/__pycache__/main.cpython-313.pyc": "" });
-  const options = { cwd: copy, encoding: "utf8" } as const;
-  const [name = ""] = execFileSync("npm", ["pack", "--silent"], options).trim().split("\n").slice(-1);
+  // Not at one go: the lock of a process that stands still is taken from it.
+  const { stdout } = await promisify(execFile)("npm", ["pack", "--silent"], { cwd: copy });
+  const [name = ""] = stdout.trim().split("\n").slice(-1);
   return { tarball: path.join(copy, name), remove: () => removeFolder(copy) };
+}
+
+/**
+ * The packed project, as {@link packProject} gives it. It is packed once for all tests and runs that have the same files
+ * and packages, since that takes the better part of a minute.
+ */
+export async function packedProject(): Promise<string> {
+  const tarball = path.join(TARBALLS, `${hashOfProject()}.tgz`);
+  const pack = async () => {
+    if (existsSync(tarball)) return;
+    const packed = await packProject();
+    copyFileSync(packed.tarball, `${tarball}.new`);
+    renameSync(`${tarball}.new`, tarball);
+    packed.remove();
+    removeFormer();
+  };
+  await withLock(path.join(TARBALLS, "lock"), () => {}, pack);
+  return tarball;
+}
+
+/** Of everything that the tarball is made of. Tests and pages never go into it. */
+function hashOfProject(): string {
+  const hash = createHash("sha256").update(process.version);
+  const files = projectFiles().filter((file) => !/^(tests|docs)\//.test(file));
+  for (const file of [...files.sort(), "node_modules/.package-lock.json"]) {
+    const content = readFileSync(path.join(PROJECT, file));
+    hash.update(`\0${file}\0${content.length}\0`).update(content);
+  }
+  return hash.digest("hex");
+}
+
+/** Not those of today: another run may be at work with one. */
+function removeFormer(): void {
+  for (const file of readdirSync(TARBALLS).map((name) => path.join(TARBALLS, name))) {
+    if (file.endsWith(".tgz") && Date.now() - statSync(file).mtimeMs > DAY_MS) rmSync(file);
+  }
 }
 
 /** The files of a tarball, as a user's npm unpacks them. */

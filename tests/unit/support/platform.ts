@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import type { ConfigMap } from "../../../components/manifests/kinds";
 import type { ManifestSet } from "../../../components/manifests/metadata";
 import {
   buildArgoEventsController,
@@ -79,6 +80,11 @@ export const anyPlatformOptions: fc.Arbitrary<PlatformOptions> = fc
   })
   .filter(({ namespace, controllerNamespace }) => namespace !== controllerNamespace);
 
+/** The argo-server of a platform. */
+export function serverOf(options: PlatformOptions): ManifestSet {
+  return buildArgoServer(options, buildWorkflowController(options).configuration as ConfigMap | undefined);
+}
+
 /** Every set of a platform, by what it is for. */
 export function everySet(options: PlatformOptions): Record<string, ManifestSet> {
   return {
@@ -87,7 +93,7 @@ export function everySet(options: PlatformOptions): Record<string, ManifestSet> 
     workflowsDefinitions: buildArgoWorkflowsDefinitions(options),
     eventsController: buildArgoEventsController(options),
     workflowController: buildWorkflowController(options),
-    server: buildArgoServer(options),
+    server: serverOf(options),
     viewer: buildViewer(options),
     submitter: buildSubmitter(options),
   };

@@ -3,7 +3,8 @@ import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync } fr
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-const ROOT = path.resolve(__dirname, "../../..");
+/** The folder of this project. */
+export const PROJECT = path.resolve(__dirname, "../../..");
 
 /**
  * Copies this project into a new temporary folder, with the packages that are installed here. Its handlers/ has the tests'
@@ -11,20 +12,20 @@ const ROOT = path.resolve(__dirname, "../../..");
  */
 export function copyProject(): string {
   const copy = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-project-")));
-  for (const file of projectFiles()) cpSync(path.join(ROOT, file), path.join(copy, file));
+  for (const file of projectFiles()) cpSync(path.join(PROJECT, file), path.join(copy, file));
   rmSync(path.join(copy, "handlers"), { recursive: true, force: true });
-  cpSync(path.join(ROOT, "tests/program/handlers"), path.join(copy, "handlers"), {
+  cpSync(path.join(PROJECT, "tests/program/handlers"), path.join(copy, "handlers"), {
     recursive: true,
     dereference: true,
   });
-  symlinkSync(path.join(ROOT, "node_modules"), path.join(copy, "node_modules"));
+  symlinkSync(path.join(PROJECT, "node_modules"), path.join(copy, "node_modules"));
   return copy;
 }
 
 /** The files that git knows or would add. */
-function projectFiles(): string[] {
-  const options = { cwd: ROOT, encoding: "utf8" } as const;
+export function projectFiles(): string[] {
+  const options = { cwd: PROJECT, encoding: "utf8" } as const;
   return execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z"], options)
     .split("\0")
-    .filter((file) => file !== "" && existsSync(path.join(ROOT, file)));
+    .filter((file) => file !== "" && existsSync(path.join(PROJECT, file)));
 }

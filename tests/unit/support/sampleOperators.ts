@@ -21,7 +21,7 @@ export interface SampleProgram {
 }
 
 /** One operator of a {@link SampleProgram}: "Widget" for "widget". */
-export interface Sample extends Partial<OperatorDefinition> {
+export interface Sample extends Omit<Partial<OperatorDefinition>, "files"> {
   readonly name: string;
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -31,8 +31,11 @@ export function sampleProgram(samples: readonly Sample[]): SampleProgram {
   const root = writeFolder({});
   const definitions = samples.map(({ name, files = {}, ...definition }) => {
     const folder = path.join(root, name);
-    addFiles(folder, { "crd.yaml": crdOf(name), "main.py": "print()\n", ...files });
-    return loadDefinition(folder, { ...widgetDefinition, ...definition });
+    const { crd, ...common } = widgetDefinition;
+    // Who watches has no kind of its own.
+    const own = definition.watch === undefined && { crd };
+    addFiles(folder, { ...(own && { [crd]: crdOf(name) }), "main.py": "print()\n", ...files });
+    return loadDefinition(folder, { ...common, ...own, ...definition });
   });
   return { root, definitions };
 }
@@ -49,6 +52,20 @@ export const EVERY_FORM: readonly Sample[] = [
   },
   { name: "saw", execution: "pod", rules: [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }] },
 ];
+
+/** A webhook that makes objects of a kind in the namespace team-a. */
+export const webhookFor = (kind: string): OperatorDefinition["on"] => ({
+  hook: {
+    webhook: {
+      endpoint: `/${kind}`,
+      method: "POST",
+      port: "12000",
+      authSecret: { name: "hook", key: "token" },
+    },
+    id: ["body.id"],
+    create: { kind, namespace: "team-a", spec: {} },
+  },
+});
 
 /** A program that makes these operators. */
 export function operatorsProgram({ definitions }: SampleProgram, args: Partial<OperatorsArgs> = {}) {

@@ -1,0 +1,246 @@
+import {
+  CHILD_OF_LABEL,
+  DOMAIN,
+  formerIdentitiesOf,
+  groupOf,
+  identityOf,
+  MANAGER_PREFIX,
+  type Manifest,
+  type Operator,
+} from "../../../runtime/program";
+import { labelsOf, type ManifestSet } from "../metadata";
+import { runnerNameOf } from "../names";
+import { transformed } from "../transform";
+import type { WorkloadOptions } from "../workloads";
+
+/**
+ * Guards: rules of the API server's own (ValidatingAdmissionPolicies) that keep everybody but Argosy from writing what is
+ * Argosy's, whatever their RBAC allows.
+ */
+
+/** Which guards an operator has. All of them are off by default. */
+export interface GuardOptions {
+  /** Whether only the operator changes and deletes its children, and makes objects with their marks. @default false */
+  readonly children?: boolean;
+  /** Whether, beside Argosy, only these groups set annotations of Argosy's on custom resources. @default everybody may */
+  readonly annotations?: { readonly groups: readonly string[] };
+  /** Groups that no guard stops. @default none */
+  readonly exempt?: readonly string[];
+}
+
+/** What guards are built from. */
+export interface GuardedOptions extends WorkloadOptions {
+  readonly platform: { readonly namespace: string };
+  /** @default none */
+  readonly guards?: GuardOptions;
+}
+
+/** Cluster administrators: they repair what nobody else can. */
+const ADMINISTRATORS = "system:masters";
+
+/** Kubernetes' own controllers. By itself the controller manager has an account for each, and else one for all. */
+const KUBERNETES = {
+  users: ["system:kube-controller-manager", "system:kube-scheduler"],
+  groups: ["system:serviceaccounts:kube-system", "system:nodes"],
+};
+
+/** The guards that a program has chosen for an operator: each a policy, and the binding that puts it into force. */
+export function buildGuards(operator: Operator, options: GuardedOptions): ManifestSet {
+  const { children = false, annotations } = options.guards ?? {};
+  return {
+    ...(children && operator.children.length > 0 && guardSet("children", childrenGuard, operator, options)),
+    ...(annotations && guardSet("annotations", annotationsGuard, operator, options)),
+  };
+}
+
+/** The name of a guard, in a cluster. */
+export function guardNameOf(operator: Operator, guard: keyof GuardOptions): string {
+  return `${identityOf(operator)}-${guard}`;
+}
+
+const API_VERSION = "admissionregistration.k8s.io/v1";
+
+function guardSet(
+  guard: "children" | "annotations",
+  build: (operator: Operator, options: GuardedOptions) => object,
+  operator: Operator,
+  options: GuardedOptions,
+): ManifestSet {
+  const name = guardNameOf(operator, guard);
+  const metadata = { name, labels: labelsOf(operator.name, "guard") };
+  const policy: Manifest = {
+    apiVersion: API_VERSION,
+    kind: "ValidatingAdmissionPolicy",
+    metadata,
+    spec: { ...build(operator, options), failurePolicy: "Fail" } as Manifest[string],
+  };
+  const binding: Manifest = {
+    apiVersion: API_VERSION,
+    kind: "ValidatingAdmissionPolicyBinding",
+    metadata,
+    spec: { policyName: name, validationActions: ["Deny"] },
+  };
+  return {
+    [`${guard}-guard`]: transformed("guard", policy, options),
+    [`${guard}-guard-binding`]: transformed("guardBinding", binding, options),
+  };
+}
+
+/** Only the operator writes what its children are: everything but status, and but the metadata of others. */
+function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions) {
+  const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
+  const runner = `system:serviceaccount:${platform.namespace}:${runnerNameOf(operator.name)}`;
+  return {
+    matchConstraints: {
+      resourceRules: [...resourcesByGroup(operator)].map(([group, resources]) => ({
+        apiGroups: [group],
+        apiVersions: ["*"],
+        operations: ["CREATE", "UPDATE", "DELETE"],
+        // By its status more than the status can be changed: annotations, and of some kinds the labels.
+        resources: resources.flatMap((resource) => [resource, `${resource}/status`]),
+      })),
+    },
+    matchConditions: [
+      // Also where it was a child: somebody may take the mark away first.
+      {
+        name: "child",
+        expression: someObject(
+          `o.metadata.?labels[?${quote(CHILD_OF_LABEL)}].orValue("") in ${list(identities)}`,
+        ),
+      },
+      stranger([runner, ...KUBERNETES.users], [...KUBERNETES.groups, ...(guards?.exempt ?? [])]),
+    ],
+    variables: [
+      { name: "content", expression: sameContent() },
+      { name: "marks", expression: `${sameMarks("labels")} && ${sameMarks("annotations")}` },
+      { name: "owner", expression: sameOwner(operator) },
+      { name: "proof", expression: sameProof() },
+    ],
+    validations: [
+      validation(
+        'request.operation != "CREATE"',
+        `with the mark of a child of ${identityOf(operator)}`,
+        `Leave out the label ${CHILD_OF_LABEL}.`,
+      ),
+      validation(
+        'request.operation != "DELETE"',
+        `a child of the operator ${identityOf(operator)}`,
+        `Change or delete the ${operator.customResource.kind} that it belongs to.`,
+      ),
+      validation(
+        'request.operation != "UPDATE" || (variables.content && variables.marks && variables.owner && variables.proof)',
+        `a child of the operator ${identityOf(operator)}: it may change labels and annotations of its own, and the scale`,
+        `Change the ${operator.customResource.kind} that it belongs to.`,
+      ),
+    ],
+  };
+}
+
+/** Only named groups set annotations of ours on the operator's custom resources. */
+function annotationsGuard({ customResource }: Operator, { platform, guards }: GuardedOptions) {
+  const { group, plural } = customResource;
+  const groups = [
+    // Also what makes objects of events from outside, and marks them.
+    `system:serviceaccounts:${platform.namespace}`,
+    ...(guards?.annotations?.groups ?? []),
+    ...(guards?.exempt ?? []),
+  ];
+  return {
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [group],
+          apiVersions: ["*"],
+          operations: ["CREATE", "UPDATE"],
+          resources: [plural, `${plural}/status`],
+        },
+      ],
+    },
+    matchConditions: [
+      {
+        name: "annotated",
+        expression: someObject(`o.metadata.?annotations.orValue({}).exists(key, ${isOurs})`),
+      },
+      stranger([], groups),
+    ],
+    validations: [
+      validation(
+        sameMarks("annotations"),
+        `with annotations of ${DOMAIN} that are others than before`,
+        "Leave these annotations as they are, or ask somebody of the groups in guards.annotations.",
+      ),
+    ],
+  };
+}
+
+function resourcesByGroup({ children }: Operator): Map<string, string[]> {
+  const resources = new Map<string, string[]>();
+  for (const { apiVersion, plural } of children) {
+    const group = groupOf(apiVersion);
+    resources.set(group, [...(resources.get(group) ?? []), plural]);
+  }
+  return resources;
+}
+
+const quote = (text: string) => JSON.stringify(text);
+const list = (texts: readonly string[]) => `[${texts.map(quote).join(", ")}]`;
+
+/** Whether the object as it is to be, or as it was, fulfils an expression about `o`. */
+function someObject(expression: string): string {
+  return `[object, oldObject].exists(o, o != null && ${expression})`;
+}
+
+/** Whether who asks is none of these. */
+function stranger(users: readonly string[], groups: readonly string[]) {
+  const isGroup = `request.userInfo.?groups.orValue([]).exists(group, group in ${list([ADMINISTRATORS, ...groups])})`;
+  return { name: "stranger", expression: `!(request.userInfo.username in ${list(users)}) && !${isGroup}` };
+}
+
+/** Whether a `key` of labels or annotations is of ours. */
+const isOurs = `key.startsWith(${quote(`${DOMAIN}/`)})`;
+
+/** Whether labels, or annotations, of ours are the same as before. */
+function sameMarks(field: "labels" | "annotations"): string {
+  const of = (object: string) => `(${object} == null ? {} : ${object}.metadata[?"${field}"].orValue({}))`;
+  const within = (one: string, other: string) =>
+    `${of(one)}.all(key, !${isOurs} || ${of(other)}[?key].orValue("") == ${of(one)}[key])`;
+  return `${within("object", "oldObject")} && ${within("oldObject", "object")}`;
+}
+
+/** Whether all fields but metadata and status are the same as before, whatever fields the kind has. */
+function sameContent(): string {
+  const isOther = 'field in ["metadata", "status"]';
+  const within = (one: string, other: string) =>
+    `dyn(${one}).all(field, ${isOther} || (field in dyn(${other}) && dyn(${one})[field] == dyn(${other})[field]))`;
+  return `object == null || oldObject == null || (${within("object", "oldObject")} && ${within("oldObject", "object")})`;
+}
+
+/** Whether the references to custom resources of the operator are the same as before. */
+function sameOwner({ customResource: { group, version, kind } }: Operator): string {
+  const apiVersion = group === "" ? version : `${group}/`;
+  const of = (object: string) =>
+    `${object}.metadata.?ownerReferences.orValue([]).filter(r, r.kind == ${quote(kind)} && r.apiVersion.startsWith(${quote(apiVersion)}))`;
+  return `object == null || oldObject == null || ${of("object")} == ${of("oldObject")}`;
+}
+
+/** Whether the fields that we applied are ours as before: by these entries we know a child, and nobody else wrote it. */
+function sameProof(): string {
+  const of = (object: string) =>
+    `${object}.metadata.?managedFields.orValue([]).filter(m, m.?operation.orValue("") == "Apply" && m.?manager.orValue("").startsWith(${quote(MANAGER_PREFIX)})).map(m, [m.manager, m.?fieldsV1.orValue({})])`;
+  return `object == null || oldObject == null || ${of("object")} == ${of("oldObject")}`;
+}
+
+/**
+ * A rule, and what somebody reads who breaks it.
+ * @param what the object is, to follow "somebody may not update ConfigMap cache"
+ */
+function validation(expression: string, what: string, remedy: string) {
+  const verb = '{"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}[request.operation]';
+  const object = "request.kind.kind + (request.name == '' ? '' : ' ' + request.name)";
+  const exempt = "Or add a group of this account to guards.exempt of the program.";
+  return {
+    expression,
+    reason: "Forbidden",
+    messageExpression: `request.userInfo.username + " may not " + ${verb} + " " + ${object} + ${quote(`, ${what}. ${remedy} ${exempt}`)}`,
+  };
+}

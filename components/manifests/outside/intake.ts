@@ -1,0 +1,281 @@
+import { specSchemaOf } from "../../../definition/customResourceDefinition";
+import {
+  INTAKE_FILE,
+  type IntakeEvent,
+  type IntakeFile,
+  type Manifest,
+  type Operator,
+  POD_LAYOUT,
+  type PolicyRule,
+  RUNNER_ENVIRONMENT,
+  RUNNER_PORTS,
+} from "../../../runtime/program";
+import { buildAccount, buildRole } from "../access";
+import { contentHash } from "../configMaps";
+import { buildDeployment } from "../deployment";
+import { imageOf } from "../images";
+import type { ConfigMap, NetworkPolicy, Secret, Service } from "../kinds";
+import { labelsOf, type ManifestSet, NOT_AWAITED } from "../metadata";
+import { outsideNames, sensorPodLabels } from "../names";
+import { accountAnnotations, READ_ONLY } from "../pods";
+import { heapOption } from "../resources";
+import { transformed } from "../transform";
+import type { OperatorOutsideEvent, OutsideOptions } from "./options";
+
+/**
+ * The intake: the engine, told to make custom resources of events. Its account may create these kinds in the namespaces that
+ * the definitions name, read what it finds there already, read the CRDs about which it warns, and write Warnings.
+ *
+ * @param engine the ConfigMap of the engine
+ */
+export function buildIntake(
+  events: readonly OperatorOutsideEvent[],
+  options: OutsideOptions,
+  engine: Pick<Manifest, "metadata">,
+): ManifestSet {
+  const { platform, installation, name: path } = options;
+  const { namespace } = platform;
+  const { intake: name } = outsideNames(installation);
+  const labels = labelsOf(path, "intake");
+  const file = buildFile(events, options);
+  const probe = (probed: string) => ({
+    httpGet: { path: probed, port: "metrics" },
+    periodSeconds: 10,
+    timeoutSeconds: 5,
+  });
+  return {
+    "intake-account": buildAccount(name, namespace, labels, accountAnnotations("intake", options)),
+    ...buildRights(events, options),
+    ...buildCaller(options),
+    "intake-events": file,
+    "intake-service": buildService(options),
+    "intake-network-policy": transformed("intakeNetworkPolicy", buildNetworkPolicy(options), options),
+    intake: buildDeployment(
+      {
+        part: "intake",
+        name,
+        namespace,
+        labels,
+        replicas: options.intakes,
+        strategy: "RollingUpdate",
+        container: {
+          image: imageOf("node", options),
+          command: ["node", `${POD_LAYOUT.engine}/engine.js`, "intake"],
+          env: [
+            {
+              name: RUNNER_ENVIRONMENT.namespace,
+              valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
+            },
+            { name: RUNNER_ENVIRONMENT.pod, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+            { name: "NODE_OPTIONS", value: heapOption("intake", options) },
+          ],
+          ports: [
+            { name: "events", containerPort: RUNNER_PORTS.hints },
+            { name: "metrics", containerPort: RUNNER_PORTS.metrics },
+          ],
+          startupProbe: { ...probe("/livez"), periodSeconds: 1, failureThreshold: 60 },
+          readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },
+          livenessProbe: probe("/livez"),
+          volumeMounts: [
+            { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
+            { name: "events", mountPath: POD_LAYOUT.definition, readOnly: true },
+            { name: "token", mountPath: POD_LAYOUT.intakeToken, readOnly: true },
+          ],
+        },
+        volumes: [
+          { name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } },
+          { name: "events", configMap: { name: file.metadata.name, defaultMode: READ_ONLY } },
+          {
+            name: "token",
+            secret: {
+              secretName: outsideNames(installation).caller,
+              items: [{ key: "token", path: "token" }],
+              defaultMode: READ_ONLY,
+            },
+          },
+        ],
+      },
+      options,
+    ),
+  };
+}
+
+/** What the intake reads. Another content is another ConfigMap, and so a roll-out. */
+function buildFile(events: readonly OperatorOutsideEvent[], options: OutsideOptions): ConfigMap {
+  const { installation, platform, name } = options;
+  const file: IntakeFile = { installation, events: events.map(intakeEventOf) };
+  const data = { [INTAKE_FILE]: JSON.stringify(file) };
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: `${outsideNames(installation).intake}-${contentHash(data)}`,
+      namespace: platform.namespace,
+      labels: labelsOf(name, "intake"),
+    },
+    immutable: true,
+    data,
+  };
+}
+
+/** An event as the intake knows it. */
+export function intakeEventOf({ operator, event, subject }: OperatorOutsideEvent): IntakeEvent {
+  const { installation, name: operatorName, crd, customResource } = operator;
+  const { name, type, id, when, namespace, spec } = event;
+  const { group, version, kind, plural, namespaced } = customResource;
+  const schema = specSchemaOf({ crd, customResource });
+  return {
+    subject,
+    operator: { installation, name: operatorName },
+    name,
+    type,
+    id,
+    when,
+    ...(namespace !== undefined && { namespace }),
+    spec,
+    apiVersion: `${group}/${version}`,
+    kind,
+    plural,
+    namespaced,
+    crd: crdNameOf(operator),
+    ...(schema && { schema }),
+  };
+}
+
+function crdNameOf({ customResource: { plural, group } }: Operator): string {
+  return `${plural}.${group}`;
+}
+
+/**
+ * The token by which the intake knows the Sensor: that of an account without any rights, which the cluster itself makes and
+ * keeps in a Secret (https://kubernetes.io/docs/concepts/configuration/secret/#serviceaccount-token-secrets). So no state of
+ * Pulumi's has it, and no preview makes another one.
+ */
+function buildCaller({ installation, platform: { namespace }, name: path }: OutsideOptions): ManifestSet {
+  const { caller: name } = outsideNames(installation);
+  const labels = labelsOf(path, "caller");
+  const secret: Secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, namespace, labels, annotations: { "kubernetes.io/service-account.name": name } },
+    type: "kubernetes.io/service-account-token",
+  };
+  return { "caller-token": secret };
+}
+
+/**
+ * The account of the sensor's token. It comes before the token: Kubernetes deletes a token whose account is not there
+ * (kubernetes, pkg/controller/serviceaccount/tokens_controller.go, syncSecret).
+ */
+export function buildCallerAccount({ installation, platform, name: path }: OutsideOptions): ManifestSet {
+  const account = buildAccount(
+    outsideNames(installation).caller,
+    platform.namespace,
+    labelsOf(path, "caller"),
+  );
+  return { "caller-account": { ...account, automountServiceAccountToken: false } };
+}
+
+/** Where Events about CRDs are, which are in no namespace. */
+const NAMESPACE_OF_WARNINGS = "default";
+
+function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOptions): ManifestSet {
+  const { installation, platform, name: path } = options;
+  const account = { name: outsideNames(installation).intake, namespace: platform.namespace };
+  const labels = labelsOf(path, "intake");
+  // Outside of the platform's namespace another program may have an intake of this name.
+  const name = `${platform.namespace}.${account.name}`;
+  const grant = (key: string, namespace: string | undefined, rules: readonly PolicyRule[]): ManifestSet => {
+    const { role, binding } = buildRole({ name, namespace, labels, rules, account });
+    return { [key]: role, [`${key}-binding`]: binding };
+  };
+  const inCluster = events.filter(({ operator }) => !operator.customResource.namespaced);
+  const namespaces = new Set(events.flatMap(namespacesOf));
+  const rulesIn = (namespace: string): PolicyRule[] => [
+    ...createRules(events.filter((event) => namespacesOf(event).includes(namespace))),
+    ...(namespace === NAMESPACE_OF_WARNINGS ? [WARN] : []),
+  ];
+  const crds = [...new Set(events.map(({ operator }) => crdNameOf(operator)))].sort();
+  return {
+    ...grant("intake-role", undefined, [
+      {
+        apiGroups: ["apiextensions.k8s.io"],
+        resources: ["customresourcedefinitions"],
+        verbs: ["get"],
+        resourceNames: crds,
+      },
+      ...createRules(inCluster),
+    ]),
+    ...Object.assign(
+      {},
+      ...[...new Set([...namespaces, NAMESPACE_OF_WARNINGS])]
+        .sort()
+        .map((namespace) => grant(`intake-role-${namespace}`, namespace, rulesIn(namespace))),
+    ),
+  };
+}
+
+const WARN: PolicyRule = { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] };
+
+function namespacesOf({ event: { namespace } }: OperatorOutsideEvent): readonly string[] {
+  if (namespace === undefined) return [];
+  return typeof namespace === "string" ? [namespace] : namespace.allowed;
+}
+
+/** To create these kinds, and to read one that is there already. */
+function createRules(events: readonly OperatorOutsideEvent[]): PolicyRule[] {
+  const kinds = new Map(events.map(({ operator }) => [crdNameOf(operator), operator.customResource]));
+  return [...kinds.values()].map(({ group, plural }) => ({
+    apiGroups: [group],
+    resources: [plural],
+    verbs: ["create", "get"],
+  }));
+}
+
+function buildService({ installation, platform, name: path }: OutsideOptions): Service {
+  const labels = labelsOf(path, "intake");
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      name: outsideNames(installation).intake,
+      namespace: platform.namespace,
+      labels,
+      annotations: NOT_AWAITED,
+    },
+    spec: {
+      type: "ClusterIP",
+      selector: labels,
+      ports: [{ name: "events", port: RUNNER_PORTS.hints, targetPort: "events", protocol: "TCP" }],
+    },
+  };
+}
+
+/** Who may speak to the intake: its own Sensor, and Prometheus. */
+function buildNetworkPolicy({ installation, platform, name: path }: OutsideOptions): NetworkPolicy {
+  const labels = labelsOf(path, "intake");
+  const { namespace, prometheusNamespace } = platform;
+  const monitoring =
+    prometheusNamespace === undefined
+      ? {}
+      : { matchLabels: { "kubernetes.io/metadata.name": prometheusNamespace } };
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: { name: outsideNames(installation).intake, namespace, labels },
+    spec: {
+      podSelector: { matchLabels: labels },
+      policyTypes: ["Ingress"],
+      ingress: [
+        {
+          ports: [{ port: RUNNER_PORTS.hints, protocol: "TCP" }],
+          from: [{ podSelector: { matchLabels: sensorPodLabels(path) } }],
+        },
+        {
+          ports: [{ port: RUNNER_PORTS.metrics, protocol: "TCP" }],
+          from: [{ namespaceSelector: monitoring }],
+        },
+      ],
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import type { IntakeEvent, Operator, OutsideEvent } from "../../../runtime/program";
+import type { EventPathOptions } from "../eventPath/options";
+import { jointName } from "../eventPath/options";
+import { outsideNames } from "../names";
+
+/** What carries events from outside is built from this. `name` is that of its bus: see `outsideNames`. */
+export interface OutsideOptions extends EventPathOptions {
+  readonly installation: string;
+  /** Pods of the intake. */
+  readonly intakes: number;
+}
+
+/** The options, with the name that the path of these events has. */
+export function outsideOptions(options: Omit<OutsideOptions, "name">): OutsideOptions {
+  return { ...options, name: outsideNames(options.installation).path };
+}
+
+/** An event from outside, and the operator whose custom resources it becomes. */
+export interface OperatorOutsideEvent {
+  readonly operator: Operator;
+  readonly event: OutsideEvent;
+  /** The event's name in its source, its sensor and its intake. It depends on the operator's name and its own alone. */
+  readonly subject: IntakeEvent["subject"];
+}
+
+/** The events of all operators. */
+export function outsideEventsOf(operators: readonly Operator[]): OperatorOutsideEvent[] {
+  return operators.flatMap((operator) =>
+    (operator.on ?? []).map((event) => ({ operator, event, subject: jointName(operator.name, event.name) })),
+  );
+}

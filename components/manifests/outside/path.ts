@@ -1,0 +1,179 @@
+import { listenerOf } from "../../../definition/checkOutsideEvents";
+import {
+  classOfSource,
+  INTAKE_PATH,
+  isJsonObject,
+  type JsonObject,
+  type Manifest,
+  type OutsideEvent,
+  RUNNER_PORTS,
+  SOURCE_CLASSES,
+  type SourceClass,
+  SUBJECT_HEADER,
+  TOKEN_HEADER,
+} from "../../../runtime/program";
+import { buildEventBus, type EventBusUse } from "../eventPath/eventBus";
+import { dependencyOf } from "../eventPath/options";
+import { podTemplate } from "../eventPath/sensor";
+import { awaited, labelsOf, type ManifestSet, TAKEN_BACK } from "../metadata";
+import { eventPathNames, outsideNames } from "../names";
+import { transformed } from "../transform";
+import type { OperatorOutsideEvent, OutsideOptions } from "./options";
+
+/**
+ * Events that nobody sends again: if there is no room, the source is told, and tells the sender. What every Sensor has read
+ * makes room. Written to the disk before the source answers, so that a node that loses its power loses nothing
+ * (nats-server, server/opts.go, sync_interval).
+ */
+const OUTSIDE: EventBusUse = {
+  part: "outsideEventBus",
+  retention: 1,
+  discard: 1,
+  settings: { sync_interval: "always" },
+};
+
+/** The bus of events from outside. */
+export function buildOutsideEventBus(options: OutsideOptions): Manifest {
+  return buildEventBus(options, OUTSIDE);
+}
+
+/** The name of the EventSource of a class. */
+function sourceNameOf(kind: SourceClass, { name }: OutsideOptions): string {
+  return kind === "rolling" ? name : `${name}-single`;
+}
+
+/** The EventSources: one for each class of which there is an event. */
+export function buildOutsideEventSources(
+  events: readonly OperatorOutsideEvent[],
+  options: OutsideOptions,
+): ManifestSet {
+  return Object.fromEntries(
+    SOURCE_CLASSES.flatMap((kind) => {
+      const own = events.filter(({ event }) => classOfSource(event.type) === kind);
+      const key = kind === "rolling" ? "event-source" : "event-source-single";
+      return own.length === 0 ? [] : [[key, buildEventSource(kind, own, options)]];
+    }),
+  );
+}
+
+function buildEventSource(
+  kind: SourceClass,
+  events: readonly OperatorOutsideEvent[],
+  options: OutsideOptions,
+): Manifest {
+  const { name, platform } = options;
+  const types = [...new Set(events.map(({ event }) => event.type))];
+  const sources = types.map((type) => {
+    const own = events.filter(({ event }) => event.type === type);
+    return [type, Object.fromEntries(own.map(({ subject, event }) => [subject, complete(event)]))];
+  });
+  const ports = [...new Set(events.flatMap(({ event }) => listenerOf(event)?.port ?? []))].map(Number).sort();
+  return transformed(
+    "outsideEventSource",
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "EventSource",
+      metadata: {
+        name: sourceNameOf(kind, options),
+        namespace: platform.namespace,
+        labels: labelsOf(name, "event-source"),
+        annotations: { ...awaited("SourcesProvided", "Deployed"), ...TAKEN_BACK },
+      },
+      spec: {
+        eventBusName: name,
+        replicas: 1,
+        template: podTemplate(options, {
+          part: "eventSource",
+          component: "event-source",
+          serviceAccountName: eventPathNames(name).sourceAccount,
+        }),
+        ...(ports.length > 0 && {
+          service: { ports: ports.map((port) => ({ name: `port-${port}`, port, targetPort: port })) },
+        }),
+        ...Object.fromEntries(sources),
+      },
+    },
+    options,
+  );
+}
+
+/** Fields that Argo's schema asks for, though its program does without them. */
+function complete({ type, source }: OutsideEvent): JsonObject {
+  const listener = source["webhook"];
+  return {
+    ...(type === "webhook" && { url: "" }),
+    ...(type === "github" && { events: [] }),
+    ...source,
+    ...(isJsonObject(listener) && { webhook: { url: "", ...listener } }),
+  };
+}
+
+/** As often as Argo can count, once a second: for 68 years. The bus forgets an event after a day. */
+const RETRY_STRATEGY = { steps: 2 ** 31 - 1, duration: "1s", factor: 1, jitter: 0.2 } as const;
+
+/**
+ * The Sensor: it sends every event whole to the intake, until that has taken it. Each event has a dependency and a trigger
+ * of its own. So one that waits holds up none of another kind, and one that is added changes no other's subscription. One
+ * dependency on all events would lose them: Argo finds the dependency of an event by its very name
+ * (argo-events, pkg/eventbus/jetstream/sensor/trigger_conn.go, getDependencyNames).
+ */
+export function buildOutsideSensor(
+  events: readonly OperatorOutsideEvent[],
+  options: OutsideOptions,
+): Manifest {
+  const { name, platform } = options;
+  return transformed(
+    "outsideSensor",
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "Sensor",
+      metadata: {
+        name,
+        namespace: platform.namespace,
+        labels: labelsOf(name, "sensor"),
+        annotations: { ...awaited("DependenciesProvided", "TriggersProvided", "Deployed"), ...TAKEN_BACK },
+      },
+      spec: {
+        eventBusName: name,
+        replicas: 1,
+        template: podTemplate(options, {
+          part: "sensor",
+          component: "sensor",
+          serviceAccountName: eventPathNames(name).sensorAccount,
+        }),
+        dependencies: events.map(({ subject, event }) => ({
+          name: dependencyOf({ name: subject }),
+          eventSourceName: sourceNameOf(classOfSource(event.type), options),
+          eventName: subject,
+        })),
+        triggers: events.map((event) => triggerOf(event, options)),
+      },
+    },
+    options,
+  );
+}
+
+function triggerOf({ subject }: OperatorOutsideEvent, { installation, platform }: OutsideOptions) {
+  const { intake, caller } = outsideNames(installation);
+  const dependency = dependencyOf({ name: subject });
+  return {
+    // Without it there are no retries (pkg/sensors/listener.go, triggerActions).
+    atLeastOnce: true,
+    retryStrategy: RETRY_STRATEGY,
+    // Otherwise any status would count as a success (pkg/sensors/triggers/http/http.go, ApplyPolicy).
+    policy: { status: { allow: [204] } },
+    template: {
+      name: subject,
+      conditions: dependency,
+      http: {
+        url: `http://${intake}.${platform.namespace}.svc:${RUNNER_PORTS.hints}${INTAKE_PATH}`,
+        method: "POST",
+        timeout: 30,
+        headers: { [SUBJECT_HEADER]: subject },
+        secureHeaders: [{ name: TOKEN_HEADER, valueFrom: { secretKeyRef: { name: caller, key: "token" } } }],
+        // The event as it is, not as a text (pkg/sensors/triggers/params.go, ConstructPayload).
+        payload: [{ src: { dependencyName: dependency, dataKey: "@this", useRawData: true }, dest: "data" }],
+      },
+    },
+  };
+}

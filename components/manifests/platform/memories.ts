@@ -1,0 +1,71 @@
+import { type JsonObject, type Manifest, memoryResourceOf, type Operator } from "../../../runtime/program";
+import { awaited, labelsOf } from "../metadata";
+
+/** Fields that only the engine knows, and that server-side apply replaces as a whole. */
+const WHOLE_OBJECT: JsonObject = {
+  type: "object",
+  "x-kubernetes-preserve-unknown-fields": true,
+  "x-kubernetes-map-type": "atomic",
+};
+
+/**
+ * The CRD of Memory objects: what the engine remembers of objects that are not ours, on which it may write nothing. Each
+ * installation has a group of its own, so that no program takes the memories of another along when it goes. Undefined if
+ * no operator watches such objects.
+ */
+export function buildMemoryDefinition(operators: readonly Operator[]): Manifest | undefined {
+  const operator = operators.find(({ watch }) => watch);
+  if (!operator) return undefined;
+  const { apiVersion, kind, plural } = memoryResourceOf(operator);
+  const [group = "", version = ""] = apiVersion.split("/");
+  const column = (name: string, jsonPath: string, type = "string") => ({ name, type, jsonPath });
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: {
+      name: `${plural}.${group}`,
+      labels: labelsOf(operator.installation, "memories"),
+      annotations: awaited("Established"),
+    },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { kind, listKind: `${kind}List`, plural, singular: "memory" },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: "object",
+              description:
+                "What Argosy remembers of an object that it watches and does not own. Not to be edited. Whoever deletes it makes Argosy forget.",
+              properties: {
+                object: { ...WHOLE_OBJECT, description: "The object that it is about." },
+                memory: {
+                  ...WHOLE_OBJECT,
+                  description: "The state that the handler answered, and what the engine remembers.",
+                },
+                conditions: {
+                  description: "How the reconciliation of the object stands.",
+                  type: "array",
+                  items: WHOLE_OBJECT,
+                  "x-kubernetes-list-type": "atomic",
+                },
+              },
+            },
+          },
+          additionalPrinterColumns: [
+            column("Kind", ".object.kind"),
+            column("In", ".object.namespace"),
+            column("Object", ".object.name"),
+            column("Ready", '.conditions[?(@.type=="Ready")].status'),
+            column("Reason", '.conditions[?(@.type=="Ready")].reason'),
+            column("Age", ".metadata.creationTimestamp", "date"),
+          ],
+        },
+      ],
+    },
+  };
+}

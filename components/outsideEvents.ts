@@ -1,0 +1,33 @@
+import * as pulumi from "@pulumi/pulumi";
+import type { OutsideManifests } from "./manifests/outside/outside";
+import { after, register, registerSet } from "./register";
+
+/** What {@link OutsideEvents} are made from. */
+export interface OutsideEventsArgs extends OutsideManifests {
+  /** What comes before all of it, and goes after: the CRDs, with their operators. */
+  readonly needs: readonly pulumi.Resource[];
+  /** Whether Pulumi refuses to delete the event bus. */
+  readonly protect: boolean;
+}
+
+/**
+ * The way of an event from outside to a custom resource: Argo's sources, a bus of its own, a sensor, and the intake. It comes
+ * after the CRDs and goes before them. A part of `Operators`, not made by users.
+ */
+export class OutsideEvents extends pulumi.ComponentResource {
+  readonly eventBus: pulumi.CustomResource;
+
+  constructor(name: string, args: OutsideEventsArgs, opts: pulumi.ComponentResourceOptions) {
+    super("argosy:index:OutsideEvents", name, {}, opts);
+    const child = after({ parent: this }, args.needs);
+    const accounts = registerSet(name, args.accounts, child);
+    const intake = registerSet(name, args.intake, after(child, accounts));
+    const guarded = after({ ...child, protect: args.protect }, accounts);
+    this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
+    // A sensor is given only what is published while the bus knows it: it comes first, and goes last.
+    const onBus = after(after(after(child, accounts), intake), [this.eventBus]);
+    const sensor = register(`${name}-sensor`, args.sensor, onBus);
+    registerSet(name, args.eventSources, after(after(child, accounts), [sensor]));
+    this.registerOutputs();
+  }
+}

@@ -1,0 +1,20 @@
+import type { Findings, Look } from "./lookInCluster";
+
+/**
+ * Looks whether the cluster has image volumes, which some operators need. An API server that has none would leave them out
+ * without a word, and the handlers would find no files.
+ *
+ * @param operators the names of those
+ */
+export async function checkImageVolumes(look: Look, operators: readonly string[]): Promise<Findings> {
+  if (operators.length === 0) return { problems: [], unseen: [] };
+  const isThere = await look.keepsImageVolumes();
+  if (isThere === undefined)
+    return { problems: [], unseen: [`the feature ImageVolume for files of ${operators.join(", ")}`] };
+  if (isThere) return { problems: [], unseen: [] };
+  const remedy =
+    "They are there by default from Kubernetes 1.35 on, and from 1.31 on with the feature gate ImageVolume on the API server and " +
+    "the nodes. Leave files out, or build an image of the handler with its files: image.";
+  const problem = `files of ${operators.join(", ")} names an image, and the cluster has no image volumes. ${remedy}`;
+  return { problems: [problem], unseen: [] };
+}

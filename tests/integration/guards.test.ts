@@ -1,0 +1,344 @@
+import assert from "node:assert/strict";
+import { runOperator } from "../../cli/runOperator";
+import { connectionAs } from "../../cli/serviceAccountToken";
+import { buildGuards, type GuardOptions } from "../../components/manifests/operator/guards";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { eventually } from "../support/eventually";
+import { operatorOptions } from "../unit/operatorManifests";
+import { Api } from "./support/api";
+import { configMap, deployment, inNamespace, namespace } from "./support/manifests";
+import { answering, type Bench, useOperator } from "./support/useOperator";
+
+/** A program may call it anything: nothing in it has rights by its name. */
+const TEAM = "backup-team";
+const GUARDS: GuardOptions = {
+  children: true,
+  annotations: { groups: ["system:serviceaccounts:operations-team"] },
+  exempt: [`system:serviceaccounts:${TEAM}`],
+};
+
+/** Puts the operator's guards into force, and gives accounts that may do everything as far as RBAC goes. */
+function useGuards(bench: Bench, probe: () => Manifest) {
+  const apis: Api[] = [];
+  let policies: Manifest[] = [];
+
+  /** Somebody with every right in the cluster, but not of the group of its administrators. */
+  async function somebody(home: string, name: string): Promise<Api> {
+    const { cluster } = bench.operator;
+    await cluster.api.apply(namespace(home));
+    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
+    await cluster.api.apply(account);
+    await cluster.api.apply({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: `everything.${home}.${name}` },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+      subjects: [{ kind: "ServiceAccount", name, namespace: home }],
+    });
+    const theirs = new Api(connectionAs({ namespace: home, name }, cluster.connection));
+    apis.push(theirs);
+    await eventually(() => theirs.list({ apiVersion: "v1", kind: "Node" }));
+    return theirs;
+  }
+
+  async function enforce(): Promise<void> {
+    const { operator, runnerNamespace } = bench.operator;
+    const options = operatorOptions({ guards: GUARDS });
+    const platform = { ...options.platform, namespace: runnerNamespace };
+    policies = Object.values(buildGuards(operator, { ...options, platform }));
+    for (const policy of policies) await bench.api.apply(policy);
+    const enemy = await somebody("enemies", "enemy");
+    await eventually(() =>
+      refused(() => enemy.create(inNamespace(probe(), bench.namespace)).then((made) => enemy.delete(made))),
+    );
+  }
+
+  after(async () => {
+    for (const policy of policies.reverse()) await bench.api.delete(policy);
+    for (const api of apis) api.close();
+  });
+  return { somebody, enforce };
+}
+
+/** Asserts that a guard refuses something, and returns what it says. */
+async function refused(action: () => Promise<unknown>): Promise<string> {
+  try {
+    await action();
+  } catch (error) {
+    if (!isApiError(error, 403)) throw error;
+    const { message } = error;
+    assert.match(message, /ValidatingAdmissionPolicy/);
+    return message;
+  }
+  assert.fail("it was not refused");
+}
+
+describe("the guards", function () {
+  this.timeout(120_000);
+  const name = "guarded";
+  const bench = useOperator({ name, children: ["v1/ConfigMap", "apps/v1/Deployment"], finalize: true });
+  const marked = () => configMap("marked", {}, { labels: bench.operator.childLabels });
+  const guards = useGuards(bench, marked);
+  const enemy = { api: undefined as unknown as Api };
+  const here = (manifest: Manifest) => inNamespace(manifest, bench.namespace);
+  const child = () => here(configMap("settings"));
+
+  let isEnforced = false;
+  beforeEach(async () => {
+    if (isEnforced) return;
+    isEnforced = true;
+    await guards.enforce();
+    enemy.api = await guards.somebody("enemies", "enemy");
+  });
+
+  /** An object with a child, as the operator makes it under its guards. */
+  async function made(): Promise<KubernetesObject> {
+    await bench.applied(
+      "object",
+      answering(configMap("settings", { key: "1" }, { labels: { tier: "ours" } })),
+    );
+    return bench.api.get(child());
+  }
+
+  describe("of children refuse to an account with every right", () => {
+    const attacks: [what: string, attack: (api: Api, object: KubernetesObject) => Promise<unknown>][] = [
+      ["another content", (api) => api.patch(child(), { data: { key: "2" } })],
+      ["a further field", (api) => api.patch(child(), { immutable: true })],
+      ["to remove a field", (api) => api.patch(child(), { data: null })],
+      ["the deletion", (api) => api.delete(child())],
+      [
+        "to take the mark away, by which the guard knows it",
+        (api) => api.patch(child(), { metadata: { labels: { "argosy.dev/child-of": null } } }),
+      ],
+      [
+        "to take all labels away",
+        (api, { metadata }) =>
+          api.patch(child(), {
+            metadata: {
+              labels: Object.fromEntries(Object.keys(metadata.labels ?? {}).map((key) => [key, null])),
+            },
+          }),
+      ],
+      [
+        "another owner's uid",
+        (api) => api.patch(child(), { metadata: { labels: { "argosy.dev/owner-uid": "another" } } }),
+      ],
+      ["to take the owner away", (api) => api.patch(child(), { metadata: { ownerReferences: null } })],
+      [
+        "an annotation of ours",
+        (api) => api.patch(child(), { metadata: { annotations: { "argosy.dev/owner": "a/b" } } }),
+      ],
+      ["to wipe out who applied it", (api) => api.patch(child(), { metadata: { managedFields: [{}] } })],
+      [
+        "to say that the operator applied nothing",
+        (api, { metadata }) =>
+          api.patch(child(), {
+            metadata: {
+              managedFields: (metadata.managedFields ?? []).map((entry) => ({
+                ...entry,
+                fieldsV1: {},
+              })) as never,
+            },
+          }),
+      ],
+      [
+        "a label that the handler answered",
+        (api) => api.patch(child(), { metadata: { labels: { tier: "theirs" } } }),
+      ],
+      ["to apply it as the operator does", (api) => api.apply(here(configMap("settings", { key: "2" })))],
+      ["an object that looks like a child", (api) => api.create(here(marked()))],
+      [
+        "to make a child of an object that is there",
+        async (api) => {
+          const theirs = await api.create(here(configMap(`theirs-${bench.namespace}`)));
+          await api.patch(theirs, { metadata: { labels: bench.operator.childLabels } });
+        },
+      ],
+    ];
+    for (const [what, attack] of attacks) {
+      it(what, async () => {
+        const before = await made();
+        const message = await refused(() => attack(enemy.api, before));
+        assert.match(
+          message,
+          /denied request: system:serviceaccount:enemies:enemy may not (create|update|delete) ConfigMap /,
+        );
+        assert.match(message, /Or add a group of this account to guards\.exempt of the program\.$/);
+        assert.deepEqual(await bench.api.get(child()), before);
+      });
+    }
+
+    it("and say what it is a child of, and what to change in its place", async () => {
+      await made();
+      const changed = await refused(() => enemy.api.patch(child(), { data: { key: "2" } }));
+      assert.match(
+        changed,
+        /a child of the operator argosy\.guarded.*Change the Guarded that it belongs to\./,
+      );
+      const deleted = await refused(() => enemy.api.delete(child()));
+      assert.match(deleted, /may not delete ConfigMap settings.*Change or delete the Guarded/);
+    });
+  });
+
+  describe("of children let", () => {
+    it("anybody set labels, annotations and finalizers of their own", async () => {
+      await made();
+      const finalizers = ["example.com/theirs"];
+      const theirs = { labels: { team: "shop" }, annotations: { "example.com/note": "1" }, finalizers };
+      await enemy.api.patch(child(), { metadata: theirs });
+      await enemy.api.patch(child(), {
+        metadata: { labels: { team: null }, annotations: null, finalizers: null },
+      });
+    });
+
+    it("anybody do what they may with what is no child", async () => {
+      const theirs = await enemy.api.create(here(configMap("theirs")));
+      await enemy.api.patch(theirs, { data: { key: "1" } });
+      await enemy.api.delete(theirs);
+    });
+
+    it("an autoscaler set what the handler does not answer, and a controller the status", async () => {
+      const web = here(deployment("web"));
+      await bench.applied("web", answering(deployment("web")));
+      const scaler = await guards.somebody("kube-system", "horizontal-pod-autoscaler");
+      await scaler.scale(web, 3);
+      const replicas = async () => ((await bench.api.get(web))["spec"] as { replicas: number }).replicas;
+      await bench.reconcileAgain(bench.operator.object("web", {}, bench.namespace));
+      assert.equal(await replicas(), 3);
+      await enemy.api.scale(web, 2);
+      await enemy.api.applyStatus(web, { observedGeneration: 99 }, { manager: "theirs" });
+      await refused(() => enemy.api.patch(web, { spec: { replicas: 5 } }));
+      // The controllers of the control plane work on it as on any other.
+      await eventually(async () => {
+        const status = (await bench.api.get(web))["status"] as { readyReplicas?: number };
+        assert.equal(status.readyReplicas, 2);
+      });
+    });
+
+    it("cluster administrators, Kubernetes' own accounts and exempt groups do everything", async () => {
+      await made();
+      const exempt = await guards.somebody(TEAM, "restore");
+      const own = await guards.somebody("kube-system", "some-controller");
+      for (const [index, api] of [bench.api, exempt, own].entries()) {
+        await api.patch(child(), { data: { further: String(index) } });
+        await api.delete(child());
+        await eventually(async () => assert.deepEqual((await bench.api.get(child()))["data"], { key: "1" }));
+      }
+    });
+
+    it("the operator create, change, mend, prune and delete", async () => {
+      await made();
+      await bench.applied("object", answering(configMap("settings", { key: "2" }), configMap("more")));
+      assert.deepEqual((await bench.api.get(child()))["data"], { key: "2" });
+      await bench.api.patch(child(), { data: { key: "3" } });
+      await eventually(async () => assert.deepEqual((await bench.api.get(child()))["data"], { key: "2" }));
+      const object = await bench.applied("object", answering(configMap("settings", { key: "2" })));
+      await bench.api.assertGone(here(configMap("more")));
+      await enemy.api.delete(object);
+      await eventually(() => bench.api.assertGone(object));
+      await eventually(() => bench.api.assertGone(child()));
+    });
+
+    it("the garbage collector leave children behind, where somebody wants that", async () => {
+      const { metadata } = await made();
+      const object = bench.operator.object("object", {}, bench.namespace);
+      await enemy.api.delete(object, "Orphan");
+      await eventually(() => bench.api.assertGone(object));
+      const left = await bench.api.get(child());
+      assert.equal(left.metadata.uid, metadata.uid);
+      assert.deepEqual(left.metadata.ownerReferences, undefined);
+    });
+
+    it("the deletion of a namespace take children along", async () => {
+      await made();
+      const gone = namespace(bench.namespace);
+      await enemy.api.delete(gone);
+      await eventually(() => bench.api.assertGone(gone));
+    });
+  });
+
+  describe("of annotations", () => {
+    const object = () => bench.operator.object("object", {}, bench.namespace);
+    const paused = { annotations: { "argosy.dev/paused": "true" } };
+
+    it("let the groups that are named set them, and nobody else, whoever sets them first", async () => {
+      await bench.applied("object");
+      const member = await guards.somebody("operations-team", "member");
+      const message = await refused(() => enemy.api.patch(object(), { metadata: paused }));
+      assert.match(
+        message,
+        /enemy may not update Guarded object, with annotations of argosy\.dev that are others/,
+      );
+      assert.match(message, /ask somebody of the groups in guards\.annotations\./);
+      const { metadata, ...rest } = object();
+      const created = { ...rest, metadata: { ...metadata, ...paused, name: "other" } };
+      await refused(() => enemy.api.create(created));
+      await member.patch(object(), { metadata: paused });
+      // To take it away, or to change it, is to set it as well.
+      await refused(() => enemy.api.patch(object(), { metadata: { annotations: null } }));
+      const another = { "argosy.dev/paused": "false" };
+      await refused(() => enemy.api.patch(object(), { metadata: { annotations: another } }));
+      await enemy.api.patch(object(), { spec: { team: "shop" }, metadata: { labels: { team: "shop" } } });
+      await member.patch(object(), { metadata: { annotations: null } });
+      await bench.ready(object());
+    });
+
+    it("let nobody skip the finalizer of the handler by them", async () => {
+      await bench.applied("object");
+      const skip = { annotations: { "argosy.dev/skip-finalize": "true" } };
+      await refused(() => enemy.api.patch(object(), { metadata: skip }));
+    });
+
+    it("let exempt groups and cluster administrators set them", async () => {
+      await bench.applied("object");
+      for (const api of [bench.api, await guards.somebody(TEAM, "restore")]) {
+        await api.patch(object(), { metadata: paused });
+        await api.patch(object(), { metadata: { annotations: null } });
+      }
+    });
+  });
+});
+
+describe("a guard", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "guarded-aside", children: ["v1/ConfigMap"] });
+  const marked = () => configMap("marked", {}, { labels: bench.operator.childLabels });
+  const guards = useGuards(bench, marked);
+
+  it("is in the way of a program beside the one that made them: it is told, and which account must be exempt", async () => {
+    await guards.enforce();
+    const { operator, cluster, runnerNamespace } = bench.operator;
+    const notices: string[] = [];
+    const local = { ...operator, namespaces: [bench.namespace] };
+    const run = (namespace: string) =>
+      runOperator({
+        operator: local,
+        connection: cluster.connection,
+        namespace,
+        onNotice: (notice) => notices.push(notice),
+      });
+    await bench.engine.stop();
+    await (await run(runnerNamespace)).stop();
+    assert.deepEqual(
+      notices.filter((notice) => /guard/.test(notice)),
+      [],
+    );
+    const engine = await run("developer");
+    const object = await bench.applyObject("object", answering(configMap("settings")));
+    try {
+      const { message } = await bench.failed(object, "ChildRefused");
+      assert.match(
+        message,
+        /system:serviceaccount:developer:guarded-aside-runner may not create ConfigMap settings/,
+      );
+      const [told = "no notice"] = notices.filter((notice) => /guard/.test(notice));
+      assert.match(
+        told,
+        /^the guard argosy\.guarded-aside-children refuses what system:serviceaccount:developer:guarded-aside-runner writes: .*add system:serviceaccounts:developer to guards\.exempt/,
+      );
+    } finally {
+      await engine.stop();
+    }
+  });
+});

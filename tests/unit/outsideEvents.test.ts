@@ -1,0 +1,320 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { formatStream } from "../../cli/render/output";
+import type { OperatorsArgs } from "../../components/arguments";
+import { POD_PARTS } from "../../components/manifests/pods";
+import { parseIntakeFile } from "../../runtime/events/intakeFile";
+import { classOfSource, SOURCE_TYPES } from "../../runtime/events/sources";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { removeFolder } from "./operatorFolder";
+import { type ArgoKind, argoValidator } from "./support/argoSchemas";
+import { type Run, run } from "./support/program";
+import { operatorsProgram, type Sample, type SampleProgram, sampleProgram } from "./support/sampleOperators";
+
+const WEBHOOK = {
+  endpoint: "/deploy",
+  method: "POST",
+  port: "12000",
+  authSecret: { name: "deploy", key: "token" },
+} as const;
+const GITHUB = {
+  webhook: { endpoint: "/github", method: "POST", port: "13000" } as const,
+  repositories: [{ owner: "octo-org", names: ["shop"] }],
+  webhookSecret: { name: "github", key: "secret" },
+};
+const SAMPLES = [
+  { name: "plain" },
+  {
+    name: "gear",
+    on: {
+      hook: {
+        webhook: WEBHOOK,
+        id: ["body.id"],
+        when: { "body.kind": "command" },
+        create: {
+          kind: "Gear",
+          namespace: { from: "body.team", allowed: ["team-a", "team-b"] },
+          spec: { a: "body.a" },
+        },
+        ttlSecondsAfterReady: 86400,
+      },
+      queue: {
+        kafka: { url: "kafka:9092", topic: "t", consumerGroup: { groupName: "gear" } },
+        id: ["body.id"],
+        create: { kind: "Gear", namespace: "team-a", spec: { a: "body.a" } },
+      },
+    },
+  },
+  {
+    name: "press",
+    execution: "pod",
+    on: {
+      comment: { github: GITHUB, id: ["body.id"], create: { kind: "Press", namespace: "team-a", spec: {} } },
+    },
+  },
+] as readonly Sample[];
+const STORAGE = { outsideEvents: { storage: "1Gi" } };
+
+describe("OutsideEvents", function () {
+  this.timeout(60_000);
+  let sample: SampleProgram;
+  before(() => {
+    sample = sampleProgram(SAMPLES);
+  });
+  after(() => removeFolder(sample.root));
+
+  const runWith = (args: Partial<OperatorsArgs> = STORAGE): Promise<Run> =>
+    run(operatorsProgram(sample, args));
+  const isOutside = ({ metadata }: Manifest) =>
+    String(metadata.labels?.["app.kubernetes.io/name"]) === "argosy-outside";
+  const outsideOf = async (args?: Partial<OperatorsArgs>) =>
+    (await runWith(args)).manifests.filter(isOutside);
+  const find = (manifests: readonly Manifest[], kind: string, name: string): Manifest => {
+    const found = manifests.find((each) => each.kind === kind && each.metadata.name === name);
+    assert.ok(found, `there is no ${kind} ${name}`);
+    return found;
+  };
+
+  it("are as the golden file shows them", async () => {
+    const text = formatStream(await outsideOf()).replace(/argosy-engine-[0-9a-f]+/g, "argosy-engine-HASH");
+    const file = path.resolve(__dirname, "../golden/outside.yaml");
+    if (process.env.UPDATE_GOLDEN) writeFileSync(file, text);
+    assert.ok(existsSync(file), `${file} is missing: UPDATE_GOLDEN=1 writes it`);
+    assert.equal(
+      text,
+      readFileSync(file, "utf8"),
+      "UPDATE_GOLDEN=1 npm test -- --grep golden writes the file again.",
+    );
+  });
+
+  it("are what Argo's schemas take", async () => {
+    const kinds = ["EventBus", "EventSource", "Sensor"];
+    const manifests = (await outsideOf()).filter(({ kind }) => kinds.includes(kind));
+    assert.equal(manifests.length, 4);
+    for (const manifest of manifests) {
+      assert.deepEqual(argoValidator(manifest.kind as ArgoKind)(manifest), [], manifest.metadata.name);
+    }
+  });
+
+  it("are not there without an operator that has `on`", async () => {
+    const without = { ...sample, definitions: sample.definitions.slice(0, 1) };
+    const { manifests } = await run(operatorsProgram(without));
+    assert.deepEqual(manifests.filter(isOutside), []);
+  });
+
+  it("are refused without a volume for their bus, and without Argo Events", async () => {
+    await assert.rejects(
+      runWith({}),
+      /the operators gear, press have on, and outsideEvents\.storage is not given\./,
+    );
+    await assert.rejects(
+      runWith({ ...STORAGE, platform: { argoEvents: "none" } }),
+      /the operators gear, press have on, which needs Argo Events/,
+    );
+  });
+
+  it("have a bus that keeps what is not read, refuses what it has no room for, and writes it to the disk", async () => {
+    const { jetstream } = find(await outsideOf(), "EventBus", "argosy-outside")["spec"] as {
+      jetstream: Record<string, unknown>;
+    };
+    assert.deepEqual(jetstream["persistence"], { volumeSize: "1Gi", accessMode: "ReadWriteOnce" });
+    const lines = String(jetstream["streamConfig"]).trim().split("\n");
+    assert.deepEqual(lines, [
+      "replicas: 1",
+      "maxAge: 24h",
+      "maxBytes: 536870912",
+      "duplicates: 2m",
+      "retention: 1",
+      "discard: 1",
+    ]);
+    assert.match(String(jetstream["settings"]), /^sync_interval: always$/m);
+  });
+
+  it("have an EventSource for each class, since Argo takes one with both for either", async () => {
+    const manifests = await outsideOf();
+    const typesOf = (name: string) => {
+      const {
+        eventBusName,
+        replicas: _,
+        template: __,
+        service: ___,
+        ...sources
+      } = find(manifests, "EventSource", name)["spec"] as Record<string, unknown>;
+      assert.equal(eventBusName, "argosy-outside");
+      return Object.keys(sources).sort();
+    };
+    assert.deepEqual(typesOf("argosy-outside"), ["github", "webhook"]);
+    assert.deepEqual(typesOf("argosy-outside-single"), ["kafka"]);
+    assert.deepEqual(
+      SOURCE_TYPES.filter((type) => classOfSource(type) === "rolling").includes("kafka" as never),
+      false,
+    );
+  });
+
+  it("send each event whole to the intake, with a token, until it is taken", async () => {
+    const manifests = await outsideOf();
+    const sensor = find(manifests, "Sensor", "argosy-outside")["spec"] as {
+      dependencies: { name: string; eventName: string; eventSourceName: string; filters?: unknown }[];
+      triggers: {
+        atLeastOnce: boolean;
+        retryStrategy: { steps: number };
+        policy: unknown;
+        template: { name: string; conditions: string; http: Record<string, unknown> };
+      }[];
+    };
+    const sources = manifests.filter(({ kind }) => kind === "EventSource");
+    for (const { eventName, eventSourceName, filters } of sensor.dependencies) {
+      const { spec } = find(sources, "EventSource", eventSourceName) as unknown as {
+        spec: Record<string, object>;
+      };
+      assert.ok(
+        Object.values(spec).some((each) => Object.hasOwn(Object(each), eventName)),
+        eventName,
+      );
+      assert.equal(filters, undefined);
+    }
+    assert.equal(sensor.triggers.length, 3);
+    for (const { atLeastOnce, retryStrategy, policy, template } of sensor.triggers) {
+      assert.equal(atLeastOnce, true);
+      assert.equal(retryStrategy.steps, 2147483647);
+      assert.deepEqual(policy, { status: { allow: [204] } });
+      const dependency = sensor.dependencies.find(({ name }) => name === template.conditions);
+      assert.equal(dependency?.eventName, template.name);
+      assert.deepEqual(template.http["headers"], { "Argosy-Event": template.name });
+      assert.deepEqual(template.http["payload"], [
+        { src: { dependencyName: template.conditions, dataKey: "@this", useRawData: true }, dest: "data" },
+      ]);
+    }
+  });
+
+  it("give the intake what it may create and nothing else, and no other account a right", async () => {
+    const manifests = await outsideOf();
+    const rights = manifests
+      .filter(({ kind }) => kind === "Role" || kind === "ClusterRole")
+      .map(({ metadata, ...role }) => [metadata.namespace ?? "", role["rules"]] as const);
+    const create = (...kinds: string[]) =>
+      kinds.map((kind) => ({ apiGroups: ["shop.example.com"], resources: [kind], verbs: ["create", "get"] }));
+    assert.deepEqual(Object.fromEntries(rights), {
+      "": [
+        {
+          apiGroups: ["apiextensions.k8s.io"],
+          resources: ["customresourcedefinitions"],
+          verbs: ["get"],
+          resourceNames: ["gears.shop.example.com", "presss.shop.example.com"],
+        },
+      ],
+      default: [{ apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] }],
+      "team-a": create("gears", "presss"),
+      "team-b": create("gears"),
+    });
+    const subjects = manifests
+      .filter(({ kind }) => kind.endsWith("Binding"))
+      .flatMap((binding) => binding["subjects"] as { name: string }[]);
+    assert.deepEqual([...new Set(subjects.map(({ name }) => name))], ["argosy-outside-intake"]);
+  });
+
+  it("let the runner delete what has lasted long enough, and no runner else", async () => {
+    const { manifests } = await runWith();
+    const deletes = (operator: string) =>
+      manifests.some(
+        ({ kind, metadata, ...role }) =>
+          kind === "ClusterRole" &&
+          metadata.name === `argosy.${operator}-runner` &&
+          (role["rules"] as { resources: string[]; verbs: string[] }[]).some(
+            ({ resources, verbs }) => resources.includes(`${operator}s`) && verbs.includes("delete"),
+          ),
+      );
+    assert.deepEqual(["gear", "press", "plain"].map(deletes), [true, false, false]);
+  });
+
+  it("give the intake every event, as it reads them", async () => {
+    const file = (await outsideOf()).find(({ kind }) => kind === "ConfigMap");
+    const { events } = parseIntakeFile(
+      String((file?.["data"] as Record<string, string> | undefined)?.["intake.json"]),
+    );
+    assert.deepEqual(
+      events.map(({ name, type, kind, crd }) => [name, type, kind, crd]),
+      [
+        ["hook", "webhook", "Gear", "gears.shop.example.com"],
+        ["queue", "kafka", "Gear", "gears.shop.example.com"],
+        ["comment", "github", "Press", "presss.shop.example.com"],
+      ],
+    );
+  });
+
+  it("come after the CRDs: what they create must be known", async () => {
+    const { registrations } = await runWith();
+    const outside = registrations.find(({ type }) => type === "argosy:index:OutsideEvents");
+    assert.ok(outside);
+    const intake = registrations.find(({ name }) => name === "argosy-outside-intake");
+    const crds = registrations.filter(({ type }) => type.endsWith(":CustomResourceDefinition"));
+    for (const { urn, name } of crds.filter(({ name }) => name.includes("shop.example.com")))
+      assert.ok(intake?.dependencies.includes(urn), name);
+  });
+
+  it("have names that depend on nothing but the operator's and their own", async () => {
+    const subjectsOf = async (definitions: SampleProgram["definitions"]) => {
+      const { manifests } = await run(operatorsProgram({ ...sample, definitions }, STORAGE));
+      const { dependencies } = find(manifests, "Sensor", "argosy-outside")["spec"] as {
+        dependencies: { eventName: string }[];
+      };
+      return dependencies.map(({ eventName }) => eventName);
+    };
+    const [all, some] = [await subjectsOf(sample.definitions), await subjectsOf(sample.definitions.slice(2))];
+    assert.deepEqual(all.slice(2), some);
+  });
+
+  it("are more than one Sensor can carry, and that is said", async () => {
+    const [gear] = sample.definitions.slice(1, 2);
+    const [event] = gear?.on ?? [];
+    assert.ok(gear && event);
+    const on = Array.from({ length: 200 }, (_, index) => ({
+      ...event,
+      name: `e${index}`,
+      source: { index },
+    }));
+    const many = { ...sample, definitions: [{ ...gear, on }] };
+    await assert.rejects(
+      run(operatorsProgram(many, STORAGE)),
+      /makes it 200 events from outside, more than one Sensor's/,
+    );
+  });
+
+  it("take several intakes, resources, places and transforms", async () => {
+    assert.ok(POD_PARTS.includes("intake"));
+    const manifests = await outsideOf({
+      outsideEvents: { storage: "1Gi", intakes: 2 },
+      pods: { intake: { nodeSelector: { disk: "ssd" } } },
+      resources: { intake: { limits: { memory: "512Mi" } } },
+      transform: {
+        intake: (deployment) => {
+          deployment.metadata.annotations = { seen: "true" };
+        },
+        outsideEventSource: (source) => {
+          source.spec.replicas = 1;
+        },
+      },
+    });
+    const intake = find(manifests, "Deployment", "argosy-outside-intake");
+    assert.deepEqual(intake.metadata.annotations, { seen: "true" });
+    const { replicas, template } = intake["spec"] as {
+      replicas: number;
+      template: { spec: { nodeSelector: object; containers: { resources: { limits: object } }[] } };
+    };
+    assert.equal(replicas, 2);
+    assert.deepEqual(template.spec.nodeSelector, { disk: "ssd" });
+    assert.deepEqual(template.spec.containers[0]?.resources.limits, { memory: "512Mi" });
+    await assert.rejects(
+      outsideOf({
+        ...STORAGE,
+        transform: {
+          outsideEventBus: (bus) => {
+            delete bus.spec.jetstream.persistence;
+          },
+        },
+      }),
+      /transform\.outsideEventBus .* changes spec\.jetstream\.persistence/,
+    );
+  });
+});

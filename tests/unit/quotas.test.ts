@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import type { OperatorsArgs } from "../../components/arguments";
+import { runsAtOnce } from "../../components/manifests/operator/quota";
+import type { Operator } from "../../runtime/definition/definition";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { removeFolder } from "./operatorFolder";
+import { operatorOptions } from "./operatorManifests";
+import { operator } from "./support/objects";
+import { run } from "./support/program";
+import { EVERY_FORM, operatorsProgram, sampleProgram } from "./support/sampleOperators";
+
+/** What a run asks for by default: executor, shell, engine and handler. */
+const ONE_RUN = { cpu: 10 + 50 + 50 + 50, memory: 64 + 24 + 64 + 64 };
+
+describe("quotas", function () {
+  this.timeout(120_000);
+  const sample = sampleProgram(EVERY_FORM);
+  after(() => removeFolder(sample.root));
+  const made = async (args: Partial<OperatorsArgs>): Promise<readonly Manifest[]> =>
+    (await run(operatorsProgram(sample, args))).manifests;
+  const find = (manifests: readonly Manifest[], kind: string, name: string) =>
+    manifests.find((each) => each.kind === kind && each.metadata.name === name);
+  const templateOf = (manifests: readonly Manifest[], name: string) =>
+    find(manifests, "WorkflowTemplate", name)?.["spec"] as { podPriorityClassName?: string };
+
+  it("limit the runs of one operator, by a priority class of their own", async () => {
+    const manifests = await made({ quotas: { press: { pods: 5, requests: { cpu: "2" } } } });
+    assert.deepEqual(find(manifests, "ResourceQuota", "press-run-limit")?.["spec"], {
+      hard: { pods: "5", "requests.cpu": "2" },
+      scopeSelector: {
+        matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: ["argosy.press-runs"] }],
+      },
+    });
+    assert.equal(find(manifests, "PriorityClass", "argosy.press-runs")?.["value"], 0);
+    assert.equal(templateOf(manifests, "press").podPriorityClassName, "argosy.press-runs");
+    // Neither the look for objects that need a run, nor the runs of others.
+    assert.equal(templateOf(manifests, "press-resync").podPriorityClassName, undefined);
+    assert.equal(templateOf(manifests, "saw").podPriorityClassName, undefined);
+    assert.equal(manifests.filter(({ kind }) => /PriorityClass|ResourceQuota/.test(kind)).length, 2);
+    assert.deepEqual(find(manifests, "ConfigMap", "press-run-limit")?.["data"], { pods: "5" });
+    assert.deepEqual(find(manifests, "ConfigMap", "saw-run-limit")?.["data"], { pods: "32" });
+  });
+
+  it("limit the runs of a priority class that is chosen, and make none", async () => {
+    const pods = { operators: { press: { priorityClassName: "heavy" } } };
+    const manifests = await made({ pods, quotas: { press: { pods: 2 } } });
+    assert.equal(templateOf(manifests, "press").podPriorityClassName, "heavy");
+    assert.deepEqual(
+      manifests.filter(({ kind }) => kind === "PriorityClass"),
+      [],
+    );
+    const spec = find(manifests, "ResourceQuota", "press-run-limit")?.["spec"] as
+      | { scopeSelector: { matchExpressions: { values: string[] }[] } }
+      | undefined;
+    assert.deepEqual(spec?.scopeSelector.matchExpressions[0]?.values, ["heavy"]);
+  });
+
+  it("are none by default, and no operator's pods get a priority class", async () => {
+    const manifests = await made({});
+    assert.ok(!manifests.some(({ kind }) => /PriorityClass|ResourceQuota/.test(kind)));
+    assert.equal(templateOf(manifests, "press").podPriorityClassName, undefined);
+  });
+
+  describe("let as many runs begin as have room", () => {
+    const atOnce = (quota: object, more: Partial<Operator> = {}) =>
+      runsAtOnce(operator({ execution: "pod", concurrency: 32, ...more }), {
+        ...operatorOptions(),
+        quotas: { shop: quota },
+      });
+    const cases: [what: string, quota: object, most: number, more?: Partial<Operator>][] = [
+      ["no more than the operator lets", { pods: 100 }, 32],
+      ["by their number", { pods: 3 }, 3],
+      ["by their processor, exactly", { requests: { cpu: `${3 * ONE_RUN.cpu}m` } }, 3],
+      ["by their processor, nearly", { requests: { cpu: `${3 * ONE_RUN.cpu - 1}m` } }, 2],
+      ["by their memory", { requests: { memory: `${4 * ONE_RUN.memory}Mi` } }, 4],
+      ["by the scarcer of two", { pods: 9, requests: { memory: `${4 * ONE_RUN.memory}Mi` } }, 4],
+      [
+        "by what the handler asks for",
+        { requests: { cpu: "4" } },
+        3,
+        { resources: { requests: { cpu: "1" } } },
+      ],
+      [
+        "by its limit, which is its request if it has none",
+        { requests: { cpu: "4" } },
+        3,
+        { resources: { limits: { cpu: "1" } } },
+      ],
+    ];
+    for (const [what, quota, most, more] of cases) {
+      it(what, () => assert.equal(atOnce(quota, more), most));
+    }
+  });
+
+  describe("are refused with a remedy", () => {
+    const wrong: [what: string, quotas: object, complaint: RegExp][] = [
+      [
+        "of an operator that is not there",
+        { drill: { pods: 1 } },
+        /quotas\.drill is unknown\. There are gear, press/,
+      ],
+      [
+        "of a resident operator",
+        { gear: { pods: 1 } },
+        /quotas\.gear is given, and the operator has not execution "pod"\. Give resources and replicas/,
+      ],
+      [
+        "without room for one run",
+        { press: { requests: { cpu: "100m" } } },
+        /requests\.cpu is "100m", less than the 160m of a single run\. Raise/,
+      ],
+      [
+        "of what is no quantity",
+        { press: { limits: { memory: "4GB" } } },
+        /limits\.memory is "4GB", which is no quantity/,
+      ],
+      [
+        "of what some container says nothing of, which the API server would refuse for good",
+        { press: { limits: { cpu: "8" } } },
+        /limits\.cpu is given, and these containers of a run have no limits of cpu: argoExecutor, runKit, run, handler\. Give/,
+      ],
+      ["of no pods", { press: { pods: 0 } }, /quotas\.press\.pods is 0, outside of 1 to/],
+      ["of a figure that is unknown", { press: { cpu: "1" } }, /quotas\.press\.cpu is not a known field/],
+      [
+        "that are no object",
+        { press: "2" },
+        /quotas\.press must be an object, not the text "2"\. Give what you want/,
+      ],
+    ];
+    for (const [what, quotas, complaint] of wrong) {
+      it(what, () => assert.rejects(made({ quotas } as Partial<OperatorsArgs>), complaint));
+    }
+  });
+});
