@@ -7,10 +7,14 @@ import {
   handlersOption,
   jsonOption,
   kubeconfigOption,
+  namespaceOption,
+  operatorsStackOption,
   platformOption,
   port,
+  positiveInteger,
   projectOption,
   stackOption,
+  wholeNumber,
 } from "./options";
 
 /** A command, as it is typed. What it does is loaded only when it is asked for: Pulumi alone takes a second. */
@@ -22,9 +26,23 @@ interface Entry {
   readonly description: string;
   /** What follows the name, and what it means. */
   readonly argument?: readonly [name: string, description: string];
+  readonly furtherArgument?: readonly [name: string, description: string];
   readonly options: readonly Option[];
   run(options: OptionValues, args: readonly string[], signal: AbortSignal): Promise<number>;
 }
+
+/** The options of what shows changes without making them. */
+const previewOptions = () => [
+  new Option("--details", "a line for each field that would change"),
+  new Option("--with-secrets", "give the handlers the values of Secrets; they are never shown"),
+  new Option("--installation <name>", "which one, if an operator is deployed more than once"),
+  namespaceOption("only this namespace; of one object, its namespace (default: all; that of the context)"),
+  handlersOption(),
+  projectOption(),
+  contextOption(),
+  kubeconfigOption(),
+  jsonOption("print a line of JSON for each object"),
+];
 
 const COMMANDS: readonly Entry[] = [
   {
@@ -39,6 +57,47 @@ const COMMANDS: readonly Entry[] = [
       new Option("--force", "also in a folder that is not empty; what is there stays as it is"),
     ],
     run: (options, [folder]) => (require("./init") as typeof import("./init")).init(folder, options),
+  },
+  {
+    name: "new",
+    summary: "write an operator to begin with",
+    description:
+      "Writes an operator that works into handlers/: its definition, its CRD with these fields in spec, a handler that answers " +
+      "a ConfigMap, and a fixture that holds. Nothing is overwritten.",
+    argument: ["<kind>", "its group and the kind itself, for example shop.example.com/Cache"],
+    furtherArgument: [
+      "[fields...]",
+      "of spec, for example size:int plan:string? (string, int, number, bool, list, map; ? where it may be left out)",
+    ],
+    options: [
+      new Option("--in <form>", "python, typescript, javascript, bash, or program for any language").default(
+        "python",
+      ),
+      new Option("--name <operator>", "the operator's name (default: the kind in small letters)"),
+      new Option("--cluster", "objects of this kind are in no namespace"),
+      handlersOption(),
+      projectOption(),
+    ],
+    run: (options, args) =>
+      (require("./new") as typeof import("./new")).newOperator(args, options as { in: string }),
+  },
+  {
+    name: "add",
+    summary: "add a kind of children, a used object, a schedule or an event to an operator",
+    description:
+      "Adds to an operator's operator.yaml, and says which rights its account gains. Comments stay, and nothing is written that " +
+      "would not be in order. argosy add child shop apps/v1/Deployment; argosy add uses shop credentials v1/Secret " +
+      'spec.secret; argosy add schedule shop nightly "0 3 * * *"; argosy add event shop order-placed.',
+    argument: ["<what>", "child, uses, schedule or event"],
+    furtherArgument: ["<words...>", "the operator's name, and what is to be added"],
+    options: [
+      new Option("--update <how>", "of a child: apply, recreate or never"),
+      new Option("--namespace <name>", "of what is used, or of an event's objects: a namespace"),
+      new Option("--time-zone <name>", "of a schedule, for example Europe/Berlin (default: UTC)"),
+      handlersOption(),
+      projectOption(),
+    ],
+    run: (options, args) => (require("./add") as typeof import("./add")).add(args, options),
   },
   {
     name: "start",
@@ -59,6 +118,8 @@ const COMMANDS: readonly Entry[] = [
       contextOption(),
       kubeconfigOption(),
       handlersOption(),
+      operatorsStackOption(),
+      platformOption(),
       projectOption(),
       new Option("--metrics-port <port>", "where metrics are served on this machine; 0 takes a free port")
         .argParser(port)
@@ -71,11 +132,56 @@ const COMMANDS: readonly Entry[] = [
     name: "test",
     summary: "run the fixtures of the handlers",
     description:
-      "Runs the fixtures of the operators: each handler is asked what its fixtures ask, and must answer exactly what they " +
+      "Runs the fixtures of the operators: each handler is asked what its fixtures ask, and must answer what they " +
       "say. No cluster is needed.",
     argument: ["[operators...]", "only these (default: all)"],
-    options: [handlersOption(), projectOption(), jsonOption("print a line of JSON for each fixture")],
-    run: (options, operators) => (require("./test") as typeof import("./test")).test(operators, options),
+    options: [
+      new Option("--watch", "again after each edit, until Ctrl-C"),
+      new Option(
+        "--update",
+        "write what is answered into the fixtures, where they expect otherwise or nothing",
+      ),
+      handlersOption(),
+      operatorsStackOption(),
+      platformOption(),
+      projectOption(),
+      jsonOption("print a line of JSON for each fixture"),
+    ],
+    run: (options, operators, signal) =>
+      (require("./test") as typeof import("./test")).test(operators, options, signal),
+  },
+  {
+    name: "types",
+    summary: "write the types of the custom resources for their handlers",
+    description:
+      "Writes the types of each operator's custom resource, from its CRD, beside its handler: <kind>_types.py with TypedDicts " +
+      "for Python, <kind>-types.d.ts for TypeScript and JavaScript.",
+    argument: ["[operators...]", "only these (default: all)"],
+    options: [
+      new Option("--check", "write nothing, and fail where a file is missing or not current"),
+      new Option("--in <language>", "python or typescript, for handlers that are programs"),
+      handlersOption(),
+      projectOption(),
+    ],
+    run: (options, operators) => (require("./types") as typeof import("./types")).types(operators, options),
+  },
+  {
+    name: "files",
+    summary: "write the files of a handler, for an image of them",
+    description:
+      "Writes the files of an operator as its handler finds them in a cluster: a function in JavaScript or TypeScript as " +
+      "its bundle, with the folders that it includes. An image of them is what files: { image: ... } names.",
+    argument: ["<operator>", "whose files"],
+    options: [
+      new Option(
+        "--out <folder>",
+        "the folder to write to, which is made, or is empty",
+      ).makeOptionMandatory(),
+      handlersOption(),
+      projectOption(),
+    ],
+    run: (options, [operator = ""]) =>
+      (require("./files") as typeof import("./files")).files(operator, options as { out: string }),
   },
   {
     name: "render",
@@ -106,6 +212,159 @@ const COMMANDS: readonly Entry[] = [
     run: (options, [ref = ""]) =>
       (require("./verdict") as typeof import("./verdict")).verdict(ref, options as { stack: string }),
   },
+  {
+    name: "rights",
+    summary: "list what every account may do, and what a change adds to it",
+    description:
+      "Lists what the accounts of a program, or of one operator, may do, from the manifests that pulumi up would make. With " +
+      "--against, what of that was gained or lost since a git ref. The exit code is 3 where a right is gained.",
+    argument: ["[operator]", "only its accounts (default: all)"],
+    options: [
+      new Option("--against <ref>", "what to compare with: a branch, a tag or a commit"),
+      stackOption(),
+      platformOption(),
+      projectOption(),
+      jsonOption(),
+    ],
+    run: (options, [operator]) =>
+      (require("./rights") as typeof import("./rights")).rights(operator, options as { stack: string }),
+  },
+  {
+    name: "diff",
+    summary: "say what this working tree's handlers would change for live objects",
+    description:
+      "Asks the handlers of this folder about every live object of their operators, and tries their answers child by child as " +
+      "server-side dry runs: nothing is written. The exit code is 3 if something would change. Handlers are told dryRun, and get " +
+      "fakes for the values of Secrets. Operators with rules or secretEnv are left out unless they are named.",
+    argument: ["[names...]", "operators, or objects as KIND/NAME (default: all operators)"],
+    options: previewOptions(),
+    run: (options, names, signal) =>
+      (require("./diff") as typeof import("./diff")).diff(names, options, signal),
+  },
+  {
+    name: "try",
+    summary: "say what this working tree's handler would make of an object in a file",
+    description:
+      "Asks the handler of this folder about an object in a file, new or changed, as argosy diff does about live ones: nothing is " +
+      "written. The exit code is 3 if something would change.",
+    options: [
+      new Option("-f, --file <file>", "the objects, in YAML").makeOptionMandatory(),
+      ...previewOptions(),
+    ],
+    run: (options, _, signal) =>
+      (require("./try") as typeof import("./try")).tryFile(options as { file: string }, signal),
+  },
+  {
+    name: "doctor",
+    summary: "say what is missing here or in the cluster, and what to do",
+    description:
+      "Looks at this machine, at the program's operators and at the cluster of the kubeconfig: what is missing, which runners do " +
+      "not lead, which deletions are held. With a remedy for each. The exit code is 1 if something is in the way.",
+    options: [
+      handlersOption(),
+      projectOption(),
+      contextOption(),
+      kubeconfigOption(),
+      jsonOption("print a line of JSON for each finding"),
+    ],
+    run: (options) => (require("./doctor") as typeof import("./doctor")).doctor(options),
+  },
+  {
+    name: "errors",
+    summary: "say what an error code means, where to look and what to do",
+    description:
+      "Says of a code, such as the reason of a Ready condition or of a Warning Event, what happened, where to look and what to " +
+      "do. Without a code it lists all of them.",
+    argument: ["[code]", "for example HandlerCrashed (default: all)"],
+    options: [jsonOption("print a line of JSON for each code")],
+    run: (options, [code]) => (require("./errors") as typeof import("./errors")).errors(code, options),
+  },
+  {
+    name: "explain",
+    summary: "say why an object is not Ready, or what holds its deletion",
+    description:
+      "Says why an object in a cluster is not Ready: since when, which attempt is next, the handler's last words with file " +
+      "and line, its runs; or what holds its deletion, and by whom. With what to do. The exit code is 1 if it is not Ready.",
+    argument: ["<object>", "KIND/NAME, for example memcached/sessions"],
+    options: [namespaceOption(), contextOption(), kubeconfigOption(), jsonOption()],
+    run: (options, [object = ""]) =>
+      (require("./explain") as typeof import("./explain")).explain(object, options),
+  },
+  {
+    name: "runs",
+    summary: "list the runs of an operator or of an object",
+    description:
+      "Lists the recorded runs of a cluster, the newest first: of all operators, of one, or of one object.",
+    argument: ["[of]", "an operator's name, or KIND/NAME (default: all)"],
+    options: [
+      new Option("--failed", "only those that failed"),
+      new Option("--log", "with the end of what the handler wrote to standard error"),
+      new Option("--limit <number>", "how many").argParser(positiveInteger).default(20),
+      namespaceOption(),
+      contextOption(),
+      kubeconfigOption(),
+      jsonOption("print a line of JSON for each run"),
+    ],
+    run: (options, [of]) =>
+      (require("./runs") as typeof import("./runs")).runs(of, options as { limit: number }),
+  },
+  {
+    name: "logs",
+    summary: "show what an operator's engine and handler wrote",
+    description:
+      "Shows the logs of all pods of an operator in the order of their times, the engine's and the handler's; or what the " +
+      "engine wrote about one object.",
+    argument: ["<of>", "an operator's name, or KIND/NAME"],
+    options: [
+      new Option("-f, --follow", "go on until Ctrl-C, with the pods of a roll-out too"),
+      new Option("--tail <lines>", "how many lines of each container").argParser(wholeNumber).default(100),
+      namespaceOption(),
+      contextOption(),
+      kubeconfigOption(),
+      jsonOption("print a line of JSON for each line"),
+    ],
+    run: (options, [of = ""], signal) =>
+      (require("./logs") as typeof import("./logs")).logs(of, options as { tail: number }, signal),
+  },
+  {
+    name: "replay",
+    summary: "submit a recorded run again, or have an object reconciled at once",
+    description:
+      "Submits a recorded run again and waits for its end: its object is reconciled as it is now. For KIND/NAME it asks for " +
+      "a reconcile of the object, which needs no Argo Workflows. The exit code is 1 if the run fails.",
+    argument: ["<of>", "a run, as argosy runs names it, or KIND/NAME"],
+    options: [
+      new Option("--no-wait", "do not wait for the end of the run"),
+      new Option("--timeout <seconds>", "how long to wait").argParser(positiveInteger).default(120),
+      namespaceOption(),
+      contextOption(),
+      kubeconfigOption(),
+      jsonOption(),
+    ],
+    run: (options, [of = ""], signal) =>
+      (require("./replay") as typeof import("./replay")).replay(
+        of,
+        options as { wait: boolean; timeout: number },
+        signal,
+      ),
+  },
+  {
+    name: "pause",
+    summary: "leave objects alone until they are resumed",
+    description:
+      "Pauses objects: nothing is done for them, not even when they are deleted, until argosy resume.",
+    argument: ["<objects...>", "KIND/NAME, for example memcached/sessions"],
+    options: [namespaceOption(), contextOption(), kubeconfigOption(), jsonOption()],
+    run: (options, objects) => (require("./pause") as typeof import("./pause")).pause(objects, options),
+  },
+  {
+    name: "resume",
+    summary: "look after paused objects again",
+    description: "Resumes paused objects: their operator reconciles them at once.",
+    argument: ["<objects...>", "KIND/NAME, for example memcached/sessions"],
+    options: [namespaceOption(), contextOption(), kubeconfigOption(), jsonOption()],
+    run: (options, objects) => (require("./pause") as typeof import("./pause")).resume(objects, options),
+  },
 ];
 
 const HELP = `
@@ -118,21 +377,20 @@ Exit codes: 0 it is done, 1 it failed, 2 the arguments are wrong, 3 something wo
  * @returns the exit code
  */
 export function main(args: readonly string[]): Promise<number> {
-  const [first, ...rest] = args[0] === "help" && args[1] ? [args[1], "--help"] : args;
+  const asked = args[0] === "help" && args[1] ? args[1] : undefined;
+  const [first, ...rest] = asked ? [asked, "--help"] : args;
   const entry = COMMANDS.find(({ name }) => name === first);
-  return entry ? runCommand(commandLineOf(entry), rest) : runCommand(overview(), args);
+  if (entry) return runCommand(commandLineOf(entry), rest);
+  return runCommand(overview(), asked ? [asked] : args);
 }
 
-function commandLineOf({ name, description, argument, options, run }: Entry): CommandLine {
+function commandLineOf(entry: Entry): CommandLine {
+  const { name, description, argument, furtherArgument, options, run } = entry;
   const command = new Command(`argosy ${name}`).description(description);
   if (argument) command.argument(...argument);
+  if (furtherArgument) command.argument(...furtherArgument);
   for (const option of options) command.addOption(option);
-  const action = (signal: AbortSignal) => {
-    // A program may be TypeScript.
-    require("tsx/cjs");
-    return run(command.opts(), command.args, signal);
-  };
-  return { command, run: action };
+  return { command, run: (signal) => run(command.opts(), command.args, signal) };
 }
 
 /** What there is: for help, and for what is no command. */

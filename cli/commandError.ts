@@ -39,14 +39,19 @@ export class UsageError extends CommandError {
  * Errors whose message says all that a user needs, by their names: the program of a user may have a copy of this package
  * of its own, whose classes are others.
  */
-const FORESEEN = new Set([
+export const FORESEEN_ERRORS = [
   "OperatorError",
   "KubeconfigError",
   "ApiError",
   "ApiUnreachableError",
   "DeadlineError",
   "UnknownKindError",
-]);
+] as const;
+
+/** One of {@link FORESEEN_ERRORS}. */
+export type ForeseenError = (typeof FORESEEN_ERRORS)[number];
+
+const FORESEEN: ReadonlySet<string> = new Set(FORESEEN_ERRORS);
 
 /** What the operating system refuses with these codes, the user can put right. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {

@@ -1,103 +1,139 @@
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";
 import { writeExample } from "./dev/example";
 import { FolderWatch } from "./dev/folderWatch";
+import { lost } from "./dev/lost";
+import { RepeatedFailures } from "./dev/repeatedFailures";
+import type { Silence } from "./dev/silence";
+import { stableKubeconfig } from "./dev/stableKubeconfig";
 import { Workshop } from "./dev/workshop";
 import { renewGarbageCollector } from "./garbageCollector";
 import { startMetricsServer } from "./metricsServer";
 import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
-import { findHandlers } from "./project";
 import { formatLog, formatReconcile } from "./reconcileLine";
+import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
 import { runOperator } from "./runOperator";
 import { print, progress, styleFor } from "./terminal";
 
 /** @see dev */
-export interface DevOptions extends ClusterOptions {
-  readonly handlers?: string;
-  readonly project?: string;
+export interface DevOptions extends ClusterOptions, OperatorsOptions {
   readonly metricsPort: number;
 }
 
 const style = styleFor(process.stdout);
 
+/** How long the engines may take to stop after their control plane is gone. */
+const CLOSING_MS = 5_000;
+
 /**
- * `argosy dev`: runs the operators of a folder, and takes every edit in, until the signal aborts.
- * @throws UsageError, OperatorError before any cluster is started; the signal's reason
+ * `argosy dev`: runs the operators of a folder or of a stack, and takes every edit of them in, until the signal aborts.
+ * @throws UsageError, CommandError, OperatorError before any cluster is started; the signal's reason
  */
 export async function dev(options: DevOptions, signal: AbortSignal): Promise<number> {
-  const folder = await realpath(findHandlers(options));
-  // Workshop loads them again; a mistake should not wait for a control plane.
-  loadOperators(folder);
+  const source = await operatorSource(options);
+  // Workshop loads them again. If none is in order, that should not wait for a control plane.
+  const { operators, error } = source.loadInOrder();
+  if (operators.length === 0 && error) throw error;
   const cluster = await openCluster(options, progress, signal);
   try {
-    return await work(folder, cluster, options.metricsPort, signal);
+    return await work(source, cluster, options.metricsPort, signal);
   } finally {
     await cluster.close();
   }
 }
 
-/** Runs the operators of the folder until the signal aborts. */
+/** Runs the operators until the signal aborts. */
 async function work(
-  folder: string,
+  { folders, loadInOrder }: OperatorSource,
   cluster: Cluster,
   metricsPort: number,
   signal: AbortSignal,
 ): Promise<never> {
   const scratch = await mkdtemp(path.join(tmpdir(), "argosy-dev-"));
+  const { controlPlane } = cluster;
+  const kubeconfig =
+    controlPlane &&
+    (await stableKubeconfig(controlPlane.kubeconfig, folders[0] ?? scratch, cacheDirectory()));
   const workshop = new Workshop({
-    folder,
+    load: loadInOrder,
     run: (operator) => run(operator, cluster, signal),
     onNotice: print,
     onError: (error) => print(style("red", error.message)),
   });
-  const watch = new FolderWatch(folder, (files) => void workshop.edited(files));
+  const watches = folders.map((folder) => new FolderWatch(folder, (files) => void workshop.edited(files)));
   const registries = () => workshop.controllers.map(({ metrics }) => metrics.registry);
   try {
     await workshop.open();
     await renewGarbageCollector(cluster);
     const metrics = await startMetricsServer(metricsPort, registries);
-    await printInstructions(cluster, workshop.operators, metrics.url, scratch);
-    return await aborted(signal).finally(() => metrics.close());
+    await printInstructions(kubeconfig?.path, workshop.operators, metrics.url, scratch);
+    const end = new AbortController();
+    const either = AbortSignal.any([signal, end.signal]);
+    return await Promise.race([aborted(either), gone(cluster, either)]).finally(() => {
+      // The other of the two would keep the process.
+      end.abort();
+      return metrics.close();
+    });
   } finally {
     if (signal.aborted) print("stopping: running reconciles go on to their end (Ctrl-C again ends them)");
-    watch.close();
-    await workshop.close();
+    for (const watch of watches) watch.close();
+    // Without its control plane an engine cannot end what it has begun.
+    await workshop.close(signal.aborted ? undefined : CLOSING_MS);
+    await kubeconfig?.remove();
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
 function run(operator: Operator, { connection }: Cluster, signal: AbortSignal) {
+  const failures = new RepeatedFailures();
   return runOperator({
     operator,
     connection,
     signal,
     onReport: (report) => {
-      const line = formatReconcile(report, style);
-      if (line !== undefined) print(line);
+      const times = failures.count(report);
+      const line = times && formatReconcile(report, style, new Date(), times);
+      if (line) print(line);
     },
+    onSilence: (silence) => print(style("yellow", silenceOf(operator, silence))),
     onNotice: (notice) => print(style("dim", `${operator.name}: ${notice}`)),
     onHandlerLog: (text) => print(formatLog(text, style)),
   });
 }
 
+/** Says that a handler has not answered, what becomes of it and what of the others. */
+function silenceOf({ name, concurrency, timeoutSeconds }: Operator, { object, seconds }: Silence): string {
+  const others =
+    concurrency === 1
+      ? "This operator's other objects wait, since concurrency is 1."
+      : "Other objects do not wait for it.";
+  return `${name}: the handler has not answered about ${object} for ${seconds} s. ${others} It is ended after ${timeoutSeconds} s (timeoutSeconds).`;
+}
+
+/** A cluster of the user's may be away for a while. A control plane of ours does not come back. */
+async function gone({ controlPlane, connection }: Cluster, signal: AbortSignal): Promise<never> {
+  if (controlPlane) await lost(connection, { signal });
+  return aborted(signal);
+}
+
 /** What to type in another terminal. */
 async function printInstructions(
-  { controlPlane }: Cluster,
+  kubeconfig: string | undefined,
   operators: readonly Operator[],
   metricsUrl: string,
   scratch: string,
 ): Promise<void> {
   print(`\n${style("bold", "In another terminal:")}`);
-  if (controlPlane) {
-    print(`  export KUBECONFIG=${controlPlane.kubeconfig}`);
+  if (kubeconfig !== undefined) {
+    print(`  export KUBECONFIG=${kubeconfig}`);
     print(`  alias kubectl=${programPaths(cacheDirectory()).kubectl}`);
   }
   for (const operator of operators) {
-    const example = await writeExample(operator, scratch);
+    // A broken fixture is for argosy test to report.
+    const example = await writeExample(operator, scratch).catch(() => undefined);
     if (example) print(`  kubectl apply -f ${example}`);
   }
   print(`  curl ${metricsUrl}`);

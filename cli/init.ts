@@ -28,7 +28,7 @@ export async function init(folder = ".", { name, force }: InitOptions): Promise<
   const others = existsSync(place) ? readdirSync(place).filter((each) => each !== ".git") : [];
   if (others.length > 0 && !force) {
     throw new CommandError(
-      `${displayPath(place)} is not empty: it has ${others.slice(0, 3).join(", ")}${others.length > 3 ? " and more" : ""}. ` +
+      `${place === process.cwd() ? "This folder" : displayPath(place)} is not empty: it has ${others.slice(0, 3).join(", ")}${others.length > 3 ? " and more" : ""}. ` +
         "Name an empty folder. With --force, what is missing is added and what is there stays as it is.",
     );
   }
@@ -79,7 +79,7 @@ ${enter}  npm install
 
 type TextFile = readonly [file: string, text: string];
 
-/** Whoever has operators gets no other beside them: this folder is written whole, or kept. */
+/** A program that has operators gets no other beside them: this folder is written whole, or kept. */
 const OPERATORS = "handlers/";
 
 /** The template's files by what is written or kept together: each by itself, and the operators as one. */

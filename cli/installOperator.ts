@@ -1,5 +1,7 @@
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
 import { buildRoles, type RunnerAccount } from "../components/manifests/operator/rbac";
+import { buildMemoryDefinition } from "../components/manifests/platform/memories";
+import { resourceOf } from "../runtime/argo/runTarget";
 import type { Operator } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { builtIn, discover, UnknownKindError } from "../runtime/kubernetes/discovery";
@@ -7,6 +9,7 @@ import { isApiError } from "../runtime/kubernetes/errors";
 import type { Condition, Manifest } from "../runtime/kubernetes/objects";
 import { type Resource, resourcePath } from "../runtime/kubernetes/resource";
 import { leaseNameOf } from "../runtime/names";
+import { memoryResourceOf } from "../runtime/reconcile/keptMemories";
 import { CommandError } from "./commandError";
 import { until } from "./until";
 
@@ -28,7 +31,8 @@ const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 /**
  * Applies what an operator needs in a cluster, the very objects that `pulumi up` makes: its namespaces where they are
- * missing, its CRD, its service account and roles. Resolves when the API server serves the CRD.
+ * missing, its CRD, its service account and roles. Resolves when the API server serves the CRD. An operator that watches
+ * others' objects has no CRD: that of its memories is installed.
  *
  * @throws CommandError where another CRD has its names, or other values in a field of somebody else's
  */
@@ -38,7 +42,9 @@ export async function installOperator(options: InstallOptions): Promise<void> {
   for (const name of new Set([account.namespace, ...namespaces])) {
     await apply(client, { apiVersion: "v1", kind: "Namespace", metadata: { name } });
   }
-  await installCustomResourceDefinition(options);
+  const memories = buildMemoryDefinition([operator]);
+  if (memories) await installDefinition(options, memories);
+  else await installDefinition(options, buildCustomResourceDefinition(operator));
   for (const manifest of buildRoles(operator, account)) await apply(client, manifest);
 }
 
@@ -52,17 +58,19 @@ export async function rolesInForce(
   client: KubernetesClient,
   { operator, account, signal }: Omit<InstallOptions, "client">,
 ): Promise<void> {
-  const { group, version, kind, plural, namespaced } = operator.customResource;
-  const resource: Resource = { apiVersion: `${group}/${version}`, kind, plural, namespaced };
+  const resource = resourceOf(operator.customResource);
   const [child] = operator.children;
-  const childrenOf = operator.namespaces === "all" || !child ? [] : operator.namespaces;
+  const { watch, namespaces } = operator;
+  const within = namespaces === "all" ? [] : namespaces;
   const lease = { namespace: account.namespace, name: leaseNameOf(operator) };
+  const listOf = (kind: Resource, namespace?: string) =>
+    `${resourcePath(kind, namespace === undefined ? {} : { namespace })}?limit=1`;
   const paths = [
-    `${resourcePath(resource, {})}?limit=1`,
+    // The rights to objects that are not the operator's own hold in its namespaces only.
+    ...(watch && within.length > 0 ? within : [undefined]).map((namespace) => listOf(resource, namespace)),
     // With a list of namespaces all kinds of children are within one.
-    ...childrenOf.map(
-      (namespace) => `${resourcePath({ ...child, namespaced: true } as Resource, { namespace })}?limit=1`,
-    ),
+    ...(child ? within.map((namespace) => listOf({ ...child, namespaced: true }, namespace)) : []),
+    ...(watch ? [listOf(memoryResourceOf(operator), account.namespace)] : []),
     resourcePath(builtIn("coordination.k8s.io/v1", "Lease"), lease),
   ];
   for (const path of paths) {
@@ -81,10 +89,9 @@ export async function rolesInForce(
   }
 }
 
-async function installCustomResourceDefinition({ client, operator, signal }: InstallOptions): Promise<void> {
-  const manifest = buildCustomResourceDefinition(operator);
+async function installDefinition({ client, signal }: InstallOptions, manifest: Manifest): Promise<void> {
   const { name } = manifest.metadata;
-  const { group, version, kind } = operator.customResource;
+  const [apiVersion, kind] = servedBy(manifest);
   await apply(client, manifest);
   const isServed = async () => {
     const conditions = conditionsOf(await client.get(CRD, { name }));
@@ -94,13 +101,24 @@ async function installCustomResourceDefinition({ client, operator, signal }: Ins
     }
     if (!conditions.some(({ type, status }) => type === "Established" && status === "True")) return undefined;
     // Discovery follows a moment after, and the engine asks it.
-    return discover(client, `${group}/${version}`, kind).catch((error: unknown) => {
+    return discover(client, apiVersion, kind).catch((error: unknown) => {
       if (error instanceof UnknownKindError) return undefined;
       throw error;
     });
   };
   const what = `CustomResourceDefinition ${name} is established`;
   await until(isServed, { what, deadlineMs: DEADLINE_MS, signal });
+}
+
+/** The apiVersion of the first version of a CRD that is stored, and its kind. */
+function servedBy({ spec }: Manifest): [apiVersion: string, kind: string] {
+  const { group, names, versions } = spec as {
+    group: string;
+    names: { kind: string };
+    versions: { name: string; storage: boolean }[];
+  };
+  const stored = versions.find(({ storage }) => storage)?.name ?? "";
+  return [`${group}/${stored}`, names.kind];
 }
 
 async function apply(client: KubernetesClient, manifest: Manifest): Promise<void> {

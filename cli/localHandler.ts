@@ -15,7 +15,7 @@ import type {
  * its folder when a process begins.
  */
 export function localHandler(
-  operator: Pick<Operator, "handler" | "folder">,
+  operator: Pick<Operator, "handler" | "folder" | "include">,
   env: Readonly<Record<string, string>>,
 ): HandlerTransport {
   const { handler, folder } = operator;

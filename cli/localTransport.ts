@@ -3,6 +3,7 @@ import type {
   HandlerProcessListener,
   HandlerTransport,
 } from "../runtime/handler/handlerTransport";
+import { type Silence, untilAnswered } from "./dev/silence";
 
 /** Handler processes alive, of every transport here. */
 const alive = new Set<HandlerProcess>();
@@ -16,18 +17,24 @@ process.once("exit", () => {
  * nobody has asked it anything is in no report: it is told here.
  */
 export class LocalTransport implements HandlerTransport {
-  /** @param onStrayLog receives what was written between two requests */
+  /**
+   * @param onStrayLog receives what was written between two requests
+   * @param onSilence told of a handler that has not answered for some seconds
+   */
   constructor(
     private readonly transport: HandlerTransport,
     private readonly onStrayLog: (text: string) => void = () => {},
+    private readonly onSilence: (silence: Silence) => void = () => {},
   ) {}
 
   start(listener: HandlerProcessListener): HandlerProcess {
     let asked = false;
+    let answered = () => {};
     const inner = this.transport.start({
       output: (chunk) => {
         listener.output(chunk);
         if (!chunk.includes("\n")) return;
+        answered();
         // The engine too takes what comes in this turn of the event loop for a part of the run.
         setImmediate(() => {
           asked = false;
@@ -39,6 +46,7 @@ export class LocalTransport implements HandlerTransport {
       },
       exited: (exit) => {
         alive.delete(inner);
+        answered();
         listener.exited(exit);
       },
     });
@@ -46,10 +54,15 @@ export class LocalTransport implements HandlerTransport {
     return {
       write: (text) => {
         asked = true;
+        answered();
+        answered = untilAnswered(text, this.onSilence);
         inner.write(text);
       },
       end: () => inner.end(),
-      kill: () => inner.kill(),
+      kill: () => {
+        answered();
+        inner.kill();
+      },
     };
   }
 }

@@ -36,6 +36,14 @@ export async function openCluster(
   signal: AbortSignal,
 ): Promise<Cluster> {
   if (context === undefined && kubeconfig === undefined) return startEmbedded(onProgress, signal);
+  return openUsersCluster({ ...(context && { context }), ...(kubeconfig && { kubeconfig }) });
+}
+
+/**
+ * Opens a cluster that is there: that of the options, else that of the current context.
+ * @throws KubeconfigError, CommandError if there is none, or if it does not answer
+ */
+export async function openUsersCluster({ context, kubeconfig }: ClusterOptions): Promise<Cluster> {
   const connection = await connectionFromKubeconfig(kubeconfig, context).catch((error: unknown) => {
     if (error instanceof KubeconfigError || !(error instanceof Error)) throw error;
     throw new KubeconfigError(`the kubeconfig cannot be used: ${error.message}`);

@@ -18,6 +18,13 @@ export const stackOption = () =>
     "the stack whose Pulumi.<name>.yaml is read, with the defaults of Pulumi.yaml",
   ).default("dev");
 
+/** `--stack`: whose operators are taken, as its program deploys them. */
+export const operatorsStackOption = () =>
+  new Option(
+    "--stack <name>",
+    "take the operators that the program deploys in this stack, with its overrides (default: as they are defined)",
+  );
+
 /** `--platform`: for a stack that has only operators. */
 export const platformOption = () =>
   new Option(
@@ -35,6 +42,11 @@ export const kubeconfigOption = () =>
     "--kubeconfig <file>",
     "the kubeconfig of that cluster (default: $KUBECONFIG, else ~/.kube/config)",
   );
+
+/** `--namespace`: where an object is. */
+export const namespaceOption = (
+  what = "the object's namespace (default: that of the kubeconfig's context)",
+) => new Option("-n, --namespace <name>", what);
 
 /** `--json`: for programs that read the output. */
 export const jsonOption = (what = "print JSON") => new Option("--json", what);

@@ -1,6 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
+import { nearest } from "../definition/nearest";
 import { displayPath } from "../definition/problems";
+import type { Operator } from "../runtime/definition/definition";
 import { UsageError } from "./commandError";
 
 /** The folder of this package. */
@@ -49,4 +51,22 @@ export function findHandlers({ handlers, project }: { handlers?: string; project
       ? `${displayPath(folder)}: the folder is missing. Make it, or name the folder of the operators with --handlers.`
       : `--handlers ${handlers}: there is no such folder.`,
   );
+}
+
+/**
+ * The operators of these names; all where none is named.
+ * @throws UsageError for one that is not there
+ */
+export function chosenOperators(
+  operators: readonly Operator[],
+  names: readonly string[],
+): readonly Operator[] {
+  const known = operators.map(({ name }) => name);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    const meant = nearest(unknown, known);
+    const advice = meant === undefined ? `There is: ${known.join(", ")}.` : `Did you mean ${meant}?`;
+    throw new UsageError(`There is no operator ${unknown}. ${advice}`);
+  }
+  return names.length === 0 ? operators : operators.filter(({ name }) => names.includes(name));
 }

@@ -9,8 +9,14 @@ const LOG_LINES = 12;
 /**
  * One reconcile in a line, with what its handler wrote to standard error below it; undefined where there is nothing
  * to say. What others wrote is made harmless for a terminal.
+ * @param times how often it has failed so, one after another. Only the first time its log is shown. @default 1
  */
-export function formatReconcile(report: ReconcileReport, style: Style, now = new Date()): string | undefined {
+export function formatReconcile(
+  report: ReconcileReport,
+  style: Style,
+  now = new Date(),
+  times = 1,
+): string | undefined {
   const what = describe(report, style);
   if (what === undefined) return undefined;
   const { operator, generation, event } = report;
@@ -22,9 +28,10 @@ export function formatReconcile(report: ReconcileReport, style: Style, now = new
     ...(event === "finalize" ? ["finalize:"] : []),
     what,
     style("dim", formatDuration(report.durationMs)),
+    ...(times > 1 ? [style("dim", `the same ${times} times`)] : []),
   ];
   const line = words.join("  ");
-  return report.log.trim() ? `${line}\n${formatLog(report.log, style)}` : line;
+  return report.log.trim() && times === 1 ? `${line}\n${formatLog(report.log, style)}` : line;
 }
 
 /** The end of a handler's log, indented. */

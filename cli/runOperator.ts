@@ -6,6 +6,8 @@ import { Engine } from "../runtime/engine";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import type { ReconcileReport } from "../runtime/reconcile/report";
+import type { Silence } from "./dev/silence";
+import { guardInTheWay } from "./guardInTheWay";
 import { handlerEnvironment } from "./handlerEnvironment";
 import { installOperator, rolesInForce } from "./installOperator";
 import { localHandler } from "./localHandler";
@@ -27,6 +29,8 @@ export interface RunOptions {
   readonly onNotice?: (notice: string) => void;
   /** Called with what the handler writes to standard error while it is asked nothing; the rest is in the reports. */
   readonly onHandlerLog?: (text: string) => void;
+  /** Called when the handler has not answered for some seconds, and then more and more seldom. */
+  readonly onSilence?: (silence: Silence) => void;
   /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
@@ -43,12 +47,16 @@ const DEFAULT_NAMESPACE = "argosy";
  *   not on this machine; CommandError, ApiError where the cluster does not take what is to be installed
  */
 export async function runOperator(options: RunOptions): Promise<Engine> {
-  const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog } = options;
+  const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog, onSilence } = options;
   checkCommand(operator);
   const env = handlerEnvironment(operator);
   const account = { namespace, serviceAccountName: `${operator.name}-runner` };
   const runner = connectionAs({ namespace, name: account.serviceAccountName }, connection);
-  await withClient(connection, (client) => installOperator({ client, operator, account, signal }));
+  await withClient(connection, async (client) => {
+    const guard = await guardInTheWay(client, operator, account);
+    if (guard !== undefined) options.onNotice?.(guard);
+    await installOperator({ client, operator, account, signal });
+  });
   await withClient(runner, (client) => rolesInForce(client, { operator, account, signal }));
   signal?.throwIfAborted();
   const { onReport, onNotice, leaseSeconds } = options;
@@ -56,7 +64,7 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
     operator,
     namespace,
     connection: runner,
-    transport: new LocalTransport(localHandler(operator, env), onHandlerLog),
+    transport: new LocalTransport(localHandler(operator, env), onHandlerLog, onSilence),
     identity: `${hostname()}-${randomUUID()}`,
     ...(leaseSeconds !== undefined && { leaseSeconds }),
     ...(onReport && { onReport }),

@@ -1,17 +1,21 @@
-import { stringify } from "yaml";
 import { checkCommand } from "../definition/commandOnPath";
-import { loadOperators } from "../definition/loadOperators";
+import { OperatorError } from "../definition/problems";
 import type { Operator } from "../runtime/definition/definition";
-import { EXIT_CODES, UsageError } from "./commandError";
+import { EXIT_CODES } from "./commandError";
+import { FolderWatch } from "./dev/folderWatch";
 import { type FixtureResult, runFixtures } from "./fixtures";
-import { findHandlers } from "./project";
+import { updateFixtures } from "./fixtures/update";
+import { chosenOperators } from "./project";
+import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
 import { indent, print, progress, type Style, styleFor } from "./terminal";
 
 /** @see test */
-export interface TestOptions {
-  readonly handlers?: string;
-  readonly project?: string;
+export interface TestOptions extends OperatorsOptions {
   readonly json?: true;
+  /** Again after each edit, until the signal aborts. */
+  readonly watch?: true;
+  /** Write what is answered as what is expected. */
+  readonly update?: true;
 }
 
 /**
@@ -19,45 +23,92 @@ export interface TestOptions {
  *
  * @param names only these operators; all where there are none
  * @returns the exit code: 1 where a handler answers something else than a fixture says
- * @throws UsageError for an operator that is not there; OperatorError where one is not in order
+ * @throws UsageError for an operator that is not there; OperatorError where one is not in order; the signal's reason with
+ *   --watch
  */
-export async function test(names: readonly string[], options: TestOptions): Promise<number> {
-  const operators = chosen(loadOperators(findHandlers(options)), names);
+export async function test(
+  names: readonly string[],
+  options: TestOptions,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<number> {
+  const source = await operatorSource(options);
+  if (!options.watch) return runAll(source, names, options);
+  return watched(source.folders, signal, () => runAll(source, names, options));
+}
+
+async function runAll(
+  { load }: OperatorSource,
+  names: readonly string[],
+  options: TestOptions,
+): Promise<number> {
+  const operators = chosenOperators(load(), names);
   for (const operator of operators) checkCommand(operator);
   const style = styleFor(process.stdout);
   let [passed, failed] = [0, 0];
-  for (const operator of operators) {
-    const results = await runFixtures(operator);
+  // Each has a process of its own. What they say comes in their order all the same.
+  const running = operators.map(async (operator) => ({ operator, results: await runFixtures(operator) }));
+  for (const { operator, results } of await Promise.all(running)) {
     if (results.length === 0) progress(`${operator.name}: it has no fixtures in ${operator.name}/fixtures/`);
+    const written = options.update ? new Set(updateFixtures(operator.folder, results)) : new Set<string>();
     for (const result of results) {
-      if (result.passed) passed += 1;
+      if (result.passed || written.has(result.name)) passed += 1;
       else failed += 1;
-      print(
-        options.json
-          ? JSON.stringify({ operator: operator.name, ...result })
-          : formatResult(operator.name, result, style),
-      );
+      print(formatted(operator, result, written.has(result.name), options, style));
     }
   }
   if (!options.json) print(`${passed} passed, ${failed} failed`);
   return failed === 0 ? EXIT_CODES.fine : EXIT_CODES.failed;
 }
 
-function chosen(operators: readonly Operator[], names: readonly string[]): readonly Operator[] {
-  const known = operators.map(({ name }) => name);
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    throw new UsageError(`There is no operator ${unknown}. There is: ${known.join(", ")}.`);
-  }
-  return names.length === 0 ? operators : operators.filter(({ name }) => names.includes(name));
+/** A line for a fixture that passed; a line for each field that differs below that of one that failed. */
+function formatted(
+  { name: operator }: Operator,
+  result: FixtureResult,
+  isWritten: boolean,
+  { json }: TestOptions,
+  style: Style,
+): string {
+  const { place: _, ...told } = result;
+  if (json) return JSON.stringify({ operator, ...told, ...(isWritten && { written: true }) });
+  const { name, passed, differences, failure } = result;
+  if (passed) return `${style("green", "✔")} ${operator} ${name}`;
+  if (isWritten) return `${style("yellow", "✎")} ${operator} ${name}: what is answered is written to it`;
+  const lines =
+    failure === undefined ? differences.map((line) => `${name}: ${line}`) : [`failed:`, indent(failure)];
+  return `${style("red", "✘")} ${operator} ${name}\n${indent(lines.join("\n"), "  ")}`;
 }
 
-/** A line for a fixture that passed; what was expected and what came below that of one that failed. */
-function formatResult(operator: string, result: FixtureResult, style: Style): string {
-  const { name, passed, expected, actual, failure } = result;
-  if (passed) return `${style("green", "✔")} ${operator} ${name}`;
-  const came =
-    failure === undefined ? `answered:\n${indent(stringify(actual))}` : `failed:\n${indent(failure)}`;
-  const lines = `expected:\n${indent(stringify(expected))}\n${came}`;
-  return `${style("red", "✘")} ${operator} ${name}\n${indent(lines, "  ")}`;
+/** Runs now and after each edit of the folders, until the signal aborts. What goes wrong is printed, and mended by an edit. */
+async function watched(
+  folders: readonly string[],
+  signal: AbortSignal,
+  run: () => Promise<number>,
+): Promise<never> {
+  let tail = Promise.resolve();
+  const turn = () => {
+    tail = tail
+      .then(async () => {
+        await run();
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof OperatorError)) throw error;
+        print(error.message);
+      })
+      .then(() => progress("waiting for an edit (Ctrl-C ends it)"));
+    return tail;
+  };
+  const watches: FolderWatch[] = [];
+  // A watch of folders alone may keep no process alive.
+  const timer = setInterval(() => {}, 60_000);
+  try {
+    return await new Promise<never>((_resolve, reject) => {
+      const edited = () => void turn().catch(reject);
+      for (const folder of folders) watches.push(new FolderWatch(folder, edited, ["fixtures"]));
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      void turn().catch(reject);
+    });
+  } finally {
+    clearInterval(timer);
+    for (const watch of watches) watch.close();
+  }
 }

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
+import { admitted } from "../../definition/customResource";
 import type { Operator } from "../../runtime/definition/definition";
 import { isRecord } from "../../runtime/json";
 import { readFixtures } from "../fixtures";
@@ -12,10 +13,12 @@ import { readFixtures } from "../fixtures";
  */
 export async function writeExample(operator: Operator, folder: string): Promise<string | undefined> {
   const fixture = readFixtures(operator.folder).find(
-    ({ event, answer }) => event === "reconcile" && !("error" in answer),
+    ({ event, answer = {}, expect = {} }) =>
+      event === "reconcile" && !("error" in answer || "error" in expect),
   );
   if (!fixture) return undefined;
-  const { apiVersion, kind, metadata, spec } = fixture.object;
+  const given = admitted(fixture.object, operator.crd, operator.customResource.version);
+  const { apiVersion, kind, metadata, spec } = given.object;
   const { name, labels, annotations } = isRecord(metadata) ? metadata : {};
   // The fixture's namespace is made up.
   const namespace = operator.namespaces === "all" ? undefined : operator.namespaces[0];

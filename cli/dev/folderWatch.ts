@@ -11,9 +11,14 @@ const IGNORED = [
   /^(__pycache__|node_modules|fixtures)$/,
 ];
 
-/** Whether a change of this file, relative to the watched folder, says nothing about an operator. */
-export function isIgnored(file: string): boolean {
-  return file.split(path.sep).some((part) => IGNORED.some((pattern) => pattern.test(part)));
+/**
+ * Whether a change of this file, relative to the watched folder, says nothing about an operator.
+ * @param but names that count all the same. @default none
+ */
+export function isIgnored(file: string, but: readonly string[] = []): boolean {
+  return file
+    .split(path.sep)
+    .some((part) => !but.includes(part) && IGNORED.some((pattern) => pattern.test(part)));
 }
 
 /** A save is several events within a few milliseconds; a copied folder is many files. */
@@ -31,10 +36,14 @@ export class FolderWatch {
   private readonly changed = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
 
-  /** @param onChange receives the changed files' absolute paths */
+  /**
+   * @param onChange receives the changed files' absolute paths
+   * @param but names of folders that count although edits of them mostly say nothing. @default none
+   */
   constructor(
     private readonly root: string,
     private readonly onChange: (files: readonly string[]) => void,
+    private readonly but: readonly string[] = [],
   ) {
     this.follow(root);
   }
@@ -54,7 +63,7 @@ export class FolderWatch {
       this.watchers.set(folder, watcher);
       for (const entry of readdirSync(folder, { withFileTypes: true })) {
         const inner = path.join(folder, entry.name);
-        if (entry.isDirectory() && !isIgnored(path.relative(this.root, inner))) this.follow(inner);
+        if (entry.isDirectory() && !isIgnored(path.relative(this.root, inner), this.but)) this.follow(inner);
       }
     } catch {
       // It has gone again already.
@@ -69,7 +78,7 @@ export class FolderWatch {
 
   private note(folder: string, name: string | null): void {
     const file = path.join(folder, name ?? "");
-    if (isIgnored(path.relative(this.root, file))) return;
+    if (isIgnored(path.relative(this.root, file), this.but)) return;
     this.changed.add(file);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.tell(), QUIET_MS);

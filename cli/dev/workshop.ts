@@ -2,33 +2,46 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { definitionFile } from "../../definition/definitionFile";
-import { loadOperators } from "../../definition/loadOperators";
+import type { OperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine";
+import { within } from "../../runtime/within";
 
 /** What a {@link Workshop} works with. */
 export interface WorkshopOptions {
-  /** The folder of all operators, without symbolic links. */
-  readonly folder: string;
+  /**
+   * Loads the operators as their files are now. Their folders have no symbolic links.
+   * @throws OperatorError
+   */
+  readonly load: () => OperatorsInOrder;
   /** Starts an operator. */
   readonly run: (operator: Operator) => Promise<Engine>;
   /** Told what the workshop does: "memcached started". */
   readonly onNotice: (notice: string) => void;
   /** Told of an edit that cannot be used; what ran before runs on. */
   readonly onError: (error: Error) => void;
+  /** How long until an operator that could not be started is tried again, in milliseconds. @default 3000 */
+  readonly againMs?: number;
 }
+
+const AGAIN_MS = 3_000;
+/** How long runs in progress may take when their operator is replaced: a handler that is stuck must not hold up its own remedy. */
+const GRACE_MS = 2_000;
 
 interface Running {
   readonly operator: Operator;
   readonly controller: Engine;
 }
 
-/** Runs the operators of a folder and keeps them in step with their files. */
+/** Runs operators and keeps them in step with their files. */
 export class Workshop {
   private readonly running = new Map<string, Running>();
   /** Edits are taken in one after another. */
   private tail: Promise<void> = Promise.resolve();
   private closed = false;
+  /** Operators that are in order and could not be started, by their folders, and why. */
+  private readonly failed = new Map<string, string>();
+  private again: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: WorkshopOptions) {}
 
@@ -43,11 +56,25 @@ export class Workshop {
   }
 
   /**
-   * Starts every operator.
-   * @throws OperatorError where one is not in order, and whatever keeps one from starting
+   * Starts every operator that is in order, and reports what keeps the others from starting. These are started once an edit has
+   * mended them, or once what was in their way has gone.
+   * @throws whatever keeps them from starting, if none could be started
    */
   async open(): Promise<void> {
-    for (const operator of loadOperators(this.options.folder)) await this.start(operator);
+    const { operators, error } = this.options.load();
+    const errors: unknown[] = error ? [error] : [];
+    const start = (operator: Operator) =>
+      this.start(operator).catch((reason: unknown) => {
+        errors.push(reason);
+        this.failed.set(operator.folder, (reason as Error).message);
+      });
+    await Promise.all(operators.map(start));
+    const last = this.running.size === 0 ? errors.pop() : undefined;
+    for (const each of errors) this.options.onError(each as Error);
+    if (last) throw last;
+    if (errors.length > 0)
+      this.options.onNotice("The others run. What is not in order is started as soon as it is mended.");
+    this.tryAgain();
   }
 
   /** Takes an edit in: a handler is renewed, a definition that has become another one replaces its operator. */
@@ -58,11 +85,15 @@ export class Workshop {
     return this.tail;
   }
 
-  /** Stops every operator, when the edit that is being taken in has been. */
-  async close(): Promise<void> {
+  /**
+   * Stops every operator, when the edit that is being taken in has been.
+   * @param graceMs how long runs in progress may take, and the edit. @default for ever
+   */
+  async close(graceMs?: number): Promise<void> {
     this.closed = true;
-    await this.tail;
-    await Promise.all([...this.running.values()].map(({ controller }) => controller.stop()));
+    clearTimeout(this.again);
+    await within(graceMs, this.tail);
+    await Promise.all([...this.running.values()].map(({ controller }) => controller.stop(graceMs)));
     this.running.clear();
   }
 
@@ -71,21 +102,57 @@ export class Workshop {
       if (!existsSync(definitionFile(operator.folder))) await this.stop(operator, "removed");
     }
     const renewed = new Set<string>();
-    try {
-      for (const operator of loadOperators(this.options.folder)) {
+    const { operators, error } = this.options.load();
+    if (error) this.options.onError(error);
+    this.failed.clear();
+    for (const operator of operators) {
+      try {
         if (await this.replace(operator)) renewed.add(operator.folder);
+      } catch (reason) {
+        this.failed.set(operator.folder, (reason as Error).message);
+        this.options.onError(reason as Error);
       }
-    } catch (error) {
-      this.options.onError(error as Error);
     }
+    this.tryAgain();
     // Also where a definition is broken: the last good one goes on with the handler as it is now.
+    const folders = [...this.running.keys()].map((folder) => folder + path.sep);
+    // What lies beside the operators is shared by them.
+    const isShared = (file: string) => !folders.some((folder) => file.startsWith(folder));
     for (const { operator, controller } of this.running.values()) {
       const isHandlers = (file: string) =>
-        file.startsWith(operator.folder + path.sep) && file !== definitionFile(operator.folder);
+        isShared(file) ||
+        (file.startsWith(operator.folder + path.sep) && file !== definitionFile(operator.folder));
       if (renewed.has(operator.folder) || !files.some(isHandlers)) continue;
       controller.renewHandler();
       this.options.onNotice(`${operator.name}: handler reloaded`);
     }
+  }
+
+  /** An interpreter is installed, or a cluster mended, without an edit: so those that failed are tried again. */
+  private tryAgain(): void {
+    clearTimeout(this.again);
+    if (this.failed.size === 0 || this.closed) return;
+    this.again = setTimeout(() => {
+      this.tail = this.tail
+        .then(() => (this.closed ? undefined : this.startFailed()))
+        .catch((error: Error) => this.options.onError(error));
+    }, this.options.againMs ?? AGAIN_MS);
+  }
+
+  /** Says only what is new. */
+  private async startFailed(): Promise<void> {
+    const { operators } = this.options.load();
+    for (const operator of operators.filter(({ folder }) => this.failed.has(folder))) {
+      try {
+        await this.start(operator);
+        this.failed.delete(operator.folder);
+      } catch (reason) {
+        const { message } = reason as Error;
+        if (this.failed.get(operator.folder) !== message) this.options.onError(reason as Error);
+        this.failed.set(operator.folder, message);
+      }
+    }
+    this.tryAgain();
   }
 
   /** @returns whether the operator is new or another one now */
@@ -113,7 +180,7 @@ export class Workshop {
   private async stop(operator: Operator, why: string): Promise<void> {
     const running = this.running.get(operator.folder);
     this.running.delete(operator.folder);
-    await running?.controller.stop();
+    await running?.controller.stop(GRACE_MS);
     this.options.onNotice(`${operator.name}: ${why}`);
   }
 }

@@ -16,6 +16,8 @@ const INDEX_FILES = ["index.js", "index.mjs", "index.ts", "index.mts"];
  * @throws CommandError where there is no such file
  */
 export async function loadProgram(folder: string, main = "."): Promise<unknown> {
+  // Only here, and not when a command begins: the compiler takes a while to load.
+  require("tsx/cjs");
   const place = path.resolve(folder, main);
   const exported = isEsModule(folder) ? await importProgram(place) : requireProgram(place);
   return typeof exported === "function" ? exported() : exported;

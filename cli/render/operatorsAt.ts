@@ -29,12 +29,27 @@ export async function operatorsAt(root: string, ref: string, handlers = "handler
   // Paths in git's answers are those from the root, also where it is within a repository.
   const files = await git(root, ["ls-tree", "-r", "--name-only", commit, "--", `${handlers}/`]);
   if (files === "") return [];
+  return folderAt(root, commit, (folder) => load(folder, handlers, ref));
+}
+
+/**
+ * Does something with the program as of a git ref: its files in a temporary folder, with today's node_modules beside them.
+ *
+ * @param root the program's folder
+ * @throws CommandError if there is no git or no repository, or if the ref is not known
+ */
+export async function folderAt<T>(
+  root: string,
+  ref: string,
+  action: (folder: string) => T | Promise<T>,
+): Promise<T> {
+  const commit = await resolve(root, ref);
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-ref-")));
   try {
     await writeFiles(root, commit, folder);
     const modules = path.join(root, "node_modules");
     if (existsSync(modules)) symlinkSync(realpathSync(modules), path.join(folder, "node_modules"), "dir");
-    return load(folder, handlers, ref);
+    return await action(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -73,7 +88,9 @@ function load(folder: string, handlers: string, ref: string): Manifest[] {
   // Operators of a time before operator.yaml are no reason to find no difference.
   if (!folders.some((each) => existsSync(definitionFile(each)) || signOfOperator(each))) return [];
   try {
-    return loadOperators(handlersFolder).map(buildCustomResourceDefinition);
+    return loadOperators(handlersFolder)
+      .filter(({ watch }) => !watch)
+      .map(buildCustomResourceDefinition);
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     // As git names a file of a ref: "v1.0:handlers/memcached/operator.yaml".

@@ -80,10 +80,11 @@ async function listAll(
   resource: Resource,
   namespace?: string,
 ): Promise<KubernetesObject[]> {
-  const objects: KubernetesObject[] = [];
   const selection = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
-  await withoutGone(client.list(resource, selection, (items) => objects.push(...items)));
-  return objects;
+  return client.listAll(resource, selection).catch((error: unknown) => {
+    if (isApiError(error, 404)) return [];
+    throw error;
+  });
 }
 
 async function withoutGone(request: Promise<unknown>): Promise<void> {

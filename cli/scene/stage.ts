@@ -172,10 +172,8 @@ export class Stage {
 
   /** Every Memcached of the scene. */
   async memcacheds(): Promise<Memcached[]> {
-    const found: Memcached[] = [];
     const { client, namespace } = this.options;
-    await client.list(this.resource, { namespace }, (items) => found.push(...(items as Memcached[])));
-    return found;
+    return (await client.listAll(this.resource, { namespace })) as Memcached[];
   }
 
   /** The handler's files have changed, as `npm run dev` tells the engine. */

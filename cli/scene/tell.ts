@@ -20,7 +20,8 @@ export function formatSummary(
   const failed = results.length - held;
   const notPlayed = stepCount - results.length;
   const time = `in ${formatDuration(durationMs)}`;
-  if (held === stepCount) return `${style("green", `${held} steps held`)}, ${time}`;
+  if (held === stepCount)
+    return `${style("green", `${held} ${held === 1 ? "step" : "steps"} held`)}, ${time}`;
   const rest = notPlayed > 0 ? `, ${notPlayed} not played` : "";
   return `${style("red", `${failed} failed`)}, ${held} held${rest}, ${time}`;
 }

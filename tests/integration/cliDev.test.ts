@@ -6,6 +6,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { CommandProcess, processesNaming } from "./cliProcess";
 
+const website = path.join(__dirname, "..", "..", "examples", "manifest-template");
 const memcached = path.join(__dirname, "..", "..", "examples", "memcached");
 
 describe("npm run dev", function () {
@@ -18,6 +19,8 @@ describe("npm run dev", function () {
     folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-dev-test-")));
     handlers = path.join(folder, "handlers");
     await cp(memcached, path.join(handlers, "memcached"), { recursive: true });
+    await cp(website, path.join(handlers, "broken"), { recursive: true });
+    await edit("broken/operator.yaml", (text) => text.replace("children:", "childen:"));
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
     await dev.printed(/Ctrl-C ends it/);
   });
@@ -44,6 +47,34 @@ describe("npm run dev", function () {
     assert.match(metrics, /argosy_reconciles_total\{result="succeeded",operator="memcached"\}/);
   });
 
+  it("runs although another operator is broken, says where, and starts that one when it is mended", async () => {
+    await dev.printed(/broken\/operator\.yaml:\d+:1: childen is not a known field/);
+    await edit("broken/operator.yaml", (text) => text.replace("childen:", "children:"));
+    await dev.printed(/broken: running/);
+    await rm(path.join(handlers, "broken"), { recursive: true });
+    await dev.printed(/broken: removed/);
+  });
+
+  it("says of a stuck handler for how long, and goes on with other objects", async () => {
+    const kubeconfig = await dev.printed(/(?<=export KUBECONFIG=)\S+/);
+    const kubectl = await dev.printed(/(?<=alias kubectl=)\S+/);
+    const example = await readFile(await dev.printed(/(?<=kubectl apply -f )\S*memcached.yaml/), "utf8");
+    const apply = async (name: string) => {
+      const file = path.join(folder, `${name}.yaml`);
+      await writeFile(file, example.replace("name: sessions", `name: ${name}`));
+      await promisify(execFile)(kubectl, ["--kubeconfig", kubeconfig, "apply", "-f", file]);
+    };
+    const before = await readFile(path.join(handlers, "memcached/main.py"), "utf8");
+    const name = '    name = request["object"]["metadata"]["name"]\n';
+    const hang = '    if name == "stuck":\n        __import__("time").sleep(3600)\n';
+    await edit("memcached/main.py", (text) => text.replace(name, name + hang));
+    await apply("stuck");
+    await dev.printed(/memcached: the handler has not answered about default\/stuck for 5 s/);
+    await apply("other");
+    await dev.printed(/default\/other {2}gen 1 {2}created Deployment other/);
+    await writeFile(path.join(handlers, "memcached/main.py"), before);
+  });
+
   it("takes an edit of the handler in", async () => {
     await edit("memcached/main.py", (text) => text.replace("memcached:1.6.39", "memcached:1.6.40"));
     await dev.printed(/handler reloaded[\s\S]*patched Deployment sessions/);
@@ -62,9 +93,8 @@ describe("npm run dev", function () {
   });
 
   it("starts a new operator, and stops a removed one", async () => {
-    const example = path.join(__dirname, "..", "..", "examples", "manifest-template");
     const own = path.join(handlers, "website");
-    await cp(example, own, { recursive: true });
+    await cp(website, own, { recursive: true });
     await dev.printed(/website: running/);
     await rm(own, { recursive: true });
     await dev.printed(/website: removed/);
@@ -73,10 +103,29 @@ describe("npm run dev", function () {
   it("ends on Ctrl-C, and leaves nothing", async () => {
     dev.interrupt();
     assert.equal(await dev.ended(), 130, dev.stderr);
+    await nothingIsLeft();
+  });
+
+  it("ends with exit code 1 when its control plane is gone, says so, and leaves nothing", async () => {
+    dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
+    await dev.printed(/Ctrl-C ends it/);
+    const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,args="]);
+    const server = stdout
+      .split("\n")
+      .filter((line) => line.includes("kube-apiserver") && line.includes(folder))
+      .map((line) => Number(line.trim().split(" ")[0]));
+    assert.ok(server.length > 0, stdout);
+    for (const pid of server) process.kill(pid, "SIGKILL");
+    assert.equal(await dev.ended(), 1, dev.stderr);
+    assert.match(dev.stderr, /^The control plane is gone: .* Begin again: what was in it is lost\.$/m);
+    await nothingIsLeft();
+  });
+
+  async function nothingIsLeft(): Promise<void> {
     assert.deepEqual(await processesNaming(folder), []);
     assert.deepEqual(
       (await readdir(folder)).filter((name) => name.startsWith("argosy")),
       [],
     );
-  });
+  }
 });

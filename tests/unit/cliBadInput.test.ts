@@ -52,6 +52,13 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
   }
   const within = (name: string) => path.join(folder, name);
 
+  it("help for a command that is not there", async () => {
+    assert.equal(
+      await complaint(2, "help", "rendr"),
+      "error: unknown command 'rendr'\n(Did you mean render?)\n",
+    );
+  });
+
   for (const command of ["dev", "test"]) {
     it(`${command} without a folder handlers`, async () => {
       const text = await complaint(2, command, "--project", within("missing"));
@@ -112,7 +119,11 @@ describe("the command argosy says what is wrong, and with which remedy:", () => 
 
   it("test of an operator that there is not", async () => {
     const text = await complaint(2, "test", "memcachd", "--handlers", within("handlers"));
-    assert.equal(text, "There is no operator memcachd. There is: memcached.\n");
+    assert.equal(text, "There is no operator memcachd. Did you mean memcached?\n");
+    assert.equal(
+      await complaint(2, "test", "postgres", "--handlers", within("handlers")),
+      "There is no operator postgres. There is: memcached.\n",
+    );
   });
 
   it("a port that is none", async () => {

@@ -1,26 +1,21 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { version } from "../../package.json";
-import { packProject, UserProject } from "./support/packedPackage";
+import { packedProject, UserProject } from "./support/packedPackage";
 
 /** Generous for a busy machine: alone it takes a fifth. */
 const HELP_MS = 500;
 
 describe("the command of the npm package", function () {
-  this.timeout(240_000);
-  let packed: ReturnType<typeof packProject>;
+  this.timeout(600_000);
   let project: UserProject;
 
-  before(() => {
-    packed = packProject();
-    project = new UserProject(packed.tarball, {}, ["typescript", "@types/node"]);
+  before(async () => {
+    project = new UserProject(await packedProject(), {}, ["typescript", "@types/node"]);
     const { status, stderr } = argosy("init", "shop");
     assert.equal(status, 0, stderr);
   });
-  after(() => {
-    project?.remove();
-    packed?.remove();
-  });
+  after(() => project?.remove());
 
   const argosy = (...args: string[]) => project.node(path.join(project.package, "dist/cli.js"), ...args);
 
@@ -44,6 +39,22 @@ describe("the command of the npm package", function () {
     const { status, stdout, stderr } = argosy("test", "--project", "shop");
     assert.deepEqual([status, stderr], [0, ""]);
     assert.match(stdout, /^✔ greeting fixtures\/created\.yaml$[\s\S]*^\d passed, 0 failed$/m);
+  });
+
+  it("runs those of its stack, which the program tells with a copy of the package of its own", () => {
+    const { status, stdout, stderr } = argosy("test", "--project", "shop", "--stack", "dev");
+    assert.deepEqual([status, stderr], [0, ""]);
+    assert.match(stdout, /^\d passed, 0 failed$/m);
+  });
+
+  it("loads the compiler for a program only, since that takes longer than most commands", () => {
+    const spy = `process.on("exit", () =>
+      console.error(Object.keys(require("node:module")._cache).some((file) => file.includes("/tsx/"))));`;
+    project.add({ "spy.cjs": spy });
+    const loads = (...args: string[]) =>
+      project.node("--require", "./spy.cjs", path.join(project.package, "dist/cli.js"), ...args).stderr;
+    assert.equal(loads("test", "--project", "shop"), "false\n");
+    assert.equal(loads("render", "--project", "shop"), "true\n");
   });
 
   it("makes a program whose types are right, and which it renders", () => {

@@ -61,7 +61,7 @@ describe("cli: the scene", () => {
     const { results } = await play(holds);
     assert.equal(exitCodeOf(results, 1), 0);
     assert.equal(exitCodeOf(results, 2), 1);
-    assert.equal(formatSummary(results, 1, 900, plain), "1 steps held, in 900 ms");
+    assert.equal(formatSummary(results, 1, 900, plain), "1 step held, in 900 ms");
   });
 
   it("ends with the signal's reason, and tells nothing of the step that was cut off", async () => {

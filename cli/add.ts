@@ -1,0 +1,192 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { parse } from "yaml";
+import { buildRoles } from "../components/manifests/operator/rbac";
+import { check } from "../definition/checks";
+import { specSchemaOf } from "../definition/customResourceDefinition";
+import { definitionFile } from "../definition/definitionFile";
+import { loadOperator } from "../definition/loadOperator";
+import { loadOperators } from "../definition/loadOperators";
+import { nearest } from "../definition/nearest";
+import { displayPath, Problems } from "../definition/problems";
+import { DEFINITION } from "../definition/schema";
+import type { Operator } from "../runtime/definition/definition";
+import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
+import { kindOfKey } from "../runtime/kubernetes/resource";
+import { withEntry } from "./add/yamlEntry";
+import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { chosenOperators, findHandlers } from "./project";
+import { compareRights, rightsIn } from "./rights/rights";
+import { print } from "./terminal";
+
+/** @see add */
+export interface AddOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+  /** Of a child: how it is changed. */
+  readonly update?: string;
+  /** Of what is used: a namespace that is a constant. */
+  readonly namespace?: string;
+  /** Of a schedule. */
+  readonly timeZone?: string;
+}
+
+/** One entry of operator.yaml. */
+interface Entry {
+  readonly field: string;
+  /** Its key in a map; undefined in a list. */
+  readonly key?: string;
+  readonly value: Json;
+}
+
+/** What can be added, each with the words that it takes. */
+const KINDS: Readonly<
+  Record<
+    string,
+    {
+      readonly usage: string;
+      entryOf(words: readonly string[], options: AddOptions, operator: Operator): Entry | undefined;
+    }
+  >
+> = {
+  child: {
+    usage: "argosy add child OPERATOR apps/v1/Deployment [--update recreate]",
+    entryOf: ([kind, ...others], { update }) => {
+      if (kind === undefined || others.length > 0) return undefined;
+      if (update === undefined) return { field: "children", value: kind };
+      return { field: "children", value: { ...kindOfKey(kind), update } };
+    },
+  },
+  uses: {
+    usage: "argosy add uses OPERATOR credentials v1/Secret spec.credentialsSecret [--namespace shared]",
+    entryOf: ([key, kind, name, ...others], { namespace }) => {
+      if (key === undefined || kind === undefined || name === undefined || others.length > 0)
+        return undefined;
+      return {
+        field: "uses",
+        key,
+        value: { ...kindOfKey(kind), name, ...(namespace !== undefined && { namespace }) },
+      };
+    },
+  },
+  schedule: {
+    usage: 'argosy add schedule OPERATOR nightly "0 3 * * *" [--time-zone Europe/Berlin]',
+    entryOf: ([key, cron, ...others], { timeZone }) => {
+      if (key === undefined || cron === undefined || others.length > 0) return undefined;
+      return { field: "schedules", key, value: { cron, ...(timeZone !== undefined && { timeZone }) } };
+    },
+  },
+  event: {
+    usage: "argosy add event OPERATOR order-placed [--namespace shop]",
+    entryOf: ([key, ...others], { namespace }, operator) =>
+      key === undefined || others.length > 0
+        ? undefined
+        : { field: "on", key, value: webhookOf(key, operator, namespace) },
+  },
+};
+
+/**
+ * `argosy add`: adds to an operator's definition, and says which rights its account gains. Nothing is written that would not
+ * be in order.
+ *
+ * @param args what, the operator, and the words of it
+ * @throws UsageError for what cannot be added; OperatorError where the definition would not be in order
+ */
+export async function add(
+  [what = "", name = "", ...words]: readonly string[],
+  options: AddOptions,
+): Promise<number> {
+  const kind = Object.hasOwn(KINDS, what) ? KINDS[what] : undefined;
+  if (!kind) throw unknown(what);
+  const wrong = new UsageError(`Write: ${kind.usage}`);
+  if (name === "") throw wrong;
+  const [operator] = chosenOperators(loadOperators(findHandlers(options)), [name]);
+  const entry = operator && kind.entryOf(words, options, operator);
+  if (!operator || !entry) throw wrong;
+  const file = definitionFile(operator.folder);
+  const text = readFileSync(file, "utf8");
+  refuseTwice(entry, parse(text) as JsonObject, displayPath(file));
+  const changed = withEntry(text, entry.field, entry.key, entry.value);
+  checkText(changed, file);
+  writeFileSync(file, changed);
+  try {
+    const added = loadOperator(operator.folder);
+    print(`${displayPath(file)}: ${[entry.field, entry.key].filter(Boolean).join(".")} has one entry more`);
+    print(rightsGained(operator, added));
+    if (what === "event") print(EVENT_ADVICE);
+  } catch (error) {
+    // What only its other files show to be wrong.
+    writeFileSync(file, text);
+    throw error;
+  }
+  return EXIT_CODES.fine;
+}
+
+const EVENT_ADVICE = `The intake of events gains the right to create objects of its kind.
+Make the Secret that authSecret names in the platform's namespace. Then correct id, when and spec to what the sender sends.`;
+
+/** A webhook whose body has the fields of the object's spec. */
+function webhookOf(name: string, { customResource, crd }: Operator, namespace = "default"): JsonObject {
+  const { required, properties } = specSchemaOf({ crd, customResource }) ?? {};
+  const needed = Array.isArray(required) ? required : [];
+  const fields = Object.entries(isJsonObject(properties) ? properties : {}).map(([field, inner]) => {
+    const isOptional = !needed.includes(field) || (isJsonObject(inner) && inner.default !== undefined);
+    return [field, `body.${field}${isOptional ? "?" : ""}`];
+  });
+  return {
+    webhook: {
+      endpoint: `/${name}`,
+      method: "POST",
+      port: "12000",
+      authSecret: { name, key: "token" },
+    },
+    id: ["body.id"],
+    create: {
+      kind: customResource.kind,
+      ...(customResource.namespaced && { namespace }),
+      spec: Object.fromEntries(fields),
+    },
+  };
+}
+
+function unknown(what: string): UsageError {
+  const meant = nearest(what, Object.keys(KINDS));
+  const usages = Object.values(KINDS).map(({ usage }) => `  ${usage}`);
+  const advice = meant === undefined ? `Write one of:\n${usages.join("\n")}` : `Did you mean ${meant}?`;
+  return new UsageError(`argosy add ${what}: there is nothing of this name to add. ${advice}`);
+}
+
+function refuseTwice({ field, key, value }: Entry, definition: JsonObject, file: string): void {
+  const there = definition[field];
+  const same = (each: Json) => JSON.stringify(shortOf(each)) === JSON.stringify(shortOf(value));
+  const isThere =
+    key === undefined
+      ? Array.isArray(there) && there.some(same)
+      : typeof there === "object" && there !== null && key in there;
+  if (isThere) throw new CommandError(`${file}: ${field} has ${key ?? String(shortOf(value))} already.`);
+}
+
+/** A kind in its short form. */
+function shortOf(entry: Json): Json {
+  if (typeof entry !== "object" || entry === null || Array.isArray(entry)) return entry;
+  return `${entry.apiVersion}/${entry.kind}`;
+}
+
+/** @throws OperatorError as it would be told of the file */
+function checkText(text: string, file: string): void {
+  const problems = new Problems();
+  check(DEFINITION, parse(text), problems.in(file));
+  if (problems.found) throw problems.toError();
+}
+
+function rightsGained(before: Operator, after: Operator): string {
+  const account = { namespace: "argosy", serviceAccountName: `${after.name}-runner` };
+  const [was, is] = [before, after].map((operator) => rightsIn(buildRoles(operator, account)));
+  const { gained } = compareRights(was ?? [], is ?? []);
+  if (gained.length === 0) return "Its account gains no right by this.";
+  const lines = gained.map(({ namespace, resource, names, verbs }) => {
+    const where = namespace === "" ? "everywhere" : `in ${namespace}`;
+    const which = names.length === 0 ? "" : ` (${names.join(", ")})`;
+    return `  ${verbs.join(", ")} ${resource}${which} ${where}`;
+  });
+  return `Its account gains:\n${lines.join("\n")}`;
+}

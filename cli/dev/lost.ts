@@ -1,0 +1,40 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { CommandError } from "../commandError";
+import { awaitAnswer } from "../openCluster";
+
+/** How {@link lost} looks. */
+export interface LostOptions {
+  readonly signal: AbortSignal;
+  /** The pause between two questions, in milliseconds. @default 2000 */
+  readonly everyMs?: number;
+  /** How long no question may be answered, in milliseconds. @default 15000 */
+  readonly silentMs?: number;
+}
+
+/**
+ * Waits until a control plane of ours no longer answers. Nothing starts it again, so that nothing would ever go on.
+ * @returns when the signal aborts
+ * @throws CommandError when it has not answered for a while
+ */
+export async function lost(
+  connection: ClusterConnection,
+  { signal, everyMs = 2_000, silentMs = 15_000 }: LostOptions,
+): Promise<void> {
+  let answeredAt = performance.now();
+  while (!signal.aborted) {
+    try {
+      await awaitAnswer(connection);
+      answeredAt = performance.now();
+    } catch (error) {
+      if (performance.now() - answeredAt > silentMs) {
+        throw new CommandError(
+          `The control plane is gone: ${(error as Error).message}. Begin again: what was in it is lost.`,
+          1,
+          { cause: error },
+        );
+      }
+    }
+    await pause(everyMs, undefined, { signal }).catch(() => {});
+  }
+}

@@ -1,0 +1,34 @@
+import { formatName } from "../../runtime/kubernetes/objects";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+
+interface Failing {
+  /** What it said. */
+  readonly text: string;
+  count: number;
+}
+
+/**
+ * Tells a failure that repeats from a new one, so that an object which fails again and again does not fill the screen: the same
+ * failure is said the first time, and then each time that its count has doubled.
+ */
+export class RepeatedFailures {
+  private readonly failing = new Map<string, Failing>();
+
+  /** @returns how often the object has failed so, this one included. Undefined: it is not to be said again */
+  count(report: ReconcileReport): number | undefined {
+    const key = `${report.operator} ${formatName(report)}`;
+    if (report.result === "skipped") return 1;
+    if (report.result === "succeeded") {
+      this.failing.delete(key);
+      return 1;
+    }
+    const text = `${report.generation} ${report.event} ${report.failure?.reason} ${report.failure?.message}`;
+    const known = this.failing.get(key);
+    if (known?.text !== text || report.changes.length > 0) {
+      this.failing.set(key, { text, count: 1 });
+      return 1;
+    }
+    known.count++;
+    return Number.isInteger(Math.log2(known.count)) ? known.count : undefined;
+  }
+}

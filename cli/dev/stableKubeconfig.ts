@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+
+/** A kubeconfig at a path that stays the same from one start to the next. */
+export interface StableKubeconfig {
+  readonly path: string;
+  /** Removes it, unless another `argosy dev` of the same folder has put its own there meanwhile. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Copies the kubeconfig of a control plane, whose folder is a new one at each start, to a path that belongs to the folder of the
+ * operators. A terminal that has set KUBECONFIG once goes on working.
+ *
+ * @param cache the folder that outlives the control plane
+ */
+export async function stableKubeconfig(
+  kubeconfig: string,
+  operators: string,
+  cache: string,
+): Promise<StableKubeconfig> {
+  const content = await readFile(kubeconfig, "utf8");
+  const hash = createHash("sha256").update(operators).digest("hex").slice(0, 8);
+  const folder = path.join(cache, "dev");
+  const file = path.join(folder, `${path.basename(path.dirname(operators)) || "root"}-${hash}.kubeconfig`);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // It has a key in it. Whoever reads it meanwhile finds the old one or the new one.
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, content, { mode: 0o600 });
+  await rename(draft, file);
+  return {
+    path: file,
+    remove: async () => {
+      const found = await readFile(file, "utf8").catch(() => undefined);
+      if (found === content) await rm(file, { force: true });
+    },
+  };
+}

@@ -1,0 +1,183 @@
+import { loadOperators } from "../definition/loadOperators";
+import { resourceOf } from "../runtime/argo/runTarget";
+import type { Operator } from "../runtime/definition/definition";
+import { writeJson } from "../runtime/json";
+import type { KubernetesClient } from "../runtime/kubernetes/client";
+import { isApiError } from "../runtime/kubernetes/errors";
+import { apiVersionOf, formatName, groupOf, type KubernetesObject } from "../runtime/kubernetes/objects";
+import { isWatched } from "../runtime/pod/watchedObjects";
+import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { asDeployed, type DeployedOperator, whyLeftOut } from "./diff/deployed";
+import { formatPreview, formatTotal } from "./diff/formatPreview";
+import type { ObjectPreview } from "./diff/preview";
+import { liveObjects, previewAll, withPreviews } from "./diff/session";
+import { type InstalledOperator, installedOperators } from "./inspect/installed";
+import { withCluster } from "./inspect/session";
+import { findTarget, readTarget } from "./inspect/target";
+import type { ClusterOptions } from "./openCluster";
+import { chosenOperators, findHandlers } from "./project";
+import { print, progress, styleFor } from "./terminal";
+
+/** What {@link diff} and `argosy try` have in common. */
+export interface PreviewCommandOptions extends ClusterOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+  readonly namespace?: string;
+  /** Which installation, if an operator is deployed more than once. */
+  readonly installation?: string;
+  /** Give handlers the values of Secrets. */
+  readonly withSecrets?: true;
+  /** A line for each field that would change. */
+  readonly details?: true;
+  readonly json?: true;
+}
+
+/**
+ * `argosy diff [OPERATOR | KIND/NAME ...]`: what the handlers of this working tree would change for every live object of
+ * their operators, or for single objects. Nothing is written.
+ *
+ * @returns the exit code: 3 if something would change, 1 if a handler fails or a child is refused
+ * @throws UsageError for an operator or an object that is not there
+ */
+export async function diff(
+  names: readonly string[],
+  options: PreviewCommandOptions,
+  signal?: AbortSignal,
+): Promise<number> {
+  const operators = loadOperators(findHandlers(options));
+  return withCluster(options, async (client, connection) => {
+    const installed = await installedOperatorsSeen(client);
+    const found: ObjectPreview[] = [];
+    for (const { operator, objects } of await chosen(client, operators, names, installed, options)) {
+      const session = deployedAs(operator, installed, options);
+      await withPreviews(
+        session,
+        { connection, ...(options.withSecrets && { withSecrets: true }) },
+        async (previews) => {
+          const live = objects ?? (await liveObjects(previews, options.namespace));
+          if (!live) {
+            const { kind } = operator.customResource;
+            progress(
+              `${operator.name}: the cluster serves no ${kind} (${apiVersionOf(operator.customResource)}) yet`,
+            );
+            return;
+          }
+          await previewAll(previews, live, (preview) => found.push(show(preview, options)), signal);
+        },
+      );
+    }
+    return conclude(found, options);
+  });
+}
+
+/** The installed operators, as far as the account may see them. */
+export async function installedOperatorsSeen(
+  client: KubernetesClient,
+): Promise<readonly InstalledOperator[]> {
+  return installedOperators(client).catch((error: unknown) => {
+    if (isApiError(error, 403)) return [];
+    throw error;
+  });
+}
+
+/** The operator as the cluster knows it. What the user should know of that is printed. */
+export function deployedAs(
+  operator: Operator,
+  installed: readonly InstalledOperator[],
+  { installation }: PreviewCommandOptions,
+): DeployedOperator {
+  const deployed = asDeployed(operator, installed, installation);
+  for (const note of deployed.notes) progress(note);
+  return deployed;
+}
+
+/** Prints a preview. Objects for which nothing would change are counted only. */
+export function show(preview: ObjectPreview, { json, details }: PreviewCommandOptions): ObjectPreview {
+  if (json) print(writeJson(preview));
+  else if (preview.result !== "unchanged") print(formatPreview(preview, styleFor(process.stdout), details));
+  return preview;
+}
+
+/** Prints how many there were. @returns the exit code */
+export function conclude(found: readonly ObjectPreview[], { json }: PreviewCommandOptions): number {
+  if (!json) print(formatTotal(found));
+  if (found.some(({ result }) => result === "failed")) return EXIT_CODES.failed;
+  return found.some(({ result }) => result === "changed") ? EXIT_CODES.wouldChange : EXIT_CODES.fine;
+}
+
+interface Choice {
+  readonly operator: Operator;
+  /** Undefined: every live one. */
+  readonly objects?: readonly KubernetesObject[];
+}
+
+async function chosen(
+  client: KubernetesClient,
+  operators: readonly Operator[],
+  names: readonly string[],
+  installed: readonly InstalledOperator[],
+  options: PreviewCommandOptions,
+): Promise<Choice[]> {
+  const named = names.filter((name) => !name.includes("/"));
+  const choices: Choice[] = [];
+  if (names.length === 0 || named.length > 0) {
+    for (const operator of chosenOperators(operators, named)) {
+      const why = named.length === 0 ? whyLeftOut(operator) : undefined;
+      if (why === undefined) choices.push({ operator });
+      else progress(`${operator.name}: left out, since ${why}. To include it: argosy diff ${operator.name}`);
+    }
+  }
+  for (const name of names.filter((each) => each.includes("/"))) {
+    const target = await findTarget(client, name, options);
+    const object = await readTarget(client, target);
+    const operator = operatorOf(object, operators, name);
+    const deployed = asDeployed(operator, installed, options.installation).operator;
+    if (!isWatched(object, deployed)) throw new CommandError(`${operator.name} does not watch ${name}.`);
+    const { namespaces } = deployed;
+    const { namespace } = object.metadata;
+    if (namespace !== undefined && namespaces !== "all" && !namespaces.includes(namespace)) {
+      throw new CommandError(
+        `${operator.name} handles no ${object.kind} in namespace ${namespace}, only in ${namespaces.join(", ")}.`,
+      );
+    }
+    // It was found in the version that the cluster prefers.
+    const { plural, namespaced } = target.resource;
+    const resource = resourceOf({ ...operator.customResource, plural, namespaced });
+    choices.push({ operator, objects: [(await client.get(resource, target.name)) ?? object] });
+  }
+  return choices;
+}
+
+/**
+ * The operator of the working tree that looks after an object's kind.
+ * @throws UsageError if there is none, or more than one
+ */
+export function operatorOf(
+  {
+    apiVersion,
+    kind,
+    metadata,
+  }: Pick<KubernetesObject, "apiVersion" | "kind"> & {
+    readonly metadata: { readonly namespace?: string; readonly name: string };
+  },
+  operators: readonly Operator[],
+  what = `${kind} ${formatName(metadata)}`,
+): Operator {
+  const found = operators.filter(
+    ({ customResource }) => customResource.kind === kind && customResource.group === groupOf(apiVersion),
+  );
+  const [only, another] = found;
+  if (!only) {
+    const known = operators.map(({ customResource }) => customResource.kind).join(", ");
+    throw new UsageError(
+      `${what}: no operator here looks after ${kind} (${apiVersion}). There is: ${known}.`,
+    );
+  }
+  if (another) {
+    const names = found.map(({ name }) => name).join(", ");
+    throw new UsageError(
+      `${what}: several operators look after ${kind}: ${names}. Use argosy diff with a name.`,
+    );
+  }
+  return only;
+}

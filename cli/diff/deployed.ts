@@ -1,0 +1,66 @@
+import type { Operator } from "../../runtime/definition/definition";
+import { DEFAULT_INSTALLATION } from "../../runtime/names";
+import { UsageError } from "../commandError";
+import type { InstalledOperator } from "../inspect/installed";
+
+/** An operator of the working tree, as the cluster knows it. */
+export interface DeployedOperator {
+  readonly operator: Operator;
+  /** The namespace of its runner. */
+  readonly home: string;
+  /** What the user should know, in sentences. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Gives an operator of the working tree the installation and the namespaces of the deployed one: a program says these
+ * in the place of the definition.
+ *
+ * @param installation which of several is meant
+ * @throws UsageError if several installations have it and none is named, or if the named one does not
+ */
+export function asDeployed(
+  operator: Operator,
+  installed: readonly InstalledOperator[],
+  installation?: string,
+): DeployedOperator {
+  const { name, customResource } = operator;
+  const same = installed.filter(
+    (each) =>
+      each.name === name &&
+      each.customResource.group === customResource.group &&
+      each.customResource.kind === customResource.kind,
+  );
+  const found = installation === undefined ? same : same.filter((each) => each.installation === installation);
+  const [deployed, another] = found;
+  if (another) {
+    const names = found.map((each) => each.installation).join(", ");
+    throw new UsageError(`${name} is deployed more than once. Name one with --installation: ${names}.`);
+  }
+  if (!deployed) {
+    if (installation !== undefined && installed.length > 0 && same.length > 0) {
+      const names = same.map((each) => each.installation).join(", ");
+      throw new UsageError(`${name} is not deployed in installation ${installation}. There is: ${names}.`);
+    }
+    const identity = { installation: installation ?? DEFAULT_INSTALLATION };
+    const note = `${name}: it is not deployed to this cluster, or this kubeconfig may not see that. Its objects are looked for as argosy dev leaves them.`;
+    return { operator: { ...operator, ...identity }, home: DEFAULT_INSTALLATION, notes: [note] };
+  }
+  const { namespaces, home, env = {} } = deployed as InstalledOperator & Partial<Pick<Operator, "env">>;
+  const others = [...new Set([...Object.keys(env), ...Object.keys(operator.env)])].filter(
+    (key) => env[key] !== operator.env[key],
+  );
+  const note = `${name}: the deployed operator has other values of ${others.map((key) => `env.${key}`).join(", ")}. Those of the working tree are used.`;
+  return {
+    operator: { ...operator, installation: deployed.installation, namespaces },
+    home,
+    notes: others.length > 0 ? [note] : [],
+  };
+}
+
+/** Why an operator is left out unless it is named: its handler may act, or gets Secrets. Undefined: it is not. */
+export function whyLeftOut({ rules, secretEnv }: Operator): string | undefined {
+  if (rules.length > 0) return "its handler has rules, and may act on the cluster";
+  if (Object.keys(secretEnv).length > 0) return "its handler gets Secrets by secretEnv";
+  return undefined;
+}

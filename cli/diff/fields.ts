@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../../runtime/json";
+
+/** A field that would change. */
+export interface FieldChange {
+  /** ".spec.template.spec.containers[main].image" */
+  readonly path: string;
+  /** Undefined: the field is not there. */
+  readonly live?: unknown;
+  /** Undefined: the field would go. */
+  readonly wanted?: unknown;
+}
+
+/** What the API server alone writes, and where nothing of a child is meant. */
+const SERVER_METADATA = [
+  "managedFields",
+  "resourceVersion",
+  "generation",
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "selfLink",
+];
+
+/**
+ * The fields in which an object would differ from what is live, in the order of the live object. Entries of lists that all
+ * have a name are compared by their names, all other entries by their places. The status does not count, nor what the API
+ * server counts.
+ */
+export function changedFields(live: object, wanted: object): FieldChange[] {
+  return compare(meant(live), meant(wanted), "");
+}
+
+/** What of an object is in a manifest too: what the API server or others add to it is left out. */
+export function within(object: unknown, manifest: unknown): unknown {
+  if (!isRecord(object) || !isRecord(manifest)) return object;
+  const keys = Object.keys(manifest).filter((key) => Object.hasOwn(object, key));
+  return Object.fromEntries(keys.map((key) => [key, within(object[key], manifest[key])]));
+}
+
+function meant(object: object): Record<string, unknown> {
+  const { status: _, metadata, ...content } = object as Record<string, unknown>;
+  if (!isRecord(metadata)) return content;
+  const kept = Object.entries(metadata).filter(([key]) => !SERVER_METADATA.includes(key));
+  return { ...content, metadata: Object.fromEntries(kept) };
+}
+
+function compare(live: unknown, wanted: unknown, path: string): FieldChange[] {
+  if (isDeepStrictEqual(live, wanted)) return [];
+  const isWholly = (one: unknown, other: unknown) => one === undefined && isRecord(other) && !isEmpty(other);
+  if ((isRecord(live) && isRecord(wanted)) || isWholly(live, wanted) || isWholly(wanted, live)) {
+    const [before, after] = [live ?? {}, wanted ?? {}] as Record<string, unknown>[];
+    const keys = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
+    return [...keys].flatMap((key) => compare(before?.[key], after?.[key], path + step(key)));
+  }
+  if (Array.isArray(live) && Array.isArray(wanted)) return compareLists(live, wanted, path);
+  return [{ path, ...(live !== undefined && { live }), ...(wanted !== undefined && { wanted }) }];
+}
+
+function compareLists(live: readonly unknown[], wanted: readonly unknown[], path: string): FieldChange[] {
+  const [before, after] = [byName(live), byName(wanted)];
+  if (before && after) {
+    const names = new Set([...before.keys(), ...after.keys()]);
+    const changes = [...names].flatMap((name) =>
+      compare(before.get(name), after.get(name), `${path}[${name}]`),
+    );
+    // Only their order differs.
+    return changes.length > 0 ? changes : [{ path, live: [...before.keys()], wanted: [...after.keys()] }];
+  }
+  const isFlat = [...live, ...wanted].every((each) => !isRecord(each));
+  if (isFlat) return [{ path, live, wanted }];
+  const length = Math.max(live.length, wanted.length);
+  return Array.from({ length }).flatMap((_, index) =>
+    compare(live[index], wanted[index], `${path}[${index}]`),
+  );
+}
+
+/** Entries by their names. Undefined if one has none, or two have the same. */
+function byName(list: readonly unknown[]): Map<string, unknown> | undefined {
+  const entries = list.flatMap((each): [string, unknown][] =>
+    isRecord(each) && typeof each.name === "string" ? [[each.name, each]] : [],
+  );
+  const map = new Map(entries);
+  return map.size === list.length ? map : undefined;
+}
+
+function isEmpty(value: Record<string, unknown>): boolean {
+  return Object.keys(value).length === 0;
+}
+
+/** A key as jsonpath takes it: ".data", "['app.kubernetes.io/name']". */
+function step(key: string): string {
+  return /^[A-Za-z0-9_-]+$/.test(key) ? `.${key}` : `['${key}']`;
+}

@@ -1,0 +1,337 @@
+import { shortName } from "../../runtime/children/childOrder";
+import { ChildStore } from "../../runtime/children/childStore";
+import { type ChildChange, ChildWriter } from "../../runtime/children/childWriter";
+import { type DesiredChild, desiredChildren } from "../../runtime/children/desiredChildren";
+import { ownManagers } from "../../runtime/children/marks";
+import type { Operator } from "../../runtime/definition/definition";
+import { statusChecker } from "../../runtime/definition/statusSchema";
+import { isExpired } from "../../runtime/events/eventMarks";
+import { ReconcileFailure } from "../../runtime/failure";
+import { askHandler } from "../../runtime/handler/askHandler";
+import { questionAbout, type ReconcileAnswer, type Used } from "../../runtime/handler/contract";
+import type { HandlerPool } from "../../runtime/handler/handlerPool";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { type Resource, scopesOf } from "../../runtime/kubernetes/resource";
+import {
+  annotated,
+  CHILD_OF_LABEL,
+  DOMAIN,
+  fieldManagerOf,
+  formerIdentitiesOf,
+  formerManagersOf,
+  identityOf,
+  OWNER_UID_LABEL,
+  PAUSED_ANNOTATION,
+} from "../../runtime/names";
+import { ReadMemories } from "../../runtime/pod/readMemories";
+import { KeptMemories } from "../../runtime/reconcile/keptMemories";
+import { type Memory, memoryOf, wasCreated } from "../../runtime/reconcile/memory";
+import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
+import { type Draft, Run } from "../../runtime/reconcile/run";
+import { Sweep } from "../../runtime/reconcile/sweep";
+import { DirectUse } from "../../runtime/uses/directUse";
+import { gatherUsed, UsedStillListingError } from "../../runtime/uses/used";
+import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
+import { changedFields, type FieldChange, within } from "./fields";
+import { ListedChildren } from "./listedChildren";
+import { isSecret, SecretMask } from "./secretMask";
+
+/** What would happen to a child. "waits": nothing yet, since others must be ready first. */
+export type ChildFate = "created" | "changed" | "recreated" | "adopted" | "deleted" | "waits";
+
+/** A child that would not stay as it is. */
+export interface ChildPreview {
+  readonly fate: ChildFate;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  /** The fields that would change. Of a child that would be created, all that its handler answers. */
+  readonly fields: readonly FieldChange[];
+  /** The children that it waits for: "Job migrate". */
+  readonly after?: readonly string[];
+}
+
+/** What a handler would change for one object. */
+export interface ObjectPreview {
+  readonly operator: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  /**
+   * "paused", "deleting", "expired": the handler is not asked, since its operator does nothing by its answer.
+   * "failed": there is no valid answer, or a child is refused. What would have been done before that is in `children`.
+   */
+  readonly result: "changed" | "unchanged" | "failed" | "paused" | "deleting" | "expired";
+  readonly children: readonly ChildPreview[];
+  readonly failure?: { readonly reason: string; readonly message: string; readonly log: string };
+}
+
+/** What {@link Previews} work with. */
+export interface PreviewOptions {
+  /** The operator of the working tree, with the names and the kind that it has in the cluster. */
+  readonly operator: Operator;
+  /** The custom resource's kind, and its children's, as the API serves them. */
+  readonly resource: Resource;
+  readonly childResources: readonly Resource[];
+  readonly client: DryRunClient;
+  readonly pool: Pick<HandlerPool, "ask">;
+  /** Where the Memory objects of an operator are that watches others' objects. */
+  readonly home: string;
+  /** Give the handler the values of Secrets. @default false */
+  readonly withSecrets?: boolean;
+}
+
+/** Without marks and the like, which come to every child. */
+const OWN_MARKS = new RegExp(`^\\.metadata\\.(ownerReferences\\b|(labels|annotations)\\['${DOMAIN}/)`);
+
+/**
+ * Says what an operator's handler would change for objects, by the engine's own steps on a client that writes nothing.
+ *
+ * Guarantee (tests/integration/cliDiff.test.ts): nothing in the cluster changes.
+ *
+ * Caveat: finalizers, the status and what others make of the changes are left out.
+ */
+export class Previews {
+  private readonly checkStatus: (status: unknown) => string | undefined;
+  private readonly source: DirectUse;
+
+  constructor(private readonly options: PreviewOptions) {
+    this.checkStatus = statusChecker(options.operator.customResource.statusSchema);
+    this.source = new DirectUse(options.operator, options.client);
+  }
+
+  /**
+   * The children of all objects, to be given to {@link of}.
+   * @param owner only those of the object with this uid. @default those of all objects
+   * @throws ApiError if a kind may not be listed
+   */
+  async children(owner?: string): Promise<ListedChildren> {
+    const { operator, client, childResources } = this.options;
+    const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
+    const labelSelector =
+      owner === undefined ? `${CHILD_OF_LABEL} in (${identities.join(",")})` : `${OWNER_UID_LABEL}=${owner}`;
+    const listed = new ListedChildren();
+    const lists = childResources.map(async (resource) => {
+      for (const namespace of scopesOf(operator.namespaces, resource)) {
+        const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
+        await client.list(resource, selection, (items) => listed.add(resource, items));
+      }
+    });
+    await Promise.all(lists);
+    return listed;
+  }
+
+  /**
+   * What the handler would change for one object.
+   * @param object as it is, or as it is to be tried
+   * @param children as {@link children} gave them: its own are chosen
+   * @throws ApiUnreachableError
+   */
+  async of(object: KubernetesObject, children: ListedChildren): Promise<ObjectPreview> {
+    const { operator, resource } = this.options;
+    const { name, namespace } = object.metadata;
+    const about = {
+      operator: operator.name,
+      kind: resource.kind,
+      ...(namespace !== undefined && { namespace }),
+      name,
+    };
+    const idle = whyIdle(object, operator);
+    if (idle) return { ...about, result: idle, children: [] };
+    const attempt = new Attempt(this.options, object, children, this.source, this.checkStatus);
+    const failure = await attempt.make();
+    const found = attempt.children();
+    const isChange = found.some(({ fate }) => fate !== "waits");
+    const result = failure ? "failed" : isChange ? "changed" : "unchanged";
+    return { ...about, result, children: found, ...(failure && { failure }) };
+  }
+}
+
+/** Why an operator does nothing by its handler's answer. */
+function whyIdle(object: KubernetesObject, operator: Operator): ObjectPreview["result"] | undefined {
+  if (annotated(object.metadata, PAUSED_ANNOTATION)) return "paused";
+  if (object.metadata.deletionTimestamp !== undefined) return "deleting";
+  return isExpired(object, operator, Date.now()) ? "expired" : undefined;
+}
+
+/** One object, asked about and tried. */
+class Attempt {
+  private readonly client: DryRunClient;
+  private readonly mask: SecretMask;
+  private readonly store: ChildStore;
+  private readonly writer: ChildWriter;
+  private run: PreviewRun | undefined;
+
+  constructor(
+    private readonly options: PreviewOptions,
+    private readonly object: KubernetesObject,
+    listed: ListedChildren,
+    private readonly source: DirectUse,
+    private readonly checkStatus: (status: unknown) => string | undefined,
+  ) {
+    const { operator, resource: ownerKind } = options;
+    this.client = options.client.recording();
+    this.mask = new SecretMask(options.withSecrets);
+    const [fieldManager, formerManagers] = [fieldManagerOf(operator), formerManagersOf(operator)];
+    this.store = new ChildStore({
+      client: this.client,
+      ownerKind,
+      fieldManager,
+      managers: ownManagers(fieldManager, formerManagers),
+      onChange: () => {},
+    });
+    const { store } = this;
+    this.writer = new ChildWriter({ store, ownerKind, fieldManager, formerManagers });
+    for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
+  }
+
+  /** @returns why there is no valid answer, or what the API server refuses */
+  async make(): Promise<ObjectPreview["failure"]> {
+    let log = "";
+    try {
+      const memory = await this.memory();
+      const run = new PreviewRun(
+        this.object,
+        memory,
+        this.client,
+        this.options.resource,
+        reportOf(this.object),
+      );
+      this.run = run;
+      const { operator, childResources } = this.options;
+      const sweep = new Sweep({ operator, childResources, store: this.store, writer: this.writer });
+      const writes = new ObjectChildren({ children: this.store, writer: this.writer, sweep });
+      const answered = await this.ask(await writes.observe(this.object), memory);
+      ({ log } = answered);
+      const desired = desiredChildren(
+        answered.children.map((child) => this.mask.restored(child)),
+        this.object,
+        operator,
+        childResources,
+      ).map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
+      await writes.write(this.object, desired, run);
+      return undefined;
+    } catch (error) {
+      return this.failureOf(error, log);
+    }
+  }
+
+  /** What would happen to children, in the order of their kinds and names. */
+  children(): ChildPreview[] {
+    if (!this.run) return [];
+    const { report, progress } = this.run;
+    const done = report.changes.flatMap((change) => this.previewOf(change) ?? []);
+    const waiting = progress.waiting.map((child): ChildPreview => {
+      const { reached } = progress;
+      const after = (child.after ?? []).filter((key) => !reached.has(key)).map(shortName);
+      return { fate: "waits", ...identityIn(child), fields: [], after };
+    });
+    return [...done, ...waiting];
+  }
+
+  private async memory(): Promise<Memory> {
+    const { operator, resource, home: namespace } = this.options;
+    if (!operator.watch) return memoryOf(this.object);
+    const identities = [operator, ...formerIdentitiesOf(operator)] as const;
+    const shelf = new ReadMemories({ client: this.client, identities, namespace });
+    return new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true }).of(this.object);
+  }
+
+  private async ask(
+    children: readonly KubernetesObject[],
+    { state }: Memory,
+  ): Promise<{ children: readonly Manifest[]; log: string }> {
+    const { operator, pool } = this.options;
+    const { used } = await gatherUsed(operator, this.object, "reconcile", this.source);
+    const given = Object.entries(used).map(([key, value]) => [key, this.mask.given(value)]);
+    const question = questionAbout({
+      event: "reconcile",
+      object: this.mask.given(this.object),
+      children: this.mask.given([...children]),
+      used: Object.fromEntries(given) as Used,
+      attempt: 1,
+      state,
+      dryRun: true,
+    });
+    const { answer, log } = await askHandler<ReconcileAnswer>(
+      pool,
+      question,
+      this.checkStatus,
+      !operator.watch,
+    );
+    return { children: answer.children, log };
+  }
+
+  private previewOf({ verb, kind, namespace, name }: ChildChange): ChildPreview | undefined {
+    const write = this.client.tried.findLast(
+      (each) => each.resource.kind === kind && each.name.namespace === namespace && each.name.name === name,
+    );
+    if (!write) return undefined;
+    const fate = verb === "patched" ? "changed" : verb;
+    const { apiVersion } = write.resource;
+    const fields = this.mask.fields(fieldsOf(fate, write), isSecret({ apiVersion, kind }));
+    return { fate, apiVersion, kind, ...(namespace !== undefined && { namespace }), name, fields };
+  }
+
+  private failureOf(error: unknown, log: string): ObjectPreview["failure"] {
+    const told = (reason: string, message: string, words: string) => ({
+      reason,
+      message: this.mask.text(message),
+      log: this.mask.text(words),
+    });
+    if (isRefusedDryRun(error) || (error instanceof Error && isRefusedDryRun(error.cause))) {
+      const why =
+        "An admission webhook takes part in the write and supports no dry run, so that it cannot be tried.";
+      return told("DryRunRefused", `${(error as Error).message} ${why}`, log);
+    }
+    if (error instanceof ReconcileFailure) return told(error.reason, error.message, error.log || log);
+    if (error instanceof ApiError) return told("ApiError", error.message, log);
+    if (error instanceof UsedStillListingError) return told("UsedNotReadable", error.message, log);
+    throw error;
+  }
+}
+
+/** A run whose object need not be there: it may only be tried. */
+class PreviewRun extends Run {
+  constructor(
+    object: KubernetesObject,
+    memory: Memory,
+    client: DryRunClient,
+    resource: Resource,
+    report: Draft,
+  ) {
+    const objects = {
+      read: async () => object,
+      learn: () => {},
+      invalidate: () => {},
+      isGoing: () => false,
+    };
+    super(object, memory, { client, assert: () => {} }, { resource, objects }, report);
+  }
+
+  override async confirmOwner(): Promise<void> {}
+}
+
+function reportOf({ kind, metadata: { namespace, name } }: KubernetesObject): Draft {
+  const begin = { event: "reconcile", attempt: 1, result: "succeeded" } as const;
+  return { operator: "", kind, namespace, name, ...begin, changes: [], log: "", durationMs: 0 };
+}
+
+function fieldsOf(fate: ChildFate, { live, wanted, manifest }: TriedWrite): FieldChange[] {
+  if (!wanted) return [];
+  if (fate === "recreated" && live) {
+    // The new one gets values of its own that nobody has asked for, such as the labels of a Job.
+    return changedFields(within(live, manifest) as object, within(wanted, manifest) as object);
+  }
+  if (live) return changedFields(live, wanted);
+  const { apiVersion: _a, kind: _k, metadata, ...content } = manifest ?? wanted;
+  const { name: _n, namespace: _ns, ...rest } = metadata;
+  return changedFields({}, { metadata: rest, ...content }).filter(({ path }) => !OWN_MARKS.test(path));
+}
+
+function identityIn({ resource: { apiVersion, kind }, manifest: { metadata } }: DesiredChild) {
+  const { namespace, name } = metadata;
+  return { apiVersion, kind, ...(namespace !== undefined && { namespace }), name };
+}

@@ -1,0 +1,126 @@
+import { createHash } from "node:crypto";
+import { isRecord } from "../../runtime/json";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { Scrubber } from "../../runtime/outbox/scrubber";
+import { LAST_APPLIED } from "../../runtime/watch/watched";
+import type { FieldChange } from "./fields";
+
+/** Stands for a value that is not shown. */
+const MASK = "***";
+
+/** Whether an object is a Secret, whoever made it. */
+export function isSecret({ apiVersion, kind }: { readonly apiVersion?: unknown; readonly kind?: unknown }) {
+  return apiVersion === "v1" && kind === "Secret";
+}
+
+/**
+ * Keeps the values of Secrets from a handler, and from what is shown of its answer.
+ *
+ * A handler is given a fake in the place of each value: the same one each time, made of the Secret's name and the key
+ * alone. Where it answers a Secret with a fake in it, the real value takes its place before the API server is asked, so that
+ * a value which is only passed on is no change. Nowhere else: a real value would get into messages and fields.
+ *
+ * Guarantee (tests/unit/cliDiff.test.ts): no value is in what the handler is given, nor in fields that are shown.
+ *
+ * Caveat: a handler that answers something made of a value, such as a hash, answers another one than the live operator does.
+ */
+export class SecretMask {
+  private readonly values = new Map<string, Buffer>();
+  private readonly scrubber = new Scrubber();
+  private learnt = 0;
+
+  /** @param isOff gives handlers the real values; they are not shown all the same */
+  constructor(private readonly isOff = false) {}
+
+  /** What a handler is given for an object, or for objects, or for what is no object. */
+  given<Value>(value: Value): Value {
+    if (Array.isArray(value)) return value.map((each) => this.given(each)) as Value;
+    if (!isRecord(value) || !isSecret(value)) return value;
+    const secret = value as unknown as KubernetesObject;
+    this.learn(secret);
+    return (this.isOff ? secret : this.masked(secret)) as unknown as Value;
+  }
+
+  /** Never shows the values of this Secret. */
+  learn(secret: Manifest): void {
+    const { apiVersion, kind, metadata } = secret;
+    this.learnt += 1;
+    // An answered Secret has neither uid nor version, by which the scrubber knows one.
+    const own = { uid: `secret-${this.learnt}`, resourceVersion: "1" };
+    this.scrubber.learn([{ apiVersion, kind, data: dataOf(secret), metadata: { ...metadata, ...own } }]);
+  }
+
+  /** A child as it was meant: with the real values in a Secret. */
+  restored(child: Manifest): Manifest {
+    if (!isSecret(child)) return child;
+    const data = Object.entries(dataOf(child)).map(([key, encoded]) => [
+      key,
+      typeof encoded === "string" ? this.restoredValue(encoded) : encoded,
+    ]);
+    const { stringData: _, ...rest } = child;
+    const whole = data.length > 0 ? { ...rest, data: Object.fromEntries(data) } : rest;
+    this.learn(whole as Manifest);
+    return whole as Manifest;
+  }
+
+  /** Fields as they may be shown. */
+  fields(changes: readonly FieldChange[], isOfSecret: boolean): FieldChange[] {
+    const isHidden = (path: string) => isOfSecret && /^\.(data|stringData)\b|last-applied/.test(path);
+    return changes.map(({ path, ...values }) => {
+      const shown = Object.entries(values).map(([key, value]) => [
+        key,
+        isHidden(path) ? MASK : this.scrubber.inside(value),
+      ]);
+      return { path, ...Object.fromEntries(shown) };
+    });
+  }
+
+  /** A text as it may be shown. */
+  text(text: string): string {
+    return this.scrubber.text(text);
+  }
+
+  private masked(secret: KubernetesObject): KubernetesObject {
+    // What was applied last is the whole Secret once more.
+    const { [LAST_APPLIED]: _, ...annotations } = secret.metadata.annotations ?? {};
+    const data = Object.entries(dataOf(secret)).map(([key, encoded]) => {
+      const fake = fakeOf(secret, key);
+      this.values.set(fake, Buffer.from(String(encoded), "base64"));
+      return [key, Buffer.from(fake).toString("base64")];
+    });
+    return {
+      ...secret,
+      metadata: { ...secret.metadata, ...(secret.metadata.annotations && { annotations }) },
+      ...(secret["data"] !== undefined && { data: Object.fromEntries(data) }),
+    };
+  }
+
+  private restoredValue(encoded: string): string {
+    // Each byte is a character, so that a value need be no text.
+    const text = Buffer.from(encoded, "base64").toString("latin1");
+    if (!text.includes(FAKE)) return encoded;
+    const whole = text.replace(FAKES, (fake) => this.values.get(fake)?.toString("latin1") ?? fake);
+    return Buffer.from(whole, "latin1").toString("base64");
+  }
+}
+
+const FAKE = "argosy-fake-";
+const FAKES = /argosy-fake-[0-9a-f]{20}/g;
+
+/** Stands for one value of a Secret, and says nothing of it. */
+export function fakeOf({ metadata: { namespace = "", name } }: Manifest, key: string): string {
+  const hash = createHash("sha256")
+    .update(JSON.stringify([namespace, name, key]))
+    .digest("hex");
+  return FAKE + hash.slice(0, 20);
+}
+
+/** All values of a Secret in base64. */
+function dataOf(secret: Manifest): Record<string, unknown> {
+  const { data, stringData } = secret;
+  const texts = Object.entries(isRecord(stringData) ? stringData : {}).map(([key, text]) => [
+    key,
+    typeof text === "string" ? Buffer.from(text).toString("base64") : text,
+  ]);
+  return { ...(isRecord(data) ? data : {}), ...Object.fromEntries(texts) };
+}

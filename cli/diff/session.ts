@@ -1,0 +1,126 @@
+import { checkCommand } from "../../definition/commandOnPath";
+import { resourceOf } from "../../runtime/argo/runTarget";
+import { HandlerPool } from "../../runtime/handler/handlerPool";
+import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { scopesOf } from "../../runtime/kubernetes/resource";
+import { servedKinds } from "../../runtime/pod/runOnce";
+import { isWatched, withServedKind } from "../../runtime/pod/watchedObjects";
+import { labelSelectorOf } from "../../runtime/watch/watched";
+import { handlerEnvironment } from "../handlerEnvironment";
+import { localHandler } from "../localHandler";
+import { LocalTransport } from "../localTransport";
+import { progress } from "../terminal";
+import type { DeployedOperator } from "./deployed";
+import { DryRunClient } from "./dryRunClient";
+import { type ObjectPreview, Previews } from "./preview";
+
+/** How handlers are asked for previews. */
+export interface SessionOptions {
+  readonly connection: ClusterConnection;
+  readonly withSecrets?: boolean;
+}
+
+/** An operator of the working tree, ready to be asked about objects. */
+export interface PreviewSession extends DeployedOperator {
+  readonly client: DryRunClient;
+  readonly previews: Previews;
+}
+
+/** So many objects are looked at at once. */
+const AT_ONCE = 8;
+/** After so long, and then as often, it is said how far it is. */
+const PROGRESS_MS = 2_000;
+
+/**
+ * Starts an operator's handler for as long as `action` takes, beside a client that writes nothing.
+ * @throws OperatorError if its program or a variable is not on this machine; UnknownKindError
+ */
+export async function withPreviews<Result>(
+  { operator: given, home, notes }: DeployedOperator,
+  { connection, withSecrets }: SessionOptions,
+  action: (session: PreviewSession) => Promise<Result>,
+): Promise<Result> {
+  checkCommand(given);
+  const transport = new LocalTransport(localHandler(given, handlerEnvironment(given)));
+  const pool = new HandlerPool({ transport, timeoutMs: given.timeoutSeconds * 1000 });
+  const client = new DryRunClient(connection);
+  try {
+    const operator = await withServedKind(given, client);
+    const childResources = await servedKinds(operator, client);
+    const resource = resourceOf(operator.customResource);
+    const options = { operator, resource, childResources, client, pool, home };
+    const previews = new Previews({ ...options, ...(withSecrets && { withSecrets }) });
+    return await action({ operator, home, notes, client, previews });
+  } finally {
+    await pool.close();
+    client.close();
+  }
+}
+
+/**
+ * Every live object of an operator, by namespace and name.
+ * @param only this namespace
+ * @returns undefined if the cluster does not serve the kind
+ */
+export async function liveObjects(
+  { operator, client }: PreviewSession,
+  only?: string,
+): Promise<KubernetesObject[] | undefined> {
+  const resource = resourceOf(operator.customResource);
+  const labelSelector = operator.watch && labelSelectorOf(operator.watch);
+  const found: KubernetesObject[] = [];
+  const isChosen = (namespace: string | undefined) =>
+    only === undefined || namespace === undefined || namespace === only;
+  for (const namespace of scopesOf(operator.namespaces, resource).filter(isChosen)) {
+    const scope = namespace ?? (resource.namespaced ? only : undefined);
+    const selection = {
+      ...(scope !== undefined && { namespace: scope }),
+      ...(labelSelector !== undefined && { labelSelector }),
+    };
+    try {
+      found.push(...(await client.listAll(resource, selection)));
+    } catch (error) {
+      if (isApiError(error, 404)) return undefined;
+      throw error;
+    }
+  }
+  const key = ({ metadata: { namespace = "", name } }: KubernetesObject) => `${namespace}/${name}`;
+  return found
+    .filter((object) => isWatched(object, operator))
+    .sort((one, other) => (key(one) < key(other) ? -1 : 1));
+}
+
+/**
+ * Previews of several objects, some at once, handed over in their order.
+ * @param onPreview called with each, as soon as all before it are there
+ */
+export async function previewAll(
+  { operator, previews }: PreviewSession,
+  objects: readonly KubernetesObject[],
+  onPreview: (preview: ObjectPreview) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  const [only, another] = objects;
+  const children = await previews.children(only && !another ? only.metadata.uid : undefined);
+  const ready = new Map<number, ObjectPreview>();
+  let [next, told] = [0, 0];
+  let saidAt = performance.now();
+  const work = async () => {
+    while (next < objects.length) {
+      signal?.throwIfAborted();
+      const index = next++;
+      ready.set(index, await previews.of(objects[index] as KubernetesObject, children));
+      for (let preview = ready.get(told); preview; preview = ready.get(told)) {
+        ready.delete(told);
+        told += 1;
+        onPreview(preview);
+      }
+      if (performance.now() - saidAt < PROGRESS_MS) continue;
+      saidAt = performance.now();
+      progress(`${operator.name}: ${told} of ${objects.length} objects`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}

@@ -1,0 +1,52 @@
+import { KubeconfigError } from "../preflight/kubeconfig";
+import { CommandError, EXIT_CODES } from "./commandError";
+import type { Finding } from "./doctor/checkup";
+import { missing, warning } from "./doctor/checkup";
+import { examineCluster } from "./doctor/cluster";
+import { examineHandlers, examineMachine } from "./doctor/machine";
+import { safe } from "./inspect/formatRun";
+import { withCluster } from "./inspect/session";
+import type { ClusterOptions } from "./openCluster";
+import { print, type Style, styleFor } from "./terminal";
+
+/** @see doctor */
+export interface DoctorOptions extends ClusterOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+  readonly json?: true;
+}
+
+/**
+ * `argosy doctor`: what is missing on this machine, in the program and in the cluster, with the remedy.
+ * @returns the exit code: 1 if something is in the way. What not everybody needs is a warning, and does not count
+ */
+export async function doctor(options: DoctorOptions): Promise<number> {
+  const findings = [
+    ...(await examineMachine()),
+    ...examineHandlers(options),
+    ...(await clusterFindings(options)),
+  ];
+  const style = styleFor(process.stdout);
+  for (const finding of findings) {
+    print(options.json ? JSON.stringify(finding) : formatFinding(finding, style));
+  }
+  return findings.some(({ state }) => state === "missing") ? EXIT_CODES.failed : EXIT_CODES.fine;
+}
+
+/** A cluster that is named must be there. That of the current context need not. */
+async function clusterFindings(options: DoctorOptions): Promise<Finding[]> {
+  const isNamed = options.context !== undefined || options.kubeconfig !== undefined;
+  try {
+    return await withCluster(options, (client) => examineCluster(client));
+  } catch (error) {
+    if (!(error instanceof KubeconfigError || error instanceof CommandError)) throw error;
+    const remedy = "argosy start and argosy dev need no cluster. For a cluster of yours, name its --context.";
+    return [(isNamed ? missing : warning)("cluster", error.message, remedy)];
+  }
+}
+
+function formatFinding({ what, state, seen, remedy }: Finding, style: Style): string {
+  const marks = { ok: style("green", "✔"), warning: style("yellow", "!"), missing: style("red", "✘") };
+  const line = `${marks[state]} ${what}: ${safe(seen)}`;
+  return remedy ? `${line}\n    ${safe(remedy)}` : line;
+}

@@ -1,0 +1,28 @@
+/** What a check found: all is well, something may be in the way, or something is in the way. */
+export type State = "ok" | "warning" | "missing";
+
+/** The result of a check. */
+export interface Finding {
+  /** What was looked at: "node", "cluster". */
+  readonly what: string;
+  readonly state: State;
+  /** What was seen. */
+  readonly seen: string;
+  /** What to do. Only where something is to be done. */
+  readonly remedy?: string | undefined;
+}
+
+/** A check that found all well. */
+export function fine(what: string, seen: string): Finding {
+  return { what, state: "ok", seen };
+}
+
+/** A check that found something that not everybody needs. */
+export function warning(what: string, seen: string, remedy: string): Finding {
+  return { what, state: "warning", seen, remedy };
+}
+
+/** A check that found something in the way. */
+export function missing(what: string, seen: string, remedy: string): Finding {
+  return { what, state: "missing", seen, remedy };
+}

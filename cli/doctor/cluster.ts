@@ -1,0 +1,187 @@
+import { ARGOSY_VERSION } from "../../components/package";
+import { resourceOf } from "../../runtime/argo/runTarget";
+import { WORKFLOWS } from "../../runtime/argo/workflows";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn } from "../../runtime/kubernetes/discovery";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import { formatName } from "../../runtime/kubernetes/objects";
+import { elsewhereFinalizerOf, finalizerOf } from "../../runtime/names";
+import { type InstalledOperator, installedOperators } from "../inspect/installed";
+import { leaderOf } from "../inspect/look";
+import { type Finding, fine, missing, warning } from "./checkup";
+
+const DEPLOYMENTS = builtIn("apps/v1", "Deployment");
+const NAMESPACES = builtIn("v1", "Namespace");
+/** How long a deletion may take before it counts as held, in milliseconds. */
+const HELD_MS = 60_000;
+
+/** What is there and what is in the way in a cluster. Nothing is changed. What may not be read is said. */
+export async function examineCluster(client: KubernetesClient, now = new Date()): Promise<Finding[]> {
+  const { gitVersion } = await client.read<{ gitVersion: string }>("/version");
+  const found = await readable("operators", () => installedOperators(client));
+  const operators = isFinding(found) ? [] : found;
+  return [
+    fine("Kubernetes", gitVersion),
+    await checkArgo(
+      client,
+      "Argo Workflows",
+      WORKFLOWS.plural,
+      "no runs are recorded, replayed or in pods of their own",
+    ),
+    await checkArgo(client, "Argo Events", "eventsources", "changes come by the runners' own watches alone"),
+    ...(await Promise.all(operators.map((each) => examineOperator(client, each, now)))).flat(),
+    ...(isFinding(found) ? [found] : []),
+    ...(!isFinding(found) && found.length === 0
+      ? [
+          warning(
+            "operators",
+            "none is installed",
+            `Deploy them with pulumi up (this is Argosy ${ARGOSY_VERSION}).`,
+          ),
+        ]
+      : []),
+    ...(await examineNamespaces(client, now)),
+  ];
+}
+
+function isFinding(value: object): value is Finding {
+  return "state" in value;
+}
+
+/** The result, or that the account may not read it. */
+async function readable<T>(what: string, read: () => Promise<T>): Promise<T | Finding> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isApiError(error, 403)) throw error;
+    return warning(what, "cannot be read with the rights of this kubeconfig", "Ask with more rights.");
+  }
+}
+
+async function checkArgo(
+  client: KubernetesClient,
+  what: string,
+  plural: string,
+  without: string,
+): Promise<Finding> {
+  try {
+    const { resources } = await client.read<{ resources: readonly { name: string }[] }>(
+      "/apis/argoproj.io/v1alpha1",
+    );
+    if (resources.some(({ name }) => name === plural)) return fine(what, "its kinds are there");
+  } catch (error) {
+    if (!isApiError(error, 404)) throw error;
+  }
+  return warning(
+    what,
+    `is not installed: ${without}`,
+    'Set it to "install" in the platform, if you want it.',
+  );
+}
+
+/** Its runner, its leader, and objects whose deletion it holds. */
+async function examineOperator(
+  client: KubernetesClient,
+  operator: InstalledOperator,
+  now: Date,
+): Promise<Finding[]> {
+  const what = `operator ${operator.name}`;
+  const { home } = operator;
+  const look = async (): Promise<Finding[]> => {
+    const runner = await checkRunner(client, operator, what);
+    const held = await heldObjects(client, operator, now);
+    return [
+      runner,
+      ...held.map((object) =>
+        missing(
+          what,
+          `the deletion of ${object} is held`,
+          `See why: argosy explain ${operator.customResource.kind.toLowerCase()}/${object.split("/").at(-1)}${object.includes("/") ? ` --namespace ${object.split("/")[0]}` : ""}`,
+        ),
+      ),
+    ];
+  };
+  const found = await readable(`${what} in ${home}`, look);
+  return isFinding(found) ? [found] : found;
+}
+
+async function checkRunner(
+  client: KubernetesClient,
+  operator: InstalledOperator,
+  what: string,
+): Promise<Finding> {
+  const { home, name, execution } = operator;
+  if (execution === "pod") return fine(what, "each run has a pod of its own");
+  const deployment = await client.get(DEPLOYMENTS, { namespace: home, name: `${name}-runner` });
+  const describe = `kubectl -n ${home} describe deployment ${name}-runner`;
+  if (!deployment) return missing(what, `has no Deployment ${name}-runner in ${home}`, "Run pulumi up.");
+  const { spec = {}, status = {} } = deployment as unknown as {
+    spec?: { replicas?: number };
+    status?: { readyReplicas?: number };
+  };
+  if (spec.replicas === 0)
+    return warning(
+      what,
+      "is scaled to zero",
+      `kubectl -n ${home} scale deployment ${name}-runner --replicas=1`,
+    );
+  if (!status.readyReplicas) return missing(what, "no runner is ready", `See why: ${describe}`);
+  const leader = await leaderOf(client, operator);
+  return leader === undefined
+    ? missing(what, "runners are ready, and none leads", `See why: argosy logs ${name}`)
+    : fine(what, `${status.readyReplicas} ready, led by ${leader}`);
+}
+
+/** Objects that are being deleted for longer than a minute, and that wait for this operator. */
+async function heldObjects(
+  client: KubernetesClient,
+  operator: InstalledOperator,
+  now: Date,
+): Promise<string[]> {
+  const own = [finalizerOf(operator), elsewhereFinalizerOf(operator)];
+  const held: string[] = [];
+  const resource = resourceOf(operator.customResource);
+  await client
+    .list(resource, { metadataOnly: true }, (page) => {
+      for (const { metadata } of page) {
+        const { deletionTimestamp, finalizers = [] } = metadata;
+        if (deletionTimestamp === undefined || !isOld(deletionTimestamp, now)) continue;
+        if (finalizers.some((each) => own.includes(each))) held.push(formatName(metadata));
+      }
+    })
+    .catch((error: unknown) => {
+      // Without its CRD it has no objects.
+      if (!isApiError(error, 404)) throw error;
+    });
+  return held;
+}
+
+/** Namespaces that do not go, with the words of Kubernetes' own conditions. */
+async function examineNamespaces(client: KubernetesClient, now: Date): Promise<Finding[]> {
+  const found = await readable("namespaces", () => client.listAll(NAMESPACES, {}));
+  if (isFinding(found)) return [found];
+  return found
+    .filter(
+      ({ metadata: { deletionTimestamp } }) =>
+        deletionTimestamp !== undefined && isOld(deletionTimestamp, now),
+    )
+    .map(({ metadata: { name }, status }) => {
+      const { conditions = [] } = (status ?? {}) as {
+        conditions?: readonly { type: string; status: string; message: string }[];
+      };
+      const why = conditions.find(
+        (each) =>
+          each.status === "True" &&
+          /^Namespace(FinalizersRemaining|ContentRemaining|Deletion)/.test(each.type),
+      );
+      return missing(
+        `namespace ${name}`,
+        `is being deleted and does not go${why ? `: ${why.message}` : ""}`,
+        "Find what holds the objects in it. docs/operations.md says what to do if Argo's controllers went first.",
+      );
+    });
+}
+
+function isOld(time: string, now: Date): boolean {
+  return now.getTime() - Date.parse(time) > HELD_MS;
+}

@@ -1,0 +1,126 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
+import { promisify } from "node:util";
+import { checkCommand, commandOnPath } from "../../definition/commandOnPath";
+import { loadOperators } from "../../definition/loadOperators";
+import { OperatorError } from "../../definition/problems";
+import { engines } from "../../package.json";
+import { complaintOfSystem, UsageError } from "../commandError";
+import { cacheDirectory, programPaths } from "../controlPlane/cache";
+import { isAtLeast } from "../controlPlane/goInstallation";
+import { findHandlers } from "../project";
+import { type Finding, fine, missing, warning } from "./checkup";
+
+/** Programs that some commands use, each with what it is for and where it is to be had. */
+const PROGRAMS: readonly (readonly [
+  name: string,
+  args: readonly string[],
+  purpose: string,
+  remedy: string,
+])[] = [
+  ["python3", ["--version"], "handlers in Python, and npm start", "Install Python 3.9 or newer."],
+  ["git", ["--version"], "verdict and rights --against", "Install git."],
+  ["pulumi", ["version"], "deploying", "Install it: https://www.pulumi.com/docs/install/"],
+  [
+    "kubectl",
+    ["version", "--client"],
+    "deploying, and clusters in the cloud",
+    "Install it: https://kubernetes.io/docs/tasks/tools/",
+  ],
+  ["docker", ["--version"], "building images for handlers with their own image", "Install Docker or Podman."],
+];
+const ANSWER_MS = 10_000;
+
+/** What is there and what is missing on this machine. Nothing is changed but an empty cache folder. */
+export async function examineMachine(): Promise<Finding[]> {
+  return [checkNode(), ...(await Promise.all(PROGRAMS.map(checkProgram))), checkCache(), checkControlPlane()];
+}
+
+/** @param version @default that of this process */
+export function checkNode(version = process.versions.node): Finding {
+  const oldest = engines.node.replace(/^>=/, "");
+  return isAtLeast(version, oldest)
+    ? fine("node", version)
+    : missing("node", `${version}, and ${oldest} is needed`, "Install Node 22 or 24: https://nodejs.org");
+}
+
+async function checkProgram([name, args, purpose, remedy]: (typeof PROGRAMS)[number]): Promise<Finding> {
+  // Podman stands in for Docker.
+  const names = name === "docker" ? ["docker", "podman"] : [name];
+  const found = names.find((each) => commandOnPath(each) !== undefined);
+  if (found === undefined) return warning(name, `not on the PATH; it is for ${purpose}`, remedy);
+  try {
+    const { stdout, stderr } = await promisify(execFile)(found, [...args], { timeout: ANSWER_MS });
+    const [line = ""] = `${stdout}${stderr}`.trim().split("\n");
+    return fine(found, line.trim());
+  } catch (error) {
+    return warning(found, `does not run: ${(error as Error).message.split("\n")[0]}`, remedy);
+  }
+}
+
+function checkCache(): Finding {
+  const cache = cacheDirectory();
+  try {
+    mkdirSync(cache, { recursive: true });
+    accessSync(cache, constants.W_OK);
+    return fine("cache", cache);
+  } catch (error) {
+    const complaint = complaintOfSystem(error) ?? (error as Error).message;
+    return missing(
+      "cache",
+      `${cache} cannot be written: ${complaint}`,
+      "Name another folder by the variable ARGOSY_CACHE.",
+    );
+  }
+}
+
+function checkControlPlane(): Finding {
+  const programs = Object.entries(programPaths(cacheDirectory()));
+  const absent = programs.filter(([, file]) => !existsSync(file)).map(([name]) => name);
+  if (absent.length === 0) return fine("control plane", "its programs are in the cache");
+  return warning(
+    "control plane",
+    `${absent.join(", ")} not in the cache yet`,
+    "argosy start and argosy dev download them once, or build them with Go 1.26 or newer.",
+  );
+}
+
+/** Whether the operators of a program are in order, and whether their handlers can run here. */
+export function examineHandlers(options: {
+  readonly handlers?: string;
+  readonly project?: string;
+}): Finding[] {
+  let folder: string;
+  try {
+    folder = findHandlers(options);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const [seen = ""] = error.message.split(". ");
+    return [
+      warning("operators", seen, "Make a program with argosy init, or name its folder with --project."),
+    ];
+  }
+  try {
+    const operators = loadOperators(folder);
+    const broken = operators.flatMap((operator) => {
+      try {
+        checkCommand(operator);
+        return [];
+      } catch (error) {
+        return problemsIn(error).map((seen) =>
+          warning("operators", seen, "Without it argosy dev and argosy test cannot run this handler here."),
+        );
+      }
+    });
+    return [fine("operators", operators.map(({ name }) => name).join(", ")), ...broken];
+  } catch (error) {
+    return problemsIn(error).map((seen) =>
+      missing("operators", seen, "Correct the file. argosy test says the same."),
+    );
+  }
+}
+
+function problemsIn(error: unknown): readonly string[] {
+  if (error instanceof OperatorError) return error.problems;
+  throw error;
+}

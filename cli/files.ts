@@ -1,0 +1,39 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { imageFiles } from "../components/manifests/operator/handlerFiles";
+import { loadOperators } from "../definition/loadOperators";
+import { displayPath } from "../definition/problems";
+import { CommandError, EXIT_CODES } from "./commandError";
+import { chosenOperators, findHandlers } from "./project";
+import { print } from "./terminal";
+
+/** @see files */
+export interface FilesOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+  /** The folder that the files are written to. */
+  readonly out: string;
+}
+
+/**
+ * `argosy files`: writes the files of an operator as its handler finds them in a cluster, for an image of them.
+ *
+ * @throws UsageError for an operator that is not there; CommandError where the folder is not empty; OperatorError where a
+ *   file cannot be read
+ */
+export async function files(name: string, options: FilesOptions): Promise<number> {
+  const [operator] = chosenOperators(loadOperators(findHandlers(options)), [name]);
+  const out = path.resolve(options.out);
+  if (existsSync(out) && readdirSync(out).length > 0) {
+    throw new CommandError(`${displayPath(out)} is not empty. Name an empty folder with --out.`);
+  }
+  const carried = operator ? imageFiles(operator) : [];
+  for (const { path: file, content } of carried) {
+    const target = path.join(out, file);
+    mkdirSync(path.dirname(target), { recursive: true });
+    // Any of them may be the one that is run, as in a ConfigMap's volume.
+    writeFileSync(target, content, { mode: 0o755 });
+  }
+  print(`${displayPath(out)}: ${carried.length} files of ${name}`);
+  return EXIT_CODES.fine;
+}

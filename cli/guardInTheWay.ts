@@ -1,0 +1,38 @@
+import { guardNameOf } from "../components/manifests/operator/guards";
+import type { RunnerAccount } from "../components/manifests/operator/rbac";
+import type { Operator } from "../runtime/definition/definition";
+import type { KubernetesClient } from "../runtime/kubernetes/client";
+import { builtIn } from "../runtime/kubernetes/discovery";
+import { isApiError } from "../runtime/kubernetes/errors";
+
+const POLICY = builtIn("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy");
+
+/**
+ * What to tell somebody whose operator runs as an account that a guard of a deployed program stops.
+ * @param client with the rights of an administrator
+ * @returns undefined if no guard is in the way, or nobody may see it
+ */
+export async function guardInTheWay(
+  client: KubernetesClient,
+  operator: Operator,
+  { namespace, serviceAccountName }: RunnerAccount,
+): Promise<string | undefined> {
+  const name = guardNameOf(operator, "children");
+  const policy = await client.get(POLICY, { name }).catch((error: unknown) => {
+    if (isApiError(error, 403)) return undefined;
+    throw error;
+  });
+  if (!policy) return undefined;
+  const user = `system:serviceaccount:${namespace}:${serviceAccountName}`;
+  const group = `system:serviceaccounts:${namespace}`;
+  // Guards name accounts and groups in quotes, each in full.
+  const expressions =
+    (policy["spec"] as { matchConditions?: { expression: string }[] }).matchConditions ?? [];
+  const names = (text: string) =>
+    expressions.some(({ expression }) => expression.includes(JSON.stringify(text)));
+  if (names(user) || names(group)) return undefined;
+  return (
+    `the guard ${name} refuses what ${user} writes: children stay as they are. Work on a cluster without this guard, ` +
+    `or add ${group} to guards.exempt of the program that made it.`
+  );
+}

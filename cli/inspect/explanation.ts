@@ -1,0 +1,318 @@
+import { isRecord } from "../../runtime/json";
+import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import {
+  annotated,
+  ENGINE_CONDITIONS,
+  elsewhereFinalizerOf,
+  finalizerOf,
+  identityOf,
+  PAUSED_ANNOTATION,
+  SKIP_FINALIZE_ANNOTATION,
+} from "../../runtime/names";
+import { memoryOf } from "../../runtime/reconcile/memory";
+import { FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS } from "../../runtime/work/schedule";
+import { entryOf } from "../errors/catalogue";
+import type { InstalledOperator } from "./installed";
+import { type Place, placeIn } from "./place";
+import type { Run } from "./runs";
+
+/** A Kubernetes Event about an object. */
+export interface ObjectEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
+  /** How often it has happened. */
+  readonly count: number;
+  /** When it last happened, as RFC 3339. */
+  readonly lastAt: string;
+}
+
+/** Everything that an explanation is made from. */
+export interface Known {
+  readonly object: KubernetesObject;
+  readonly operators: readonly InstalledOperator[];
+  /** The pod that leads the operator. Undefined if none does, or if that cannot be read. */
+  readonly leader?: string | undefined;
+  /** Whether the operator's Lease could be read. */
+  readonly leaseRead: boolean;
+  /** Warnings about the object, the newest first. */
+  readonly events: readonly ObjectEvent[];
+  /** Its runs, the newest first. */
+  readonly runs: readonly Run[];
+  /** Children elsewhere that are still there, as "ConfigMap team-a/settings". */
+  readonly childrenElsewhere: readonly string[];
+  readonly now: Date;
+}
+
+/** What keeps an object that is being deleted. */
+export interface Hold {
+  readonly finalizer: string;
+  /** Who put it on, as the API server noted it. */
+  readonly by: string;
+  /** What it waits for, as a clause. */
+  readonly waitsFor: string;
+  readonly remedy: string;
+}
+
+/** Why an object is as it is. */
+export interface Explanation {
+  readonly object: string;
+  /** Whether it is as it should be. */
+  readonly fine: boolean;
+  /** All of it in a sentence. */
+  readonly summary: string;
+  /** Since when, as RFC 3339. */
+  readonly since?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  /** Which attempt the next one is, as far as Events say. */
+  readonly attempt?: number | undefined;
+  /** When it is tried again, as a clause. */
+  readonly nextTry?: string | undefined;
+  readonly lastWords?: string | undefined;
+  readonly place?: Place | undefined;
+  readonly operator?: string | undefined;
+  readonly leader?: string | undefined;
+  /** Conditions of the handler's own. */
+  readonly conditions: readonly Condition[];
+  readonly holds: readonly Hold[];
+  readonly events: readonly ObjectEvent[];
+  readonly runs: readonly Run[];
+  /** What to do, a sentence each. */
+  readonly advice: readonly string[];
+}
+
+/** Says why an object is not Ready, or why it does not go. Pure: all that it knows is given. */
+export function explain(known: Known): Explanation {
+  const { object, operators, now, events, runs } = known;
+  const { metadata, kind } = object;
+  const operator = operatorOf(known);
+  const identity = operator ? identityOf(operator) : managerOf(object);
+  const conditions = conditionsIn(object["status"]);
+  const ready = conditions.find(({ type }) => type === "Ready");
+  const stalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True");
+  const holds = metadata.deletionTimestamp === undefined ? [] : holdsOf(known);
+  const failed = ready !== undefined && ready.status === "False" && !WAITS[ready.reason];
+  const failures = failed ? failuresOf(events, ready) : undefined;
+  const lastRun = failed ? runs.find(({ phase, log }) => phase !== "Succeeded" && log !== "") : undefined;
+  const base = {
+    object: `${kind} ${[metadata.namespace, metadata.name].filter(Boolean).join("/")}`,
+    ...(identity && { operator: identity }),
+    leader: known.leader,
+    conditions: conditions.filter(({ type }) => !ENGINE_CONDITIONS.includes(type)),
+    holds,
+    events: events.slice(0, 5),
+    runs: runs.slice(0, 5),
+    ...(ready && { reason: ready.reason, message: ready.message, since: ready.lastTransitionTime }),
+    ...(failed && {
+      attempt: (failures?.count ?? 1) + 1,
+      lastWords: lastRun?.log.trimEnd(),
+      place: placeIn(lastRun?.log ?? ready.message),
+    }),
+  };
+  const say = (summary: string, ...advice: string[]) => ({ ...base, fine: false, summary, advice });
+
+  if (annotated(metadata, PAUSED_ANNOTATION)) {
+    return say("It is paused: nothing is done for it, not even when it is deleted.", `${resume(known)}.`);
+  }
+  if (metadata.deletionTimestamp !== undefined) {
+    return {
+      ...say(
+        holds.length === 0
+          ? "It is being deleted, and nothing holds it: it goes in a moment."
+          : `It is being deleted, and ${holds.map(({ waitsFor }) => waitsFor).join(", and ")}.`,
+        ...holds.map(({ remedy }) => remedy),
+      ),
+      since: metadata.deletionTimestamp,
+    };
+  }
+  if (operators.length > 0 && !operator) {
+    const { name, namespaces } = operators[0] as InstalledOperator;
+    return say(
+      `Nobody looks after it: the operator ${name} handles the namespaces ${String(namespaces)} only.`,
+      `Add the namespace to the field namespaces of ${name}, and run pulumi up.`,
+    );
+  }
+  const observed = ready?.observedGeneration ?? 0;
+  if (!ready || observed < (metadata.generation ?? 0)) {
+    const what = ready
+      ? `Its generation ${metadata.generation} was not handled yet; the conditions are about generation ${observed}.`
+      : "It was never handled: it has no Ready condition.";
+    if (!operator && !identity) {
+      return say(
+        `${what} No operator for ${kind} is installed in this cluster.`,
+        "Deploy one with pulumi up, or run it here with argosy dev.",
+      );
+    }
+    if (operator && known.leaseRead && !known.leader && operator.execution === "resident") {
+      return say(
+        `${what} No runner of ${identity} leads.`,
+        `See why: kubectl -n ${operator.home} describe pods --selector app.kubernetes.io/name=${operator.name}`,
+      );
+    }
+    return say(what, `See what the runner says: argosy logs ${identity?.split(".").at(-1)}`);
+  }
+  if (ready.status === "True") {
+    const advice = operator?.execution === "pod" ? [`The next resync looks at it${dueIn(object, now)}.`] : [];
+    return { ...base, fine: true, summary: "It is Ready.", advice };
+  }
+  const wait = WAITS[ready.reason];
+  if (wait)
+    return { ...say(`It is not Ready: ${wait}.`, ...ADVICE_WHILE_WAITING), nextTry: "when a child changes" };
+  const nextTry = stalled ? "when the object changes" : nextTryOf(known, operator, failures);
+  return {
+    ...say(
+      stalled
+        ? "It is not Ready, and trying again is of no use until it changes."
+        : "It is not Ready: its reconcile fails.",
+      ...adviceOn(ready, known),
+    ),
+    nextTry,
+  };
+}
+
+/** Reasons of Ready that are no failures. */
+const WAITS: Readonly<Record<string, string>> = {
+  ChildrenNotReady: "its children are applied, and some of them are not ready themselves",
+  Finalizing: "its handler cleans up",
+};
+const ADVICE_WHILE_WAITING = ["Look at the child that the message names: kubectl describe shows its Events."];
+
+/** The operator that looks after the object: it handles the namespace, and has left its name if several do. */
+function operatorOf({ object, operators }: Known): InstalledOperator | undefined {
+  const { namespace } = object.metadata;
+  const here = operators.filter(
+    ({ namespaces }) => namespaces === "all" || namespace === undefined || namespaces.includes(namespace),
+  );
+  const manager = managerOf(object);
+  return here.find((each) => identityOf(each) === manager) ?? here[0];
+}
+
+/** The identity of the operator that last wrote the status. */
+function managerOf({ metadata }: KubernetesObject): string | undefined {
+  const entry = metadata.managedFields?.find(
+    ({ manager = "", subresource }) => subresource === "status" && manager.startsWith("argosy/"),
+  );
+  return entry?.manager?.split("/")[1];
+}
+
+interface Failures {
+  readonly count: number;
+  readonly lastAt: string;
+}
+
+/** How often the same failure has happened since the object is not Ready. Events are counted, and kept for an hour. */
+function failuresOf(
+  events: readonly ObjectEvent[],
+  { reason, lastTransitionTime }: Condition,
+): Failures | undefined {
+  const alike = events.filter((event) => event.reason === reason && event.lastAt >= lastTransitionTime);
+  const [newest] = alike;
+  if (!newest) return undefined;
+  return { count: alike.reduce((sum, { count }) => sum + count, 0), lastAt: newest.lastAt };
+}
+
+/** When a resident engine, or a resync, tries again. */
+function nextTryOf(
+  { object, now }: Known,
+  operator: InstalledOperator | undefined,
+  failures: Failures | undefined,
+): string {
+  if (operator?.execution === "pod") return `at the next resync${dueIn(object, now)}`;
+  if (!failures) return `within ${LONGEST_BACKOFF_MS / 1000} s of the last failure`;
+  // Half of the pause at least, and all of it at most.
+  const pauseMs = Math.min(FIRST_BACKOFF_MS * 2 ** (failures.count - 1), LONGEST_BACKOFF_MS);
+  const leftSeconds = (Date.parse(failures.lastAt) + pauseMs - now.getTime()) / 1000;
+  return leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`;
+}
+
+function dueIn(object: KubernetesObject, now: Date): string {
+  const { dueAt } = memoryOf(object);
+  if (dueAt === undefined) return "";
+  const seconds = Math.ceil((Date.parse(dueAt) - now.getTime()) / 1000);
+  return seconds > 0 ? ` after ${seconds} s` : "";
+}
+
+/** Every finalizer of an object that is being deleted. */
+function holdsOf(known: Known): Hold[] {
+  const { object, operators, childrenElsewhere } = known;
+  const { finalizers = [] } = object.metadata;
+  const ready = conditionsIn(object["status"]).find(({ type }) => type === "Ready");
+  return finalizers.map((finalizer) => {
+    const by = whoPut(finalizer, object);
+    const own = operators.find((each) => finalizerOf(each) === finalizer);
+    if (own) {
+      const failure =
+        ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? `: ${ready.message}` : "";
+      return {
+        finalizer,
+        by,
+        waitsFor: `its handler has not answered "finalized": true${failure}`,
+        remedy: `Mend the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
+      };
+    }
+    if (operators.some((each) => elsewhereFinalizerOf(each) === finalizer)) {
+      const some = childrenElsewhere.slice(0, 5).join(", ");
+      return {
+        finalizer,
+        by,
+        waitsFor: some
+          ? `its children elsewhere are still there: ${some}`
+          : "its children elsewhere are looked for",
+        remedy: some ? "Find out what holds these children: argosy explain names it too." : "Wait a moment.",
+      };
+    }
+    const operator = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
+    if (operator !== undefined) {
+      return {
+        finalizer,
+        by,
+        waitsFor: `the operator ${operator}, which holds it, is not installed in this cluster`,
+        remedy: `Deploy ${operator} again, or give its name as formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}`,
+      };
+    }
+    if (finalizer === "foregroundDeletion" || finalizer === "orphan") {
+      return {
+        finalizer,
+        by: "Kubernetes' garbage collector",
+        waitsFor:
+          finalizer === "orphan"
+            ? "the garbage collector takes its name off its children"
+            : "its children in the same namespace go first",
+        remedy: "Wait for the garbage collector, or look at what holds the children.",
+      };
+    }
+    return {
+      finalizer,
+      by,
+      waitsFor: `${by} has not removed its finalizer ${finalizer}`,
+      remedy: `Look at what ${by} says. Argosy has nothing to do with the finalizer ${finalizer}.`,
+    };
+  });
+}
+
+/** The field manager that owns a finalizer. */
+function whoPut(finalizer: string, { metadata }: KubernetesObject): string {
+  const owner = metadata.managedFields?.find(({ fieldsV1 }) => {
+    const inMetadata = fieldsV1?.["f:metadata"];
+    const finalizers = isRecord(inMetadata) ? inMetadata["f:finalizers"] : undefined;
+    return isRecord(finalizers) && `v:"${finalizer}"` in finalizers;
+  });
+  return owner?.manager ?? "somebody unknown";
+}
+
+function reference({ kind, metadata: { namespace, name } }: KubernetesObject): string {
+  return `${namespace ? `-n ${namespace} ` : ""}${kind.toLowerCase()} ${name}`;
+}
+
+function resume({ object: { kind, metadata } }: Known): string {
+  const place = metadata.namespace ? ` --namespace ${metadata.namespace}` : "";
+  return `Go on with: argosy resume ${kind.toLowerCase()}/${metadata.name}${place}`;
+}
+
+/** What to do about a failure, by its reason. */
+function adviceOn({ reason }: Condition, { object }: Known): string[] {
+  const tryAgain = `Try again at once: argosy replay ${object.kind.toLowerCase()}/${object.metadata.name}${object.metadata.namespace ? ` --namespace ${object.metadata.namespace}` : ""}`;
+  const entry = entryOf(reason);
+  return [...(entry ? [entry.remedy, `More about it: argosy errors ${reason}`] : []), `${tryAgain}.`];
+}

@@ -1,0 +1,36 @@
+import { indent, lastLines, type Style } from "../terminal";
+import type { Explanation } from "./explanation";
+import { ago, formatRun, safe } from "./formatRun";
+
+/** How many lines of the last words are shown. All of them are in the run. */
+const MOST_WORDS = 12;
+
+/** An explanation for people: the sentence first, then what it rests on, and what to do last. */
+export function formatExplanation(explanation: Explanation, now: Date, style: Style): string {
+  const { object, fine, summary, since, reason, message, attempt, nextTry, place, lastWords } = explanation;
+  const { operator, leader, conditions, holds, events, runs, advice } = explanation;
+  const lines = [`${style("bold", object)}: ${style(fine ? "green" : "red", safe(summary))}`];
+  const row = (name: string, value: string | undefined) => {
+    if (value) lines.push(`  ${style("dim", name.padEnd(10))}${safe(value)}`);
+  };
+  row("since", since && `${since}, ${ago(since, now)}`);
+  row("reason", reason);
+  row("message", message);
+  row("place", place && `${place.file}, line ${place.line}`);
+  row("attempt", attempt === undefined || nextTry === undefined ? undefined : `${attempt}, ${nextTry}`);
+  if (attempt === undefined) row("next try", nextTry);
+  row("operator", operator && `${operator}${leader ? `, led by ${leader}` : ""}`);
+  for (const { type, status, reason: why, message: words } of conditions)
+    row(type, `${status}: ${why}, ${words}`);
+  for (const { finalizer, by } of holds) row("held by", `${finalizer}, put on by ${by}`);
+  if (lastWords) lines.push("last words:", indent(safe(lastLines(lastWords, MOST_WORDS)), "  "));
+  if (runs.length > 0) lines.push("runs:", ...runs.map((run) => `  ${formatRun(run, now, style)}`));
+  if (events.length > 0) {
+    lines.push("warnings:");
+    for (const { reason: why, note, count, lastAt } of events) {
+      lines.push(`  ${ago(lastAt, now)}${count > 1 ? `, ${count} times` : ""}: ${safe(why)}: ${safe(note)}`);
+    }
+  }
+  if (advice.length > 0) lines.push("what to do:", ...advice.map((each) => `  ${safe(each)}`));
+  return lines.join("\n");
+}

@@ -1,0 +1,25 @@
+import { clean } from "../../runtime/status/conditions";
+import { formatDuration, type Style } from "../terminal";
+import type { Run } from "./runs";
+
+/** A run in a line: a mark, its name, its object, when, what it did. */
+export function formatRun({ name, object, phase, startedAt, message }: Run, now: Date, style: Style): string {
+  const [line = ""] = message.split("\n");
+  return `${markOf(phase, style)} ${safe(name)}  ${safe(object)}  ${style("dim", ago(startedAt, now))}  ${safe(line || phase)}`;
+}
+
+/** What others wrote, without anything that a terminal would act on. */
+export function safe(text: string): string {
+  return clean(text, Number.POSITIVE_INFINITY);
+}
+
+/** "3 min 5 s ago" */
+export function ago(time: string, now: Date): string {
+  const passed = now.getTime() - Date.parse(time);
+  return Number.isNaN(passed) ? "at an unknown time" : `${formatDuration(Math.max(0, passed))} ago`;
+}
+
+function markOf(phase: string, style: Style): string {
+  if (phase === "Succeeded") return style("green", "✔");
+  return phase === "Failed" || phase === "Error" ? style("red", "✘") : style("yellow", "…");
+}

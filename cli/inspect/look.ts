@@ -1,0 +1,124 @@
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn, findResource } from "../../runtime/kubernetes/discovery";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import { EVENTS, namespaceOfEvents } from "../../runtime/kubernetes/events";
+import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { kindOfKey } from "../../runtime/kubernetes/resource";
+import type { Lease } from "../../runtime/leadership/lease";
+import { leaseNameOf, OWNER_UID_LABEL } from "../../runtime/names";
+import { memoryOf } from "../../runtime/reconcile/memory";
+import type { Known, ObjectEvent } from "./explanation";
+import type { InstalledOperator } from "./installed";
+import { listRuns, type Run } from "./runs";
+import type { Target } from "./target";
+
+const LEASE = "the operator's Lease";
+
+/**
+ * Reads all that says something about an object. What the account may not read is left out and said.
+ * @param onUnread told what could not be read
+ */
+export async function lookAt(
+  client: KubernetesClient,
+  object: KubernetesObject,
+  { operators }: Target,
+  onUnread: (what: string) => void,
+): Promise<Known> {
+  const [operator] = operators;
+  const home = operator?.home;
+  let leaseRead = operator !== undefined;
+  const readable = async <T>(what: string, read: Promise<T>, otherwise: T): Promise<T> => {
+    try {
+      return await read;
+    } catch (error) {
+      if (!isApiError(error, 403)) throw error;
+      if (what === LEASE) leaseRead = false;
+      onUnread(what);
+      return otherwise;
+    }
+  };
+  const uid = object.metadata.uid;
+  const [events, runs, leader, childrenElsewhere] = await Promise.all([
+    readable("its Events", eventsOf(client, object), []),
+    readable<Run[]>("its runs", listRuns(client, { uid, ...(home && { namespace: home }) }), []),
+    readable(LEASE, operator ? leaderOf(client, operator) : Promise.resolve(undefined), undefined),
+    object.metadata.deletionTimestamp === undefined ? [] : childrenOf(client, object),
+  ]);
+  return {
+    object,
+    operators,
+    leader,
+    leaseRead,
+    events,
+    runs,
+    childrenElsewhere,
+    now: new Date(),
+  };
+}
+
+interface WrittenEvent {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly note?: string;
+  readonly eventTime?: string | null;
+  readonly series?: { readonly count?: number; readonly lastObservedTime?: string };
+  readonly deprecatedCount?: number;
+  readonly deprecatedLastTimestamp?: string | null;
+  readonly regarding?: { readonly uid?: string };
+}
+
+/** Warnings about the object, the newest first. Those of an object without a namespace are in "default". */
+async function eventsOf(client: KubernetesClient, { metadata }: KubernetesObject): Promise<ObjectEvent[]> {
+  const namespace = namespaceOfEvents({ metadata });
+  const selection = { namespace, fieldSelector: `regarding.uid=${metadata.uid}` };
+  // Not every API server selects by the uid: what it gives beside is left out below.
+  const found = await client.listAll(EVENTS, selection).catch((error: unknown) => {
+    if (isApiError(error, 400)) return client.listAll(EVENTS, { namespace });
+    throw error;
+  });
+  return (found as unknown as WrittenEvent[])
+    .filter(({ regarding, type }) => regarding?.uid === metadata.uid && type === "Warning")
+    .map(({ type = "", reason = "", note = "", series, deprecatedCount, ...times }) => ({
+      type,
+      reason,
+      note,
+      count: series?.count ?? deprecatedCount ?? 1,
+      lastAt: series?.lastObservedTime ?? times.eventTime ?? times.deprecatedLastTimestamp ?? "",
+    }))
+    .sort((one, other) => other.lastAt.localeCompare(one.lastAt));
+}
+
+/**
+ * The pod that leads an operator, by its Lease.
+ * @returns undefined if none does
+ * @throws ApiError
+ */
+export async function leaderOf(
+  client: KubernetesClient,
+  operator: InstalledOperator,
+): Promise<string | undefined> {
+  const name = { namespace: operator.home, name: leaseNameOf(operator) };
+  const lease: Lease | undefined = await client.get(builtIn("coordination.k8s.io/v1", "Lease"), name);
+  return lease && isHeld(lease) ? lease.spec?.holderIdentity : undefined;
+}
+
+/** Three times its duration: clocks differ, and a leader that is slow still leads. */
+function isHeld({ spec = {} }: Lease): boolean {
+  const { holderIdentity, renewTime, leaseDurationSeconds = 15 } = spec;
+  if (!holderIdentity || renewTime === undefined) return false;
+  return Date.now() - Date.parse(renewTime) < 3 * leaseDurationSeconds * 1000;
+}
+
+/** Children of the object that no owner reference covers, of the kinds that the engine remembers. */
+async function childrenOf(client: KubernetesClient, object: KubernetesObject): Promise<string[]> {
+  const labelSelector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
+  const lists = memoryOf(object).kinds.map(async (key) => {
+    const { apiVersion, kind } = kindOfKey(key);
+    // A kind that is gone has no objects, and one that may not be read is left out.
+    const found = await findResource(client, apiVersion, kind)
+      .then((resource) => client.listAll(resource, { labelSelector, metadataOnly: true }))
+      .catch(() => []);
+    return found.map(({ metadata }) => `${kind} ${formatName(metadata)}`);
+  });
+  return (await Promise.all(lists)).flat();
+}

@@ -1,0 +1,36 @@
+import { POD_LAYOUT } from "../../runtime/pod/layout";
+
+/** Where in a handler's files something went wrong. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+}
+
+/** How interpreters name a place: Python, Node, Bash, and compilers with all others. */
+const PLACES = [
+  /File "([^"]+)", line (\d+)/g,
+  /(?:\(|at (?:async )?)(?:file:\/\/)?([^\s()]+\.[cm]?[jt]s):(\d+):\d+/g,
+  /^([^\s:]+\.(?:sh|bash)): line (\d+)/gm,
+  /^([^\s:]+\.[a-z]+):(\d+)(?::\d+)?:/gm,
+] as const;
+
+/** What belongs to the language or to Argosy, not to the author. */
+const FOREIGN =
+  /^node:|^<|\/node_modules\/|^\/argosy\/engine\/|\/lib\/python|\/functions\/function\.|(^|\/)function\.(py|js)$|(^|\/)handler\.sh$/;
+/** Where an author's files are in a pod. */
+const IN_POD = `${POD_LAYOUT.handler}/`;
+
+/**
+ * The place in the author's files that a text of standard error names: in Python the innermost one of the last traceback,
+ * in Node that of the first line.
+ */
+export function placeIn(text: string): Place | undefined {
+  for (const [index, pattern] of PLACES.entries()) {
+    const found = [...text.matchAll(pattern)].filter(([, file = ""]) => !FOREIGN.test(file));
+    const place = index === 0 ? found.at(-1) : found[0];
+    if (!place) continue;
+    const [, file = "", line = ""] = place;
+    return { file: file.startsWith(IN_POD) ? file.slice(IN_POD.length) : file, line: Number(line) };
+  }
+  return undefined;
+}

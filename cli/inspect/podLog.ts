@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { PODS } from "../../runtime/kubernetes/client";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { resourcePath } from "../../runtime/kubernetes/resource";
+import type { HttpTransport } from "../../runtime/kubernetes/transport";
+import { LineSplitter } from "../../runtime/lines";
+
+/** A line that a container wrote. */
+export interface PodLine {
+  readonly pod: string;
+  readonly container: string;
+  /** When, as RFC 3339; "" if the kubelet did not say. */
+  readonly time: string;
+  readonly text: string;
+}
+
+/** One container's log. */
+export interface LogSource {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+}
+
+/** The containers of pods that have a log to read: those that have begun. */
+export function sourcesOf(pods: readonly KubernetesObject[], containers: readonly string[]): LogSource[] {
+  return pods.flatMap(({ metadata: { name: pod, namespace = "" }, spec }) => {
+    const there = ((spec ?? {}) as { containers?: readonly { name: string }[] }).containers ?? [];
+    return there
+      .filter(({ name }) => containers.includes(name))
+      .map(({ name: container }) => ({ namespace, pod, container }));
+  });
+}
+
+/** How {@link readLog} reads. */
+export interface ReadOptions {
+  /** How many of the last lines. */
+  readonly tail: number;
+  /** In place of them: all lines since this second. RFC 3339. */
+  readonly since?: string | undefined;
+  /** Whether to wait for further lines. */
+  readonly follow: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads a container's log to its end, or until the signal aborts. A container that has not begun, or that is gone, has no
+ * lines.
+ */
+export async function readLog(
+  transport: HttpTransport,
+  { namespace, pod, container }: LogSource,
+  options: ReadOptions,
+  onLine: (line: PodLine) => void,
+): Promise<void> {
+  const query = new URLSearchParams({
+    container,
+    timestamps: "true",
+    ...(options.since === undefined
+      ? { tailLines: String(options.tail) }
+      : { sinceTime: options.since.replace(/\.\d+/, "") }),
+    ...(options.follow && { follow: "true" }),
+  });
+  const path = `${resourcePath(PODS, { namespace, name: pod }, "log")}?${query}`;
+  const { signal } = options;
+  const tell = (line: string) => {
+    const [, time = "", text = line] = /^(\d{4}-\d\d-\d\dT\S+) ([\s\S]*)$/.exec(line) ?? [];
+    onLine({ pod, container, time, text });
+  };
+  try {
+    const response = await transport.open({ method: "GET", path, accept: "*/*", signal });
+    const lines = new LineSplitter();
+    for await (const chunk of response) for (const line of lines.push(chunk as Buffer)) tell(line);
+  } catch (error) {
+    if (signal.aborted) return;
+    // 400: the container has not begun. 404: the pod is gone.
+    if (!isApiError(error, 400) && !isApiError(error, 404)) throw error;
+  }
+}
+
+/** How often it is looked for new pods while their logs are followed: a roll-out makes some. */
+const LOOK_MS = 2_000;
+
+/**
+ * Follows the logs of all containers that there are and that come, until the signal aborts. A stream that ends, as one in
+ * which nothing came for two minutes does, is taken up again after its last line.
+ */
+export async function followLogs(
+  transport: HttpTransport,
+  look: () => Promise<readonly LogSource[]>,
+  options: { readonly tail: number; readonly signal: AbortSignal; readonly lookMs?: number },
+  onLine: (line: PodLine) => void,
+): Promise<void> {
+  const { signal, tail, lookMs = LOOK_MS } = options;
+  const followed = new Set<string>();
+  /** The time of the last line of each container. */
+  const shown = new Map<string, string>();
+  const follow = async (source: LogSource, key: string) => {
+    const since = shown.get(key);
+    try {
+      await readLog(transport, source, { tail, since, follow: true, signal }, (line) => {
+        // The kubelet goes by whole seconds.
+        if (since !== undefined && line.time <= since) return;
+        shown.set(key, line.time);
+        onLine(line);
+      });
+    } catch {
+      // The API server may be away for a moment: the next look tries again.
+    } finally {
+      followed.delete(key);
+    }
+  };
+  while (!signal.aborted) {
+    for (const source of await look()) {
+      const key = `${source.pod}/${source.container}`;
+      if (followed.has(key)) continue;
+      followed.add(key);
+      void follow(source, key);
+    }
+    await sleep(lookMs, undefined, { signal }).catch(() => {});
+  }
+}

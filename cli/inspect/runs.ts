@@ -1,0 +1,88 @@
+import { parameterOf, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/workflows";
+import { isRecord } from "../../runtime/json";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
+import { RUN_PARAMETERS } from "../../runtime/pod/layout";
+
+/** A run of an operator, as its Workflow has it. */
+export interface Run {
+  readonly name: string;
+  readonly namespace: string;
+  /** The operator's identity: "argosy.memcached". */
+  readonly operator: string;
+  /** "namespace/name" of its object, or the name alone; "" for a trial or a resync. */
+  readonly object: string;
+  /** "Pending", "Running", "Succeeded", "Failed" or "Error". */
+  readonly phase: string;
+  readonly startedAt: string;
+  /** "" while it goes on. */
+  readonly finishedAt: string;
+  readonly message: string;
+  /** The reason of a failure, in one word. */
+  readonly reason: string;
+  /** The end of what the handler wrote to standard error. */
+  readonly log: string;
+}
+
+/** Which runs. */
+export interface RunSelection {
+  /** The namespace of the runs. @default all */
+  readonly namespace?: string;
+  /** An operator's identity. @default all */
+  readonly operator?: string;
+  /** An object's uid. @default all */
+  readonly uid?: string;
+}
+
+/**
+ * Runs that are recorded as Workflows, the newest first. None in a cluster without Argo Workflows.
+ * @throws ApiError
+ */
+export async function listRuns(client: KubernetesClient, selection: RunSelection): Promise<Run[]> {
+  const { namespace, operator, uid } = selection;
+  const labels = [operator ? `${OPERATOR_LABEL}=${operator}` : OPERATOR_LABEL];
+  if (uid) labels.push(`${OBJECT_UID_LABEL}=${uid}`);
+  const where = { labelSelector: labels.join(","), ...(namespace && { namespace }) };
+  const found = await client.listAll(WORKFLOWS, where).catch((error: unknown) => {
+    if (isApiError(error, 404)) return [];
+    throw error;
+  });
+  return found.map(runOf).sort((one, other) => other.startedAt.localeCompare(one.startedAt));
+}
+
+/** A Workflow as a run. */
+export function runOf(workflow: KubernetesObject): Run {
+  const { metadata } = workflow;
+  const { phase, message = "", nodes = {} } = statusOf(workflow);
+  const { startedAt, finishedAt } = (isRecord(workflow["status"]) ? workflow["status"] : {}) as {
+    startedAt?: string;
+    finishedAt?: string;
+  };
+  const outputs = Object.values(nodes).flatMap(parametersOf);
+  const output = (name: string) => outputs.find((parameter) => parameter.name === name)?.value ?? "";
+  const [namespace, name] = [RUN_PARAMETERS.namespace, RUN_PARAMETERS.name].map((parameter) =>
+    parameterOf(workflow, parameter),
+  );
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? "",
+    operator: metadata.labels?.[OPERATOR_LABEL] ?? "",
+    object: [namespace, name].filter(Boolean).join("/"),
+    phase: specOf(workflow).shutdown && !phase ? "Terminating" : phase || "Pending",
+    startedAt: startedAt ?? metadata.creationTimestamp ?? "",
+    finishedAt: finishedAt ?? "",
+    message,
+    reason: output("reason"),
+    log: output("log"),
+  };
+}
+
+function parametersOf(node: object): { name: string; value: string }[] {
+  const { outputs } = node as { outputs?: { parameters?: unknown } };
+  const parameters: unknown[] = Array.isArray(outputs?.parameters) ? outputs.parameters : [];
+  return parameters
+    .filter(isRecord)
+    .map(({ name, value }) => ({ name: String(name), value: value === undefined ? "" : String(value) }));
+}

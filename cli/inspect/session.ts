@@ -1,0 +1,17 @@
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { type ClusterOptions, openUsersCluster } from "../openCluster";
+
+/** Does something with a cluster that is there: that of the options, else that of the current context. */
+export async function withCluster<T>(
+  options: ClusterOptions,
+  action: (client: KubernetesClient, connection: ClusterConnection) => Promise<T>,
+): Promise<T> {
+  const { connection } = await openUsersCluster(options);
+  const client = new KubernetesClient(connection);
+  try {
+    return await action(client, connection);
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,133 @@
+import { resourceOf } from "../../runtime/argo/runTarget";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import {
+  formatName,
+  groupOf,
+  type KubernetesObject,
+  type ObjectName,
+} from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { CommandError, UsageError } from "../commandError";
+import { type InstalledOperator, installedOperators } from "./installed";
+
+/** An object that somebody has named, and who looks after its kind. */
+export interface Target {
+  readonly resource: Resource;
+  readonly name: ObjectName;
+  /** The installed operators of its kind. */
+  readonly operators: readonly InstalledOperator[];
+}
+
+/** Which namespace a command looks in, as its options say it. */
+export interface NamespaceOptions {
+  /** The object's. @default that of the kubeconfig's context */
+  readonly namespace?: string;
+}
+
+/**
+ * Finds what "memcached/sessions" stands for: the kind, its plural or either with its group before the slash, as
+ * `kubectl get` takes them, and the name behind it.
+ *
+ * @throws UsageError if it names no kind of this cluster, or several
+ */
+export async function findTarget(
+  client: KubernetesClient,
+  text: string,
+  { namespace }: NamespaceOptions,
+): Promise<Target> {
+  const [kind = "", name = "", ...more] = text.split("/");
+  if (kind === "" || name === "" || more.length > 0) {
+    throw new UsageError(`"${text}" names no object. Write KIND/NAME, for example memcached/sessions.`);
+  }
+  // Without the right to see operators, an object can still be looked at.
+  const installed = await installedOperators(client).catch((error: unknown) => {
+    if (isApiError(error, 403)) return [];
+    throw error;
+  });
+  const resource = await findKind(client, kind, installed);
+  const operators = installed.filter(
+    ({ customResource }) =>
+      customResource.kind === resource.kind && customResource.group === groupOf(resource.apiVersion),
+  );
+  const place = resource.namespaced ? { namespace: namespace ?? client.namespace } : {};
+  return { resource, name: { ...place, name }, operators };
+}
+
+/** The object itself. @throws CommandError if there is none */
+export async function readTarget(
+  client: KubernetesClient,
+  { resource, name }: Target,
+): Promise<KubernetesObject> {
+  const object = await client.get(resource, name);
+  if (object) return object;
+  const place = resource.namespaced ? " Name its namespace with --namespace." : "";
+  throw new CommandError(`There is no ${resource.kind} ${formatName(name)} in this cluster.${place}`);
+}
+
+async function findKind(
+  client: KubernetesClient,
+  word: string,
+  installed: readonly InstalledOperator[],
+): Promise<Resource> {
+  const ours = unique(installed.map(({ customResource }) => resourceOf(customResource))).filter((each) =>
+    answersTo(each, word),
+  );
+  const found = ours.length > 0 ? ours : await servedKinds(client, word);
+  const [only] = found;
+  if (only && found.length === 1) return only;
+  if (!only) {
+    throw new UsageError(`The cluster has no kind "${word}". kubectl api-resources shows those that it has.`);
+  }
+  const names = found.map(({ plural, apiVersion }) => `${plural}.${groupOf(apiVersion)}`);
+  throw new UsageError(`"${word}" may be ${names.join(" or ")}. Write one of these.`);
+}
+
+function unique(resources: readonly Resource[]): Resource[] {
+  return [...new Map(resources.map((each) => [`${each.apiVersion} ${each.plural}`, each])).values()];
+}
+
+function answersTo(
+  { apiVersion, kind, plural }: Resource,
+  word: string,
+  more: readonly string[] = [],
+): boolean {
+  const names = [kind.toLowerCase(), plural, ...more];
+  const group = groupOf(apiVersion);
+  return [...names, ...names.map((name) => `${name}.${group}`)].includes(word.toLowerCase());
+}
+
+interface ServedResource {
+  readonly name: string;
+  readonly singularName?: string;
+  readonly shortNames?: readonly string[];
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+/** The kinds that the API server serves under this name, each in its group's preferred version. */
+async function servedKinds(client: KubernetesClient, word: string): Promise<Resource[]> {
+  const { groups } = await client.read<{
+    groups: readonly { preferredVersion: { groupVersion: string } }[];
+  }>("/apis");
+  const versions = ["v1", ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion)];
+  const lists = await Promise.all(
+    versions.map(async (apiVersion) => {
+      const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+      // An API server of somebody else's behind an APIService may be away.
+      const list = await client
+        .read<{ resources: readonly ServedResource[] }>(path)
+        .catch(() => ({ resources: [] }));
+      return list.resources
+        .filter(({ name }) => !name.includes("/"))
+        .map(({ name, kind, namespaced, singularName = "", shortNames = [] }) => ({
+          resource: { apiVersion, kind, plural: name, namespaced },
+          more: [singularName, ...shortNames],
+        }));
+    }),
+  );
+  return lists
+    .flat()
+    .filter(({ resource, more }) => answersTo(resource, word, more))
+    .map(({ resource }) => resource);
+}

@@ -1,0 +1,137 @@
+import { isRecord, readJson } from "../runtime/json";
+import { type KubernetesClient, PODS } from "../runtime/kubernetes/client";
+import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects";
+import { HttpTransport } from "../runtime/kubernetes/transport";
+import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { safe } from "./inspect/formatRun";
+import { type InstalledOperator, installedOperators } from "./inspect/installed";
+import { followLogs, type LogSource, type PodLine, readLog, sourcesOf } from "./inspect/podLog";
+import { withCluster } from "./inspect/session";
+import { findTarget, type NamespaceOptions } from "./inspect/target";
+import type { ClusterOptions } from "./openCluster";
+import { print, type Style, styleFor } from "./terminal";
+
+/** @see logs */
+export interface LogsOptions extends ClusterOptions, NamespaceOptions {
+  readonly follow?: true;
+  readonly tail: number;
+  readonly json?: true;
+}
+
+/** The containers whose logs are of interest: the engine's, and the handler's in either form. */
+const CONTAINERS = ["runner", "handler", "main", "resync"];
+
+/**
+ * `argosy logs OPERATOR|KIND/NAME`: what an operator's engine and its handler wrote, or what its engine wrote about one
+ * object.
+ *
+ * @throws UsageError for an operator that is not installed
+ */
+export async function logs(of: string, options: LogsOptions, signal: AbortSignal): Promise<number> {
+  return withCluster(options, async (client, connection) => {
+    const { operator, object } = await wanted(client, of, options);
+    const look = async () => sourcesOf(await podsOf(client, operator), CONTAINERS);
+    const style = styleFor(process.stdout);
+    const show = (line: PodLine) => {
+      if (object !== undefined && objectIn(line.text) !== object) return;
+      print(options.json ? JSON.stringify(line) : formatLine(line, style));
+    };
+    const transport = new HttpTransport(connection);
+    try {
+      if (options.follow) await followLogs(transport, look, { tail: options.tail, signal }, show);
+      else await showOnce(transport, await look(), options.tail, operator, signal, show);
+    } finally {
+      transport.close();
+    }
+    signal.throwIfAborted();
+    return EXIT_CODES.fine;
+  });
+}
+
+async function wanted(
+  client: KubernetesClient,
+  of: string,
+  options: LogsOptions,
+): Promise<{ operator: InstalledOperator; object?: string }> {
+  if (of.includes("/")) {
+    const { name, resource, operators } = await findTarget(client, of, options);
+    const [operator] = operators;
+    if (operator) return { operator, object: formatName(name) };
+    throw new CommandError(`No operator for ${resource.kind} is installed in this cluster.`);
+  }
+  const installed = await installedOperators(client);
+  const found = installed.filter(({ name, installation }) => of === name || of === `${installation}.${name}`);
+  const [operator] = found;
+  if (operator && found.length === 1) return { operator };
+  const names = (found.length > 1 ? found : installed).map(({ name, installation }) =>
+    found.length > 1 ? `${installation}.${name}` : name,
+  );
+  throw new UsageError(
+    found.length > 1
+      ? `There are several operators ${of}. Name one of them: ${names.join(", ")}.`
+      : `There is no operator ${of} in this cluster. There is: ${names.join(", ") || "none"}.`,
+  );
+}
+
+async function podsOf(
+  client: KubernetesClient,
+  { name, home }: InstalledOperator,
+): Promise<KubernetesObject[]> {
+  const labelSelector = `app.kubernetes.io/name=${name},app.kubernetes.io/managed-by=argosy`;
+  return client.listAll(PODS, { namespace: home, labelSelector });
+}
+
+/** All lines in the order of their times: the containers of a pod write beside each other. */
+async function showOnce(
+  transport: HttpTransport,
+  sources: readonly LogSource[],
+  tail: number,
+  { name, home }: InstalledOperator,
+  signal: AbortSignal,
+  show: (line: PodLine) => void,
+): Promise<void> {
+  if (sources.length === 0) {
+    throw new CommandError(
+      `The operator ${name} has no pod in the namespace ${home}. See why: kubectl -n ${home} describe deployment ${name}-runner`,
+    );
+  }
+  const lines: PodLine[] = [];
+  await Promise.all(
+    sources.map((source) =>
+      readLog(transport, source, { tail, follow: false, signal }, (line) => void lines.push(line)),
+    ),
+  );
+  for (const line of lines.sort((one, other) => one.time.localeCompare(other.time))) show(line);
+}
+
+/** The fields of a line of the engine's. Undefined for any other line. */
+function fieldsIn(text: string): Record<string, unknown> | undefined {
+  if (!text.startsWith("{")) return undefined;
+  try {
+    const fields = readJson(text);
+    return isRecord(fields) && typeof fields["message"] === "string" ? fields : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function objectIn(text: string): unknown {
+  return fieldsIn(text)?.["object"];
+}
+
+/** A line for people. What is no line of the engine's stays as it is. */
+export function formatLine({ container, time, text }: PodLine, style: Style): string {
+  const fields = fieldsIn(text);
+  const at = style("dim", time.slice(11, 19) || "        ");
+  if (!fields) return `${at}  ${style("dim", `${container}|`)} ${safe(text)}`;
+  const { level, message, object, reason, attempt, run } = fields;
+  const words = [
+    ...(object === undefined ? [] : [style("bold", safe(String(object)))]),
+    ...(reason === undefined
+      ? []
+      : [style("red", `${safe(String(reason))}${Number(attempt) > 1 ? ` (attempt ${attempt})` : ""}:`)]),
+    level === "warn" ? style("yellow", safe(String(message))) : safe(String(message)),
+    ...(run === undefined ? [] : [style("dim", safe(String(run)))]),
+  ];
+  return `${at}  ${words.join("  ")}`;
+}

@@ -1,0 +1,147 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { checkCommand } from "../definition/commandOnPath";
+import { loadOperator } from "../definition/loadOperator";
+import { nearest } from "../definition/nearest";
+import { displayPath } from "../definition/problems";
+import { pluralOf } from "../runtime/kubernetes/kinds";
+import type { JsonObject } from "../runtime/kubernetes/objects";
+import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { type NewKind, parseFields, parseKind, type SpecField } from "./new/fields";
+import { LANGUAGES, type Language } from "./new/languages";
+import { findProject } from "./project";
+import { print } from "./terminal";
+import { yaml } from "./yaml";
+
+/** @see newOperator */
+export interface NewOptions {
+  readonly in: string;
+  readonly name?: string;
+  readonly cluster?: true;
+  readonly handlers?: string;
+  readonly project?: string;
+}
+
+/**
+ * `argosy new`: writes an operator that works: its definition, its CRD, a handler, and a fixture that holds.
+ *
+ * @param args the kind, "shop.example.com/Cache", and the fields of its spec
+ * @throws UsageError for what is no kind, field or language; CommandError where the operator's folder is there
+ */
+export async function newOperator(
+  [kindText = "", ...texts]: readonly string[],
+  options: NewOptions,
+): Promise<number> {
+  const kind = parseKind(kindText);
+  const fields = parseFields(texts);
+  const language = languageNamed(options.in);
+  const handlers = options.handlers ?? path.join(findProject(options.project), "handlers");
+  const name = options.name ?? kind.kind.toLowerCase();
+  if (!/^(?=.{1,40}$)[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
+    const remedy = "Give another with --name: at most 40 small letters, digits and -, a letter first.";
+    throw new UsageError(`${name}: no operator can have this name. ${remedy}`);
+  }
+  const folder = path.resolve(handlers, name);
+  if (existsSync(folder) && readdirSync(folder).length > 0) {
+    throw new CommandError(
+      `${displayPath(folder)} is there already. Nothing is overwritten: remove the folder, or give another name with --name.`,
+    );
+  }
+  const isNamespaced = options.cluster !== true;
+  const files: Readonly<Record<string, string>> = {
+    "operator.yaml": `# yaml-language-server: $schema=${schemaFor(folder)}\n${yaml({
+      crd: "crd.yaml",
+      handler: language.handler,
+      children: ["v1/ConfigMap"],
+    })}`,
+    "crd.yaml": yaml(crdOf(kind, fields, isNamespaced)),
+    [language.file]: language.source(kind.kind, isNamespaced ? BESIDE : IN_DEFAULT),
+    "fixtures/created.yaml": `# A new ${kind.kind}: nothing is there yet.\n${yaml(fixtureOf(kind, fields, isNamespaced))}`,
+  };
+  for (const [file, text] of Object.entries(files)) {
+    const target = path.join(folder, file);
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, text);
+    print(`written  ${displayPath(target)}`);
+  }
+  const operator = loadOperator(folder);
+  print(nextSteps(name, displayPath(path.join(folder, language.file))));
+  // What the handler runs with may not be here. Then only its test has to wait.
+  checkCommand(operator);
+  return EXIT_CODES.fine;
+}
+
+const BESIDE = { json: "", script: "" };
+/** An object of cluster scope has no namespace that its child could get. */
+const IN_DEFAULT = { json: ', "namespace": "default"', script: ', namespace: "default"' };
+
+function languageNamed(word: string): Language {
+  const language = Object.hasOwn(LANGUAGES, word) ? LANGUAGES[word] : undefined;
+  if (language) return language;
+  const known = Object.keys(LANGUAGES);
+  const meant = nearest(word, known);
+  const advice = meant === undefined ? `There are: ${known.join(", ")}.` : `Did you mean ${meant}?`;
+  throw new UsageError(`--in ${word}: there is no such form. ${advice}`);
+}
+
+function crdOf({ group, kind }: NewKind, fields: readonly SpecField[], isNamespaced: boolean): JsonObject {
+  const plural = pluralOf(`${group}/v1`, kind);
+  const required = fields.filter(({ isOptional }) => !isOptional).map(({ name }) => name);
+  const properties = Object.fromEntries(fields.map(({ name, schema }) => [name, schema]));
+  const spec = { type: "object", ...(required.length > 0 && { required }), properties };
+  const status = { type: "object", properties: { fields: { type: "integer" } } };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: isNamespaced ? "Namespaced" : "Cluster",
+      names: { kind, plural, singular: kind.toLowerCase() },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: "object", required: ["spec"], properties: { spec, status } } },
+        },
+      ],
+    },
+  };
+}
+
+function fixtureOf(
+  { group, kind }: NewKind,
+  fields: readonly SpecField[],
+  isNamespaced: boolean,
+): JsonObject {
+  const spec = Object.fromEntries(fields.map(({ name, sample }) => [name, sample]));
+  const data = Object.fromEntries(fields.map(({ name, sample }) => [name, JSON.stringify(sample)]));
+  const metadata = isNamespaced ? { name: "example", namespace: "default" } : { name: "example" };
+  const place = { name: "example", ...(!isNamespaced && { namespace: "default" }) };
+  const child = { apiVersion: "v1", kind: "ConfigMap", metadata: place, data };
+  return {
+    object: { apiVersion: `${group}/v1`, kind, metadata, spec },
+    answer: { children: [child], status: { fields: fields.length } },
+  };
+}
+
+const SCHEMA = "operator.schema.json";
+
+/** Where an editor finds the schema of operator.yaml: in the package that is installed above, else in the registry. */
+function schemaFor(folder: string): string {
+  for (let place = path.dirname(folder); ; place = path.dirname(place)) {
+    for (const file of [SCHEMA, `node_modules/@argosy-dev/argosy/${SCHEMA}`]) {
+      const found = path.join(place, file);
+      if (existsSync(found)) return path.relative(folder, found).split(path.sep).join("/");
+    }
+    if (place === path.dirname(place)) return `https://unpkg.com/@argosy-dev/argosy/${SCHEMA}`;
+  }
+}
+
+function nextSteps(name: string, handler: string): string {
+  return `
+Next:
+  npx argosy test ${name} --watch    its fixture holds; edit ${handler} and look
+  npx argosy dev                     run it on this machine`;
+}

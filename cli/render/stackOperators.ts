@@ -1,0 +1,90 @@
+import { realpathSync } from "node:fs";
+import { type Announcement, listening } from "../../definition/announcement";
+import { loadOperators, loadOperatorsInOrder, type OperatorsInOrder } from "../../definition/loadOperators";
+import { Problems } from "../../definition/problems";
+import type { Operator } from "../../runtime/definition/definition";
+import { CommandError, UsageError } from "../commandError";
+import { findHandlers, findProject } from "../project";
+import { renderStack } from "./renderStack";
+
+/** Whose operators a command works on. */
+export interface OperatorsOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+  /** The stack whose program says which operators there are, and what it says in the place of their definitions. */
+  readonly stack?: string;
+  /** The outputs of the platform's stack, for a stack that has only operators. */
+  readonly platform?: string;
+}
+
+/** The operators that a command works on. */
+export interface OperatorSource {
+  /** The folders of all operators, without symbolic links. */
+  readonly folders: readonly string[];
+  /**
+   * Loads them as their files are now.
+   * @throws OperatorError
+   */
+  load(): Operator[];
+  /** Loads those that are in order, and says what is wrong with the others. */
+  loadInOrder(): OperatorsInOrder;
+}
+
+/**
+ * The operators of a folder as they are defined; with a stack, those that its program deploys, with its overrides. The
+ * program is run once, without Pulumi's engine and without a cluster.
+ *
+ * @throws UsageError, and CommandError for a program that cannot be run or deploys no operators
+ */
+export async function operatorSource(options: OperatorsOptions): Promise<OperatorSource> {
+  const { handlers, stack, platform, project } = options;
+  if (stack === undefined) {
+    if (platform !== undefined) throw new UsageError("--platform is for a stack. Give --stack too.");
+    const folder = realpathSync(findHandlers(options));
+    return {
+      folders: [folder],
+      load: () => loadOperators(folder),
+      loadInOrder: () => loadOperatorsInOrder(folder),
+    };
+  }
+  if (handlers !== undefined) {
+    throw new UsageError("--stack takes the operators of the program. Leave --handlers out.");
+  }
+  const heard: Announcement[] = [];
+  await listening(
+    (announcement) => void heard.push(announcement),
+    () => renderStack(findProject(project), stack, platform),
+  );
+  return sourceOf(heard, stack);
+}
+
+function sourceOf(heard: readonly Announcement[], stack: string): OperatorSource {
+  const used = new Set(heard.flatMap((each) => ("used" in each ? each.used.map(identityOf) : [])));
+  if (used.size === 0) throw new CommandError(`The program deploys no operators in the stack ${stack}.`);
+  const sources = heard
+    .flatMap((each) => ("loaded" in each ? [each] : []))
+    .filter(({ loaded }) => loaded.some((operator) => used.has(identityOf(operator))));
+  // A program may load more than it deploys. An operator that is new in its folder since then counts.
+  const loaded = sources.flatMap((source) => source.loaded.map(identityOf));
+  const unused = new Set(loaded.filter((identity) => !used.has(identity)));
+  const wanted = (operators: readonly Operator[]) => {
+    const used = operators.filter((operator) => !unused.has(identityOf(operator)));
+    // A folder that the program loads twice has each operator twice.
+    return [...new Map(used.map((operator) => [identityOf(operator), operator])).values()];
+  };
+  return {
+    folders: [...new Set(sources.map(({ folder }) => realpathSync(folder)))],
+    load: () => wanted(sources.flatMap(({ folder, options }) => loadOperators(folder, options))),
+    loadInOrder: () => {
+      const all = sources.map(({ folder, options }) => loadOperatorsInOrder(folder, options));
+      const problems = new Problems();
+      for (const { error } of all) if (error) problems.add(error);
+      const operators = wanted(all.flatMap((each) => each.operators));
+      return { operators, ...(problems.found && { error: problems.toError() }) };
+    },
+  };
+}
+
+function identityOf({ folder, installation }: Operator): string {
+  return `${installation} ${folder}`;
+}

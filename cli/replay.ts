@@ -1,0 +1,117 @@
+import { isOver, parameterOf, specOf, WORKFLOW_LABELS, WORKFLOWS } from "../runtime/argo/workflows";
+import type { KubernetesClient } from "../runtime/kubernetes/client";
+import { formatName, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
+import { OBJECT_UID_LABEL, OPERATOR_LABEL, RECONCILE_AT_ANNOTATION } from "../runtime/names";
+import { RUN_PARAMETERS } from "../runtime/pod/layout";
+import { CommandError, EXIT_CODES } from "./commandError";
+import { formatRun } from "./inspect/formatRun";
+import { type Run, runOf } from "./inspect/runs";
+import { withCluster } from "./inspect/session";
+import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
+import type { ClusterOptions } from "./openCluster";
+import { indent, print, progress, styleFor } from "./terminal";
+import { until } from "./until";
+
+/** @see replay */
+export interface ReplayOptions extends ClusterOptions, NamespaceOptions {
+  /** Whether to wait for the run's end. */
+  readonly wait: boolean;
+  /** How long, in seconds. */
+  readonly timeout: number;
+  readonly json?: true;
+}
+
+/**
+ * `argosy replay RUN`: submits a recorded run again, so that its object is reconciled as it is now. For KIND/NAME it asks
+ * for a reconcile of the object by its annotation, which needs no Argo Workflows.
+ *
+ * @returns the exit code: 1 if the run fails
+ * @throws DeadlineError if it does not end in time
+ */
+export async function replay(of: string, options: ReplayOptions, signal: AbortSignal): Promise<number> {
+  return withCluster(options, async (client) => {
+    if (of.includes("/")) return reconcile(client, of, options);
+    const submitted = await submitAgain(client, await findRun(client, of));
+    if (!options.wait) return tell(runOf(submitted), options);
+    progress(`submitted ${submitted.metadata.name}, which ends when its operator has answered`);
+    return tell(runOf(await ended(client, submitted, options.timeout, signal)), options);
+  });
+}
+
+async function reconcile(client: KubernetesClient, text: string, options: ReplayOptions): Promise<number> {
+  const target = await findTarget(client, text, options);
+  await readTarget(client, target);
+  const at = new Date().toISOString();
+  await client.mergePatch(target.resource, target.name, {
+    metadata: { annotations: { [RECONCILE_AT_ANNOTATION]: at } },
+  });
+  const object = `${target.resource.kind} ${formatName(target.name)}`;
+  print(
+    options.json
+      ? JSON.stringify({ object, reconcileAt: at })
+      : `${object}: its operator reconciles it at once`,
+  );
+  return EXIT_CODES.fine;
+}
+
+/** A run by its name, in whatever namespace it is. */
+async function findRun(client: KubernetesClient, name: string): Promise<KubernetesObject> {
+  const selection = { labelSelector: OPERATOR_LABEL, fieldSelector: `metadata.name=${name}` };
+  const [run] = await client.listAll(WORKFLOWS, selection);
+  if (run) return run;
+  throw new CommandError(
+    `There is no run ${name} in this cluster. Runs are kept for an hour, failed ones for a day: argosy runs shows them.`,
+  );
+}
+
+/**
+ * Submits the same again, as `argo resubmit` does: with the template and the parameters, and without the uid, since the
+ * object may be another one by now.
+ */
+async function submitAgain(client: KubernetesClient, run: KubernetesObject): Promise<KubernetesObject> {
+  const { workflowTemplateRef } = specOf(run);
+  const { namespace, labels = {} } = run.metadata;
+  const kept = [OPERATOR_LABEL, OBJECT_UID_LABEL, WORKFLOW_LABELS.instanceId];
+  const parameters = Object.values(RUN_PARAMETERS)
+    .filter((name) => name !== RUN_PARAMETERS.uid)
+    .map((name) => ({ name, value: parameterOf(run, name) }))
+    .filter(({ value }) => value !== "");
+  const manifest = {
+    apiVersion: WORKFLOWS.apiVersion,
+    kind: WORKFLOWS.kind,
+    metadata: {
+      generateName: `${workflowTemplateRef?.name ?? "run"}-again-`,
+      namespace,
+      labels: Object.fromEntries(Object.entries(labels).filter(([label]) => kept.includes(label))),
+    },
+    spec: { workflowTemplateRef, arguments: { parameters } },
+  };
+  return client.create(WORKFLOWS, manifest as unknown as Manifest);
+}
+
+async function ended(
+  client: KubernetesClient,
+  { metadata }: KubernetesObject,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<KubernetesObject> {
+  return until(
+    async () => {
+      const now = await client.get(WORKFLOWS, metadata);
+      if (!now) throw new CommandError(`The run ${metadata.name} was deleted before its end.`);
+      return isOver(now) ? now : undefined;
+    },
+    {
+      what: `the end of the run ${metadata.name}; argosy doctor says whether Workflow controller and runner are there`,
+      deadlineMs: seconds * 1_000,
+      pollMs: 500,
+      signal,
+    },
+  );
+}
+
+function tell(run: Run, { json, wait }: ReplayOptions): number {
+  print(json ? JSON.stringify(run) : formatRun(run, new Date(), styleFor(process.stdout)));
+  if (!json && run.log) print(indent(run.log));
+  return !wait || run.phase === "Succeeded" ? EXIT_CODES.fine : EXIT_CODES.failed;
+}

@@ -1,0 +1,79 @@
+import type { Manifest } from "../runtime/kubernetes/objects";
+import { EXIT_CODES, UsageError } from "./commandError";
+import { findProject } from "./project";
+import { manifestsOf } from "./render/manifests";
+import { folderAt } from "./render/operatorsAt";
+import { renderStack } from "./render/renderStack";
+import { accountsOf, compareRights, type Right, rightsIn } from "./rights/rights";
+import { print, type Style, styleFor } from "./terminal";
+
+/** @see rights */
+export interface RightsOptions {
+  /** A git ref to compare with. */
+  readonly against?: string;
+  readonly stack: string;
+  readonly platform?: string;
+  readonly project?: string;
+  readonly json?: true;
+}
+
+/**
+ * `argosy rights [OPERATOR]`: what every account of the program, or of one operator, may do, from the manifests that
+ * `pulumi up` would make. With `--against`, what of that is new or gone since a git ref.
+ *
+ * @returns the exit code: 3 if an account gains a right
+ * @throws UsageError for an operator without accounts
+ */
+export async function rights(operator: string | undefined, options: RightsOptions): Promise<number> {
+  const { against, stack, platform, project, json } = options;
+  const folder = findProject(project);
+  const rendered = async (place: string) => manifestsOf(await renderStack(place, stack, platform));
+  const now = await rendered(folder);
+  const style = styleFor(process.stdout);
+  if (against === undefined) {
+    const found = ofOperator(rightsIn(now), [now], operator);
+    print(json ? JSON.stringify(found) : formatRights(found, style));
+    return EXIT_CODES.fine;
+  }
+  const before = await folderAt(folder, against, rendered);
+  const [was, is] = [before, now].map((each) => ofOperator(rightsIn(each), [before, now], operator));
+  const { gained, lost } = compareRights(was ?? [], is ?? []);
+  if (json) print(JSON.stringify({ gained, lost }));
+  else if (gained.length + lost.length === 0) print(`No account gains or loses a right since ${against}.`);
+  else {
+    if (gained.length > 0) print(`${style("bold", "gained")}\n${formatRights(gained, style, "+ ")}`);
+    if (lost.length > 0) print(`${style("bold", "lost")}\n${formatRights(lost, style, "- ")}`);
+  }
+  return gained.length > 0 ? EXIT_CODES.wouldChange : EXIT_CODES.fine;
+}
+
+/** An operator may be in one of the two alone. */
+function ofOperator(
+  all: readonly Right[],
+  programs: readonly (readonly Manifest[])[],
+  operator: string | undefined,
+): readonly Right[] {
+  if (operator === undefined) return all;
+  const accounts = programs.flatMap((manifests) => accountsOf(manifests, operator));
+  if (accounts.length === 0) {
+    throw new UsageError(`The program has no operator ${operator}. argosy rights shows every account.`);
+  }
+  return all.filter(({ account }) => accounts.includes(account));
+}
+
+/** A block for each account, a line for each of its rights. */
+function formatRights(all: readonly Right[], style: Style, mark = ""): string {
+  const where = ({ namespace }: Right) => (namespace === "" ? "everywhere" : `in ${namespace}`);
+  const what = ({ resource, names }: Right) =>
+    names.length === 0 ? resource : `${resource} (${names.join(", ")})`;
+  const widths = [where, what].map((column) => Math.max(0, ...all.map((right) => column(right).length)));
+  const lines: string[] = [];
+  let account = "";
+  for (const right of all) {
+    if (right.account !== account) lines.push(style("bold", right.account));
+    ({ account } = right);
+    const columns = [where, what].map((column, index) => column(right).padEnd(widths[index] ?? 0));
+    lines.push(`  ${mark}${columns.join("  ")}  ${right.verbs.join(", ")}`);
+  }
+  return lines.join("\n");
+}

@@ -1,0 +1,126 @@
+import { isRecord } from "../../runtime/json";
+import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
+import { formatName, groupOf, type Manifest } from "../../runtime/kubernetes/objects";
+
+/** What an account may do with one kind of objects in one place. */
+export interface Right {
+  /** "ServiceAccount argosy/memcached-runner", "Group viewers" */
+  readonly account: string;
+  /** A namespace; "" for the whole cluster. */
+  readonly namespace: string;
+  /** "apps/deployments", "pods", "pods/eviction", or a path of the API server's own: "/metrics". */
+  readonly resource: string;
+  /** Only objects of these names. Empty for all. */
+  readonly names: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs?: readonly string[];
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** The rights that the roles and bindings among manifests give, in an order that depends on nothing but them. */
+export function rightsIn(manifests: readonly Manifest[]): Right[] {
+  const roles = new Map(manifests.filter(isRole).map((role) => [roleKey(role.kind, role.metadata), role]));
+  const rights = manifests.filter(isBinding).flatMap((binding) => {
+    const { roleRef, subjects = [] } = binding as unknown as {
+      roleRef: { kind: string; name: string };
+      subjects?: readonly Subject[];
+    };
+    const { namespace = "" } = binding.metadata;
+    const role = roles.get(roleKey(roleRef.kind, { name: roleRef.name, namespace }));
+    const rules = role ? rulesOf(role) : [];
+    return subjects.flatMap((subject) =>
+      rules.flatMap((rule) => rightsOf(rule, accountOf(subject, namespace), namespace)),
+    );
+  });
+  return merged(rights);
+}
+
+/** The accounts that belong to an operator, among manifests. */
+export function accountsOf(manifests: readonly Manifest[], operator: string): string[] {
+  return manifests
+    .filter(
+      ({ kind, metadata }) =>
+        kind === "ServiceAccount" && metadata.labels?.["app.kubernetes.io/name"] === operator,
+    )
+    .map(({ kind, metadata }) => `${kind} ${formatName(metadata)}`);
+}
+
+/** What has changed of the rights. */
+export interface RightsChange {
+  readonly gained: readonly Right[];
+  readonly lost: readonly Right[];
+}
+
+/** Compares the rights of two times, verb by verb. */
+export function compareRights(before: readonly Right[], after: readonly Right[]): RightsChange {
+  return { gained: without(after, before), lost: without(before, after) };
+}
+
+function without(rights: readonly Right[], others: readonly Right[]): Right[] {
+  const known = new Map(others.map((right) => [keyOf(right), right.verbs]));
+  return rights.flatMap((right) => {
+    const before = known.get(keyOf(right)) ?? [];
+    const verbs = right.verbs.filter((verb) => !before.includes(verb));
+    return verbs.length === 0 ? [] : [{ ...right, verbs }];
+  });
+}
+
+function isRole({ kind, apiVersion }: Manifest): boolean {
+  return groupOf(apiVersion) === RBAC_GROUP && (kind === "Role" || kind === "ClusterRole");
+}
+
+function isBinding({ kind, apiVersion }: Manifest): boolean {
+  return groupOf(apiVersion) === RBAC_GROUP && (kind === "RoleBinding" || kind === "ClusterRoleBinding");
+}
+
+function roleKey(kind: string, { namespace, name }: { readonly namespace?: string; readonly name: string }) {
+  return kind === "ClusterRole" ? `ClusterRole ${name}` : `Role ${namespace ?? ""}/${name}`;
+}
+
+function rulesOf({ rules }: Manifest): Rule[] {
+  return Array.isArray(rules) ? (rules.filter(isRecord) as Rule[]) : [];
+}
+
+function accountOf({ kind, name, namespace }: Subject, ofBinding: string): string {
+  return kind === "ServiceAccount" ? `${kind} ${namespace ?? ofBinding}/${name}` : `${kind} ${name}`;
+}
+
+function rightsOf(rule: Rule, account: string, namespace: string): Right[] {
+  const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [], verbs = [] } = rule;
+  const named = apiGroups.flatMap((group) =>
+    resources.map((resource) => (group === "" ? resource : `${group}/${resource}`)),
+  );
+  return [...named, ...nonResourceURLs].map((resource) => ({
+    account,
+    namespace,
+    resource,
+    names: resourceNames.toSorted(),
+    verbs,
+  }));
+}
+
+function keyOf({ account, namespace, resource, names }: Right): string {
+  return JSON.stringify([account, namespace, resource, names]);
+}
+
+/** Several rules may be about the same. */
+function merged(rights: readonly Right[]): Right[] {
+  const byKey = new Map<string, Right>();
+  for (const right of rights) {
+    const known = byKey.get(keyOf(right))?.verbs ?? [];
+    byKey.set(keyOf(right), { ...right, verbs: [...new Set([...known, ...right.verbs])].sort() });
+  }
+  return [...byKey.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, right]) => right);
+}

@@ -1,0 +1,56 @@
+import type { KubernetesClient } from "../runtime/kubernetes/client";
+import { EXIT_CODES } from "./commandError";
+import { formatRun } from "./inspect/formatRun";
+import { listRuns, type Run } from "./inspect/runs";
+import { withCluster } from "./inspect/session";
+import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
+import type { ClusterOptions } from "./openCluster";
+import { indent, print, progress, styleFor } from "./terminal";
+
+/** @see runs */
+export interface RunsOptions extends ClusterOptions, NamespaceOptions {
+  readonly failed?: true;
+  readonly log?: true;
+  readonly limit: number;
+  readonly json?: true;
+}
+
+/**
+ * `argosy runs [OPERATOR|KIND/NAME]`: the runs of a cluster, of an operator, or of an object, the newest first.
+ * @param of an operator's name, or an object
+ */
+export async function runs(of: string | undefined, options: RunsOptions): Promise<number> {
+  return withCluster(options, async (client) => {
+    const all = await runsOf(client, of, options);
+    const chosen = all
+      .filter(({ phase }) => !options.failed || phase === "Failed" || phase === "Error")
+      .slice(0, options.limit);
+    const [now, style] = [new Date(), styleFor(process.stdout)];
+    for (const run of chosen) {
+      print(options.json ? JSON.stringify(run) : formatRun(run, now, style));
+      if (options.log && !options.json && run.log) print(indent(run.log));
+    }
+    if (chosen.length === 0) {
+      progress(
+        "There are no such runs. Runs are kept for an hour, failed ones for a day, and not without Argo Workflows.",
+      );
+    }
+    return EXIT_CODES.fine;
+  });
+}
+
+async function runsOf(
+  client: KubernetesClient,
+  of: string | undefined,
+  options: RunsOptions,
+): Promise<Run[]> {
+  if (of === undefined) return listRuns(client, {});
+  if (!of.includes("/")) {
+    // Of every installation, unless one is named: "argosy.memcached".
+    return (await listRuns(client, {})).filter(
+      ({ operator }) => operator === of || operator.endsWith(`.${of}`),
+    );
+  }
+  const target = await findTarget(client, of, options);
+  return listRuns(client, { uid: (await readTarget(client, target)).metadata.uid });
+}

@@ -1,0 +1,102 @@
+import path from "node:path";
+import { loadOperators } from "../definition/loadOperators";
+import { Problems } from "../definition/problems";
+import { readYaml } from "../definition/readYaml";
+import { resourceOf } from "../runtime/argo/runTarget";
+import type { Operator } from "../runtime/definition/definition";
+import { isRecord } from "../runtime/json";
+import { apiVersionOf, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
+import { CommandError } from "./commandError";
+import {
+  conclude,
+  deployedAs,
+  installedOperatorsSeen,
+  operatorOf,
+  type PreviewCommandOptions,
+  show,
+} from "./diff";
+import type { DryRunClient } from "./diff/dryRunClient";
+import type { ObjectPreview } from "./diff/preview";
+import { previewAll, withPreviews } from "./diff/session";
+import { withCluster } from "./inspect/session";
+import { findHandlers } from "./project";
+
+/** @see tryFile */
+export interface TryOptions extends PreviewCommandOptions {
+  /** The file with objects. */
+  readonly file: string;
+}
+
+/**
+ * `argosy try -f FILE`: what the handlers of this working tree would make of objects in a file. An object that is live is
+ * tried as the file has it, with its live children. Nothing is written.
+ *
+ * @returns the exit code: 3 if something would change, 1 if a handler fails or a child is refused
+ * @throws OperatorError if the file cannot be understood; ApiError if the API server refuses an object
+ */
+export async function tryFile(options: TryOptions, signal?: AbortSignal): Promise<number> {
+  const manifests = readManifests(options.file);
+  const operators = loadOperators(findHandlers(options));
+  const pairs = manifests.map((manifest) => ({ manifest, operator: operatorOf(manifest, operators) }));
+  return withCluster(options, async (client, connection) => {
+    const installed = await installedOperatorsSeen(client);
+    const found: ObjectPreview[] = [];
+    for (const { manifest, operator } of pairs) {
+      const deployed = deployedAs(operator, installed, options);
+      const how = { connection, ...(options.withSecrets && { withSecrets: true }) };
+      await withPreviews(deployed, how, async (session) => {
+        const { customResource, namespaces } = session.operator;
+        const { namespace = options.namespace ?? client.namespace } = manifest.metadata;
+        if (customResource.namespaced && namespaces !== "all" && !namespaces.includes(namespace)) {
+          throw new CommandError(
+            `${operator.name} handles no ${manifest.kind} in namespace ${namespace}, only in ${namespaces.join(", ")}.`,
+          );
+        }
+        const place = customResource.namespaced ? { namespace } : {};
+        const { namespace: _, ...metadata } = manifest.metadata;
+        const object = await admitted(session.client.recording(), session.operator, {
+          ...manifest,
+          apiVersion: apiVersionOf(customResource),
+          metadata: { ...metadata, ...place },
+        });
+        await previewAll(session, [object], (preview) => found.push(show(preview, options)), signal);
+      });
+    }
+    return conclude(found, options);
+  });
+}
+
+/** The object as the API server would have it: with its defaults, and with the identity and the status of a live one. */
+async function admitted(
+  client: DryRunClient,
+  { customResource }: Pick<Operator, "customResource">,
+  manifest: Manifest,
+): Promise<KubernetesObject> {
+  const resource = resourceOf(customResource);
+  const live = await client.get(resource, manifest.metadata);
+  if (!live) return client.create(resource, manifest, { fieldManager: "argosy-try" });
+  const { labels, annotations } = manifest.metadata;
+  const metadata = { ...live.metadata, labels: labels ?? {}, annotations: annotations ?? {} };
+  return client.replace(resource, { ...manifest, status: live["status"], metadata });
+}
+
+/** @throws OperatorError if the file cannot be read, or has something else in it than objects */
+function readManifests(file: string): Manifest[] {
+  const problems = new Problems();
+  const documents = readYaml(path.resolve(file), "Name a file with an object by -f.", problems) ?? [];
+  const manifests = documents.flatMap(({ content, report }): Manifest[] => {
+    const isObject =
+      isRecord(content) &&
+      typeof content.apiVersion === "string" &&
+      typeof content.kind === "string" &&
+      isRecord(content.metadata) &&
+      typeof content.metadata.name === "string";
+    if (isObject) return [content as unknown as Manifest];
+    report("it", "is no object", "Give apiVersion, kind and metadata.name.");
+    return [];
+  });
+  if (documents.length === 0 && !problems.found)
+    problems.in(path.resolve(file))("the file", "has no object in it", "Write one.");
+  if (problems.found) throw problems.toError();
+  return manifests;
+}

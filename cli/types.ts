@@ -1,0 +1,85 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { storedSchemaOf } from "../definition/customResourceDefinition";
+import { loadOperators } from "../definition/loadOperators";
+import { displayPath } from "../definition/problems";
+import type { Operator } from "../runtime/definition/definition";
+import { languageOf } from "../runtime/definition/handlerProgram";
+import { apiVersionOf } from "../runtime/kubernetes/objects";
+import { EXIT_CODES, UsageError } from "./commandError";
+import { chosenOperators, findHandlers } from "./project";
+import { print } from "./terminal";
+import { pythonTypes } from "./types/python";
+import { structsOf } from "./types/shapes";
+import { typescriptTypes } from "./types/typescript";
+
+/** @see types */
+export interface TypesOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+  /** Write nothing, and fail where a file is not as it would be written. */
+  readonly check?: true;
+  /** The language for a handler that is a program. */
+  readonly in?: string;
+}
+
+/** A file of types: "cache_types.py", "cache-types.d.ts". */
+export interface TypesFile {
+  /** Absolute. */
+  readonly file: string;
+  readonly text: string;
+}
+
+/**
+ * `argosy types`: writes the types of the operators' custom resources for their handlers.
+ *
+ * @param names only these operators; all where there are none
+ * @returns the exit code: 1 where, with --check, a file is missing or not current
+ * @throws UsageError for an operator that is not there, or of which nobody knows the language
+ */
+export async function types(names: readonly string[], options: TypesOptions): Promise<number> {
+  let isCurrent = true;
+  for (const operator of chosenOperators(loadOperators(findHandlers(options)), names)) {
+    const { file, text } = typesOf(operator, options.in);
+    const same = existsSync(file) && readFileSync(file, "utf8") === text;
+    if (same) print(`current  ${displayPath(file)}`);
+    else if (options.check) {
+      isCurrent = false;
+      print(`outdated ${displayPath(file)}: write it with argosy types ${operator.name}`);
+    } else {
+      writeFileSync(file, text);
+      print(`written  ${displayPath(file)}`);
+    }
+  }
+  return isCurrent ? EXIT_CODES.fine : EXIT_CODES.failed;
+}
+
+/**
+ * The types of an operator's custom resource, in the language of its handler.
+ * @param language "python" or "typescript", for a handler that is a program
+ * @throws UsageError for a program without one
+ */
+export function typesOf(operator: Operator, language?: string): TypesFile {
+  const { handler, folder, customResource, crd } = operator;
+  const { kind } = customResource;
+  const own = "function" in handler ? languageOf(handler.function) : language;
+  const structs = structsOf(kind, storedSchemaOf({ crd, customResource }) ?? {});
+  const apiVersion = apiVersionOf(customResource);
+  const name = kind.toLowerCase();
+  switch (own) {
+    case "python":
+      return { file: path.join(folder, `${name}_types.py`), text: pythonTypes(kind, apiVersion, structs) };
+    case "javascript":
+    case "typescript":
+      return {
+        file: path.join(folder, `${name}-types.d.ts`),
+        text: typescriptTypes(kind, apiVersion, structs),
+      };
+    default:
+      throw new UsageError(
+        own === undefined
+          ? `${operator.name}: its handler is a program. Say in which language the types are to be: --in python or --in typescript.`
+          : `--in ${own}: there are types for python and typescript.`,
+      );
+  }
+}

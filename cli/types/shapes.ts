@@ -1,0 +1,100 @@
+import { isJsonObject, type Json, type JsonObject } from "../../runtime/kubernetes/objects";
+
+/** A type of a CRD's schema, as handlers' languages have them. */
+export type Shape =
+  | { readonly is: "string" | "integer" | "number" | "boolean" | "any" }
+  | { readonly is: "literals"; readonly values: readonly (string | number | boolean)[] }
+  | { readonly is: "integerOrString" }
+  | { readonly is: "list"; readonly of: Shape }
+  | { readonly is: "map"; readonly of: Shape }
+  | { readonly is: "nullable"; readonly of: Shape }
+  /** A {@link Struct}, by its name. */
+  | { readonly is: "struct"; readonly name: string };
+
+/** An object of known fields; without any, the schema says nothing of them. */
+export interface Struct {
+  /** "CacheSpecPlan" */
+  readonly name: string;
+  readonly description?: string;
+  readonly fields: readonly StructField[];
+}
+
+/** A field of a {@link Struct}. */
+export interface StructField {
+  readonly name: string;
+  readonly shape: Shape;
+  /** Whether a handler may find it missing: neither required nor with a default. */
+  readonly isOptional: boolean;
+  readonly description?: string;
+}
+
+/**
+ * The types of a custom resource as its handler is given it: with the defaults filled in.
+ * @param name what the type of `spec` begins with: "Cache"
+ * @returns every struct, each after those that it names, with that of `spec` and of `status` among them
+ */
+export function structsOf(name: string, schema: JsonObject): Struct[] {
+  const structs: Struct[] = [];
+  const properties = isJsonObject(schema.properties) ? schema.properties : {};
+  for (const part of ["spec", "status"] as const) {
+    const inner = properties[part];
+    const own = isJsonObject(inner) ? inner : {};
+    shapeOf({ type: "object", properties: {}, ...own }, `${name}${capital(part)}`, structs);
+  }
+  return structs;
+}
+
+function shapeOf(schema: JsonObject, name: string, structs: Struct[]): Shape {
+  const shape = plainShape(schema, name, structs);
+  return schema.nullable === true ? { is: "nullable", of: shape } : shape;
+}
+
+function plainShape(schema: JsonObject, name: string, structs: Struct[]): Shape {
+  const { type, items, properties, additionalProperties } = schema;
+  if (schema["x-kubernetes-int-or-string"] === true) return { is: "integerOrString" };
+  const values = Array.isArray(schema.enum) ? schema.enum.filter(isLiteral) : [];
+  if (values.length > 0) return { is: "literals", values };
+  if (type === "array") {
+    return { is: "list", of: isJsonObject(items) ? shapeOf(items, `${name}Item`, structs) : { is: "any" } };
+  }
+  if (isJsonObject(properties)) {
+    structs.push(structOf(schema, properties, name, structs));
+    return { is: "struct", name };
+  }
+  if (isJsonObject(additionalProperties)) {
+    return { is: "map", of: shapeOf(additionalProperties, `${name}Value`, structs) };
+  }
+  if (type === "object") return { is: "map", of: { is: "any" } };
+  if (type === "string" || type === "integer" || type === "number" || type === "boolean") return { is: type };
+  return { is: "any" };
+}
+
+function structOf(schema: JsonObject, properties: JsonObject, name: string, structs: Struct[]): Struct {
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  const fields = Object.entries(properties).map(([field, value]): StructField => {
+    const inner = isJsonObject(value) ? value : {};
+    return {
+      name: field,
+      shape: shapeOf(inner, `${name}${capital(field)}`, structs),
+      isOptional: !required.includes(field) && inner.default === undefined,
+      ...descriptionOf(inner),
+    };
+  });
+  return { name, fields, ...descriptionOf(schema) };
+}
+
+function descriptionOf({ description }: JsonObject): { description?: string } {
+  return typeof description === "string" ? { description: description.replaceAll(/\s+/g, " ").trim() } : {};
+}
+
+function isLiteral(value: Json): value is string | number | boolean {
+  return ["string", "number", "boolean"].includes(typeof value);
+}
+
+/** "maxSize" as part of a type's name: "MaxSize". What no identifier may have is left out. */
+function capital(field: string): string {
+  return field
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => (word[0] ?? "").toUpperCase() + word.slice(1))
+    .join("");
+}

@@ -1,0 +1,383 @@
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { parse } from "yaml";
+import { main } from "../../cli/argosy";
+import type { ObjectPreview } from "../../cli/diff/preview";
+import type { HandlerRequest } from "../../runtime/handler/contract";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
+import { captured } from "../unit/support/captured";
+import { configMap, deployment, inNamespace, job, namespace } from "./support/manifests";
+import { askForCluster } from "./support/sharedCluster";
+import type { ObjectPlan } from "./support/testOperator";
+import { answering, useOperator } from "./support/useOperator";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+describe("argosy diff and argosy try", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "previewed",
+    children: [
+      "v1/ConfigMap",
+      "v1/Secret",
+      "v1/Namespace",
+      "apps/v1/Deployment",
+      { apiVersion: "batch/v1", kind: "Job", update: "recreate" },
+      { apiVersion: "v1", kind: "ServiceAccount", update: "never" },
+    ],
+    uses: { credentials: { apiVersion: "v1", kind: "Secret", name: "spec.secret" } },
+  });
+  let kubeconfig: string;
+  /** The working tree: a copy of the operator's folder, whose handler may answer otherwise. */
+  let tree: string;
+  const folder = () => path.join(tree, "previewed");
+
+  before(async () => {
+    kubeconfig = await askForCluster();
+    const { operator, runnerNamespace } = bench.operator;
+    await bench.api.apply({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: {
+        name: "previewed-definition",
+        namespace: runnerNamespace,
+        labels: { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" },
+      },
+      data: { [DEFINITION_FILE]: definitionFileContent(operator) },
+    });
+  });
+  beforeEach(() => {
+    tree = mkdtempSync(path.join(tmpdir(), "argosy-tree-"));
+    cpSync(bench.operator.operator.folder, folder(), { recursive: true });
+    rmSync(path.join(folder(), "calls.jsonl"), { force: true });
+  });
+  afterEach(() => rmSync(tree, { recursive: true, force: true }));
+
+  const kind = () => bench.operator.operator.customResource.kind;
+
+  /** What the working tree's handler answers for an object. */
+  function answers(name: string, plan: ObjectPlan): void {
+    mkdirSync(path.join(folder(), "plans"), { recursive: true });
+    writeFileSync(path.join(folder(), `plans/${name}.json`), JSON.stringify(plan));
+  }
+
+  /** What the working tree's handler was asked. */
+  function asked(): HandlerRequest[] {
+    const text = readFileSync(path.join(folder(), "calls.jsonl"), "utf8");
+    return text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as HandlerRequest);
+  }
+
+  async function argosy(
+    expectedCode: number,
+    ...args: string[]
+  ): Promise<{ stdout: string; stderr: string }> {
+    const before = await everything();
+    const { result, stdout, stderr } = await captured(() =>
+      main([...args, "--kubeconfig", kubeconfig, "--namespace", bench.namespace, "--handlers", tree]),
+    );
+    assert.equal(result, expectedCode, `${stdout}\n${stderr}`);
+    assert.deepEqual(await everything(), before, "something was written");
+    return { stdout, stderr };
+  }
+
+  async function previewed(expectedCode: number, ...args: string[]): Promise<ObjectPreview[]> {
+    const { stdout } = await argosy(expectedCode, ...args, "--json");
+    return stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as ObjectPreview);
+  }
+
+  /** All that is in the test's namespace, in its versions. */
+  async function everything(): Promise<string[]> {
+    const { group, version } = bench.operator.operator.customResource;
+    const kinds = [
+      { apiVersion: "v1", kind: "ConfigMap" },
+      { apiVersion: "v1", kind: "Secret" },
+      { apiVersion: "v1", kind: "ServiceAccount" },
+      { apiVersion: "apps/v1", kind: "Deployment" },
+      { apiVersion: "batch/v1", kind: "Job" },
+      { apiVersion: `${group}/${version}`, kind: kind() },
+    ];
+    const lists = await Promise.all(kinds.map((each) => bench.api.list(each, bench.namespace)));
+    // Simulated nodes write the status of what runs on them.
+    const isClusters = (name: string) => ["kube-root-ca.crt", "default"].includes(name);
+    return lists
+      .flat()
+      .filter(({ metadata }) => !isClusters(metadata.name))
+      .map(({ kind: each, metadata, spec, data }) =>
+        JSON.stringify([each, metadata.uid, metadata.name, spec, data]),
+      );
+  }
+
+  const childrenIn = ([preview]: ObjectPreview[]) =>
+    preview?.children.map(({ fate, kind: each, name }) => `${fate} ${each} ${name}`);
+
+  it("say nothing where nothing would change", async () => {
+    await bench.applied("same", answering(configMap("same", { a: "1" }), deployment("same")));
+    const [preview] = await previewed(0, "diff", "previewed");
+    assert.deepEqual([preview?.result, preview?.children], ["unchanged", []]);
+    const { stdout } = await argosy(0, "diff");
+    assert.equal(stdout, "1 object: 0 would change, 1 would not\n");
+  });
+
+  it("name what would be created, changed and deleted, field by field", async () => {
+    await bench.applied(
+      "changes",
+      answering(
+        configMap("stays", { a: "1", b: "2" }),
+        configMap("goes"),
+        deployment("main", { replicas: 1 }),
+      ),
+    );
+    answers(
+      "changes",
+      answering(
+        configMap("stays", { a: "9" }),
+        configMap("comes", { x: "y" }),
+        deployment("main", { replicas: 3 }),
+      ),
+    );
+    const previews = await previewed(3, "diff", `${kind().toLowerCase()}/changes`);
+    assert.deepEqual(childrenIn(previews)?.sort(), [
+      "changed ConfigMap stays",
+      "changed Deployment main",
+      "created ConfigMap comes",
+      "deleted ConfigMap goes",
+    ]);
+    const fields = Object.fromEntries(
+      previews[0]?.children.map(({ name, fields: each }) => [name, each]) ?? [],
+    );
+    assert.deepEqual(fields, {
+      stays: [
+        { path: ".data.a", live: "1", wanted: "9" },
+        { path: ".data.b", live: "2" },
+      ],
+      comes: [{ path: ".data.x", wanted: "y" }],
+      main: [{ path: ".spec.replicas", live: 1, wanted: 3 }],
+      goes: [],
+    });
+    const [question] = asked();
+    assert.deepEqual([question?.dryRun, question?.attempt, question?.due], [true, 1, []]);
+    assert.deepEqual(
+      question?.children.map(({ metadata }) => metadata.name),
+      ["main", "goes", "stays"],
+    );
+    const { stdout } = await argosy(3, "diff", "--details");
+    assert.match(stdout, /~ Deployment main +\.spec\.replicas\n +\.spec\.replicas: 1 → 3\n/);
+    assert.match(stdout, /- ConfigMap goes\n/);
+    assert.match(stdout, /1 object: 1 would change, 0 would not\n$/);
+  });
+
+  it("respect update: what is never updated is only created, and what is immutable is made again", async () => {
+    const account = (name: string, labels = {}): Manifest => ({
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name, labels },
+    });
+    await bench.applied("policies", answering(account("there"), job("work", "example.com/work:1")));
+    answers(
+      "policies",
+      answering(account("there", { a: "b" }), account("new"), job("work", "example.com/work:2")),
+    );
+    const previews = await previewed(3, "diff");
+    assert.deepEqual(childrenIn(previews)?.sort(), ["created ServiceAccount new", "recreated Job work"]);
+    const recreated = previews[0]?.children.find(({ fate }) => fate === "recreated");
+    assert.deepEqual(recreated?.fields, [
+      {
+        path: ".spec.template.spec.containers[main].image",
+        live: "example.com/work:1",
+        wanted: "example.com/work:2",
+      },
+    ]);
+  });
+
+  it("keep the order of children: one that waits for others is none that would change now", async () => {
+    const after = { annotations: { "argosy.dev/after": "Job/first" } };
+    await bench.applied("ordered");
+    answers("ordered", answering(job("first", "example.com/work:1"), configMap("second", {}, after)));
+    const previews = await previewed(3, "diff");
+    assert.deepEqual(childrenIn(previews), ["created Job first", "waits ConfigMap second"]);
+    assert.deepEqual(previews[0]?.children[1]?.after, ["Job first"]);
+  });
+
+  it("try a child in a namespace that would only be created", async () => {
+    const tenant = `${bench.namespace}-tenant`;
+    await bench.applied("tenant");
+    answers("tenant", answering(namespace(tenant), inNamespace(configMap("inside"), tenant)));
+    const previews = await previewed(3, "diff");
+    assert.deepEqual(childrenIn(previews), [`created Namespace ${tenant}`, "created ConfigMap inside"]);
+  });
+
+  it("say what is refused, and by whom a name is taken, and go on with other objects", async () => {
+    await bench.api.apply(inNamespace(configMap("taken"), bench.namespace));
+    await bench.applied("a-conflict");
+    await bench.applied("b-crash");
+    await bench.applied("c-refused");
+    await bench.applied("d-fine");
+    answers("a-conflict", answering(configMap("taken", { a: "1" })));
+    answers("b-crash", { exitCode: 7, log: "KeyError: 'size'" });
+    answers("c-refused", answering(deployment("refused", { replicas: -1 })));
+    answers("d-fine", answering(configMap("fine")));
+    const previews = await previewed(1, "diff");
+    assert.deepEqual(
+      previews.map(({ name, result, failure }) => [name, result, failure?.reason]),
+      [
+        ["a-conflict", "failed", "ChildConflict"],
+        ["b-crash", "failed", "HandlerCrashed"],
+        ["c-refused", "failed", "ChildRefused"],
+        ["d-fine", "changed", undefined],
+      ],
+    );
+    assert.match(previews[0]?.failure?.message ?? "", /it was made by somebody/);
+    assert.match(previews[1]?.failure?.log ?? "", /KeyError: 'size'/);
+    assert.match(previews[2]?.failure?.message ?? "", /spec\.replicas/);
+    const { stdout } = await argosy(1, "diff", "previewed");
+    assert.match(stdout, /✘ HandlerCrashed: [^\n]+\n {4}KeyError: 'size'\n/);
+    assert.match(stdout, /4 objects: 1 would change, 0 would not, 3 failed\n$/);
+  });
+
+  it("say that an object is paused, and do not ask its handler", async () => {
+    const object = await bench.applied("paused");
+    await bench.api.annotate(object, { "argosy.dev/paused": "true" });
+    answers("paused", answering(configMap("never")));
+    const { stdout } = await argosy(0, "diff");
+    assert.match(stdout, /paused: It is paused: its operator does nothing for it\.\n/);
+    assert.throws(asked, /ENOENT/);
+  });
+
+  describe("with Secrets", () => {
+    const secret = (name: string, data: Record<string, string>): Manifest => ({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name, namespace: bench.namespace, labels: { "argosy.dev/used-by": "argosy.previewed" } },
+      data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, base64(text)])),
+    });
+    const child = (name: string, stringData: Record<string, string>) => ({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name },
+      stringData,
+    });
+
+    it("give the handler fakes, and take a value that is passed on for the real one", async () => {
+      await bench.api.apply(secret("mine", { password: "correct-horse" }));
+      const url = (password: string) => `postgres://app:${password}@db`;
+      await bench.applied("masked", {
+        ...answering(child("derived", { url: url("correct-horse"), more: "generated-value" })),
+        secret: "mine",
+      } as ObjectPlan);
+      await argosy(0, "diff", "--with-secrets");
+      const [open] = asked();
+      assert.deepEqual(open?.used["credentials"], {
+        ...(open?.used["credentials"] as object),
+        data: { password: base64("correct-horse") },
+      });
+      rmSync(path.join(folder(), "calls.jsonl"));
+      answers("masked", { log: "begin" });
+      await argosy(3, "diff");
+      const [question] = asked();
+      const text = JSON.stringify(question);
+      for (const value of ["correct-horse", "generated-value", url("correct-horse")])
+        assert.ok(!text.includes(base64(value)), value);
+      // The object's own spec names its answer: only what is used and the children are masked.
+      const credentials = question?.used["credentials"] as unknown as
+        | { data: { password: string } }
+        | undefined;
+      const observed = question?.children[0] as unknown as { data: { more: string } } | undefined;
+      const [fake, other] = [credentials?.data.password ?? "", observed?.data.more ?? ""].map((each) =>
+        Buffer.from(each, "base64").toString(),
+      );
+      answers("masked", answering(child("derived", { url: url(fake ?? ""), more: other ?? "" })));
+      const [same] = await previewed(0, "diff");
+      assert.equal(same?.result, "unchanged");
+    });
+
+    it("never show a value", async () => {
+      await bench.applied("shown", answering(child("shown", { password: "correct-horse" })));
+      answers(
+        "shown",
+        answering(
+          child("shown", { password: "battery-staple" }),
+          configMap("copy", { copy: "battery-staple" }),
+        ),
+      );
+      for (const flags of [[], ["--with-secrets"], ["--details"], ["--json"]]) {
+        const { stdout, stderr } = await argosy(3, "diff", ...flags);
+        for (const value of ["correct-horse", "battery-staple"])
+          for (const form of [value, base64(value)])
+            assert.ok(!(stdout + stderr).includes(form), flags.join());
+      }
+      const { stdout } = await argosy(3, "diff", "--details");
+      assert.match(stdout, /\.data\.password: "\*\*\*" → "\*\*\*"/);
+    });
+  });
+
+  describe("of a file", () => {
+    const write = (...objects: object[]) => {
+      const file = path.join(tree, "object.yaml");
+      writeFileSync(file, objects.map((each) => JSON.stringify(each)).join("\n---\n"));
+      return file;
+    };
+
+    it("an object that is new: all its children would be created", async () => {
+      const file = write(
+        bench.operator.object("new", answering(configMap("new", { a: "1" })), bench.namespace),
+      );
+      const previews = await previewed(3, "try", "-f", file);
+      assert.deepEqual(childrenIn(previews), ["created ConfigMap new"]);
+      assert.ok(asked()[0]?.object.metadata.uid, "no uid");
+    });
+
+    it("an object that is live: what the change would make of its children", async () => {
+      await bench.applied("live", answering(configMap("live", { a: "1" })));
+      const file = write(
+        bench.operator.object("live", answering(configMap("live", { a: "2" })), bench.namespace),
+      );
+      const previews = await previewed(3, "try", "--file", file);
+      assert.deepEqual(previews[0]?.children[0]?.fields, [{ path: ".data.a", live: "1", wanted: "2" }]);
+      const [question] = asked();
+      assert.equal(question?.object.metadata.generation, 2);
+      assert.ok(question?.object["status"], "the status of the live object is missing");
+    });
+
+    it("what is wrong with the file is said", async () => {
+      const nothing = write({ apiVersion: "v1", kind: "Pod", metadata: { name: "p" } });
+      assert.match((await argosy(2, "try", "-f", nothing)).stderr, /no operator here looks after Pod \(v1\)/);
+      const broken = write({ kind: "Pod" });
+      assert.match((await argosy(1, "try", "-f", broken)).stderr, /object\.yaml.*is no object/);
+      assert.match((await argosy(1, "try", "-f", path.join(tree, "absent.yaml"))).stderr, /absent\.yaml/);
+    });
+  });
+
+  it("leave out an operator whose handler may act, unless it is named", async () => {
+    await bench.applied("guarded");
+    const file = path.join(folder(), "operator.yaml");
+    const rules = { rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] };
+    writeFileSync(file, JSON.stringify({ ...yamlIn(file), ...rules }));
+    const left = await argosy(0, "diff");
+    assert.match(left.stderr, /previewed: left out, since its handler has rules/);
+    assert.match(left.stdout, /^0 objects/);
+    assert.match((await argosy(0, "diff", "previewed")).stdout, /^1 object/);
+  });
+
+  it("say what is not there", async () => {
+    assert.match((await argosy(2, "diff", "previewd")).stderr, /Did you mean previewed\?/);
+    assert.match((await argosy(1, "diff", `${kind()}/absent`)).stderr, /There is no/);
+    await bench.api.apply(inNamespace(configMap("there"), bench.namespace));
+    assert.match(
+      (await argosy(2, "diff", "configmaps/there")).stderr,
+      /no operator here looks after ConfigMap \(v1\)\. There is: /,
+    );
+  });
+});
+
+function yamlIn(file: string): object {
+  return parse(readFileSync(file, "utf8")) as object;
+}

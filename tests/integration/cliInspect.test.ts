@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { main } from "../../cli/argosy";
+import { examineCluster } from "../../cli/doctor/cluster";
+import { buildRecordedRun } from "../../runtime/argo/recordedRun";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
+import { eventually } from "../support/eventually";
+import { captured } from "../unit/support/captured";
+import { announceArgo, INSTANCE_ID } from "./support/argo";
+import { configMap, inNamespace } from "./support/manifests";
+import { askForCluster } from "./support/sharedCluster";
+import { answering, useOperator } from "./support/useOperator";
+
+describe("the commands that look at a cluster", function () {
+  this.timeout(60_000);
+  announceArgo();
+  const bench = useOperator({ name: "inspected", finalize: true });
+  const kind = () => bench.operator.operator.customResource.kind.toLowerCase();
+  let kubeconfig: string;
+
+  before(async () => {
+    kubeconfig = await askForCluster();
+    const { operator, runnerNamespace: namespace } = bench.operator;
+    await bench.api.apply({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: {
+        name: "inspected-definition",
+        namespace,
+        labels: { "app.kubernetes.io/component": "definition", "app.kubernetes.io/managed-by": "argosy" },
+      },
+      data: { [DEFINITION_FILE]: definitionFileContent(operator) },
+    });
+  });
+
+  /** Runs a command against the control plane. */
+  async function argosy(expectedCode: number, ...args: string[]): Promise<string> {
+    const { result, stdout, stderr } = await captured(() =>
+      main([...args, "--kubeconfig", kubeconfig, "--namespace", bench.namespace]),
+    );
+    assert.equal(result, expectedCode, `${stdout}\n${stderr}`);
+    return stdout + stderr;
+  }
+  const explained = async (name: string) =>
+    JSON.parse(await argosy(1, "explain", `${kind()}/${name}`, "--json")) as {
+      summary: string;
+      reason: string;
+      operator: string;
+      leader: string;
+      attempt: number;
+      holds: { finalizer: string; by: string; waitsFor: string }[];
+      runs: { name: string }[];
+      place: object;
+    };
+
+  /** A run of an object, as the recorder writes it. */
+  async function record(object: KubernetesObject, name: string): Promise<void> {
+    const { operator, runnerNamespace: namespace } = bench.operator;
+    const log = 'Traceback:\n  File "/argosy/handler/main.py", line 3, in reconcile\nKeyError';
+    const report = {
+      operator: operator.name,
+      kind: object.kind,
+      namespace: object.metadata.namespace,
+      name: object.metadata.name,
+      uid: object.metadata.uid,
+      generation: 1,
+      event: "reconcile",
+      result: "failed",
+      failure: { reason: "HandlerCrashed", message: "it broke" },
+      changes: [],
+      attempt: 1,
+      durationMs: 5,
+      log,
+    } as unknown as Parameters<typeof buildRecordedRun>[0]["report"];
+    await bench.api.apply(
+      buildRecordedRun(
+        { name, report, finishedAt: new Date() },
+        { namespace, installation: operator.installation, instanceId: INSTANCE_ID, keptSeconds: 600 },
+      ),
+    );
+  }
+
+  it("explain an object that is Ready, by any name of its kind", async () => {
+    await bench.applied("fine");
+    const { plural, group } = bench.operator.operator.customResource;
+    for (const word of [kind(), plural, `${plural}.${group}`]) {
+      assert.match(await argosy(0, "explain", `${word}/fine`), /\/fine: It is Ready\./);
+    }
+  });
+
+  it("explain a failure: attempts, who leads, the run and its place", async () => {
+    const object = await bench.applyObject("broken", { exitCode: 7 });
+    await bench.failed(object, "HandlerCrashed");
+    await record(object, "inspected-broken");
+    await eventually(async () => {
+      const { summary, reason, operator, leader, attempt, runs, place } = await explained("broken");
+      assert.equal(summary, "It is not Ready: its reconcile fails.");
+      assert.deepEqual([reason, operator, leader], ["HandlerCrashed", "argosy.inspected", "one"]);
+      assert.ok(attempt >= 3, `attempt ${attempt}`);
+      assert.deepEqual(
+        runs.map(({ name }) => name),
+        ["inspected-broken"],
+      );
+      assert.deepEqual(place, { file: "main.py", line: 3 });
+    });
+    assert.match(
+      await argosy(0, "runs", `${kind()}/broken`, "--log"),
+      /✘ inspected-broken .*HandlerCrashed[\s\S]*KeyError/,
+    );
+    assert.match(await argosy(0, "runs", "inspected", "--failed"), /inspected-broken/);
+  });
+
+  it("explain what holds a deletion, and by whom", async () => {
+    const object = await bench.applied("held", { finalize: { answer: { finalized: false } } });
+    await bench.api.patch(object, { metadata: { finalizers: ["backup.example.com/keep"] } });
+    await bench.api.delete(object);
+    await eventually(async () => {
+      const { summary, holds } = await explained("held");
+      assert.match(summary, /^It is being deleted, and /);
+      assert.ok(holds.some(({ finalizer, by }) => finalizer === "backup.example.com/keep" && by !== ""));
+      assert.match(JSON.stringify(holds), /backup\.example\.com\/keep/);
+    });
+    await bench.api.release(object);
+  });
+
+  it("pause an object, explain that, and resume it", async () => {
+    const object = await bench.applied("paused", answering(configMap("paused", { a: "1" })));
+    assert.match(await argosy(0, "pause", `${kind()}/paused`), /\/paused: paused$/m);
+    assert.match(await argosy(0, "pause", `${kind()}/paused`), /was paused already/);
+    assert.match((await explained("paused")).summary, /^It is paused/);
+    await bench.applyObject("paused", answering(configMap("paused", { a: "2" })));
+    await argosy(0, "resume", `${kind()}/paused`);
+    await eventually(async () => {
+      const child = await bench.api.get(inNamespace(configMap("paused"), bench.namespace));
+      assert.deepEqual(child["data"], { a: "2" });
+    });
+    await bench.ready(object);
+  });
+
+  it("replay an object: its operator is asked at once", async () => {
+    const object = await bench.applied("again");
+    await bench.idle();
+    const before = bench.engine.reportsOf("again").length;
+    assert.match(await argosy(0, "replay", `${kind()}/again`), /its operator reconciles it at once/);
+    await eventually(() => assert.ok(bench.engine.reportsOf("again").length > before));
+    await bench.ready(object);
+  });
+
+  it("replay a run: the same is submitted again, without the uid of the object", async () => {
+    const object = await bench.applied("resubmitted");
+    await record(object, "inspected-resubmitted");
+    const run = JSON.parse(await argosy(0, "replay", "inspected-resubmitted", "--no-wait", "--json")) as {
+      name: string;
+      namespace: string;
+    };
+    const workflow = await bench.api.get({
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "Workflow",
+      metadata: run,
+    });
+    assert.deepEqual(workflow["spec"], {
+      workflowTemplateRef: { name: "inspected" },
+      arguments: {
+        parameters: [
+          { name: "namespace", value: bench.namespace },
+          { name: "name", value: "resubmitted" },
+        ],
+      },
+    });
+    assert.equal(workflow.metadata.labels?.["workflows.argoproj.io/controller-instanceid"], INSTANCE_ID);
+    // Nobody is there to run it.
+    assert.match(
+      await argosy(1, "replay", "inspected-resubmitted", "--timeout", "1"),
+      /waited 1 s in vain: the end of the run inspected-again-/,
+    );
+  });
+
+  it("say what is not there", async () => {
+    assert.match(
+      await argosy(1, "explain", `${kind()}/nobody`),
+      /^There is no \w+ .*\/nobody in this cluster\./,
+    );
+    assert.match(await argosy(2, "explain", "nonsense/a"), /The cluster has no kind "nonsense"/);
+    assert.match(await argosy(2, "explain", "sessions"), /"sessions" names no object\. Write KIND\/NAME/);
+    assert.match(await argosy(1, "replay", "nothing"), /There is no run nothing in this cluster/);
+    assert.match(
+      await argosy(2, "logs", "nobody"),
+      /There is no operator nobody in this cluster\. There is: .*inspected/,
+    );
+    assert.match(await argosy(1, "logs", "inspected"), /The operator inspected has no pod in the namespace/);
+  });
+
+  it("examine the cluster: an operator without a runner, and a deletion that it holds", async () => {
+    const object = await bench.applied("stuck", { finalize: { answer: { finalized: false } } });
+    await bench.api.delete(object);
+    const client = bench.api.client;
+    const later = new Date(Date.now() + 120_000);
+    const of = async (now?: Date) =>
+      (await examineCluster(client, now)).filter(({ what }) => what === "operator inspected");
+    const [runner] = await of();
+    assert.equal(runner?.state, "missing");
+    assert.match(runner?.seen ?? "", /has no Deployment inspected-runner in /);
+    const held = (await of(later)).map(({ seen, remedy }) => `${seen}. ${remedy}`);
+    assert.ok(
+      held.some((each) =>
+        each.includes(`the deletion of ${bench.namespace}/stuck is held. See why: argosy explain`),
+      ),
+      held.join("\n"),
+    );
+    assert.ok((await of()).every(({ seen }) => !seen.includes("is held")));
+    await bench.api.annotate(object, { "argosy.dev/skip-finalize": "true" });
+  });
+
+  it("explain objects of kinds that are Kubernetes' own", async () => {
+    await bench.api.apply(inNamespace(configMap("plain"), bench.namespace));
+    assert.match(
+      await argosy(1, "explain", "cm/plain"),
+      /No operator for ConfigMap is installed in this cluster/,
+    );
+  });
+});

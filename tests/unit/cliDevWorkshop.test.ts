@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { RepeatedFailures } from "../../cli/dev/repeatedFailures";
+import { type Silence, untilAnswered } from "../../cli/dev/silence";
+import { stableKubeconfig } from "../../cli/dev/stableKubeconfig";
+import { Workshop } from "../../cli/dev/workshop";
+import { LocalTransport } from "../../cli/localTransport";
+import { loadOperatorsInOrder } from "../../definition/loadOperators";
+import type { Operator } from "../../runtime/definition/definition";
+import type { Engine } from "../../runtime/engine";
+import { type FailureReason, ReconcileFailure } from "../../runtime/failure";
+import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { eventually } from "../support/eventually";
+import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+
+function crdOf(kind: string) {
+  const plural = `${kind.toLowerCase()}s`;
+  const crd = widgetCrd({ names: { kind, plural } });
+  return { ...crd, metadata: { name: `${plural}.shop.example.com` } };
+}
+
+describe("argosy dev, of several operators", () => {
+  let root: string;
+  let told: string[];
+  let workshop: Workshop;
+  /** Why an operator does not start, by its name. */
+  let refusals: Map<string, string>;
+  /** The graces that engines were stopped with. */
+  let graces: (number | undefined)[];
+
+  beforeEach(() => {
+    root = writeFolder({});
+    for (const [name, kind] of [
+      ["one", "Widget"],
+      ["two", "Gear"],
+    ] as const) {
+      addFiles(root, {
+        [`${name}/operator.yaml`]: widgetDefinition,
+        [`${name}/crd.yaml`]: crdOf(kind),
+        [`${name}/main.py`]: "",
+      });
+    }
+    told = [];
+    graces = [];
+    refusals = new Map();
+    workshop = new Workshop({
+      load: () => loadOperatorsInOrder(root),
+      run: async ({ name }: Operator) => {
+        const refusal = refusals.get(name);
+        if (refusal !== undefined) throw new Error(refusal);
+        const stop = async (graceMs?: number) => void graces.push(graceMs);
+        return { stop, renewHandler: () => {} } as unknown as Engine;
+      },
+      onNotice: (notice) => told.push(notice),
+      onError: (error) => told.push(error.message),
+      againMs: 20,
+    });
+  });
+  afterEach(async () => {
+    await workshop.close();
+    removeFolder(root);
+  });
+
+  const running = () => workshop.operators.map(({ name }) => name).sort();
+  const definition = () => path.join(root, "one", "operator.yaml");
+
+  it("runs the others while one is broken, names file and line, and starts it when it is mended", async () => {
+    const good = readFileSync(definition(), "utf8");
+    writeFileSync(definition(), good.replace("children:", "childen:"));
+    await workshop.open();
+    assert.deepEqual(running(), ["two"]);
+    assert.match(told.join("\n"), /one\/operator\.yaml:\d+:1: childen is not a known field/);
+    writeFileSync(definition(), good);
+    await workshop.edited([definition()]);
+    assert.deepEqual(running(), ["one", "two"]);
+  });
+
+  it("runs the others while a CRD is broken, and takes their edits in", async () => {
+    rmSync(path.join(root, "one", "crd.yaml"));
+    await workshop.open();
+    addFiles(root, { "two/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
+    await workshop.edited([path.join(root, "two", "operator.yaml")]);
+    assert.equal(workshop.operators[0]?.concurrency, 2);
+  });
+
+  it("starts one whose interpreter was missing as soon as it is there, without an edit, and says it once", async () => {
+    refusals.set("one", "python3 is not on the PATH");
+    await workshop.open();
+    assert.deepEqual(running(), ["two"]);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.equal(told.filter((line) => line.includes("is not on the PATH")).length, 1);
+    refusals.clear();
+    await eventually(() => assert.deepEqual(running(), ["one", "two"]));
+  });
+
+  it("does not begin if no operator can be started", async () => {
+    refusals.set("one", "no").set("two", "no");
+    await assert.rejects(workshop.open(), /^Error: no$/);
+  });
+
+  it("lets a stuck run hold up the replacement of its operator for a moment only", async () => {
+    await workshop.open();
+    addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
+    await workshop.edited([definition()]);
+    assert.equal(graces.length, 1);
+    assert.ok((graces[0] ?? Number.POSITIVE_INFINITY) <= 5_000);
+  });
+
+  it("keeps the first of two that define the same kind", () => {
+    addFiles(root, { "two/crd.yaml": crdOf("Widget") });
+    const { operators, error } = loadOperatorsInOrder(root);
+    assert.deepEqual(
+      operators.map(({ name }) => name),
+      ["one"],
+    );
+    assert.match(error?.message ?? "", /two\/operator\.yaml:.*defines widgets\.shop\.example\.com, as does/);
+  });
+});
+
+describe("argosy dev, of a handler that does not answer", () => {
+  const request = `${JSON.stringify({ object: { metadata: { namespace: "shop", name: "sessions" } } })}\n`;
+
+  it("names the object, and says it more and more seldom until the answer comes", async () => {
+    const silences: Silence[] = [];
+    const answered = untilAnswered(request, (silence) => silences.push(silence), 20);
+    await eventually(() => assert.equal(silences.length, 2));
+    answered();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.equal(silences.length, 2);
+    assert.deepEqual(silences[0], { object: "shop/sessions", seconds: 0 });
+  });
+
+  it("says nothing of one that answers", async () => {
+    const silences: Silence[] = [];
+    const command = ["sh", "-c", 'read line; echo "{}"; sleep 6'];
+    const transport = new LocalTransport(
+      new ChildProcessTransport({ command, folder: "/", env: {} }),
+      () => {},
+      (silence) => silences.push(silence),
+    );
+    const handler = transport.start({ output: () => {}, log: () => {}, exited: () => {} });
+    handler.write(request);
+    await new Promise((resolve) => setTimeout(resolve, 5_300));
+    handler.kill();
+    assert.deepEqual(silences, []);
+  }).timeout(20_000);
+
+  it("says it of a process that hangs", async () => {
+    const silences: Silence[] = [];
+    const command = ["sh", "-c", "sleep 60"];
+    const transport = new LocalTransport(
+      new ChildProcessTransport({ command, folder: "/", env: {} }),
+      () => {},
+      (silence) => silences.push(silence),
+    );
+    const handler = transport.start({ output: () => {}, log: () => {}, exited: () => {} });
+    handler.write(request);
+    await eventually(() => assert.equal(silences[0]?.object, "shop/sessions"), { timeoutMs: 15_000 });
+    handler.kill();
+  }).timeout(20_000);
+});
+
+describe("argosy dev, of a failure that repeats", () => {
+  const failed = (name: string, message = "no", reason: FailureReason = "HandlerError") =>
+    ({
+      operator: "widget",
+      name,
+      event: "reconcile",
+      result: "failed",
+      failure: new ReconcileFailure(reason, message),
+      changes: [],
+    }) as unknown as ReconcileReport;
+
+  it("says it the first time and each time that its count has doubled", () => {
+    const failures = new RepeatedFailures();
+    const said = Array.from({ length: 20 }, () => failures.count(failed("a"))).filter(Boolean);
+    assert.deepEqual(said, [1, 2, 4, 8, 16]);
+  });
+
+  it("says at once what is new: another message, another object, a failure after a success", () => {
+    const failures = new RepeatedFailures();
+    const counts = [
+      failed("a"),
+      failed("a"),
+      failed("a"),
+      failed("a", "other"),
+      failed("b"),
+      { ...failed("a"), result: "succeeded" } as ReconcileReport,
+      failed("a", "other"),
+    ].map((report) => failures.count(report));
+    assert.deepEqual(counts, [1, 2, undefined, 1, 1, 1, 1]);
+  });
+});
+
+describe("argosy dev, its kubeconfig", () => {
+  let root: string;
+  beforeEach(() => {
+    root = writeFolder({ "first/kubeconfig": "one", "second/kubeconfig": "two" });
+  });
+  afterEach(() => removeFolder(root));
+
+  const of = (start: string, operators = "/shop/handlers") =>
+    stableKubeconfig(path.join(root, start, "kubeconfig"), operators, path.join(root, "cache"));
+
+  it("has the same path at each start, another one for another folder, and is read by its owner only", async () => {
+    const first = await of("first");
+    const second = await of("second");
+    assert.equal(second.path, first.path);
+    assert.equal(readFileSync(first.path, "utf8"), "two");
+    assert.equal(statSync(first.path).mode & 0o777, 0o600);
+    assert.notEqual((await of("first", "/other/handlers")).path, first.path);
+  });
+
+  it("is removed at the end, unless another one has put its own there", async () => {
+    const first = await of("first");
+    const second = await of("second");
+    await first.remove();
+    assert.equal(existsSync(second.path), true);
+    await second.remove();
+    assert.equal(existsSync(second.path), false);
+  });
+});

@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import fc from "fast-check";
+import { asDeployed, whyLeftOut } from "../../cli/diff/deployed";
+import { asDryRun } from "../../cli/diff/dryRunClient";
+import { changedFields, within } from "../../cli/diff/fields";
+import { formatField, formatPreview, formatTotal } from "../../cli/diff/formatPreview";
+import type { ObjectPreview } from "../../cli/diff/preview";
+import { fakeOf, SecretMask } from "../../cli/diff/secretMask";
+import type { InstalledOperator } from "../../cli/inspect/installed";
+import { plain } from "../../cli/terminal";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { loadDefinition, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+describe("the fields that would change", () => {
+  const object = (more: object) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "a" },
+    ...more,
+  });
+
+  it("are those that differ, by their paths", () => {
+    const live = object({ data: { "a.b/c": "1", gone: "x" }, spec: { on: true } });
+    const wanted = object({ data: { "a.b/c": "2" }, spec: { on: true, more: { deep: 1 } } });
+    assert.deepEqual(changedFields(live, wanted), [
+      { path: ".data['a.b/c']", live: "1", wanted: "2" },
+      { path: ".data.gone", live: "x" },
+      { path: ".spec.more.deep", wanted: 1 },
+    ]);
+  });
+
+  it("name entries of a list by their names, or else by their places", () => {
+    const spec = (image: string, command: string[], ports: object[]) =>
+      object({ spec: { containers: [{ name: "main", image, command }], ports } });
+    assert.deepEqual(
+      changedFields(spec("a:1", ["x"], [{ port: 1 }]), spec("a:2", ["x", "y"], [{ port: 2 }, { port: 3 }])),
+      [
+        { path: ".spec.containers[main].image", live: "a:1", wanted: "a:2" },
+        { path: ".spec.containers[main].command", live: ["x"], wanted: ["x", "y"] },
+        { path: ".spec.ports[0].port", live: 1, wanted: 2 },
+        { path: ".spec.ports[1].port", wanted: 3 },
+      ],
+    );
+    const named = (...names: string[]) => object({ spec: names.map((name) => ({ name })) });
+    assert.deepEqual(changedFields(named("a", "b"), named("b", "a")), [
+      { path: ".spec", live: ["a", "b"], wanted: ["b", "a"] },
+    ]);
+  });
+
+  it("are none of the server's, and not the status", () => {
+    const live = {
+      metadata: { name: "a", resourceVersion: "1", managedFields: [], uid: "u" },
+      status: { a: 1 },
+    };
+    const wanted = { metadata: { name: "a", resourceVersion: "2", generation: 2 }, status: { a: 2 } };
+    assert.deepEqual(changedFields(live, wanted), []);
+  });
+
+  it("are some exactly if two values differ", () => {
+    const value = fc.jsonValue({ maxDepth: 4 });
+    fc.assert(
+      fc.property(value, value, (one, other) => {
+        const [live, wanted] = [one, other].map((spec) => JSON.parse(JSON.stringify({ spec })) as object);
+        const isSame = JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
+        assert.equal(changedFields(live ?? {}, wanted ?? {}).length === 0, isSame);
+      }),
+    );
+  });
+
+  it("can be limited to what a manifest says", () => {
+    const manifest = { spec: { template: { labels: { a: "1" } } } };
+    const live = { spec: { template: { labels: { a: "0", uid: "x" } }, selector: 1 } };
+    assert.deepEqual(within(live, manifest), { spec: { template: { labels: { a: "0" } } } });
+  });
+
+  it("are shown shortly, without what a terminal would act on", () => {
+    assert.equal(formatField({ path: ".a", live: 1, wanted: 2 }), ".a: 1 → 2");
+    assert.equal(formatField({ path: ".a", live: "x" }), '.a: gone, was "x"');
+    assert.ok(!formatField({ path: ".a\u001b[2J", wanted: "\u001b[2J" }).includes("\u001b"));
+    assert.ok(formatField({ path: ".a", wanted: "x".repeat(10_000) }).length < 300);
+  });
+});
+
+describe("SecretMask", () => {
+  const secret = (name: string, data: Record<string, string>): KubernetesObject => ({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: {
+      name,
+      namespace: "shop",
+      uid: name,
+      resourceVersion: "1",
+      annotations: {
+        note: "kept",
+        "kubectl.kubernetes.io/last-applied-configuration": JSON.stringify({ data }),
+      },
+    },
+    data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, base64(text)])),
+  });
+
+  it("gives the same fake each time, which says nothing of the value", () => {
+    const [one, other] = ["first-value", "other-value"].map((password) =>
+      new SecretMask().given(secret("db", { password })),
+    );
+    assert.deepEqual(one, other);
+    assert.deepEqual(one?.["data"], { password: base64(fakeOf(secret("db", {}), "password")) });
+    assert.deepEqual(one?.metadata.annotations, { note: "kept" });
+    assert.notEqual(fakeOf(secret("db", {}), "a"), fakeOf(secret("db", {}), "b"));
+  });
+
+  it("leaves everything else as it is", () => {
+    const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { a: "b" } };
+    assert.deepEqual(new SecretMask().given([map, null]), [map, null]);
+    const open = secret("db", { password: "first-value" });
+    assert.equal(new SecretMask(true).given(open), open);
+  });
+
+  it("puts the value back where a Secret has the fake in it, also if it is no text", () => {
+    const binary = Buffer.from([0, 255, 128, 10]);
+    const mask = new SecretMask();
+    const given = {
+      ...secret("db", { text: "first-value" }),
+      data: { raw: binary.toString("base64"), text: base64("first-value") },
+    };
+    const { data } = mask.given(given) as unknown as { data: { raw: string; text: string } };
+    const fake = Buffer.from(data.text, "base64").toString();
+    const child: Manifest = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "child" },
+      data: { raw: data.raw },
+      stringData: { url: `db://me:${fake}@host?${fake}` },
+    };
+    assert.deepEqual(mask.restored(child), {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "child" },
+      data: { raw: binary.toString("base64"), url: base64("db://me:first-value@host?first-value") },
+    });
+  });
+
+  it("puts it back nowhere else: it would be in messages and in other objects", () => {
+    const mask = new SecretMask();
+    mask.given(secret("db", { password: "first-value" }));
+    const leak = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "x" },
+      data: { a: fakeOf(secret("db", {}), "password") },
+    };
+    assert.equal(mask.restored(leak), leak);
+  });
+
+  it("shows no value: not of a Secret, not in another field, not in a text, however short the Secret's is", () => {
+    const mask = new SecretMask();
+    mask.given(secret("db", { password: "first-value", pin: "1234" }));
+    mask.restored({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "n" },
+      stringData: { p: "answered-value" },
+    });
+    mask.restored({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "m" },
+      stringData: { p: "further-value" },
+    });
+    const fields = mask.fields([{ path: ".data.pin", live: base64("1234"), wanted: base64("5678") }], true);
+    assert.deepEqual(fields, [{ path: ".data.pin", live: "***", wanted: "***" }]);
+    const copied = mask.fields(
+      [{ path: ".data.copy", live: "url first-value", wanted: { deep: "answered-value" } }],
+      false,
+    );
+    assert.deepEqual(copied, [{ path: ".data.copy", live: "url ***", wanted: { deep: "***" } }]);
+    assert.equal(mask.text(`first-value ${base64("answered-value")} further-value`), "*** *** ***");
+  });
+});
+
+describe("a dry run", () => {
+  it("is what every request becomes that could write", () => {
+    for (const method of ["POST", "PUT", "PATCH"] as const) {
+      const { path } = asDryRun({ method, path: "/api/v1/pods?fieldManager=a%2Fb" });
+      assert.equal(new URL(path, "https://api").searchParams.get("dryRun"), "All");
+      assert.equal(new URL(path, "https://api").searchParams.get("fieldManager"), "a/b");
+    }
+    const { body } = asDryRun({
+      method: "DELETE",
+      path: "/api/v1/pods/a",
+      body: { preconditions: { uid: "u" } },
+    });
+    assert.deepEqual(body, { preconditions: { uid: "u" }, dryRun: ["All"] });
+    const read = { method: "GET", path: "/api/v1/pods" } as const;
+    assert.equal(asDryRun(read), read);
+  });
+});
+
+describe("the operator that a preview is made of", () => {
+  const root = writeFolder({ "widget/crd.yaml": widgetCrd(), "widget/main.py": "" });
+  const folder = path.join(root, "widget");
+  after(() => removeFolder(root));
+  const load = (more: object = {}) => loadDefinition(folder, { ...widgetDefinition, ...more });
+  const installed = (installation: string, more: object = {}): InstalledOperator => ({
+    ...load(),
+    installation,
+    home: `${installation}-home`,
+    ...more,
+  });
+
+  it("has the installation and the namespaces of the deployed one", () => {
+    const { operator, home, notes } = asDeployed(load(), [installed("shop", { namespaces: ["a"] })]);
+    assert.deepEqual(
+      [operator.installation, operator.namespaces, home, notes],
+      ["shop", ["a"], "shop-home", []],
+    );
+  });
+
+  it("is said to have other variables, by their names alone", () => {
+    const { operator, notes } = asDeployed(load({ env: { LEVEL: "info" } }), [
+      installed("shop", { env: { LEVEL: "hidden" } }),
+    ]);
+    assert.deepEqual(operator.env, { LEVEL: "info" });
+    assert.match(notes.join(), /env\.LEVEL/);
+    assert.doesNotMatch(notes.join(), /hidden/);
+  });
+
+  it("is said not to be deployed, and must be named if there are several", () => {
+    assert.match(asDeployed(load(), []).notes.join(), /is not deployed to this cluster/);
+    const several = [installed("shop"), installed("other")];
+    assert.throws(() => asDeployed(load(), several), /Name one with --installation: shop, other\./);
+    assert.equal(asDeployed(load(), several, "other").home, "other-home");
+    assert.throws(() => asDeployed(load(), several, "third"), /There is: shop, other\./);
+  });
+
+  it("is left out if its handler may act, or gets Secrets", () => {
+    assert.equal(whyLeftOut(load()), undefined);
+    assert.match(whyLeftOut(load({ secretEnv: { A: { secret: "s", key: "k" } } })) ?? "", /secretEnv/);
+  });
+});
+
+describe("a preview for people", () => {
+  const about = { operator: "cache", kind: "Cache", namespace: "shop", name: "sessions" };
+  const child = { apiVersion: "v1", kind: "ConfigMap", namespace: "shop", fields: [] };
+  const fields = ["a", "b", "c", "d"].map((key) => ({ path: `.data.${key}`, wanted: key }));
+
+  it("has a line for each child, and with details one for each field", () => {
+    const preview: ObjectPreview = {
+      ...about,
+      result: "changed",
+      children: [
+        { ...child, fate: "created", name: "new", fields: fields.slice(0, 1) },
+        { ...child, fate: "changed", name: "other-name", fields },
+        { ...child, fate: "deleted", name: "old", namespace: "elsewhere" },
+        { ...child, fate: "waits", name: "late", after: ["Job first"] },
+      ],
+    };
+    assert.equal(
+      formatPreview(preview, plain),
+      [
+        "Cache shop/sessions",
+        "  + ConfigMap new",
+        "  ~ ConfigMap other-name     .data.a, .data.b, .data.c and 1 more",
+        "  - ConfigMap elsewhere/old",
+        "  … ConfigMap late           waits for Job first",
+      ].join("\n"),
+    );
+    assert.match(formatPreview(preview, plain, true), /\+ ConfigMap new\n {6}\.data\.a: "a"\n/);
+  });
+
+  it("says why nothing would change, or what went wrong", () => {
+    const of = (result: ObjectPreview["result"]) => formatPreview({ ...about, result, children: [] }, plain);
+    assert.equal(of("unchanged"), "Cache shop/sessions: nothing would change");
+    assert.equal(of("paused"), "Cache shop/sessions: It is paused: its operator does nothing for it.");
+    const failure = { reason: "HandlerCrashed", message: "it broke", log: "KeyError\n" };
+    assert.equal(
+      formatPreview({ ...about, result: "failed", children: [], failure }, plain),
+      "Cache shop/sessions\n  ✘ HandlerCrashed: it broke\n    KeyError",
+    );
+  });
+
+  it("counts", () => {
+    const results = ["changed", "unchanged", "paused", "deleting", "failed"] as const;
+    assert.equal(
+      formatTotal(results.map((result) => ({ result }))),
+      "5 objects: 1 would change, 1 would not, 1 paused, 1 being deleted, 1 failed",
+    );
+  });
+});
+
+/** The same value with the keys of its objects in order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, each]) => [key, sorted(each)]),
+  );
+}

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { parse } from "yaml";
+import { main } from "../../cli/argosy";
+import { LANGUAGES } from "../../cli/new/languages";
+import { loadOperators } from "../../definition/loadOperators";
+import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+
+describe("argosy new", function () {
+  this.timeout(30_000);
+  let root: string;
+  beforeEach(() => {
+    root = writeFolder({ "Pulumi.yaml": "name: shop\nruntime: nodejs\n" });
+  });
+  afterEach(() => removeFolder(root));
+  const within = (file: string) => path.join(root, "handlers", file);
+  const run = (...args: string[]) => captured(() => main([...args, "--project", root]));
+  const FIELDS = ["size:int", "plan:string?", "ratio:number", "on:bool", "hosts:list", "labels:map?"];
+
+  for (const form of Object.keys(LANGUAGES)) {
+    it(`in ${form} writes an operator whose own test passes at once`, async () => {
+      const made = await run("new", "shop.example.com/Cache", ...FIELDS, "--in", form);
+      assert.deepEqual([made.result, made.stderr], [0, ""]);
+      assert.match(
+        made.stdout,
+        /written {2}.*handlers\/cache\/operator\.yaml[\s\S]*npx argosy test cache --watch/,
+      );
+      const tested = await run("test", "cache");
+      assert.deepEqual([tested.result, tested.stderr], [0, ""], tested.stdout);
+      assert.match(tested.stdout, /^✔ cache fixtures\/created\.yaml\n1 passed, 0 failed\n$/);
+      const cluster = await run("new", "shop.example.com/Zone", ...FIELDS, "--in", form, "--cluster");
+      assert.equal(cluster.result, 0, cluster.stderr);
+      assert.match((await run("test", "zone")).stdout, /^✔ zone/);
+      // The test looks at what the handler answers.
+      addFiles(root, {
+        "handlers/cache/fixtures/created.yaml": readFileSync(
+          within("cache/fixtures/created.yaml"),
+          "utf8",
+        ).replace("size: 1", "size: 2"),
+      });
+      const failing = await run("test", "cache");
+      assert.equal(failing.result, 1);
+      assert.match(
+        failing.stdout,
+        /fixtures\/created\.yaml: ConfigMap example: \.data\.size: expected "1", answered "2"/,
+      );
+    });
+  }
+
+  it("gives the CRD these fields, and those that must be there", async () => {
+    await run("new", "shop.example.com/Policy", ...FIELDS, "--cluster", "--name", "rules");
+    const [operator] = loadOperators(within(""));
+    assert.equal(operator?.name, "rules");
+    const { spec, metadata } = parse(readFileSync(within("rules/crd.yaml"), "utf8"));
+    assert.deepEqual([metadata.name, spec.scope], ["policies.shop.example.com", "Cluster"]);
+    const { required, properties } = spec.versions[0].schema.openAPIV3Schema.properties.spec;
+    assert.deepEqual(required, ["size", "ratio", "on", "hosts"]);
+    assert.deepEqual(properties, {
+      size: { type: "integer" },
+      plan: { type: "string" },
+      ratio: { type: "number" },
+      on: { type: "boolean" },
+      hosts: { type: "array", items: { type: "string" } },
+      labels: { type: "object", additionalProperties: { type: "string" } },
+    });
+  });
+
+  it("names the schema of the package that is installed above", async () => {
+    addFiles(root, { "node_modules/@argosy-dev/argosy/operator.schema.json": "{}" });
+    await run("new", "shop.example.com/Cache");
+    assert.match(
+      readFileSync(within("cache/operator.yaml"), "utf8"),
+      /^# yaml-language-server: \$schema=\.\.\/\.\.\/node_modules\/@argosy-dev\/argosy\/operator\.schema\.json\n/,
+    );
+  });
+
+  it("overwrites nothing", async () => {
+    addFiles(root, { "handlers/cache/note.txt": "mine" });
+    const { result, stderr, stdout } = await run("new", "shop.example.com/Cache");
+    assert.deepEqual([result, stdout], [1, ""]);
+    assert.match(stderr, /handlers\/cache is there already\. Nothing is overwritten: .* --name\.\n$/);
+    assert.ok(!existsSync(within("cache/operator.yaml")));
+  });
+
+  for (const [args, complaint] of [
+    [["Cache"], /^Cache: it is not a group and a kind\. Write, for example, shop\.example\.com\/Cache\.\n$/],
+    [["shop/Cache"], /the group is a domain of yours/],
+    [["apps.k8s.io/Cache"], /kept for Kubernetes' own kinds/],
+    [["shop.example.com/cache"], /a kind begins with a capital letter/],
+    [
+      ["shop.example.com/Cache", "size"],
+      /^size: it is no field\. Write a name and a type, for example size:int/,
+    ],
+    [["shop.example.com/Cache", "size:itn"], /there is no type itn\. Did you mean size:int\?/],
+    [["shop.example.com/Cache", "size:quaternion"], /Types are: string, int, number, bool, list, map\./],
+    [["shop.example.com/Cache", "Size:int"], /begins with a small letter/],
+    [["shop.example.com/Cache", "a:int", "a:bool"], /^a: the field is given twice\.\n$/],
+    [["shop.example.com/Cache", "--in", "pyton"], /there is no such form\. Did you mean python\?/],
+    [["shop.example.com/Cache", "--name", "My_Cache"], /no operator can have this name/],
+  ] as const) {
+    it(`refuses ${args.join(" ")}`, async () => {
+      const { result, stderr, stdout } = await run("new", ...args);
+      assert.deepEqual([result, stdout], [2, ""]);
+      assert.match(stderr, complaint);
+      assert.ok(!existsSync(within("")));
+    });
+  }
+});

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { test } from "../../cli/test";
+import { eventually } from "../support/eventually";
+import { addFiles, removeFolder, widgetCrd, widgetDefinition, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+
+describe("argosy test --watch", () => {
+  let root: string;
+  beforeEach(() => {
+    root = writeFolder({
+      "handlers/widget/crd.yaml": widgetCrd(),
+      "handlers/widget/operator.yaml": { ...widgetDefinition, handler: "main.js" },
+      "handlers/widget/main.js": handler(1),
+      "handlers/widget/fixtures/a.yaml": fixture(1),
+    });
+  });
+  afterEach(() => removeFolder(root));
+
+  /** Tells in a file beside the operators each time that it is asked. */
+  function handler(status: number): string {
+    return `import { appendFileSync } from "node:fs";
+export function reconcile() {
+  appendFileSync("../../asked", "x");
+  return { children: [], status: { size: ${status} } };
+}
+`;
+  }
+  function fixture(status: number): string {
+    return `object: { metadata: { name: a } }\nrepeatable: false\nanswer: { children: [], status: { size: ${status} } }\n`;
+  }
+  const asked = (times: number) =>
+    eventually(() => {
+      const file = path.join(root, "asked");
+      assert.equal(existsSync(file) ? readFileSync(file, "utf8").length : 0, times);
+    });
+
+  it("runs again after each edit of a handler or a fixture, also after one that is wrong, until it is ended", async () => {
+    const controller = new AbortController();
+    const options = { handlers: path.join(root, "handlers"), watch: true } as const;
+    const running = captured(() => test([], options, controller.signal).catch((error: unknown) => error));
+    await asked(1);
+    addFiles(root, { "handlers/widget/main.js": handler(2) });
+    await asked(2);
+    addFiles(root, {
+      "handlers/widget/operator.yaml": "crd: 3\n",
+      "handlers/widget/fixtures/a.yaml": fixture(2),
+    });
+    // It asks no handler then. On a busy machine the next edit may come before it has looked, which is as good.
+    await pause(600);
+    addFiles(root, { "handlers/widget/operator.yaml": { ...widgetDefinition, handler: "main.js" } });
+    await asked(3);
+    // One run follows another: when this one asks, the one before has been printed.
+    addFiles(root, { "handlers/widget/main.js": handler(3) });
+    await asked(4);
+    controller.abort(new Error("ended"));
+    const { result, stdout, stderr } = await running;
+    assert.equal((result as Error).message, "ended");
+    assert.match(
+      stdout,
+      /^✔ widget[\s\S]*✘ widget fixtures\/a\.yaml\n {2}fixtures\/a\.yaml: status: \.size: expected 1, answered 2\n/,
+    );
+    assert.match(stdout, /0 passed, 1 failed\n[\s\S]*✔ widget fixtures\/a\.yaml\n1 passed, 0 failed\n/);
+    assert.match(stderr, /waiting for an edit/);
+  });
+});

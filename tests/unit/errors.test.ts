@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { main } from "../../cli/argosy";
+import { FORESEEN_ERRORS } from "../../cli/commandError";
+import { CODES, codeFor, entryOf } from "../../cli/errors/catalogue";
+import { errorTables } from "../../cli/errors/page";
+import { FAILURE_REASONS, WARNING_REASONS } from "../../runtime/failure";
+import { captured } from "./support/captured";
+
+const ROOT = path.join(__dirname, "..", "..");
+const PAGE = path.join(ROOT, "docs", "errors.md");
+/** Reasons that are no error: of what went well, and the API server's own. */
+const NO_ERROR = [
+  "Reconciled",
+  "Conflict",
+  "AlreadyExists",
+  "Progressing",
+  "Retrying",
+  "ProgressDeadlineExceeded",
+];
+
+/** Every reason that stands in the engine's sources as a constant. */
+function reasonsInSources(): string[] {
+  const files = readdirSync(path.join(ROOT, "runtime"), { recursive: true, encoding: "utf8" });
+  const patterns = [
+    /\breason(?: ===|:) "([A-Z][A-Za-z]+)"/g,
+    /\bstate\("\w+", "\w+", "(\w+)"/g,
+    /\btell\(\s*event,\s*"(\w+)"/g,
+    /\bReconcileFailure\(\s*"(\w+)"/g,
+  ];
+  return files
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => readFileSync(path.join(ROOT, "runtime", file), "utf8"))
+    .flatMap((text) =>
+      patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, word = ""]) => word)),
+    );
+}
+
+describe("the catalogue of errors", () => {
+  it("has every reason of the engine's types and of its sources, and every error of a command", () => {
+    const inSources = reasonsInSources();
+    // The patterns find something: else nothing would be compared.
+    for (const reason of WARNING_REASONS) assert.ok(inSources.includes(reason), reason);
+    const reasons = [...FAILURE_REASONS, ...WARNING_REASONS, ...FORESEEN_ERRORS, ...inSources];
+    const wanted = new Set(reasons.filter((reason) => !NO_ERROR.includes(reason)));
+    assert.deepEqual(
+      [...wanted].filter((reason) => !entryOf(reason)),
+      [],
+    );
+    assert.deepEqual([...CODES].sort(), [...wanted].sort());
+  });
+
+  it("says of each in whole sentences what happened, where to look and what to do", () => {
+    for (const code of CODES) {
+      const { happened = "", look = "", remedy = "" } = entryOf(code) ?? {};
+      for (const text of [happened, look, remedy]) assert.match(text, /^[a-zA-Z~.].*\.$/, code);
+    }
+  });
+
+  it("is docs/errors.md", () => {
+    const page = readFileSync(PAGE, "utf8");
+    const intro = page.split(/^## /m)[0] ?? "";
+    if (process.env.UPDATE_GOLDEN) writeFileSync(PAGE, intro + errorTables());
+    assert.equal(readFileSync(PAGE, "utf8"), intro + errorTables(), "UPDATE_GOLDEN=1 writes the page");
+  });
+
+  it("knows a code in other letters, and the one that was likely meant", () => {
+    assert.deepEqual(codeFor("handlercrashed"), { code: "HandlerCrashed" });
+    assert.deepEqual(codeFor("HandlerCrash"), { meant: "HandlerCrashed" });
+    assert.deepEqual(codeFor("Quux"), {});
+  });
+});
+
+describe("argosy errors", () => {
+  it("prints what happened, where to look and what to do", async () => {
+    const { result, stdout } = await captured(() => main(["errors", "childrefused"]));
+    assert.equal(result, 0);
+    assert.match(stdout, /^ChildRefused\n {2}what happened\n {4}The API server did not accept a child\.\n/);
+    assert.match(stdout, /where to look\n {4}\S.*\n {2}what to do\n {4}\S/);
+  });
+
+  it("lists all codes", async () => {
+    const { stdout } = await captured(() => main(["errors"]));
+    for (const code of CODES) assert.match(stdout, new RegExp(`^  ${code} `, "m"));
+    const { stdout: json } = await captured(() => main(["errors", "--json"]));
+    const lines = json.trim().split("\n");
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line).code),
+      CODES,
+    );
+  });
+
+  it("refuses a word that is no code, with the one that was likely meant", async () => {
+    const near = await captured(() => main(["errors", "ChildRefusd"]));
+    assert.equal(near.result, 2);
+    assert.match(near.stderr, /^There is no code ChildRefusd\. Did you mean ChildRefused\?/);
+    const far = await captured(() => main(["errors", "Quux"]));
+    assert.match(far.stderr, /argosy errors lists all codes/);
+  });
+});

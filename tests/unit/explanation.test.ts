@@ -1,0 +1,274 @@
+import assert from "node:assert/strict";
+import { explain, type Known, type ObjectEvent } from "../../cli/inspect/explanation";
+import { formatExplanation } from "../../cli/inspect/formatExplanation";
+import type { InstalledOperator } from "../../cli/inspect/installed";
+import { placeIn } from "../../cli/inspect/place";
+import type { Run } from "../../cli/inspect/runs";
+import { plain } from "../../cli/terminal";
+import type { Condition, KubernetesObject, ObjectMeta } from "../../runtime/kubernetes/objects";
+
+const NOW = new Date("2026-01-01T12:00:00Z");
+const at = (secondsAgo: number) => new Date(NOW.getTime() - secondsAgo * 1000).toISOString();
+
+const OPERATOR: InstalledOperator = {
+  name: "memcached",
+  installation: "argosy",
+  home: "argosy",
+  namespaces: "all",
+  execution: "resident",
+  resyncSeconds: 600,
+  customResource: {
+    group: "cache.example.com",
+    version: "v1alpha1",
+    kind: "Memcached",
+    plural: "memcacheds",
+    namespaced: true,
+  },
+};
+
+const TRACEBACK = `Traceback (most recent call last):
+  File "/argosy/engine/function.py", line 40, in main
+  File "/argosy/handler/main.py", line 12, in reconcile
+ZeroDivisionError: division by zero`;
+
+const RUN: Run = {
+  name: "memcached-sessions-2-abc",
+  namespace: "argosy",
+  operator: "argosy.memcached",
+  object: "shop/sessions",
+  phase: "Failed",
+  startedAt: at(5),
+  finishedAt: at(5),
+  message: "HandlerCrashed: it ended with exit code 1",
+  reason: "HandlerCrashed",
+  log: TRACEBACK,
+};
+
+function ready(more: Partial<Condition> = {}): Condition {
+  return {
+    type: "Ready",
+    status: "False",
+    reason: "HandlerCrashed",
+    message: "it ended with exit code 1",
+    lastTransitionTime: at(60),
+    observedGeneration: 2,
+    ...more,
+  };
+}
+
+function object(metadata: Partial<ObjectMeta> = {}, conditions: Condition[] = [ready()]): KubernetesObject {
+  return {
+    apiVersion: "cache.example.com/v1alpha1",
+    kind: "Memcached",
+    metadata: {
+      name: "sessions",
+      namespace: "shop",
+      uid: "u",
+      resourceVersion: "1",
+      generation: 2,
+      ...metadata,
+    },
+    status: { conditions },
+  };
+}
+
+function event(more: Partial<ObjectEvent> = {}): ObjectEvent {
+  return { type: "Warning", reason: "HandlerCrashed", note: "crashed", count: 1, lastAt: at(2), ...more };
+}
+
+function known(more: Partial<Known> = {}): Known {
+  return {
+    object: object(),
+    operators: [OPERATOR],
+    leader: "memcached-runner-1",
+    leaseRead: true,
+    events: [],
+    runs: [],
+    childrenElsewhere: [],
+    now: NOW,
+    ...more,
+  };
+}
+
+describe("an explanation", () => {
+  it("of a failure has the attempt, the next try, the last words and their place", () => {
+    const { fine, summary, since, attempt, nextTry, place, lastWords, operator, leader } = explain(
+      known({ events: [event({ count: 4 })], runs: [RUN] }),
+    );
+    assert.deepEqual(
+      { fine, summary, since, attempt, nextTry, place, lastWords, operator, leader },
+      {
+        fine: false,
+        summary: "It is not Ready: its reconcile fails.",
+        since: at(60),
+        attempt: 5,
+        // The fourth pause is of 4 s at most, and 2 s of it are over.
+        nextTry: "within 2 s",
+        place: { file: "main.py", line: 12 },
+        lastWords: TRACEBACK,
+        operator: "argosy.memcached",
+        leader: "memcached-runner-1",
+      },
+    );
+  });
+
+  it("counts only what has happened alike since the object is not Ready", () => {
+    const others = [event({ reason: "ChildContested" }), event({ lastAt: at(3_000), count: 100 })];
+    assert.equal(explain(known({ events: [event(), ...others] })).attempt, 2);
+  });
+
+  it("has no pause above five minutes, however often it failed", () => {
+    assert.equal(explain(known({ events: [event({ count: 90 })] })).nextTry, "within 298 s");
+  });
+
+  it("of a failure for good says what it waits for", () => {
+    const stalled = { ...ready(), type: "Stalled", status: "True" as const };
+    assert.equal(
+      explain(known({ object: object({}, [ready(), stalled]) })).nextTry,
+      "when the object changes",
+    );
+  });
+
+  it("of an operator in pods names the resync", () => {
+    const operators = [{ ...OPERATOR, execution: "pod" as const }];
+    const status = { conditions: [ready()], argosy: { dueAt: at(-30) } };
+    const { nextTry } = explain(known({ operators, object: { ...object(), status } }));
+    assert.equal(nextTry, "at the next resync after 30 s");
+  });
+
+  for (const [what, more, says, advises] of [
+    [
+      "is Ready",
+      { object: object({}, [ready({ status: "True", reason: "Reconciled" })]) },
+      /^It is Ready\.$/,
+    ],
+    [
+      "waits for its children",
+      { object: object({}, [ready({ reason: "ChildrenNotReady" })]) },
+      /its children are applied, and some of them are not ready/,
+      /kubectl describe/,
+    ],
+    [
+      "is paused",
+      { object: object({ annotations: { "argosy.dev/paused": "yes" } }) },
+      /^It is paused/,
+      /argosy resume memcached\/sessions --namespace shop/,
+    ],
+    ["was never handled", { object: object({}, []) }, /never handled/, /argosy logs memcached/],
+    [
+      "was not handled since its change",
+      { object: object({ generation: 3 }) },
+      /generation 3 was not handled yet; the conditions are about generation 2/,
+    ],
+    [
+      "has no operator",
+      { object: object({}, []), operators: [] },
+      /No operator for Memcached is installed/,
+      /pulumi up/,
+    ],
+    [
+      "is in a namespace that nobody looks after",
+      { operators: [{ ...OPERATOR, namespaces: ["team-a"] }] },
+      /Nobody looks after it: the operator memcached handles the namespaces team-a only/,
+    ],
+    [
+      "has an operator without a leader",
+      { object: object({}, []), leader: undefined },
+      /No runner of argosy\.memcached leads/,
+      /kubectl -n argosy describe pods/,
+    ],
+  ] as [string, Partial<Known>, RegExp, RegExp?][]) {
+    it(`of an object that ${what}`, () => {
+      const { fine, summary, advice } = explain(known(more));
+      assert.match(summary, says);
+      assert.equal(fine, what === "is Ready");
+      if (advises) assert.match(advice.join("\n"), advises);
+    });
+  }
+
+  describe("of a deletion names each finalizer, who put it on and what it waits for:", () => {
+    const deleted = (finalizer: string, manager = "argosy/argosy.memcached/finalizer") =>
+      object({
+        deletionTimestamp: at(100),
+        finalizers: [finalizer],
+        managedFields: [
+          { manager, fieldsV1: { "f:metadata": { "f:finalizers": { [`v:"${finalizer}"`]: {} } } } },
+        ],
+      });
+    for (const [what, finalizer, manager, waitsFor, more] of [
+      [
+        "the handler's",
+        "argosy.dev/argosy.memcached",
+        undefined,
+        /has not answered "finalized": true: it ended/,
+      ],
+      [
+        "that of children elsewhere",
+        "elsewhere.argosy.dev/argosy.memcached",
+        undefined,
+        /still there: ConfigMap team-a\/settings/,
+        { childrenElsewhere: ["ConfigMap team-a/settings"] },
+      ],
+      [
+        "that of an operator that is gone",
+        "argosy.dev/argosy.old",
+        "argosy/argosy.old/finalizer",
+        /the operator argosy\.old, which holds it, is not installed/,
+      ],
+      ["a foreign one", "backup.example.com/keep", "velero", /velero has not removed its finalizer/],
+      ["the garbage collector's", "foregroundDeletion", "kubectl", /children in the same namespace go first/],
+    ] as [string, string, string | undefined, RegExp, Partial<Known>?][]) {
+      it(what, () => {
+        const { holds, summary, fine, since } = explain(
+          known({ object: deleted(finalizer, manager), ...more }),
+        );
+        const [hold] = holds;
+        assert.ok(hold && holds.length === 1);
+        assert.match(hold.waitsFor, waitsFor);
+        assert.match(summary, waitsFor);
+        assert.notEqual(hold.remedy, "");
+        const by = finalizer === "foregroundDeletion" ? "Kubernetes' garbage collector" : manager;
+        assert.equal(hold.by, by ?? "argosy/argosy.memcached/finalizer");
+        assert.deepEqual([fine, since], [false, at(100)]);
+      });
+    }
+  });
+
+  it("is printed without anything that a terminal acts on", () => {
+    const evil = "\u001b[2Joh\u202e no";
+    const text = formatExplanation(
+      explain(
+        known({
+          object: object({}, [ready({ message: evil }), { ...ready(), type: "Mine", message: evil }]),
+          events: [event({ note: evil })],
+          runs: [{ ...RUN, log: evil, message: evil }],
+        }),
+      ),
+      NOW,
+      plain,
+    );
+    assert.ok(!text.includes("\u001b") && !text.includes("\u202e"));
+    assert.match(text, /^Memcached shop\/sessions: It is not Ready: its reconcile fails\.$/m);
+    assert.match(text, /^ {2}message {3}oh no$/m);
+    assert.match(text, /^✘ |^ {2}✘ memcached-sessions-2-abc {2}shop\/sessions {2}5\.0 s ago {2}oh no$/m);
+    assert.match(text, /^what to do:\n {2}Mend the handler/m);
+  });
+});
+
+describe("the place that standard error names", () => {
+  for (const [language, text, place] of [
+    ["Python", TRACEBACK, { file: "main.py", line: 12 }],
+    [
+      "Node",
+      "TypeError: x\n    at reconcile (/argosy/handler/main.js:3:9)\n    at node:internal/x:1:1",
+      { file: "main.js", line: 3 },
+    ],
+    ["an ES module", "    at file:///argosy/handler/lib/a.mjs:7:1", { file: "lib/a.mjs", line: 7 }],
+    ["Bash", "main.sh: line 4: jq: command not found", { file: "main.sh", line: 4 }],
+    ["a compiler", "main.go:5:2: undefined: x", { file: "main.go", line: 5 }],
+    ["nothing that is the author's", "    at node:internal/main:1:1", undefined],
+    ["nothing", "it broke", undefined],
+  ] as const) {
+    it(`in ${language}`, () => assert.deepEqual(placeIn(text), place));
+  }
+});

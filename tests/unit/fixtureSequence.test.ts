@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { madeReady, merged, observedAfter } from "../../cli/fixtures/sequence";
+import { type DesiredChild, desiredChildren } from "../../runtime/children/desiredChildren";
+import { whyNotReady } from "../../runtime/children/readiness";
+import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { operator } from "./support/objects";
+
+const child = (apiVersion: string, kind: string, more: JsonObject = {}): JsonObject => ({
+  apiVersion,
+  kind,
+  metadata: { name: "a", namespace: "n" },
+  ...more,
+});
+
+describe("a child that is made ready", () => {
+  const why = (object: JsonObject) => whyNotReady(object as unknown as KubernetesObject);
+  for (const made of [
+    child("apps/v1", "Deployment", { spec: { replicas: 3 } }),
+    child("apps/v1", "StatefulSet"),
+    child("apps/v1", "ReplicaSet"),
+    child("apps/v1", "DaemonSet"),
+    child("batch/v1", "Job"),
+    child("v1", "Pod"),
+    child("v1", "PersistentVolumeClaim"),
+    child("v1", "Service", { spec: { type: "LoadBalancer" } }),
+    child("shop.example.com/v1", "Cache", { status: { conditions: [{ type: "Ready", status: "False" }] } }),
+  ]) {
+    it(`is so for the engine, as it was not before: ${made.kind}`, () => {
+      assert.notEqual(why(made), undefined);
+      assert.equal(why(madeReady(made)), undefined);
+    });
+  }
+
+  it("is as it was, if its kind has no status", () => {
+    const configMap = child("v1", "ConfigMap");
+    assert.equal(madeReady(configMap), configMap);
+  });
+});
+
+describe("what a step observes", () => {
+  const kinds = [
+    { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },
+    { apiVersion: "apps/v1", kind: "Deployment", update: "apply", plural: "deployments" },
+    { apiVersion: "batch/v1", kind: "Job", update: "never", plural: "jobs" },
+  ] as const;
+  const definition = operator({ children: kinds });
+  const { group, version, kind } = definition.customResource;
+  const object = {
+    apiVersion: `${group}/${version}`,
+    kind,
+    metadata: { name: "o", namespace: "n", uid: "u", resourceVersion: "1" },
+  };
+  const desired = (answered: readonly JsonObject[]): DesiredChild[] =>
+    desiredChildren(
+      answered as unknown as Manifest[],
+      object,
+      definition,
+      kinds.map((each) => ({ ...each, namespaced: true })),
+    );
+  const named = (kind: string, name: string, annotations: JsonObject = {}): JsonObject => {
+    const { apiVersion } = kinds.find((each) => each.kind === kind) ?? {};
+    return { apiVersion: apiVersion ?? "", kind, metadata: { name, annotations } };
+  };
+  const names = (children: readonly JsonObject[]) =>
+    children.map(({ metadata }) => (metadata as { name: string }).name);
+  const NOTHING = { children: [], made: new Set<string>() };
+
+  it("has a child that waits only when the one before it is ready", () => {
+    const answered = [
+      named("Deployment", "second", { "argosy.dev/after": "Deployment/first" }),
+      named("Deployment", "first", { "argosy.dev/after": "ConfigMap/settings" }),
+      named("ConfigMap", "settings"),
+    ];
+    const one = observedAfter(answered, desired(answered), NOTHING);
+    // The ConfigMap is ready as soon as it is there.
+    assert.deepEqual(names(one.children), ["first", "settings"]);
+    const ready = { ...one, children: one.children.map(madeReady) };
+    const two = observedAfter(answered, desired(answered), ready);
+    assert.deepEqual(names(two.children), ["second", "first", "settings"]);
+    // What is there stays, whatever becomes of the other.
+    const three = observedAfter(answered, desired(answered), {
+      ...two,
+      children: two.children.map(({ status: _, ...rest }) => rest),
+    });
+    assert.deepEqual(names(three.children), ["second", "first", "settings"]);
+  });
+
+  it("has a child that is kept, or made once, no more than once", () => {
+    const answered = [
+      named("Job", "once"),
+      named("ConfigMap", "kept", { "argosy.dev/keep": "true" }),
+      named("ConfigMap", "other", { "argosy.dev/after": "ConfigMap/kept" }),
+    ];
+    const one = observedAfter(answered, desired(answered), NOTHING);
+    assert.deepEqual(names(one.children), ["once", "kept", "other"]);
+    const changed = [{ ...answered[0], spec: { a: 1 } }, ...answered.slice(1)] as JsonObject[];
+    const two = observedAfter(changed, desired(changed), one);
+    assert.equal(two.children[0]?.spec, undefined);
+    const three = observedAfter(changed, desired(changed), { ...two, children: [] });
+    assert.deepEqual(names(three.children), ["other"]);
+  });
+});
+
+describe("a merge patch", () => {
+  it("replaces, adds and removes fields", () => {
+    assert.deepEqual(
+      merged({ a: { b: 1, c: [1] }, d: 2 }, { a: { b: null, c: [2], e: { f: null } }, g: 3 }),
+      {
+        a: { c: [2], e: {} },
+        d: 2,
+        g: 3,
+      },
+    );
+  });
+});
