@@ -19,6 +19,7 @@ const STEPS = [
   "leaving",
   "adoption",
   "operationsPage",
+  "examples",
 ];
 
 /**

@@ -60,16 +60,13 @@ export class Objects {
    */
   async list(kind: Kind, namespace?: string, labelSelector?: string): Promise<KubernetesObject[]> {
     const resource = await this.known(kind);
-    const found: KubernetesObject[] = [];
     const selection = { ...(namespace && { namespace }), ...(labelSelector && { labelSelector }) };
-    if (!resource) return found;
-    try {
-      await this.client.list(resource, selection, (page) => void found.push(...page));
-    } catch (error) {
+    if (!resource) return [];
+    return this.client.listAll(resource, selection).catch((error: unknown) => {
       // The kind was known, and its definition has been deleted since.
-      if (!isApiError(error, 404)) throw error;
-    }
-    return found;
+      if (isApiError(error, 404)) return [];
+      throw error;
+    });
   }
 
   /** Deletes without waiting for the end. */

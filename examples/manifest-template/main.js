@@ -1,5 +1,6 @@
 const template = require("./deployment.json");
 
+/** @type {(request: import("./website-types").Request) => import("./website-types").Answer} */
 function reconcile({ object, children }) {
   const { name } = object.metadata;
   const { image, replicas } = object.spec;

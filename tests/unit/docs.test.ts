@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import ts from "typescript";
 import { parse, parseAllDocuments } from "yaml";
+import { FIXTURE } from "../../cli/fixtures";
 import { localHandler } from "../../cli/localHandler";
 import { check } from "../../definition/checks";
 import { operatorSchema } from "../../definition/jsonSchema";
@@ -112,6 +113,24 @@ describe("the documentation", () => {
         return !isDefinition(block) && ["crd", "handler", "children"].some((key) => keys.includes(key));
       });
       assert.deepEqual(unmarked, []);
+    });
+  });
+
+  describe("shows fixtures that are in order", () => {
+    for (const { place, code } of blocks.filter(({ role }) => role === "fixture")) {
+      it(place, () => {
+        const problems = new Problems();
+        check(FIXTURE, parse(code), problems.at(place));
+        assert.equal(problems.toError().message, "");
+      });
+    }
+
+    it("on its page, in every form", () => {
+      const shown = blocks.filter(
+        ({ role, place }) => role === "fixture" && place.startsWith("docs/testing.md"),
+      );
+      const keys = shown.flatMap(({ code }) => Object.keys(parse(code)));
+      for (const key of ["answer", "expect", "steps"]) assert.ok(keys.includes(key), key);
     });
   });
 

@@ -9,10 +9,14 @@ const ROOT = path.resolve(__dirname, "../..");
 /** What is shipped for others to begin with. */
 const FOLDERS = [
   "examples",
+  "examples/deploy-notifier",
   "templates/python/handlers",
   "templates/typescript/handlers",
   "templates/yaml/handlers",
 ];
+
+// What comes from a Secret in a cluster is taken from the author's environment. No fixture calls GitHub.
+process.env["GITHUB_TOKEN"] ??= "none";
 
 const operators = FOLDERS.flatMap((folder) =>
   loadOperators(path.join(ROOT, folder)).map((operator) => ({ folder, operator })),
@@ -23,9 +27,9 @@ for (const { folder, operator } of operators) {
     it("has fixtures, and its handler answers as they say", async () => {
       const results = await runFixtures(operator);
       assert.ok(results.length > 0);
-      for (const { name, expected, actual, failure } of results) {
+      for (const { name, differences, failure } of results) {
         assert.equal(failure, undefined, name);
-        assert.deepStrictEqual(actual, expected, name);
+        assert.deepStrictEqual(differences, [], name);
       }
     });
   });

@@ -24,8 +24,7 @@ const OF_KUBERNETES = "kube-root-ca.crt";
 /** Looks at all that there is. */
 export async function takeSnapshot({ client, resource, namespace, far }: Ground): Promise<Snapshot> {
   const list = async (of: Resource, from: string) => {
-    const items: KubernetesObject[] = [];
-    await client.list(of, { namespace: from }, (page) => void items.push(...page));
+    const items = await client.listAll(of, { namespace: from });
     return items.filter(({ metadata }) => metadata.name !== OF_KUBERNETES);
   };
   const all = await list(resource, namespace);

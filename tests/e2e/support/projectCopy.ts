@@ -32,6 +32,8 @@ const LETTER = "kind: Letter, plural: letters, singular: letter";
 export interface CopyOptions {
   readonly base?: "dev" | "prod";
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** Folders in examples/ that are its handlers, in the place of memcached and `report`. */
+  readonly examples?: readonly string[];
 }
 
 let present: string | undefined;
@@ -58,14 +60,18 @@ export class ProjectCopy {
    * @param stack the stack's name
    * @param base the stack whose settings it has, and {@link SETTINGS}
    * @param settings further ones
+   * @param examples its handlers
    */
-  constructor(stack: string, { base = "dev", settings = {} }: CopyOptions = {}) {
+  constructor(stack: string, { base = "dev", settings = {}, examples }: CopyOptions = {}) {
     mkdirSync(this.state);
     mkdirSync(this.folder);
     this.takeProgram(presentProgram());
     const handlers = path.join(this.folder, "handlers");
-    cpSync(path.join(PROJECT, "examples/memcached"), path.join(handlers, "memcached"), { recursive: true });
-    cpSync(path.join(PROJECT, "tests/e2e/handlers"), handlers, { recursive: true });
+    for (const folder of examples ?? ["memcached"]) {
+      const copy = path.join(handlers, path.basename(folder));
+      cpSync(path.join(PROJECT, "examples", folder), copy, { recursive: true });
+    }
+    if (!examples) cpSync(path.join(PROJECT, "tests/e2e/handlers"), handlers, { recursive: true });
     const { config } = parse(readFileSync(path.join(PROJECT, `Pulumi.${base}.yaml`), "utf8"));
     const { "kubernetes:context": _ofSomebodyElse, ...own } = config;
     const all = stringify({ config: { ...own, ...SETTINGS, ...settings } });

@@ -78,11 +78,15 @@ export async function enforcesPolicies(): Promise<boolean> {
 }
 
 /** A pod of the image that the runners have, which the nodes have so. It passes the `restricted` Pod Security Standard. */
-function nodePod(metadata: Metadata, [program = "", ...args]: readonly string[]): Manifest {
+export function nodePod(
+  metadata: Metadata,
+  [program = "", ...args]: readonly string[],
+  name = `network-${++pods}`,
+) {
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { ...metadata, name: `network-${++pods}` },
+    metadata: { ...metadata, name },
     spec: {
       restartPolicy: "Never",
       automountServiceAccountToken: false,

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { assertChild, FORMS } from "./support/forms";
+import { session } from "./support/hooks";
+import { LONG_MS, tell, waitFor } from "./support/progress";
+import { NAMESPACE } from "./support/session";
+
+const FORM = FORMS.pod;
+/** Pods at once: two cores have room for them. */
+const AT_ONCE = 6;
+const OBJECTS = 100;
+/** Under the quota each pod that is refused is asked for again: fewer show the same. */
+const UNDER_QUOTA = 20;
+const POD = { apiVersion: "v1", kind: "Pod" };
+const RUNS = `app.kubernetes.io/name=${FORM.operator},app.kubernetes.io/component=run`;
+
+describe("heavy work at a peak", function () {
+  this.timeout(LONG_MS);
+  const definition = "handlers/report/operator.yaml";
+  const [given, limited] = ["execution: pod\n", `execution: pod\nconcurrency: ${AT_ONCE}\n`];
+
+  before(async () => {
+    const { project, stack } = session();
+    await session().up();
+    project.edit(definition, given, limited);
+    await stack.up();
+  });
+  after(async () => {
+    const { project, stack } = session();
+    project.edit(definition, limited, given);
+    await stack.up();
+  });
+
+  it(`queues: ${OBJECTS} objects at once, ${AT_ONCE} pods, and none is lost or reported as failed`, async () => {
+    const most = await handledAtOnce("peak", OBJECTS);
+    assert.ok(most <= AT_ONCE, `${most} pods at once`);
+    assert.ok(most > 1, "they were handled one after another");
+  });
+
+  it("waits where a ResourceQuota refuses pods, and none is lost or reported as failed", async () => {
+    const others = (await session().api.list(POD, NAMESPACE)).filter(isAlive).length;
+    const quota: Manifest = {
+      apiVersion: "v1",
+      kind: "ResourceQuota",
+      metadata: { name: "narrow", namespace: NAMESPACE },
+      spec: { hard: { pods: String(others + 2) } },
+    };
+    await session().api.create(quota);
+    try {
+      const most = await handledAtOnce("quota", UNDER_QUOTA);
+      assert.ok(most <= 2, `${most} pods at once`);
+    } finally {
+      await session().api.delete(quota);
+    }
+  });
+});
+
+/** Creates objects and waits until each has its child. Gives the most pods of runs that there were at once. */
+async function handledAtOnce(prefix: string, count: number): Promise<number> {
+  const { api, team } = session();
+  const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+  const startedAt = performance.now();
+  await Promise.all(names.map((name) => api.create(FORM.object(name, 3))));
+  const pods = watchPods();
+  try {
+    await waitFor(`${count} objects to be handled`, () => Promise.all(names.map(isHandled)), LONG_MS);
+  } finally {
+    pods.stop();
+  }
+  const most = await pods.most;
+  tell(`${count} objects in ${Math.round((performance.now() - startedAt) / 1000)} s, ${most} pods at once`);
+  const events = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, team);
+  const failed = events.filter(
+    (event) =>
+      event["type"] === "Warning" &&
+      names.includes((event["regarding"] as { name?: string } | undefined)?.name ?? ""),
+  );
+  assert.deepEqual(
+    failed.map((event) => event["note"]),
+    [],
+  );
+  for (const name of names) await api.delete(FORM.object(name, 0));
+  return most;
+}
+
+async function isHandled(name: string): Promise<void> {
+  await assertChild(FORM, name, 3);
+  const { status } = await session().api.get(FORM.object(name, 0));
+  assert.equal((status as { pages?: number } | undefined)?.pages, 3);
+}
+
+/** Counts the pods of runs, until it is stopped. */
+function watchPods(): { readonly most: Promise<number>; stop(): void } {
+  let isOver = false;
+  const count = async (): Promise<number> => {
+    let most = 0;
+    while (!isOver) {
+      most = Math.max(most, (await session().api.list(POD, NAMESPACE, RUNS)).filter(isAlive).length);
+      await pause(250);
+    }
+    return most;
+  };
+  return {
+    most: count(),
+    stop: () => {
+      isOver = true;
+    },
+  };
+}
+
+function isAlive({ status }: KubernetesObject): boolean {
+  const { phase = "" } = status as { phase?: string };
+  return phase !== "Succeeded" && phase !== "Failed";
+}
