@@ -1,6 +1,6 @@
 import { ReconcileFailure } from "../failure";
 import { isRecord } from "../json";
-import { ApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
+import { ApiError, isBusy, isNamespaceMissing, isNamespaceTerminating } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { ADOPT_ANNOTATION, MANAGER_PREFIX } from "../names";
 import type { DesiredChild } from "./desiredChildren";
@@ -42,8 +42,9 @@ export function childRefused(
   if (!(error instanceof ApiError) || isBusy(error)) return undefined;
   if (![400, 403, 404, 413, 422, 500].includes(error.code)) return undefined;
   const { namespace } = child.manifest.metadata;
-  // The object is deleted with its own namespace. Nothing is reported about it.
-  if (isNamespaceTerminating(error) && namespace === home) return undefined;
+  // The object is deleted, or was deleted, with its own namespace. Nothing is reported about it.
+  const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
+  if (isGone && namespace === home) return undefined;
   const isForbidden = error.code === 403 && /\bcannot \w+ resource\b/.test(error.message);
   if (isNamespaced && namespace !== undefined && isForbidden)
     return new ReconcileFailure("NamespaceNotGranted", `${error.message}. ${GRANT_REMEDY}`, { cause: error });

@@ -83,6 +83,18 @@ export function isNamespaceTerminating(error: unknown): boolean {
   return isApiError(error, 403) && hasCause(error, "NamespaceTerminating");
 }
 
+/**
+ * Whether the namespace of that name is not there at all: what was to be written in it went with it, or never was.
+ *
+ * @param namespace undefined for an object that is in no namespace
+ */
+export function isNamespaceMissing(error: unknown, namespace: string | undefined): boolean {
+  if (!isApiError(error, 404) || namespace === undefined) return false;
+  // kubernetes, plugin/pkg/admission/namespace/lifecycle: NewNotFound(v1.Resource("namespaces"), ...)
+  const { kind, name } = error.status.details ?? {};
+  return kind === "namespaces" && name === namespace;
+}
+
 function hasCause({ status }: ApiError, reason: string): boolean {
   return (status.details?.causes ?? []).some((cause) => cause.reason === reason);
 }

@@ -4,6 +4,7 @@ import {
   ApiUnreachableError,
   isApiError,
   isBusy,
+  isNamespaceMissing,
   isNamespaceTerminating,
   retryAfterMs,
 } from "../kubernetes/errors";
@@ -47,18 +48,20 @@ const SHORTEST_RETRY_MS = 1_000;
  * | --- | --- | --- | --- |
  * | `ReconcileFailure` | the object's or its handler's | yes | after a backoff, or as the failure says |
  * | `NotLeadingError` | nobody's | no | by whoever leads next |
- * | the object is gone, or its namespace is being deleted | nobody's | no | no |
+ * | the object is gone, or its namespace is being deleted or gone | nobody's | no | no |
  * | 409: the object or a child moved on | nobody's | no | soon |
  * | the children, or what the object uses, are still being listed | nobody's | no | soon, and as soon as they are |
  * | the API server is busy, or out of reach | nobody's | no | when it says, or soon |
  * | any other refusal of the API server | the object's | yes | after a backoff |
  * | anything else | ours | yes | after a backoff |
+ *
+ * @param namespace the object's own namespace. If another one is missing, as that of memories, the object is not gone
  */
-export function consequenceOf(error: unknown): Consequence {
+export function consequenceOf(error: unknown, namespace: string | undefined): Consequence {
   if (error instanceof ReconcileFailure) return failed(error);
   if (error instanceof NotLeadingError) return skipped("not the leader", { kind: "done" });
-  if (error instanceof ObjectGoneError || isNamespaceTerminating(error))
-    return skipped("gone", { kind: "done" });
+  const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
+  if (error instanceof ObjectGoneError || isGone) return skipped("gone", { kind: "done" });
   if (isApiError(error, 409)) return skipped("changed meanwhile", { kind: "again" });
   if (error instanceof StillListingError || error instanceof UsedStillListingError)
     return skipped("not listed yet", { kind: "again", afterMs: 1_000 });

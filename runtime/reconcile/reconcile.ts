@@ -169,7 +169,7 @@ export class Reconcile {
 
   /** Puts into the outcome what follows from an error. */
   private settle(error: unknown, name: ObjectName, report: Draft, outcome: Outcome, mandate: Mandate): void {
-    const { report: result, isTold, again } = consequenceOf(endOf(mandate) ?? error);
+    const { report: result, isTold, again } = consequenceOf(endOf(mandate) ?? error, name.namespace);
     if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
     Object.assign(report, result);
     outcome.again = again;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ReconcileFailure } from "../failure";
 import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, isApiError, isBusy } from "../kubernetes/errors";
+import { ApiError, isApiError, isBusy, isNamespaceMissing } from "../kubernetes/errors";
 import {
   type Condition,
   conditionsIn,
@@ -165,7 +165,8 @@ export class StatusWriter {
       const options = { fieldManager, force: true, subresource: "status" };
       return (await applyManifest(client, resource, manifest, options)).object;
     } catch (error) {
-      if (isApiError(error, 409)) return undefined;
+      // An object may outlive its namespace if somebody ended that by force. Nothing can be written on it.
+      if (isApiError(error, 409) || isNamespaceMissing(error, namespace)) return undefined;
       if (isApiError(error, 404)) {
         // There is no such object, or no such subresource of it.
         const there = await client.get(resource, object.metadata);

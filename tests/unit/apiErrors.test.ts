@@ -4,6 +4,7 @@ import {
   type ApiStatus,
   ApiUnreachableError,
   isBusy,
+  isNamespaceMissing,
   isNamespaceTerminating,
   retryAfterMs,
 } from "../../runtime/kubernetes/errors";
@@ -62,5 +63,15 @@ describe("an API server", () => {
       false,
       false,
     ]);
+  });
+
+  it("finds nothing in a namespace that is not there, and says which one", () => {
+    const missing = refusal(404, { reason: "NotFound", details: { kind: "namespaces", name: "shop" } });
+    const child = refusal(404, { reason: "NotFound", details: { kind: "configmaps", name: "shop" } });
+    const asked = [missing, child, refusal(404), refusal(403)].map((error) =>
+      isNamespaceMissing(error, "shop"),
+    );
+    assert.deepStrictEqual(asked, [true, false, false, false]);
+    assert.ok(!isNamespaceMissing(missing, "other") && !isNamespaceMissing(missing, undefined));
   });
 });

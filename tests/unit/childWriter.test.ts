@@ -94,6 +94,12 @@ describe("ChildWriter", () => {
     };
   }
 
+  /** What the API server answers where a namespace is wholly gone. */
+  function missing(name: string): ApiError {
+    const message = `namespaces "${name}" not found`;
+    return new ApiError(404, { reason: "NotFound", message, details: { kind: "namespaces", name } }, "PATCH");
+  }
+
   async function failureOf(work: Promise<unknown>): Promise<ReconcileFailure> {
     const error = await work.then(
       () => assert.fail("nothing was refused"),
@@ -451,10 +457,23 @@ describe("ChildWriter", () => {
 
     it("nothing where the API server is busy, or the object's own namespace goes", async () => {
       const causes = { details: { causes: [{ reason: "NamespaceTerminating" }] } };
-      for (const error of [new ApiError(429, {}, "PATCH"), new ApiError(403, causes, "PATCH")]) {
+      for (const error of [
+        new ApiError(429, {}, "PATCH"),
+        new ApiError(403, causes, "PATCH"),
+        missing("shop"),
+      ]) {
         cluster.refusals.set(APPLY, error);
         await assert.rejects(apply(), error);
       }
+    });
+
+    it("that another namespace than the object's is not there", async () => {
+      cluster.refusals.set(APPLY, missing("away"));
+      const child = desired();
+      const metadata = { ...child.manifest.metadata, namespace: "away" };
+      const failure = await failureOf(apply({ ...child, manifest: { ...child.manifest, metadata } }));
+      assert.equal(failure.reason, "ChildRefused");
+      assert.match(failure.message, /ConfigMap away\/settings: namespaces "away" not found/);
     });
   });
 

@@ -60,6 +60,18 @@ const TABLE: Readonly<Record<string, Row>> = {
     isTold: false,
     again: "done",
   },
+  "a namespace that is gone": {
+    error: refused(404, details({ kind: "namespaces", name: "shop" })),
+    result: "skipped gone",
+    isTold: false,
+    again: "done",
+  },
+  "another namespace that is gone": {
+    error: refused(404, details({ kind: "namespaces", name: "platform" })),
+    result: "failed ApiError",
+    isTold: true,
+    again: "failed",
+  },
   "an object or a child that moved on": {
     error: refused(409),
     result: "skipped changed meanwhile",
@@ -114,7 +126,7 @@ const TABLE: Readonly<Record<string, Row>> = {
 describe("consequenceOf", () => {
   for (const [what, { error, result, isTold, again }] of Object.entries(TABLE)) {
     it(`${what}: ${result}, ${isTold ? "told" : "not told"}, ${again}`, () => {
-      const consequence = consequenceOf(error);
+      const consequence = consequenceOf(error, "shop");
       const { result: is, skipped, failure } = consequence.report;
       assert.equal([is, skipped ?? failure?.reason].join(" "), result);
       assert.equal(consequence.isTold, isTold);
@@ -124,13 +136,13 @@ describe("consequenceOf", () => {
 
   it("keeps the words, and the error itself", () => {
     const error = refused(403, { message: "not allowed" });
-    const { failure } = consequenceOf(error).report;
+    const { failure } = consequenceOf(error, "shop").report;
     assert.equal(failure?.message, "not allowed");
     assert.equal(failure?.cause, error);
   });
 
   it("keeps the words of an API server that is away, which no failure has", () => {
-    const { failure, problem } = consequenceOf(refused(503, { message: "overloaded" })).report;
+    const { failure, problem } = consequenceOf(refused(503, { message: "overloaded" }), "shop").report;
     assert.deepEqual([failure, problem], [undefined, "overloaded"]);
   });
 });

@@ -267,6 +267,12 @@ describe("StatusWriter", () => {
       assert.match(failure.message, /widgets .* has no status subresource/);
     });
 
+    it("an object whose namespace is not there gets nothing", async () => {
+      const { namespace: name = "" } = object.metadata;
+      refusal = new ApiError(404, { reason: "NotFound", details: { kind: "namespaces", name } }, "PATCH");
+      assert.equal(await writer.write(client, object, verdict(READY)), undefined);
+    });
+
     it("a status that is not accepted is a failure of the object's", async () => {
       refusal = new ApiError(422, { message: "status.replicas is bad" }, "PATCH");
       const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: -1 } }));
