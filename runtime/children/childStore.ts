@@ -216,11 +216,10 @@ export class ChildStore {
       else event();
     };
     return {
-      listing: (isReset) => inner.listing(isReset),
+      listing: (isReset, version) => inner.listing(isReset, version),
       set: (object, isListed) => {
         // A list may end before a write does. What is set afterwards must count as listed.
-        if (isListed) inner.see(object);
-        afterWrites(object, () => inner.set(object, isListed));
+        afterWrites(object, isListed ? inner.see(object) : () => inner.set(object, false));
       },
       listed: (version) => inner.listed(version),
       remove: (object) => afterWrites(object, () => inner.remove(object)),

@@ -12,8 +12,9 @@ export interface ReflectorSink {
    * A list begins: {@link set} is called for everything that is there, then {@link listed}.
    * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd. What is known
    *   does not count then
+   * @param resourceVersion the version of the list: it shows every object as it was then
    */
-  listing(isReset: boolean): void;
+  listing(isReset: boolean, resourceVersion: string): void;
   /**
    * An object as it is now.
    * @param isListed whether a list has it. If not, a watch reports that it was created or changed
@@ -154,7 +155,7 @@ export class Reflector {
     const { client, resource, sink, onSynced } = this.options;
     let begun = false;
     const begin = (version: string) => {
-      if (!begun) sink.listing(this.latest !== undefined && isNewer(this.latest, version));
+      if (!begun) sink.listing(this.latest !== undefined && isNewer(this.latest, version), version);
       begun = true;
     };
     const onPage = (items: KubernetesObject[], version: string) => {

@@ -60,8 +60,11 @@ export interface StoreOptions<Facts> {
 
 /** Takes in what a reflector sees. */
 export interface StoreSink extends ReflectorSink {
-  /** The object is in the list in progress. It is set later. */
-  see(object: KubernetesObject): void;
+  /**
+   * The object is in the list in progress.
+   * @returns sets it, now or later
+   */
+  see(object: KubernetesObject): () => void;
 }
 
 const MOST_KEPT = 24 * 1024 * 1024;
@@ -70,7 +73,9 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * Objects as watches, lists and the answers to our own writes show them.
  *
  * Guarantees, each with a test in tests/unit/store.test.ts:
- * - An older version never replaces a newer one, however late it comes, unless the API server itself went back.
+ * - An older version never replaces a newer one, however late it comes, unless the API server itself went back. That is so
+ *   if its list is older than what its watch has shown, or has an older version of an object than one that the list is newer
+ *   than: etcd was restored from a backup, and has been written since.
  * - If a list has the same version with other content, that replaces what is known: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
@@ -205,16 +210,26 @@ export class Store<Facts> {
   sink(resource: Resource, namespace: string | undefined): StoreSink {
     let listed: Set<string> | undefined;
     let isReset = false;
+    let listVersion = "";
     let listing: Source = "initial";
+    const see = (object: KubernetesObject) => {
+      listed?.add(storeKey(resource, object.metadata));
+      const [source, reset, version] = [listing, isReset, listVersion];
+      return () => {
+        const isBack = reset || this.isContradicted(resource, object, version);
+        this.set(resource, object, source, isBack);
+      };
+    };
     return {
-      listing: (reset) => {
+      listing: (reset, version) => {
         listed = new Set();
         isReset = reset;
+        listVersion = version;
       },
-      see: (object) => listed?.add(storeKey(resource, object.metadata)),
+      see,
       set: (object, isListed) => {
-        listed?.add(storeKey(resource, object.metadata));
-        this.set(resource, object, isListed ? listing : "watch", isListed && isReset);
+        if (isListed) see(object)();
+        else this.set(resource, object, "watch");
       },
       listed: (version) => {
         const seen = listed;
@@ -233,6 +248,12 @@ export class Store<Facts> {
         if (stored?.uid === object.metadata.uid) this.remove(stored, "watch", object);
       },
     };
+  }
+
+  /** Whether a list of that version has an older version of an object than we know, although it is the newer one of both. */
+  private isContradicted(resource: Resource, { metadata }: KubernetesObject, listVersion: string): boolean {
+    const known = this.find(resource, metadata)?.resourceVersion;
+    return known !== undefined && isNewer(known, metadata.resourceVersion) && !isNewer(known, listVersion);
   }
 
   private newEntry(resource: Resource, { metadata }: KubernetesObject, facts: Facts): StoredObject<Facts> {

@@ -100,7 +100,7 @@ describe("ChildStore", () => {
   }
 
   function list(version: number, ...items: KubernetesObject[]): void {
-    sink.listing(false);
+    sink.listing(false, String(version));
     for (const each of items) sink.set(each, true);
     sink.listed(String(version));
   }

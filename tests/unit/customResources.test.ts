@@ -32,7 +32,7 @@ describe("CustomResources", () => {
   }
 
   function list(version: number, ...items: KubernetesObject[]): void {
-    sink.listing(false);
+    sink.listing(false, String(version));
     for (const each of items) sink.set(each, true);
     sink.listed(String(version));
   }
@@ -57,7 +57,7 @@ describe("CustomResources", () => {
   it("does not take an object for gone that is there again: etcd was restored to a time before its deletion", () => {
     sink.remove(at(8));
     assert.equal(objects.isGoing(NAME, "widget-uid"), true);
-    sink.listing(true);
+    sink.listing(true, "4");
     sink.set(at(4), true);
     sink.listed("4");
     assert.equal(objects.isGoing(NAME, "widget-uid"), false);

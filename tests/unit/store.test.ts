@@ -45,7 +45,7 @@ describe("Store", () => {
     isReset = false,
     sink = store.sink(CONFIG_MAPS, undefined),
   ) {
-    sink.listing(isReset);
+    sink.listing(isReset, String(version));
     for (const each of items) sink.set(each, true);
     sink.listed(String(version));
     return sink;
@@ -117,7 +117,7 @@ describe("Store", () => {
 
   it("forgets what a list lacks, but not what we wrote after the list began", () => {
     const sink = list(5, [item("a", 1), item("b", 2)]);
-    sink.listing(false);
+    sink.listing(false, "7");
     store.set(CONFIG_MAPS, item("new", 8), "answer");
     sink.set(item("a", 1), true);
     sink.listed("7");
@@ -144,6 +144,23 @@ describe("Store", () => {
     assert.equal(find("lost"), undefined);
     sink.set(item("a", 21, "newer"), false);
     assert.equal(find("a")?.resourceVersion, "21");
+  });
+
+  it("takes in an older version from a later list, if the API server went back and was written since", () => {
+    const sink = list(50, [item("a", 40, "new")]);
+    store.set(CONFIG_MAPS, item("ours", 53), "answer");
+    // Restored at 30. Since then it was written so often that its versions are as high as before.
+    sink.listing(false, "52");
+    sink.set(item("a", 10, "old"), true);
+    sink.set(item("ours", 20), true);
+    sink.listed("52");
+    assert.equal(find("a")?.resourceVersion, "10");
+    assert.equal(find("a")?.facts, JSON.stringify({ data: "old" }));
+    assert.equal(changes.at(-1)?.after?.name, "a");
+    // The list may have been made before our own write.
+    assert.equal(find("ours")?.resourceVersion, "53");
+    list(54, [item("a", 10, "old"), item("ours", 20)], false, sink);
+    assert.equal(find("ours")?.resourceVersion, "20");
   });
 
   it("takes in other content under the same version if a list has it, and not if a late event has", () => {
