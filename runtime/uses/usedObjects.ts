@@ -220,6 +220,10 @@ export class UsedObjects implements UsedSource {
       sink: (of, namespace) => store.sink(of, namespace),
       onInterruption: ({ kind }, error) => onInterruption(kind, error),
       onSynced: () => this.allChanged(key),
+      // The kind went, and its watch ended. It may not have reported that the objects went before.
+      onRefused: (_, error) => {
+        if (isApiError(error, 404)) this.allChanged(key);
+      },
     });
     this.watched.push({ selection, resource, store, scopes });
     scopes.add(resource);

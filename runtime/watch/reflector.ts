@@ -37,6 +37,8 @@ export interface ReflectorOptions extends Selection {
   readonly onInterruption?: (error: Error) => void;
   /** Called when a list is complete after none was, or after the API server refused one. */
   readonly onSynced?: () => void;
+  /** Called when the API server refuses what it did not refuse before, or refuses it with another code. */
+  readonly onRefused?: (error: ApiError) => void;
 }
 
 type WatchEvent =
@@ -67,7 +69,7 @@ export class Reflector {
   /** The latest version seen. It is kept when a list is due. */
   private latest: string | undefined;
   private retryMs = FIRST_RETRY_MS;
-  private refusal: Error | undefined;
+  private refusal: ApiError | undefined;
   private synced = false;
   /** Ends the watch in progress, so that a list can be made. */
   private interruption = new AbortController();
@@ -140,7 +142,9 @@ export class Reflector {
     if (error instanceof ApiError) {
       if (RELIST_CODES.includes(error.code)) this.resourceVersion = undefined;
       if (REFUSAL_CODES.includes(error.code)) {
+        const isNew = this.refusal?.code !== error.code;
         this.refusal = error;
+        if (isNew) this.options.onRefused?.(error);
         // What was there when the API server refused may be gone when it no longer refuses.
         this.resourceVersion = undefined;
       }

@@ -1,4 +1,5 @@
 import type { KubernetesClient } from "../kubernetes/client";
+import type { ApiError } from "../kubernetes/errors";
 import { type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector, type ReflectorSink } from "./reflector";
 
@@ -17,6 +18,8 @@ export interface ScopesOptions {
   readonly onInterruption: (resource: Resource, error: Error) => void;
   /** Called when a kind was listed for the first time, or again after the API server had refused it. */
   readonly onSynced: (resource: Resource, namespace: string | undefined) => void;
+  /** Called when the API server no longer gives a kind, or never did. {@link Scopes.notSynced} has its refusal. */
+  readonly onRefused?: (resource: Resource, error: ApiError) => void;
 }
 
 /** A kind in one namespace, or in all of them. */
@@ -48,7 +51,7 @@ export class Scopes {
   /** Begins to watch a kind. */
   add(resource: Resource): void {
     const { client, namespaces, labelSelector, fieldSelector, metadataOnly, sink } = this.options;
-    const { onInterruption, onSynced } = this.options;
+    const { onInterruption, onSynced, onRefused } = this.options;
     for (const namespace of scopesOf(namespaces, resource)) {
       const reflector = new Reflector({
         client,
@@ -56,6 +59,7 @@ export class Scopes {
         sink: sink(resource, namespace),
         onInterruption: (error) => onInterruption(resource, error),
         onSynced: () => onSynced(resource, namespace),
+        ...(onRefused && { onRefused: (error: ApiError) => onRefused(resource, error) }),
         ...(labelSelector !== undefined && { labelSelector }),
         ...(fieldSelector !== undefined && { fieldSelector }),
         ...(metadataOnly && { metadataOnly }),

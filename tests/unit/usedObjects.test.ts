@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { type UsedChange, UsedObjects } from "../../runtime/uses/usedObjects";
+import { eventually } from "../support/eventually";
+import { widget } from "./support/objects";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
+
+const GADGET = { apiVersion: "gadgets.example.com/v1", kind: "Gadget", plural: "gadgets" };
+const NAME = { namespace: "shop", name: "g" };
+const OPERATOR = {
+  installation: "argosy",
+  name: "shop",
+  formerNames: [],
+  namespaces: "all",
+  uses: { gadget: { ...GADGET, name: "spec.gadget" } },
+} as unknown as ConstructorParameters<typeof UsedObjects>[0]["operator"];
+
+describe("UsedObjects", () => {
+  let api: TestApiServer;
+  let client: KubernetesClient;
+  let used: UsedObjects;
+  let changes: UsedChange[];
+  /** Whether the API server serves the kind. */
+  let isServed: boolean;
+  let watches: ServerResponse[];
+
+  beforeEach(async () => {
+    [changes, watches, isServed] = [[], [], true];
+    api = await TestApiServer.start((call, response) => {
+      if (!isServed) return refuse(response, 404);
+      if (call.query.has("watch")) {
+        response.writeHead(200).flushHeaders();
+        return void watches.push(response);
+      }
+      if (call.path === "/apis/gadgets.example.com/v1")
+        return json(response, { resources: [{ name: "gadgets", kind: "Gadget", namespaced: true }] });
+      const gadget = { metadata: { ...NAME, uid: "g-uid", resourceVersion: "4" }, spec: { size: 1 } };
+      if (call.path.endsWith("/gadgets/g")) return json(response, { ...GADGET, ...gadget });
+      return json(response, { metadata: { resourceVersion: "5" }, items: [gadget] });
+    });
+    client = api.client();
+    used = new UsedObjects({
+      client,
+      operator: OPERATOR,
+      onChange: (change) => void changes.push(change),
+      onInterruption: () => {},
+      isActive: () => true,
+    });
+    used.see({ namespace: "shop", name: "user" }, widget({ name: "user" }, { spec: { gadget: "g" } }));
+  });
+  afterEach(async () => {
+    await used.stop();
+    client.close();
+    await api.stop();
+  });
+
+  it("wake who uses a kind that goes, though its watch ends without a word about the objects", async () => {
+    await used.start();
+    assert.ok(await used.get("gadget", NAME));
+    await eventually(() => assert.equal(watches.length, 1));
+    changes = [];
+    isServed = false;
+    for (const watch of watches) watch.end();
+    await eventually(() =>
+      assert.deepEqual(
+        changes.map(({ users }) => users),
+        [["shop/user"]],
+      ),
+    );
+    assert.equal((await used.problemOf("gadget", "shop"))?.kind, "missing");
+    isServed = true;
+    await eventually(() => assert.equal(changes.length, 2, "the kind is there again"));
+    assert.equal(await used.problemOf("gadget", "shop"), undefined);
+  });
+});
