@@ -14,9 +14,21 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   components: ["definition", "preflight", "runtime"],
   program: ["components", "definition"],
   examples: [],
+  site: [],
   cli: ["components", "definition", "preflight", "runtime"],
   tools: ["cli", "components", "definition", "preflight", "runtime"],
-  tests: ["tools", "cli", "program", "components", "definition", "preflight", "plugin", "runtime", "index"],
+  tests: [
+    "tools",
+    "cli",
+    "site",
+    "program",
+    "components",
+    "definition",
+    "preflight",
+    "plugin",
+    "runtime",
+    "index",
+  ],
 };
 const FOLDERS = Object.keys(ROOMS);
 

@@ -1,0 +1,40 @@
+/** The upper part of the home page. Below it comes docs/README.md. */
+export const HERO = {
+  layout: "home",
+  hero: {
+    name: "Argosy",
+    text: "Kubernetes operators from two small files",
+    tagline: "A CRD, and a handler in any language. No SDK to learn, no image to build.",
+    actions: [
+      { theme: "brand", text: "Read about handlers", link: "/handlers" },
+      { theme: "alt", text: "GitHub", link: "https://github.com/argosy-dev/argosy" },
+    ],
+  },
+  features: [
+    {
+      title: "A handler is a function",
+      details: "It gets a custom resource and its children, and returns the children that there should be.",
+    },
+    {
+      title: "Tested without a cluster",
+      details: "A fixture is an object and the answer that it must give. A hundred of them take a second.",
+    },
+    {
+      title: "Previewed before it exists",
+      details: "Every object, right and wire of an operator is in pulumi preview, and in the pull request.",
+    },
+    {
+      title: "No change is lost",
+      details:
+        "Everything between the API server and a handler was killed and frozen in a test that you can run.",
+    },
+    {
+      title: "Every run can be seen",
+      details: "What changed something or failed is a Workflow in Argo's UI. Conditions and Events name it.",
+    },
+    {
+      title: "Nothing of yours is touched",
+      details: "Only what the operator applied counts as its own. A name that is taken is refused.",
+    },
+  ],
+};

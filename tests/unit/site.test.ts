@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { addressOf, anchorOf } from "../../site/links";
+import { GENERATED } from "../../tools/reference";
+import { navigation } from "../../tools/reference/contents";
+import { anchorsOf, linksOf, prose } from "./support/markdown";
+
+const ROOT = path.resolve(__dirname, "../..");
+const DOCS = path.join(ROOT, "docs");
+
+const pages = readdirSync(DOCS, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".md"))
+  .sort();
+const documents = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], {
+  cwd: ROOT,
+  encoding: "utf8",
+})
+  .trim()
+  .split("\n")
+  .filter((file) => existsSync(path.join(ROOT, file)));
+
+function read(file: string): string {
+  return readFileSync(path.join(ROOT, file), "utf8");
+}
+
+describe("the pages of docs/", () => {
+  it("are each once in the navigation, and nothing else is", () => {
+    const listed = navigation().flatMap((section) => section.pages.map(({ file }) => file));
+    assert.ok(pages.length > 10);
+    assert.deepEqual([...listed, "README.md"].sort(), pages);
+  });
+
+  it("are summed up for the navigation: half a sentence each", () => {
+    for (const { file, title, summary } of navigation().flatMap((section) => section.pages)) {
+      assert.match(title, /^[A-Zo].{2,40}$/, file);
+      assert.match(summary, /^[^A-Z ]?.{15,110}[^.]$/, file);
+    }
+  });
+
+  for (const [file, text] of Object.entries(GENERATED)) {
+    it(`have ${file} as it is made from the sources`, () => {
+      assert.equal(read(file), text(), "npm run reference writes it");
+    });
+  }
+
+  it("have one title each, and nothing that the site would take for a template", () => {
+    for (const file of pages) {
+      const page = read(`docs/${file}`);
+      assert.equal(prose(page).match(/^# .+$/gm)?.length, 1, file);
+      assert.doesNotMatch(prose(page), /\{\{/, file);
+    }
+  });
+});
+
+describe("the links of all pages", () => {
+  const links = documents.flatMap((document) =>
+    linksOf(read(document))
+      .filter(({ target }) => !/^[a-z]+:/.test(target))
+      .map(({ target, line }) => ({ document, target, place: `${document}:${line}: ${target}` })),
+  );
+
+  it("lead to headings that there are", () => {
+    const anchored = links.filter(({ target }) => target.includes("#") && !/\.svg#/.test(target));
+    assert.ok(anchored.length > 40);
+    const broken = anchored.filter(({ document, target }) => {
+      const [file = "", anchor = ""] = target.split("#");
+      const page = file === "" ? document : path.join(path.dirname(document), file);
+      return !existsSync(path.join(ROOT, page)) || !anchorsOf(read(page)).has(anchor);
+    });
+    assert.deepEqual(
+      broken.map(({ place }) => place),
+      [],
+    );
+  });
+
+  it("lead to files that git has", () => {
+    const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], {
+      cwd: ROOT,
+      encoding: "utf8",
+    }).split("\n");
+    const broken = links.filter(({ document, target }) => {
+      const [file = ""] = target.split("#");
+      if (file === "") return false;
+      const place = path.join(path.dirname(document), file).replace(/\/$/, "");
+      return !files.some((each) => each === place || each.startsWith(`${place}/`));
+    });
+    assert.deepEqual(
+      broken.map(({ place }) => place),
+      [],
+    );
+  });
+
+  it("that lead from a page of docs/ to a folder's page of it name the file, as the site needs it", () => {
+    const folders = links.filter(({ document, target }) => {
+      const place = path.join(path.dirname(document), target.split("#")[0] ?? "");
+      return (
+        document.startsWith("docs/") && place.startsWith("docs") && !path.extname(place) && target[0] !== "#"
+      );
+    });
+    assert.deepEqual(folders, []);
+  });
+});
+
+describe("the site", () => {
+  it("has the anchors of GitHub", () => {
+    assert.equal(anchorOf("Try again, replay, try out"), "try-again-replay-try-out");
+    assert.equal(anchorOf("Objects of somebody else's"), "objects-of-somebody-elses");
+    assert.equal(anchorOf("1. Process"), "1-process");
+    assert.equal(anchorOf("`a_b` and Ärger"), "a_b-and-ärger");
+  });
+
+  it("leads to GitHub for what is no page", () => {
+    const blob = "https://github.com/argosy-dev/argosy/blob/main";
+    assert.equal(addressOf("deploy.md", "../index.ts"), `${blob}/index.ts`);
+    assert.equal(addressOf("reference/cli.md", "../../examples/backup"), `${blob}/examples/backup`);
+    assert.equal(addressOf("reference/cli.md", "../handlers.md#types"), "../handlers.md#types");
+    assert.equal(addressOf("deploy.md", "https://a.example/../b"), "https://a.example/../b");
+    assert.equal(addressOf("deploy.md", "#see-it"), "#see-it");
+  });
+
+  it("is installed apart from Argosy", () => {
+    const root = JSON.parse(read("package-lock.json")) as { packages: Record<string, unknown> };
+    assert.equal(root.packages["node_modules/vitepress"], undefined);
+    const { devDependencies } = JSON.parse(read("site/package.json"));
+    const lock = JSON.parse(read("site/package-lock.json"));
+    for (const [name, version] of Object.entries<string>(devDependencies)) {
+      assert.match(version, /^\d+\.\d+\.\d+$/, name);
+      assert.equal(lock.packages[`node_modules/${name}`].version, version, name);
+    }
+  });
+});

@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+
+/** A page of docs/, as site/navigation.json has it. */
+export interface Page {
+  /** Relative to docs/. */
+  readonly file: string;
+  readonly title: string;
+  /** What is in it, in half a sentence. */
+  readonly summary: string;
+}
+
+/** A part of the navigation. */
+export interface Section {
+  readonly title: string;
+  readonly pages: readonly Page[];
+}
+
+/** The navigation of the site, in its order. */
+export function navigation(): readonly Section[] {
+  return JSON.parse(readFileSync(path.join(__dirname, "../../site/navigation.json"), "utf8"));
+}
+
+/** docs/README.md: the navigation, as GitHub shows it. */
+export function contentsPage(): string {
+  const sections = navigation().map(({ title, pages }) => {
+    const lines = pages.map((page) => `- [${page.title}](${page.file}): ${page.summary}.\n`);
+    return `## ${title}\n\n${lines.join("")}`;
+  });
+  return `# Documentation\n\n${sections.join("\n")}`;
+}
