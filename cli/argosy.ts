@@ -393,6 +393,15 @@ function commandLineOf(entry: Entry): CommandLine {
   return { command, run: (signal) => run(command.opts(), command.args, signal) };
 }
 
+/** Every command, as its help describes it: for the documentation. */
+export function commands(): readonly { name: string; summary: string; command: Command }[] {
+  return COMMANDS.map((entry) => ({
+    name: entry.name,
+    summary: entry.summary,
+    command: commandLineOf(entry).command,
+  }));
+}
+
 /** What there is: for help, and for what is no command. */
 function overview(): CommandLine {
   const command = new Command("argosy")

@@ -54,9 +54,9 @@ export interface PodArgs {
   readonly nodeSelector?: Readonly<Record<string, pulumi.Input<string>>>;
   /** Tolerations of the pods. @default [] */
   readonly tolerations?: readonly Toleration[];
-  /** @default members of an event bus prefer nodes and zones of their own */
+  /** Which nodes the pods need or prefer. @default members of an event bus prefer nodes and zones of their own */
   readonly affinity?: Affinity;
-  /** @default the cluster's default */
+  /** The PriorityClass of the pods. @default the cluster's default */
   readonly priorityClassName?: pulumi.Input<string>;
   /** Labels beside Argosy's own. @default none */
   readonly labels?: Readonly<Record<string, pulumi.Input<string>>>;
@@ -93,7 +93,9 @@ export interface WorkloadArgs extends Pick<WorkloadOptions, "images" | "resource
 
 /** A PostgreSQL in which Argo Workflows keeps runs. */
 export interface ArchiveArgs extends Omit<ArchiveOptions, "host" | "database" | "secret"> {
+  /** Name or address of the PostgreSQL. */
   readonly host: pulumi.Input<string>;
+  /** The database. Its user must own it. */
   readonly database: pulumi.Input<string>;
   /**
    * The name of a Secret in the namespace of Argo's controllers. It has the keys `username` and `password`, and also

@@ -14,8 +14,11 @@ export interface EventPathArgs extends EventPathManifests {
  * `Operators`, not made by users.
  */
 export class EventPath extends pulumi.ComponentResource {
+  /** The EventBus. */
   readonly eventBus: pulumi.CustomResource;
+  /** The Sensors, which hand events to operators. */
   readonly sensors: readonly pulumi.CustomResource[];
+  /** The EventSources, which watch custom resources. */
   readonly eventSources: readonly pulumi.CustomResource[];
 
   constructor(name: string, args: EventPathArgs, opts: pulumi.ComponentResourceOptions) {

@@ -242,7 +242,9 @@ const secretKey = fields(
       "the name of a Secret",
       "Name the Secret in the runner's namespace.",
     ).describe("Name of the Secret, in the runner's namespace."),
-    key: pattern(/^[-._a-zA-Z0-9]+$/, "a key of a Secret", "Name the key in that Secret."),
+    key: pattern(/^[-._a-zA-Z0-9]+$/, "a key of a Secret", "Name the key in that Secret.").describe(
+      "The key in that Secret.",
+    ),
   },
   "Write, for example, { secret: api, key: token }.",
 );
@@ -260,16 +262,20 @@ const rule = fields(
       // The core group is the empty text.
       text(WILDCARD_REMEDY, noWildcard, 0),
       'Name the API groups, for example apiGroups: [batch]; "" is the core group.',
+    ).describe('API groups: batch. "" is the core group. No wildcard.'),
+    resources: filledListOf(ruleEntry, "Name the resources, for example resources: [jobs].").describe(
+      "Resources in the plural: jobs, pods/log. No wildcard.",
     ),
-    resources: filledListOf(ruleEntry, "Name the resources, for example resources: [jobs]."),
     verbs: filledListOf(
       text("Name each verb that the handler needs, for example get.", (verb) => {
         const escalates = ESCALATING_VERBS.includes(verb);
         return escalates ? `is ${quoted(verb)}, with which every other right can be had` : noWildcard(verb);
       }),
       "Name the verbs, for example verbs: [get, list].",
-    ),
-    resourceNames: listOf(ruleEntry, "Name the objects, or leave it out for all of them.").optional(),
+    ).describe("Verbs: get, list, create. No wildcard, and none by which its holder gains other rights."),
+    resourceNames: listOf(ruleEntry, "Name the objects, or leave it out for all of them.")
+      .optional()
+      .describe("Only the objects with these names. Default: all of them."),
   },
   "Write, for example, { apiGroups: [batch], resources: [jobs], verbs: [get, list] }.",
 );
@@ -411,7 +417,10 @@ const OVERRIDABLE = {
   ),
   namespaces: namespacesField.describe("The namespaces whose objects are handled. Default: all."),
   resources: fields(
-    { requests: quantities, limits: quantities },
+    {
+      requests: quantities.describe("What the container is sure to get: cpu: 100m, memory: 64Mi."),
+      limits: quantities.describe("What it must not exceed: memory: 128Mi."),
+    },
     "Write, for example, { limits: { memory: 128Mi } }.",
   ).describe("Requests and limits of the handler's container, in Kubernetes quantities."),
   env: mapOf(

@@ -1,12 +1,20 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import { commandLinePage } from "./reference/commandLine";
+import { componentsPage } from "./reference/components";
 import { contentsPage } from "./reference/contents";
+import { metricsPage } from "./reference/metrics";
+import { operatorYamlPage } from "./reference/operatorYaml";
 
 const ROOT = path.join(__dirname, "..");
 
 /** The pages of docs/ that are made from the sources, each with what makes it. A test holds that they are current. */
 export const GENERATED: Readonly<Record<string, () => string>> = {
   "docs/README.md": contentsPage,
+  "docs/reference/command-line.md": commandLinePage,
+  "docs/reference/components.md": componentsPage,
+  "docs/reference/metrics.md": metricsPage,
+  "docs/reference/operator-yaml.md": operatorYamlPage,
 };
 
 /** `npm run reference`: writes the generated pages. */

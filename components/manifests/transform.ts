@@ -84,7 +84,7 @@ export type Transforms = {
 
 /** How a program changes what Argosy makes. */
 export interface TransformOptions {
-  /** @default no changes */
+  /** Functions that change single manifests before they are registered, by part. @default no changes */
   readonly transform?: Transforms;
 }
 

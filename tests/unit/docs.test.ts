@@ -8,12 +8,12 @@ import { parse, parseAllDocuments } from "yaml";
 import { FIXTURE } from "../../cli/fixtures";
 import { localHandler } from "../../cli/localHandler";
 import { check } from "../../definition/checks";
-import { operatorSchema } from "../../definition/jsonSchema";
 import { Problems } from "../../definition/problems";
 import { DEFINITION } from "../../definition/schema";
 import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
+import { GENERATED } from "../../tools/reference";
 import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
 import { examplesOf } from "./support/tsdoc";
 
@@ -35,14 +35,7 @@ function blocksFor(...languages: string[]): CodeBlock[] {
 
 describe("the documentation", () => {
   describe("in TypeScript type-checks", () => {
-    for (const { place, code } of blocksFor("ts")) {
-      it(place, function () {
-        this.timeout(60_000);
-        // Beside index.ts, so that its imports are the ones that its reader writes.
-        const file = path.join(root, "documentation.ts");
-        assert.deepEqual(diagnose(file, code), []);
-      });
-    }
+    checkTypes(blocksFor("ts"));
   });
 
   describe("has TSDoc examples that type-check", () => {
@@ -54,13 +47,7 @@ describe("the documentation", () => {
       assert.deepEqual([...files], exported);
     });
 
-    for (const { place, code } of examples) {
-      it(place, function () {
-        this.timeout(60_000);
-        // As the index.ts of a program.
-        assert.deepEqual(diagnose(path.join(root, "documentation.ts"), code), []);
-      });
-    }
+    checkTypes(examples);
   });
 
   describe("has handlers that answer the request that it shows", () => {
@@ -75,6 +62,17 @@ describe("the documentation", () => {
         assert.ok("children" in answer);
         assert.deepEqual(answer.children[0]?.metadata, { name: "hello" });
         assert.deepEqual(answer.children[0]?.["data"], { greeting: "Hello" });
+      });
+    }
+  });
+
+  describe("has recipes whose functions give an answer that the engine accepts", () => {
+    const request = blocks.find(({ role }) => role === "request");
+    for (const { place, code } of blocks.filter(({ role }) => role === "recipe")) {
+      it(place, async () => {
+        assert.ok(request);
+        const answer = await answerOf("main.py", code, "function", JSON.parse(request.code));
+        assert.doesNotThrow(() => parseAnswer(answer, "reconcile"));
       });
     }
   });
@@ -134,13 +132,13 @@ describe("the documentation", () => {
     });
   });
 
-  it("tells of every field of operator.yaml what its schema tells", () => {
-    const { properties } = operatorSchema("") as { properties: Record<string, Described> };
-    const rows = Object.entries(properties).map(
-      ([field, { description }]) => `| \`${field}\` | ${description} |`,
-    );
-    assert.ok(rows.length > 15);
-    assert.deepEqual(tableOf("docs/handlers.md", "field"), rows);
+  describe("has as it is made from the sources", () => {
+    for (const [page, text] of Object.entries(GENERATED)) {
+      it(page, () => {
+        const written = existsSync(path.join(root, page)) && readFileSync(path.join(root, page), "utf8");
+        assert.equal(written, text(), "npm run reference writes it");
+      });
+    }
   });
 
   it("names only npm scripts that exist", () => {
@@ -180,34 +178,56 @@ function codeIn(text: string): string {
   return (text.match(/^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`/gms) ?? []).join("\n");
 }
 
-interface Described {
-  readonly description: string;
-}
-
 function isDefinition({ role }: CodeBlock): boolean {
   return role === "operator";
 }
 
-/** The rows of the first table of a document whose first column is called so. */
-function tableOf(document: string, column: string): string[] {
-  const text = readFileSync(path.join(root, document), "utf8");
-  const pattern = new RegExp(`^\\| ${column} \\|.*\\n\\| --- .*\\n((?:\\|.*\\n)+)`, "m");
-  const [, table = ""] = pattern.exec(text) ?? [];
-  return table.trimEnd().split("\n");
+/** A test for each block, which are checked by one compiler: it is slow to begin. */
+function checkTypes(given: readonly { readonly place: string; readonly code: string }[]): void {
+  // Beside index.ts, so that its imports are the ones that its reader writes.
+  const files = new Map(
+    given.map(({ code }, index) => [path.join(root, `documentation${index}.ts`), code] as const),
+  );
+  let program: ts.Program;
+
+  before(function () {
+    this.timeout(300_000);
+    program = programOf(files);
+    for (const file of files.keys()) diagnose(program, file);
+  });
+
+  for (const [index, { place }] of given.entries()) {
+    it(place, () => {
+      assert.deepEqual(diagnose(program, path.join(root, `documentation${index}.ts`)), []);
+    });
+  }
 }
 
-function diagnose(file: string, code: string): string[] {
+/** A program of files that are not on the disk. */
+function programOf(files: ReadonlyMap<string, string>): ts.Program {
   const config = ts.readConfigFile(path.join(root, "tsconfig.json"), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root);
-  const host = ts.createCompilerHost(options);
+  // A block without an import is a file of its own too.
+  const host = ts.createCompilerHost({ ...options, moduleDetection: ts.ModuleDetectionKind.Force });
   const { readFile, fileExists } = host;
-  host.readFile = (name) => (name === file ? code : readFile(name));
-  host.fileExists = (name) => name === file || fileExists(name);
+  host.readFile = (name) => files.get(name) ?? readFile(name);
+  host.fileExists = (name) => files.has(name) || fileExists(name);
   const getSourceFile = host.getSourceFile.bind(host);
-  host.getSourceFile = (name, ...rest) =>
-    name === file ? ts.createSourceFile(name, code, ts.ScriptTarget.ES2022) : getSourceFile(name, ...rest);
-  const program = ts.createProgram([file], options, host);
-  const found = ts.getPreEmitDiagnostics(program);
+  host.getSourceFile = (name, ...rest) => {
+    const code = files.get(name);
+    return code === undefined
+      ? getSourceFile(name, ...rest)
+      : ts.createSourceFile(name, code, ts.ScriptTarget.ES2022);
+  };
+  return ts.createProgram(
+    [...files.keys()],
+    { ...options, moduleDetection: ts.ModuleDetectionKind.Force },
+    host,
+  );
+}
+
+function diagnose(program: ts.Program, file: string): string[] {
+  const found = ts.getPreEmitDiagnostics(program, program.getSourceFile(file));
   return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
 }
 

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import type { Registry } from "prom-client";
 import { type Alert, alertsOf } from "../../components/manifests/monitoring/alerts";
 import dashboard from "../../components/manifests/monitoring/dashboard.json";
@@ -137,19 +135,6 @@ describe("the monitoring", function () {
       (metric) => metric.startsWith("argosy_") && !/_(sum|count)$/.test(metric) && !shown.has(metric),
     );
     assert.deepEqual(hidden, []);
-  });
-
-  it("is described metric by metric, in the metrics' own words", async () => {
-    const page = readFileSync(path.resolve(__dirname, "../../docs/operations.md"), "utf8");
-    const rows = [...page.matchAll(/^\| `(argosy_\w+)` \| (.+) \|$/gm)].map(([, name, help]) => ({
-      name,
-      help,
-    }));
-    const all = await Promise.all(registries().map((registry) => registry.getMetricsAsJSON()));
-    assert.deepEqual(
-      rows,
-      all.flat().map(({ name, help }) => ({ name, help })),
-    );
   });
 
   it("names in the legend and in the words of an alert only labels that its expression leaves", () => {

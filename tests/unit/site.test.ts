@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { addressOf, anchorOf } from "../../site/links";
-import { GENERATED } from "../../tools/reference";
+import { pictures } from "../../tools/pictures";
 import { navigation } from "../../tools/reference/contents";
 import { anchorsOf, linksOf, prose } from "./support/markdown";
 
@@ -38,12 +38,6 @@ describe("the pages of docs/", () => {
       assert.match(summary, /^[^A-Z ]?.{15,110}[^.]$/, file);
     }
   });
-
-  for (const [file, text] of Object.entries(GENERATED)) {
-    it(`have ${file} as it is made from the sources`, () => {
-      assert.equal(read(file), text(), "npm run reference writes it");
-    });
-  }
 
   it("have one title each, and nothing that the site would take for a template", () => {
     for (const file of pages) {
@@ -101,6 +95,12 @@ describe("the links of all pages", () => {
     });
     assert.deepEqual(folders, []);
   });
+});
+
+describe("the pictures", () => {
+  for (const [file, text] of pictures()) {
+    it(`${file} is as it is drawn`, () => assert.equal(read(file), text, "npm run pictures draws it"));
+  }
 });
 
 describe("the site", () => {

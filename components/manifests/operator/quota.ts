@@ -8,7 +8,7 @@ import { handlerResources } from "./handlerResources";
 
 /** All that the pods of an operator's runs may have together. */
 export interface Quota {
-  /** @default the operator's concurrency */
+  /** How many pods there may be at once. @default the operator's concurrency */
   readonly pods?: number;
   /** Sums of requests, such as `cpu: "2"`. @default no limit */
   readonly requests?: Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@ export const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as c
 /** The archive of Argo Workflows: a PostgreSQL that keeps runs when the cluster has forgotten them. */
 export interface ArchiveOptions {
   readonly host: string;
-  /** @default 5432 */
+  /** Its port. @default 5432 */
   readonly port?: number;
   readonly database: string;
   /**
@@ -15,7 +15,7 @@ export interface ArchiveOptions {
    * `ca.crt` with the certificate of who has signed the database's.
    */
   readonly secret: string;
-  /** @default "require" */
+  /** How the connection is secured. @default "require" */
   readonly sslMode?: (typeof SSL_MODES)[number];
   /** After how many days a run is deleted from the archive. @default 90 */
   readonly keptDays?: number;

@@ -1,0 +1,42 @@
+import type { Argument, Option } from "commander";
+import { commands } from "../../cli/argosy";
+import { code, sentence, table } from "./table";
+
+const INTRODUCTION = `# Command line
+
+\`argosy\` is in the npm package: \`npx argosy --help\`. In a clone of Argosy it is \`npm run argosy -- --help\`. Each command has
+\`--help\` too. This page is made from the same source.
+
+Exit codes: 0 it is done, 1 it failed, 2 the arguments are wrong, 3 something would change or break.
+`;
+
+/** docs/reference/command-line.md: every command with its arguments and options. */
+export function commandLinePage(): string {
+  const all = commands();
+  const overview = table(
+    ["command", "what it does"],
+    all.map(({ name, summary }) => [`[\`argosy ${name}\`](#argosy-${name})`, summary]),
+  );
+  const sections = all.map(({ name, command }) => {
+    const { registeredArguments, options } = command;
+    const parts = [
+      `## argosy ${name}\n\n${command.description()}\n`,
+      `\`\`\`text\nargosy ${name} ${command.usage()}\n\`\`\`\n`,
+      registeredArguments.length > 0 && table(["argument", "meaning"], registeredArguments.map(argumentRow)),
+      options.length > 0 && table(["option", "meaning"], options.map(optionRow)),
+    ];
+    return parts.filter((part) => part !== false).join("\n");
+  });
+  return [INTRODUCTION, overview, ...sections].join("\n");
+}
+
+function argumentRow(argument: Argument): string[] {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return [code(argument.required ? `<${name}>` : `[${name}]`), sentence(argument.description)];
+}
+
+function optionRow({ flags, description, defaultValue, mandatory }: Option): string[] {
+  const given = typeof defaultValue === "string" || typeof defaultValue === "number";
+  const notes = [mandatory && "Required.", given && `Default: \`${defaultValue}\`.`].filter(Boolean);
+  return [code(flags), [sentence(description), ...notes].join(" ")];
+}

@@ -1,0 +1,117 @@
+import type { Described, Member } from "./sources";
+import { Sources } from "./sources";
+import { code, sentence, table } from "./table";
+
+/** Where the components, their arguments and outputs are declared. */
+const FILES: readonly string[] = [
+  "arguments",
+  "operators",
+  "argoPlatform",
+  "deployedOperator",
+  "eventPath",
+  "manifests/workloads",
+  "manifests/images",
+  "manifests/resources",
+  "manifests/pods",
+  "manifests/transform",
+  "manifests/platform/options",
+  "manifests/platform/archive",
+  "manifests/operator/quota",
+].map((file) => `components/${file}.ts`);
+
+const COMPONENTS = [
+  { name: "Operators", args: "OperatorsArgs" },
+  { name: "ArgoPlatform", args: "ArgoPlatformArgs" },
+];
+
+/** What the outputs are made of, beside the components themselves. */
+const OUTPUTS = ["DeployedOperator", "EventPath", "Platform"];
+
+const INTRODUCTION = `# Components
+
+What \`@argosy-dev/argosy\` gives a Pulumi program in TypeScript or JavaScript. The page is made from the comments in the sources,
+which an editor shows as well. Programs in other languages have the same arguments: see
+[plugin/README.md](../../plugin/README.md).
+
+\`Input<T>\` is a value, or an Output of another resource. A wrong argument is refused before anything is registered, by its name.
+Overrides are explained in [Handlers](../handlers.md#what-stacks-differ-in), images, sizes, pods and transforms in
+[Customize](../customize.md).
+`;
+
+/** docs/reference/components.md: components, arguments and outputs, from their TSDoc. */
+export function componentsPage(): string {
+  const sources = new Sources(FILES);
+  const components = COMPONENTS.map(({ name, args }) => {
+    const component = sources.describe(name);
+    return [
+      heading(component),
+      ...component.doc.examples.map((example) => exampleOf(example)),
+      `### Arguments of ${name}\n\n${argumentTable(sources, sources.describe(args))}`,
+      `### Outputs of ${name}\n\n${outputTable(sources, component)}`,
+    ].join("\n");
+  });
+  const types = argumentTypes(sources).map((name) => {
+    const described = sources.describe(name);
+    return `${heading(described)}\n${argumentTable(sources, described)}`;
+  });
+  const outputs = OUTPUTS.map((name) => {
+    const described = sources.describe(name);
+    return `${heading(described)}\n${outputTable(sources, described)}`;
+  });
+  return [INTRODUCTION, ...components, ...types, ...outputs].join("\n");
+}
+
+function heading({ name, doc }: Described): string {
+  return `## ${name}\n\n${doc.text}\n`;
+}
+
+/** An example of TSDoc: perhaps a title, and a block of code. */
+function exampleOf(example: string): string {
+  const [, title = "", block = example] = /^([^`]*)(```[\s\S]*```)$/.exec(example) ?? [];
+  return title === "" ? `${block}\n` : `${sentence(title.trim()).replace(/\.$/, ":")}\n\n${block}\n`;
+}
+
+function argumentTable(sources: Sources, { members }: Described): string {
+  const rows = members.map((member) => [
+    code(member.name),
+    typeOf(sources, member),
+    member.isOptional ? defaultOf(member) : "required",
+    member.doc.text,
+  ]);
+  return table(["argument", "type", "default", "meaning"], rows);
+}
+
+/** A default that is a whole table is on another page. */
+function defaultOf({ doc }: Member): string {
+  const text = doc.default ?? "";
+  return /^`[A-Z_]+`$/.test(text) ? "see [Customize](../customize.md)" : text;
+}
+
+function outputTable(sources: Sources, { members }: Described): string {
+  const rows = members.map((member) => [code(member.name), typeOf(sources, member), member.doc.text]);
+  return table(["output", "type", "meaning"], rows);
+}
+
+/** A type, with a link to a part of the page that describes it. */
+function typeOf(sources: Sources, { type }: Member): string {
+  const described = [...argumentTypes(sources), ...OUTPUTS, ...COMPONENTS.map(({ name }) => name)];
+  const named = described.find((name) => new RegExp(`\\b${name}\\b`).test(type));
+  return named ? `[${code(type)}](#${named.toLowerCase()})` : code(type);
+}
+
+/** The interfaces that the components' arguments are made of, in the order in which they are named. */
+function argumentTypes(sources: Sources): string[] {
+  const found: string[] = [];
+  const visit = (name: string) => {
+    for (const { type } of sources.describe(name).members) {
+      for (const [word] of type.matchAll(/\b[A-Z]\w+\b/g)) {
+        const isOther = COMPONENTS.some(({ args }) => args === word) || OUTPUTS.includes(word);
+        if (!sources.has(word) || isOther || found.includes(word) || word === "PlatformComponent") continue;
+        found.push(word);
+        visit(word);
+      }
+    }
+  };
+  for (const { args } of COMPONENTS) visit(args);
+  return found;
+}

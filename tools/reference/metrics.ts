@@ -1,0 +1,66 @@
+import type { Registry } from "prom-client";
+import { Keeper } from "../../runtime/eventPath/keeper";
+import { Intake } from "../../runtime/events/intake";
+import { Metrics } from "../../runtime/metrics";
+import { code, sentence, table } from "./table";
+
+const INTRODUCTION = `# Metrics
+
+Runners, the keeper and the intake serve these metrics for Prometheus at port 9090 of their pods, below \`/metrics\`. The page is
+made from what they register. [Operations](../operations.md#look-at-the-metrics) says how to read them by hand, and
+[Configuration](../configuration.md#monitoring) how a Prometheus gets them, with alerts and a dashboard.
+`;
+
+/** docs/reference/metrics.md: every metric in its own words. */
+export function metricsPage(): string {
+  const parts: [title: string, about: string, registry: Registry][] = [
+    ["Runner", "Each metric has the label `operator` as well.", ofRunner()],
+    [
+      "Keeper",
+      "The keeper looks after the event path. Each metric has the label `event_path` as well.",
+      ofKeeper(),
+    ],
+    [
+      "Intake",
+      "The intake makes custom resources of events from outside. Each metric has the label `installation` as well.",
+      ofIntake(),
+    ],
+  ];
+  const sections = parts.map(([title, about, registry]) => `## ${title}\n\n${about}\n\n${rowsOf(registry)}`);
+  return [INTRODUCTION, ...sections].join("\n");
+}
+
+function rowsOf(registry: Registry): string {
+  const rows = registry.getMetricsAsArray().map((metric) => {
+    // Declared by prom-client for its own classes only.
+    const { labelNames = [], type } = metric as unknown as { labelNames?: readonly string[]; type: string };
+    return [code(metric.name), type, labelNames.map(code).join(", "), sentence(metric.help)];
+  });
+  return table(["metric", "type", "labels", "meaning"], rows);
+}
+
+function ofRunner(): Registry {
+  const none = () => 0;
+  const metrics = new Metrics("name", {
+    queueDepth: none,
+    queueOldestSeconds: none,
+    failing: none,
+    contested: none,
+    active: none,
+    handlerProcesses: none,
+    children: none,
+    isLeader: () => true,
+  });
+  metrics.observeRecording({ recorded: 0, coalesced: 0, dropped: 0 }, { recordsWaiting: 0, lagSeconds: 0 });
+  return metrics.registry;
+}
+
+function ofKeeper(): Registry {
+  const options = { namespace: "argosy", eventPath: "argosy", instance: "keeper", onNotice: () => {} };
+  return new Keeper({ ...options, client: {} as ConstructorParameters<typeof Keeper>[0]["client"] }).registry;
+}
+
+function ofIntake(): Registry {
+  type Options = ConstructorParameters<typeof Intake>[0];
+  return new Intake({ file: { installation: "argosy", events: [] } } as unknown as Options).registry;
+}

@@ -1,0 +1,125 @@
+import { operatorSchema } from "../../definition/jsonSchema";
+import { code, table } from "./table";
+
+/** As much of JSON Schema as zod makes of a definition. */
+interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+  readonly anyOf?: readonly Schema[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+/** What the fields are that a field has: "children[]", "uses.<name>". */
+interface Group {
+  readonly path: string;
+  readonly schema: Schema;
+}
+
+const INTRODUCTION = `# operator.yaml
+
+Every field of an operator's definition. The page is made from the schema that checks the file, as
+[operator.schema.json](../../operator.schema.json) is, by which editors complete it. [Handlers](../handlers.md#the-definition) has
+examples.
+
+Required are \`handler\`, \`children\`, and \`crd\` or \`watch\`. A name in angle brackets is one that you choose, and \`[]\` means each
+entry of a list.
+`;
+
+/** docs/reference/operator-yaml.md: every field of operator.yaml, with those within it. */
+export function operatorYamlPage(): string {
+  const schema = operatorSchema("") as Schema;
+  return [
+    INTRODUCTION,
+    fieldsOf({ path: "", schema }, false),
+    ...within({ path: "", schema }).map(section),
+  ].join("\n");
+}
+
+function section(group: Group): string {
+  return `## ${code(group.path)}\n\n${fieldsOf(group, true)}`;
+}
+
+function fieldsOf({ schema }: Group, tellsRequired: boolean): string {
+  const fields = Object.entries(schema.properties ?? {});
+  const rows = fields
+    .filter(([, field]) => !isArgos(field))
+    .map(([name, field]) => {
+      const isRequired = tellsRequired && schema.required?.includes(name);
+      return [
+        code(name),
+        isSource(name) ? "object" : typeOf(field),
+        [field.description, isRequired && "Required."].filter(Boolean).join(" "),
+      ];
+    });
+  const sources = fields.filter(([, field]) => isArgos(field)).map(([name]) => code(name));
+  if (sources.length > 0)
+    rows.splice(2, 0, [sources.join(", "), "object", "Another of Argo's event sources, as Argo writes it."]);
+  return table(["field", "type", "meaning"], rows);
+}
+
+/** A field that may be anything, of which nothing is said: one of Argo's event sources. */
+function isArgos({ type, anyOf, description, enum: values }: Schema): boolean {
+  return type === undefined && anyOf === undefined && values === undefined && description === undefined;
+}
+
+/** The two sources that are checked. Their fields are Argo's own. */
+function isSource(name: string): boolean {
+  return name === "webhook" || name === "github";
+}
+
+/** The groups of fields within one, and within these. */
+function within({ path, schema }: Group): Group[] {
+  const children = Object.entries(schema.properties ?? {})
+    .filter(([name]) => !isSource(name))
+    .flatMap(([name, field]) => groupsOf(path === "" ? name : `${path}.${name}`, field));
+  return children.flatMap((group) => [group, ...within(group)]);
+}
+
+/** The groups that a field has: as an object, as the entries of a list or a map, or as one of several forms. */
+function groupsOf(path: string, field: Schema): Group[] {
+  if (field.properties) return [{ path, schema: field }];
+  if (field.items) return groupsOf(`${path}[]`, field.items);
+  if (typeof field.additionalProperties === "object")
+    return groupsOf(`${path}.<name>`, field.additionalProperties);
+  return (field.anyOf ?? []).flatMap((form) => groupsOf(path, form));
+}
+
+/** In a few words: "text", "list of texts", "0 to 3600". */
+function typeOf(field: Schema): string {
+  const { type, items, additionalProperties, anyOf, minimum, maximum } = field;
+  if (field.enum) return field.enum.map((value) => code(String(value))).join(", ");
+  if (field.const !== undefined) return code(String(field.const));
+  if (anyOf) return [...new Set(anyOf.map(typeOf))].join(", or ");
+  if (type === "array") return items ? `list of ${plural(typeOf(items))}` : "list";
+  if (type === "string") return "text";
+  if (type === "integer" || type === "number") return rangeOf(minimum, maximum);
+  if (type === undefined) return "any value";
+  if (type === "object")
+    return isMap(field) ? `map of ${plural(typeOf(additionalProperties as Schema))}` : "object";
+  return type;
+}
+
+function rangeOf(minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER): string {
+  const least = minimum > Number.MIN_SAFE_INTEGER;
+  if (maximum < Number.MAX_SAFE_INTEGER) return least ? `${minimum} to ${maximum}` : `at most ${maximum}`;
+  return least ? `${minimum} or more` : "number";
+}
+
+function isMap({ properties, additionalProperties }: Schema): boolean {
+  return properties === undefined && typeof additionalProperties === "object";
+}
+
+/** "texts", "texts or objects". */
+function plural(type: string): string {
+  const types = type
+    .split(", or ")
+    .map((each) => (/^(text|object|any value)$/.test(each) ? `${each}s` : each));
+  return types.join(" or ");
+}
