@@ -14,8 +14,10 @@ import {
   pattern,
   text,
 } from "../definition/checks";
+import { INSTALLATION } from "../definition/fields/identity";
+import { DNS_LABEL } from "../definition/fields/terms";
 import type { Report } from "../definition/problems";
-import { DNS_LABEL, INSTALLATION, type OperatorOverrides } from "../definition/schema";
+import type { OperatorOverrides } from "../definition/schema";
 import { DEFAULT_INSTALLATION, type Operator } from "../runtime/program";
 import { ConfigurationError } from "./errors";
 import { isInput, later } from "./inputs";

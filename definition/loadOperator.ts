@@ -21,14 +21,13 @@ import { checkUses } from "./checkUses";
 import { checkWatch, watchedKind } from "./checkWatch";
 import { type CustomResourceDefinition, readCustomResourceDefinition } from "./customResourceDefinition";
 import { overridesOf, readDefinition, type WrittenDefinition, withOverrides } from "./definitionFile";
+import { INSTALLATION, NAME } from "./fields/identity";
 import { override } from "./overrides";
 import { Problems } from "./problems";
 import {
   type CheckedDefinition,
   CRD_REMEDY,
   DEFINITION,
-  INSTALLATION,
-  NAME,
   type OperatorDefinition,
   type OperatorOverrides,
   OVERRIDES,

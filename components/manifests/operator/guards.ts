@@ -2,7 +2,6 @@ import {
   CHILD_OF_LABEL,
   DOMAIN,
   formerIdentitiesOf,
-  groupOf,
   identityOf,
   MANAGER_PREFIX,
   type Manifest,
@@ -12,6 +11,7 @@ import { labelsOf, type ManifestSet } from "../metadata";
 import { runnerNameOf } from "../names";
 import { transformed } from "../transform";
 import type { WorkloadOptions } from "../workloads";
+import { pluralsByGroup } from "./rbac";
 
 /**
  * Guards: rules of the API server's own (ValidatingAdmissionPolicies) that keep everybody but Argosy from writing what is
@@ -92,7 +92,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
   const runner = `system:serviceaccount:${platform.namespace}:${runnerNameOf(operator.name)}`;
   return {
     matchConstraints: {
-      resourceRules: [...resourcesByGroup(operator)].map(([group, resources]) => ({
+      resourceRules: [...pluralsByGroup(operator.children)].map(([group, resources]) => ({
         apiGroups: [group],
         apiVersions: ["*"],
         operations: ["CREATE", "UPDATE", "DELETE"],
@@ -171,15 +171,6 @@ function annotationsGuard({ customResource }: Operator, { platform, guards }: Gu
       ),
     ],
   };
-}
-
-function resourcesByGroup({ children }: Operator): Map<string, string[]> {
-  const resources = new Map<string, string[]>();
-  for (const { apiVersion, plural } of children) {
-    const group = groupOf(apiVersion);
-    resources.set(group, [...(resources.get(group) ?? []), plural]);
-  }
-  return resources;
 }
 
 const quote = (text: string) => JSON.stringify(text);

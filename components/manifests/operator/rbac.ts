@@ -244,14 +244,19 @@ function childRules({ children, eventTtls, customResource: { group, plural } }: 
   ];
 }
 
-/** One rule for each API group, in the order in which the operator declares them. */
+/** One rule for each API group. */
 function kindRules(kinds: Operator["children"], verbs: readonly string[]): PolicyRule[] {
-  const resources = new Map<string, string[]>();
+  return [...pluralsByGroup(kinds)].map(([group, resources]) => ({ apiGroups: [group], resources, verbs }));
+}
+
+/** The resources of kinds by their API groups, in the order in which the operator declares them. */
+export function pluralsByGroup(kinds: Operator["children"]): Map<string, string[]> {
+  const plurals = new Map<string, string[]>();
   for (const { apiVersion, plural } of kinds) {
     const group = groupOf(apiVersion);
-    resources.set(group, [...(resources.get(group) ?? []), plural]);
+    plurals.set(group, [...(plurals.get(group) ?? []), plural]);
   }
-  return [...resources].map(([group, plurals]) => ({ apiGroups: [group], resources: plurals, verbs }));
+  return plurals;
 }
 
 /** Who reads what an operator uses: a resident runner, a run in a pod of its own, or a resync. */

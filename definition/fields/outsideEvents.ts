@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { stepsOf } from "../runtime/events/fieldPath";
-import { constantOf, pathOf } from "../runtime/events/mapEvent";
-import { SOURCE_TYPES } from "../runtime/events/sources";
-import { isRecord } from "../runtime/json";
-import type { JsonObject } from "../runtime/kubernetes/objects";
+import { stepsOf } from "../../runtime/events/fieldPath";
+import { constantOf, pathOf } from "../../runtime/events/mapEvent";
+import { SOURCE_TYPES } from "../../runtime/events/sources";
+import { isRecord } from "../../runtime/json";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
 import {
   anyObject,
   anyText,
@@ -19,7 +19,8 @@ import {
   pattern,
   quoted,
   text,
-} from "./checks";
+} from "../checks";
+import { namespaceName, SECRET_KEY, secretName } from "./terms";
 
 /** The least time for which an object of an event stays: a bus may deliver the event again for so long. In seconds. */
 const SHORTEST_TTL = 86_400;
@@ -39,21 +40,11 @@ const eventName = pattern(
   'Use at most 40 lower-case letters, digits and "-", for example deploy-command.',
 );
 
-const namespaceName = pattern(
-  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
-  "the name of a namespace",
-  "Name a namespace, for example deploys.",
-);
-
 const SECRET_REMEDY = "Write, for example, { name: github, key: secret }.";
 const secretKey = fields(
   {
-    name: pattern(
-      /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
-      "the name of a Secret",
-      "Name a Secret in the platform's namespace.",
-    ),
-    key: pattern(/^[-._a-zA-Z0-9]+$/, "a key of a Secret", "Name the key in that Secret."),
+    name: secretName("a Secret in the platform's namespace"),
+    key: SECRET_KEY,
   },
   SECRET_REMEDY,
 );
@@ -155,15 +146,18 @@ const SPEC_REMEDY =
 
 const specMapping = z.custom<JsonObject>(isRecord, { error: () => `is no object\n${SPEC_REMEDY}` });
 
+const namespaceOfEvents = namespaceName("deploys");
+
 const namespace = either(
   [
-    namespaceName,
+    namespaceOfEvents,
     fields(
       {
         from: fieldPath.describe("The field of the event that names the namespace."),
-        allowed: filledListOf(namespaceName, "List the namespaces, for example [team-a, team-b].").describe(
-          "The namespaces that it may name. An event that names another one is refused.",
-        ),
+        allowed: filledListOf(
+          namespaceOfEvents,
+          "List the namespaces, for example [team-a, team-b].",
+        ).describe("The namespaces that it may name. An event that names another one is refused."),
       },
       "Write, for example, { from: body.team, allowed: [team-a, team-b] }.",
     ),

@@ -1,0 +1,38 @@
+import type { ChildKind } from "../../runtime/definition/definition";
+import { kindOfKey } from "../../runtime/kubernetes/resource";
+import { either, fields, flag, oneOf, pattern } from "../checks";
+import { API_VERSION, IRREGULAR_PLURAL, KIND } from "./terms";
+
+const CHILD_REMEDY = "Write, for example, apps/v1/Deployment, or { apiVersion: apps/v1, kind: Deployment }.";
+
+const childInShort = pattern(
+  /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?v[0-9][a-z0-9]*\/[A-Z][A-Za-z0-9]*$/,
+  "a group, a version and a kind",
+  CHILD_REMEDY,
+)
+  .describe("Group, version and kind: apps/v1/Deployment, v1/Service.")
+  .transform((child): ChildKind => kindOfKey(child));
+
+const childKind = fields(
+  {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    update: oneOf(["apply", "recreate", "never"], "Leave it out for apply.")
+      .optional()
+      .describe(
+        "What happens when the handler answers other content for a child that exists. apply: server-side apply. " +
+          "recreate: the same, and a child with a field that cannot be changed is deleted and created again. " +
+          "never: created once and then left alone. Default: apply.",
+      ),
+    plural: IRREGULAR_PLURAL,
+    retired: flag("Write it of a kind that the handler no longer answers, or leave it out.")
+      .optional()
+      .describe(
+        "The handler answers this kind no longer, but once did. What is left of it is deleted. Default: false.",
+      ),
+  },
+  CHILD_REMEDY,
+);
+
+/** A kind that the handler may answer. */
+export const CHILD = either([childInShort, childKind], "a text or an object", CHILD_REMEDY);

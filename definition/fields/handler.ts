@@ -1,0 +1,27 @@
+import { either, fields, filledListOf, pattern, text } from "../checks";
+import { IMAGE } from "./terms";
+
+const HANDLER_REMEDY = "Name the file that defines reconcile(request), for example handler: main.py.";
+
+const functionFile = pattern(
+  /^[\w-][\w./-]*\.(py|js|ts)$/,
+  "a file in Python, JavaScript or TypeScript",
+  HANDLER_REMEDY,
+).describe("A file that defines reconcile(request): main.py, main.js or main.ts.");
+
+const handlerCommand = fields(
+  {
+    image: IMAGE.describe("The stock image that it runs in, pinned."),
+    command: filledListOf(
+      text('Write each word of the command as a text of its own, for example ["python3", "main.py"].'),
+      'Give program and arguments, for example command: ["python3", "main.py"].',
+    ).describe("Program and arguments, started in the operator's folder."),
+  },
+  'Write, for example, handler: { image: "python:3.13-slim", command: ["python3", "main.py"] }.',
+).describe("A program of any language, which reads one line of JSON and writes one.");
+
+/** What answers requests: a file with a function, or a program. */
+export const HANDLER = either([functionFile, handlerCommand], "a text or an object", HANDLER_REMEDY).describe(
+  "A file that defines reconcile(request): main.py, main.js or main.ts. Or image and command of a program in any " +
+    "language, which reads one line of JSON and writes one.",
+);

@@ -1,0 +1,39 @@
+import { pattern, quoted, text } from "../checks";
+import { DNS_LABEL } from "./terms";
+
+/** An operator's name becomes part of longer names, of which a Service's is the shortest: 63. */
+const LONGEST_NAME = 40;
+
+/** The longest installation: with a dot and the longest name, an identity still fits into a label. */
+const LONGEST_INSTALLATION = 20;
+
+/** An operator's name: the beginning of a Service's, and those have a letter first (RFC 1035). */
+export const NAME = pattern(
+  new RegExp(`^(?=.{1,${LONGEST_NAME}}$)[a-z]([-a-z0-9]*[a-z0-9])?$`),
+  `a DNS label of at most ${LONGEST_NAME} characters that begins with a letter`,
+  `Use at most ${LONGEST_NAME} lower-case letters, digits and "-", a letter first, for example name: memcached.`,
+);
+
+/** What tells the operators of one program from those of others in the same cluster. */
+export const INSTALLATION = pattern(
+  new RegExp(`^(?=.{1,${LONGEST_INSTALLATION}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?$`),
+  `a DNS label of at most ${LONGEST_INSTALLATION} characters`,
+  `Use at most ${LONGEST_INSTALLATION} lower-case letters, digits and "-", for example "argosy".`,
+);
+
+/** A name that an operator had, alone or with its installation. */
+export const FORMER_NAME = text(
+  "Give a name that the operator had, for example cache, or with its installation, shop.cache.",
+  (former) => {
+    const [name = "", ...installations] = former.split(".").reverse();
+    const isIdentity =
+      isShort(name, LONGEST_NAME) &&
+      installations.length <= 1 &&
+      installations.every((installation) => isShort(installation, LONGEST_INSTALLATION));
+    return isIdentity ? undefined : `is ${quoted(former)}, which no operator can have been called`;
+  },
+);
+
+function isShort(label: string, longest: number): boolean {
+  return label.length <= longest && DNS_LABEL.test(label);
+}

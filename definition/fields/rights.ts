@@ -1,0 +1,56 @@
+import type { PolicyRule } from "../../runtime/definition/definition";
+import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
+import { either, fields, filledListOf, listOf, pattern, quoted, text } from "../checks";
+
+const noWildcard = (value: string) => (value.includes("*") ? `is ${quoted(value)}, a wildcard` : undefined);
+const WILDCARD_REMEDY = 'Name each one; "*" would allow more than anybody has read.';
+const ruleEntry = text(WILDCARD_REMEDY, noWildcard);
+
+/** Verbs that let their holder gain any permission whatever. */
+const ESCALATING_VERBS = ["escalate", "bind", "impersonate"];
+
+/** A rule of RBAC, without a wildcard and without verbs that escalate. */
+export const RULE = fields(
+  {
+    apiGroups: filledListOf(
+      // The core group is the empty text.
+      text(WILDCARD_REMEDY, noWildcard, 0),
+      'Name the API groups, for example apiGroups: [batch]; "" is the core group.',
+    ).describe('API groups: batch. "" is the core group. No wildcard.'),
+    resources: filledListOf(ruleEntry, "Name the resources, for example resources: [jobs].").describe(
+      "Resources in the plural: jobs, pods/log. No wildcard.",
+    ),
+    verbs: filledListOf(
+      text("Name each verb that the handler needs, for example get.", (verb) => {
+        const escalates = ESCALATING_VERBS.includes(verb);
+        return escalates ? `is ${quoted(verb)}, with which every other right can be had` : noWildcard(verb);
+      }),
+      "Name the verbs, for example verbs: [get, list].",
+    ).describe("Verbs: get, list, create. No wildcard, and none by which its holder gains other rights."),
+    resourceNames: listOf(ruleEntry, "Name the objects, or leave it out for all of them.")
+      .optional()
+      .describe("Only the objects with these names. Default: all of them."),
+  },
+  "Write, for example, { apiGroups: [batch], resources: [jobs], verbs: [get, list] }.",
+);
+
+const GRANT_REMEDY = "Write a rule { apiGroups, resources, verbs }, or the name of a role: ClusterRole/view.";
+
+const existingRole = pattern(
+  /^(Cluster)?Role\/[A-Za-z0-9]([-A-Za-z0-9:._]*[A-Za-z0-9])?$/,
+  "Role or ClusterRole with a name",
+  GRANT_REMEDY,
+)
+  .describe("A role that is there, to which a binding may refer: ClusterRole/view, Role/reader.")
+  .transform((role): PolicyRule => {
+    const [kind = "", name = ""] = role.split("/");
+    return {
+      apiGroups: [RBAC_GROUP],
+      resources: [`${kind.toLowerCase()}s`],
+      verbs: ["bind"],
+      resourceNames: [name],
+    };
+  });
+
+/** What the roles that a handler answers may grant. */
+export const GRANT = either([existingRole, RULE], "a text or an object", GRANT_REMEDY);

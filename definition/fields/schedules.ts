@@ -1,0 +1,44 @@
+import { CronError, parseCron } from "../../runtime/schedules/cron";
+import { isTimeZone } from "../../runtime/schedules/timeZone";
+import { fields, integer, mapOf, pattern, quoted, text } from "../checks";
+
+const SCHEDULES_REMEDY =
+  'Write, for example, schedules: { nightly: { cron: "0 3 * * *", timeZone: Europe/Berlin } }.';
+
+const schedule = fields(
+  {
+    cron: text('Write five fields, for example cron: "0 3 * * *" for every night at three.', (fields) => {
+      try {
+        parseCron(fields);
+        return undefined;
+      } catch (error) {
+        if (error instanceof CronError) return error.message;
+        throw error;
+      }
+    }).describe("Minute, hour, day of the month, month and day of the week, as in Kubernetes' CronJob."),
+    timeZone: text(
+      "Name a time zone as its database does, for example Europe/Berlin, or leave it out for UTC.",
+      (name) =>
+        isTimeZone(name) ? undefined : `is ${quoted(name)}, which is no time zone that is known here`,
+    )
+      .default("UTC")
+      .describe("A name of the time zone database. Default: UTC."),
+    spreadSeconds: integer(0, 86400, "Leave it out for 60.")
+      .default(60)
+      .describe(
+        "Within how many seconds the objects have their turns, by their uids. 0 to 86400. Default: 60.",
+      ),
+  },
+  SCHEDULES_REMEDY,
+);
+
+/** When the handler is asked with an instant that is due, by names. */
+export const SCHEDULES = mapOf(
+  pattern(
+    /^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$/,
+    "the name of a schedule",
+    'Use at most 40 lower-case letters, digits and "-", a letter first, for example nightly.',
+  ),
+  schedule,
+  SCHEDULES_REMEDY,
+);

@@ -1,0 +1,51 @@
+import { WATCHED_PARTS } from "../../runtime/definition/definition";
+import { fields, filledListOf, mapOf, oneOf, pattern, quoted, text } from "../checks";
+import { API_VERSION, IRREGULAR_PLURAL, KIND, NAMESPACES } from "./terms";
+
+const LABEL_REMEDY = 'Write, for example, labels: { notify: "true" }.';
+
+const WATCH_REMEDY = "Write, for example, watch: { apiVersion: apps/v1, kind: Deployment }.";
+
+/** Objects of a kind that another program owns. */
+export const WATCH = fields(
+  {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    plural: IRREGULAR_PLURAL,
+    labels: mapOf(
+      pattern(
+        /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
+        "the name of a label",
+        LABEL_REMEDY,
+      ),
+      text(
+        LABEL_REMEDY,
+        (value) => {
+          if (value.includes("*")) return `is ${quoted(value)}, a wildcard: a label has one value`;
+          const isValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/.test(value);
+          return isValue ? undefined : `is ${quoted(value)}, which no label can have for its value`;
+        },
+        0,
+      ),
+      LABEL_REMEDY,
+    )
+      .optional()
+      .describe("Only objects with all of these labels. Default: every object of the kind."),
+    namespaces: NAMESPACES.optional().describe(
+      "The namespaces whose objects are watched: the same as namespaces beside watch. Default: all.",
+    ),
+    on: filledListOf(
+      oneOf(WATCHED_PARTS, "Leave it out for all three."),
+      "Leave it out for all three: [spec, status, labels].",
+    )
+      .optional()
+      .describe(
+        "What counts as a change of an object. spec: all but metadata and status. labels: labels and annotations. " +
+          "Default: all three.",
+      ),
+  },
+  WATCH_REMEDY,
+).describe(
+  "Objects of a kind that is not the operator's own, in the place of crd. Nothing is written on them: the operator has the " +
+    "right to read them, and no other.",
+);
