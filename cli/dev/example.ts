@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import { admitted } from "../../definition/customResource";
 import type { Operator } from "../../runtime/definition/definition";
 import { isRecord } from "../../runtime/json";
-import { readFixtures } from "../fixtures";
+import { readFixtures } from "../fixtures/fixture";
 
 /**
  * Writes an object to try the operator with, out of its first fixture that the handler does not refuse.

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import ts from "typescript";
 import { parse, parseAllDocuments } from "yaml";
-import { FIXTURE } from "../../cli/fixtures";
+import { FIXTURE } from "../../cli/fixtures/fixture";
 import { localHandler } from "../../cli/localHandler";
 import { check } from "../../definition/checks";
 import { Problems } from "../../definition/problems";
