@@ -2,13 +2,12 @@ import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { announce } from "../definition/announcement";
 import { checkOperators } from "../definition/checkOperators";
-import { listenerOf } from "../definition/checkOutsideEvents";
 import type { LoadOptions } from "../definition/loadOperator";
 import { loadOperators as loadFrom } from "../definition/loadOperators";
 import { checkImageVolumes } from "../preflight/checkImageVolumes";
 import { checkInstallation } from "../preflight/checkInstallation";
 import { together } from "../preflight/lookInCluster";
-import { type Operator, selectionsOf } from "../runtime/program";
+import type { Operator } from "../runtime/program";
 import { ArgoPlatform, platformNamespace } from "./argoPlatform";
 import {
   type CompleteOperatorsArgs,
@@ -31,16 +30,12 @@ import { buildInstallation, installationNameOf } from "./manifests/installation"
 import { buildEngineFiles, buildFiles } from "./manifests/operator/configMaps";
 import { buildOperator } from "./manifests/operator/operator";
 import { quotaProblems } from "./manifests/operator/quota";
-import {
-  type OperatorOutsideEvent,
-  type OutsideOptions,
-  outsideEventsOf,
-  outsideOptions,
-} from "./manifests/outside/options";
+import { type OutsideOptions, outsideEventsOf, outsideOptions } from "./manifests/outside/options";
 import { buildOutside } from "./manifests/outside/outside";
 import { buildMemoryDefinition } from "./manifests/platform/memories";
 import type { Platform } from "./manifests/platform/options";
 import { workloadOptionsOf } from "./manifests/workloads";
+import { notesOn } from "./notes";
 import { OutsideEvents } from "./outsideEvents";
 import { warnOfSdk } from "./package";
 import { isPlatform, platformOf, versionDifference } from "./platform";
@@ -110,8 +105,9 @@ export class Operators extends pulumi.ComponentResource {
     );
     claim(cluster, claimsOf(component, installation, operators, platform), this);
     warnOfSdk();
-    tell(component, operators, platform, this);
-    tellOfOutsideEvents(component, outsideEventsOf(operators), this);
+    for (const { severity, text } of notesOn(operators, platform)) {
+      void pulumi.log[severity](`${component}: ${text}`, this);
+    }
     const { protect } = complete;
     const child = { parent: this };
     const { toMake } = chosen;
@@ -366,79 +362,4 @@ function claimsOf(
       remedy: "Give one of the two another name.",
     })),
   ];
-}
-
-/** Where events are taken, and what becomes of them. */
-function tellOfOutsideEvents(
-  component: string,
-  events: readonly OperatorOutsideEvent[],
-  resource: pulumi.Resource,
-): void {
-  for (const { operator, event } of events) {
-    const { port, endpoint } = listenerOf(event) ?? {};
-    const place = port === undefined ? "" : `, at port ${port}, ${endpoint}`;
-    const { namespace = "no namespace" } = event;
-    const where = typeof namespace === "string" ? namespace : namespace.allowed.join(" or ");
-    void pulumi.log.info(
-      `${component}: each event ${event.name} of ${event.type}${place} becomes a ${operator.customResource.kind} in ${where}.`,
-      resource,
-    );
-  }
-}
-
-/** What a user should know of, and what is no error. */
-function tell(
-  component: string,
-  operators: readonly Operator[],
-  platform: Platform,
-  resource: pulumi.Resource,
-): void {
-  const difference = versionDifference(platform.argosyVersion);
-  if (difference !== undefined) void pulumi.log.warn(`${component}: ${difference}`, resource);
-  const everywhere = operators.filter(({ namespaces }) => namespaces === "all");
-  for (const { name, children } of everywhere) {
-    const kinds = children.filter(({ retired }) => !retired).map(({ kind }) => kind);
-    void pulumi.log.info(
-      `${component}: the operator ${name} gets rights in the whole cluster: to create, change and delete ${kinds.join(", ") || "no kind"} in every namespace. Narrow them with its field namespaces.`,
-      resource,
-    );
-  }
-  for (const { name, grants } of operators.filter(({ grants }) => grants.length > 0)) {
-    const rights = grants.map(
-      ({ resources, verbs, resourceNames = [] }) =>
-        `${[...verbs].join(", ")} ${resources.join(", ")}${resourceNames.length > 0 ? ` (${resourceNames.join(", ")} only)` : ""}`,
-    );
-    void pulumi.log.info(
-      `${component}: the operator ${name} gets rights that its children may grant to others: ${rights.join("; ")}.`,
-      resource,
-    );
-  }
-  for (const operator of operators) {
-    const read = describeUses(operator);
-    if (read.length === 0) continue;
-    void pulumi.log.info(
-      `${component}: the operator ${operator.name} gets rights to read what it uses: ${read.join("; ")}.`,
-      resource,
-    );
-  }
-  const isUnhinted = ({ execution, watch }: Operator) =>
-    execution === "pod" && (watch !== undefined || !platform.argoEvents);
-  const unhinted = operators.filter(isUnhinted);
-  for (const { name, resyncSeconds, watch } of unhinted) {
-    const why = watch ? "it watches objects that are not its own" : "the platform has no Argo Events";
-    void pulumi.log.warn(
-      `${component}: the operator ${name} has execution "pod", and ${why}: a change is seen at the next resync, up to ${resyncSeconds} seconds later.`,
-      resource,
-    );
-  }
-}
-
-/** What an operator may read because it uses it, in words. */
-export function describeUses(operator: Operator): string[] {
-  const texts = selectionsOf(operator).map(({ kind, name, namespaces, isPolled }) => {
-    const what = name === undefined ? `every ${kind}` : `${kind} ${name}`;
-    const where = namespaces === "all" ? "in every namespace" : `in ${namespaces.join(", ")}`;
-    return `${what} ${where}${isPolled ? ", by name and without listing any" : ""}`;
-  });
-  return [...new Set(texts)];
 }

@@ -8,7 +8,7 @@ import { type TransformOptions, transformed } from "./transform";
 /** On the pods: changes with the configuration that they read when they start, so that they start anew. */
 const CONFIGURATION_ANNOTATION = `${DOMAIN}/configuration`;
 
-/** One of Argo's programs: a pod of one container. */
+/** A program of Argo's, or the engine at work for all operators: a pod of one container. */
 export interface ArgoProgram {
   readonly part: "argoEventsController" | "workflowController" | "argoServer" | "keeper" | "intake";
   /** Name of the Deployment, its container and its service account. */
@@ -28,7 +28,7 @@ export interface ArgoProgram {
   readonly volumes?: readonly Volume[];
 }
 
-/** The Deployment of one of Argo's programs, as the `restricted` Pod Security Standard wants its pods. */
+/** The Deployment of such a program, as the `restricted` Pod Security Standard wants its pods. */
 export function buildDeployment(
   program: ArgoProgram,
   options: PodsOptions & ResourceOptions & TransformOptions,

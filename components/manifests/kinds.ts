@@ -54,6 +54,7 @@ export type PodSpec = Plain<types.input.core.v1.PodSpec>;
 export type Affinity = Plain<types.input.core.v1.Affinity>;
 export type Toleration = Plain<types.input.core.v1.Toleration>;
 export type Container = Plain<types.input.core.v1.Container>;
+export type ContainerPort = Plain<types.input.core.v1.ContainerPort>;
 export type EnvVar = Plain<types.input.core.v1.EnvVar>;
 export type Probe = Plain<types.input.core.v1.Probe>;
 export type Resources = Plain<types.input.core.v1.ResourceRequirements>;

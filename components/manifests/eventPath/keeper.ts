@@ -1,17 +1,9 @@
-import {
-  type Manifest,
-  POD_LAYOUT,
-  type PolicyRule,
-  RUNNER_ENVIRONMENT,
-  RUNNER_PORTS,
-} from "../../../runtime/program";
+import { type Manifest, type PolicyRule, RUNNER_ENVIRONMENT } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
-import { buildDeployment } from "../deployment";
-import { imageOf } from "../images";
+import { buildEngineDeployment } from "../engineDeployment";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { eventPathNames } from "../names";
-import { accountAnnotations, READ_ONLY } from "../pods";
-import { heapOption } from "../resources";
+import { accountAnnotations } from "../pods";
 import type { EventPathOptions } from "./options";
 
 /**
@@ -35,41 +27,21 @@ export function buildKeeper(options: EventPathOptions, engine: Pick<Manifest, "m
   const { namespace } = platform;
   const name = eventPathNames(options.name).keeper;
   const labels = labelsOf(options.name, "keeper");
-  const probe = (path: string) => ({
-    httpGet: { path, port: "metrics" },
-    periodSeconds: 10,
-    timeoutSeconds: 5,
-  });
   return {
     "keeper-account": buildAccount(name, namespace, labels, accountAnnotations("keeper", options)),
     ...keyed(buildRole({ name, namespace, labels, rules: RULES, account: { name, namespace } })),
-    keeper: buildDeployment(
+    keeper: buildEngineDeployment(
       {
         part: "keeper",
+        command: "keep",
         name,
         namespace,
         labels,
         strategy: "Recreate",
-        container: {
-          image: imageOf("node", options),
-          command: ["node", `${POD_LAYOUT.engine}/engine.js`, "keep"],
-          env: [
-            {
-              name: RUNNER_ENVIRONMENT.namespace,
-              valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
-            },
-            { name: RUNNER_ENVIRONMENT.pod, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
-            { name: RUNNER_ENVIRONMENT.eventPath, value: options.name },
-            { name: "NODE_OPTIONS", value: heapOption("keeper", options) },
-          ],
-          ports: [{ name: "metrics", containerPort: RUNNER_PORTS.metrics }],
-          startupProbe: { ...probe("/livez"), periodSeconds: 1, failureThreshold: 60 },
-          livenessProbe: probe("/livez"),
-          volumeMounts: [{ name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true }],
-        },
-        volumes: [{ name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } }],
+        env: [{ name: RUNNER_ENVIRONMENT.eventPath, value: options.name }],
       },
       options,
+      engine,
     ),
   };
 }

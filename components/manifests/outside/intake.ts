@@ -7,18 +7,15 @@ import {
   type Operator,
   POD_LAYOUT,
   type PolicyRule,
-  RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
 } from "../../../runtime/program";
 import { buildAccount, buildRole } from "../access";
 import { contentHash } from "../configMaps";
-import { buildDeployment } from "../deployment";
-import { imageOf } from "../images";
+import { buildEngineDeployment } from "../engineDeployment";
 import type { ConfigMap, NetworkPolicy, Secret, Service } from "../kinds";
 import { labelsOf, type ManifestSet, NOT_AWAITED } from "../metadata";
 import { outsideNames, sensorPodLabels } from "../names";
 import { accountAnnotations, READ_ONLY } from "../pods";
-import { heapOption } from "../resources";
 import { transformed } from "../transform";
 import type { OperatorOutsideEvent, OutsideOptions } from "./options";
 
@@ -38,11 +35,6 @@ export function buildIntake(
   const { intake: name } = outsideNames(installation);
   const labels = labelsOf(path, "intake");
   const file = buildFile(events, options);
-  const probe = (probed: string) => ({
-    httpGet: { path: probed, port: "metrics" },
-    periodSeconds: 10,
-    timeoutSeconds: 5,
-  });
   return {
     "intake-account": buildAccount(name, namespace, labels, accountAnnotations("intake", options)),
     ...buildRights(events, options),
@@ -50,52 +42,38 @@ export function buildIntake(
     "intake-events": file,
     "intake-service": buildService(options),
     "intake-network-policy": transformed("intakeNetworkPolicy", buildNetworkPolicy(options), options),
-    intake: buildDeployment(
+    intake: buildEngineDeployment(
       {
         part: "intake",
+        command: "intake",
         name,
         namespace,
         labels,
         replicas: options.intakes,
         strategy: "RollingUpdate",
-        container: {
-          image: imageOf("node", options),
-          command: ["node", `${POD_LAYOUT.engine}/engine.js`, "intake"],
-          env: [
-            {
-              name: RUNNER_ENVIRONMENT.namespace,
-              valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
-            },
-            { name: RUNNER_ENVIRONMENT.pod, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
-            { name: "NODE_OPTIONS", value: heapOption("intake", options) },
-          ],
-          ports: [
-            { name: "events", containerPort: RUNNER_PORTS.hints },
-            { name: "metrics", containerPort: RUNNER_PORTS.metrics },
-          ],
-          startupProbe: { ...probe("/livez"), periodSeconds: 1, failureThreshold: 60 },
-          readinessProbe: { ...probe("/readyz"), periodSeconds: 5 },
-          livenessProbe: probe("/livez"),
-          volumeMounts: [
-            { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
-            { name: "events", mountPath: POD_LAYOUT.definition, readOnly: true },
-            { name: "token", mountPath: POD_LAYOUT.intakeToken, readOnly: true },
-          ],
-        },
-        volumes: [
-          { name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } },
-          { name: "events", configMap: { name: file.metadata.name, defaultMode: READ_ONLY } },
+        isCalled: true,
+        ports: [{ name: "events", containerPort: RUNNER_PORTS.hints }],
+        mounts: [
+          {
+            name: "events",
+            mountPath: POD_LAYOUT.definition,
+            volume: { configMap: { name: file.metadata.name, defaultMode: READ_ONLY } },
+          },
           {
             name: "token",
-            secret: {
-              secretName: outsideNames(installation).caller,
-              items: [{ key: "token", path: "token" }],
-              defaultMode: READ_ONLY,
+            mountPath: POD_LAYOUT.intakeToken,
+            volume: {
+              secret: {
+                secretName: outsideNames(installation).caller,
+                items: [{ key: "token", path: "token" }],
+                defaultMode: READ_ONLY,
+              },
             },
           },
         ],
       },
       options,
+      engine,
     ),
   };
 }

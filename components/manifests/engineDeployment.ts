@@ -1,0 +1,74 @@
+import {
+  type EngineCommand,
+  type Manifest,
+  POD_LAYOUT,
+  RUNNER_ENVIRONMENT,
+  RUNNER_PORTS,
+} from "../../runtime/program";
+import { type ArgoProgram, buildDeployment } from "./deployment";
+import { type ImageOptions, imageOf } from "./images";
+import type { ContainerPort, Deployment, EnvVar, Probe, Volume, VolumeMount } from "./kinds";
+import { type PodsOptions, READ_ONLY } from "./pods";
+import { heapOption, type ResourceOptions } from "./resources";
+import type { TransformOptions } from "./transform";
+
+/** A Deployment of the engine, at work for all operators. */
+export interface EngineProgram
+  extends Pick<ArgoProgram, "name" | "namespace" | "labels" | "replicas" | "strategy"> {
+  readonly part: "keeper" | "intake";
+  readonly command: EngineCommand;
+  /** Environment variables beside those of every engine. @default none */
+  readonly env?: readonly EnvVar[];
+  /** Ports beside that of the metrics. @default none */
+  readonly ports?: readonly ContainerPort[];
+  /** Whether the pod says when it can be called. @default false */
+  readonly isCalled?: boolean;
+  /** What the engine reads beside its own program. @default nothing */
+  readonly mounts?: readonly (VolumeMount & { readonly volume: Omit<Volume, "name"> })[];
+}
+
+/** @param engine the ConfigMap of the engine */
+export function buildEngineDeployment(
+  program: EngineProgram,
+  options: ImageOptions & PodsOptions & ResourceOptions & TransformOptions,
+  engine: Pick<Manifest, "metadata">,
+): Deployment {
+  const { part, command, env = [], ports = [], isCalled = false, mounts = [], ...place } = program;
+  return buildDeployment(
+    {
+      ...place,
+      part,
+      container: {
+        image: imageOf("node", options),
+        command: ["node", `${POD_LAYOUT.engine}/engine.js`, command],
+        env: [
+          {
+            name: RUNNER_ENVIRONMENT.namespace,
+            valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
+          },
+          { name: RUNNER_ENVIRONMENT.pod, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+          ...env,
+          { name: "NODE_OPTIONS", value: heapOption(part, options) },
+        ],
+        ports: [...ports, { name: "metrics", containerPort: RUNNER_PORTS.metrics }],
+        // A minute to begin: before that, being slow is no reason to be started again.
+        startupProbe: { ...probe("/livez"), periodSeconds: 1, failureThreshold: 60 },
+        ...(isCalled && { readinessProbe: { ...probe("/readyz"), periodSeconds: 5 } }),
+        livenessProbe: probe("/livez"),
+        volumeMounts: [
+          { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
+          ...mounts.map(({ volume: _, ...mount }) => ({ ...mount, readOnly: true })),
+        ],
+      },
+      volumes: [
+        { name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } },
+        ...mounts.map(({ name, volume }) => ({ name, ...volume })),
+      ],
+    },
+    options,
+  );
+}
+
+function probe(path: string): Probe {
+  return { httpGet: { path, port: "metrics" }, periodSeconds: 10, timeoutSeconds: 5 };
+}

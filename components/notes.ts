@@ -1,0 +1,91 @@
+import { listenerOf } from "../definition/checkOutsideEvents";
+import { type Operator, selectionsOf } from "../runtime/program";
+import { type OperatorOutsideEvent, outsideEventsOf } from "./manifests/outside/options";
+import type { Platform } from "./manifests/platform/options";
+import { versionDifference } from "./platform";
+
+/** Something that the user of a program should know of, and that is no error. */
+export interface Note {
+  readonly severity: "info" | "warn";
+  /** Whole sentences. */
+  readonly text: string;
+}
+
+/** What a preview says of operators: the rights that they get, what wakes them, and what becomes of events. */
+export function notesOn(operators: readonly Operator[], platform: Platform): Note[] {
+  return [
+    ...warnings(versionNotes(platform)),
+    ...infos(operators.flatMap(rightsEverywhere)),
+    ...infos(operators.flatMap(rightsToGrant)),
+    ...infos(operators.flatMap(rightsToRead)),
+    ...warnings(operators.flatMap((operator) => lateChanges(operator, platform))),
+    ...infos(outsideEventsOf(operators).map(becoming)),
+  ];
+}
+
+function infos(texts: readonly string[]): Note[] {
+  return texts.map((text) => ({ severity: "info", text }));
+}
+
+function warnings(texts: readonly string[]): Note[] {
+  return texts.map((text) => ({ severity: "warn", text }));
+}
+
+function versionNotes({ argosyVersion }: Platform): string[] {
+  const difference = versionDifference(argosyVersion);
+  return difference === undefined ? [] : [difference];
+}
+
+function rightsEverywhere({ name, namespaces, children }: Operator): string[] {
+  if (namespaces !== "all") return [];
+  const kinds = children.filter(({ retired }) => !retired).map(({ kind }) => kind);
+  return [
+    `the operator ${name} gets rights in the whole cluster: to create, change and delete ${kinds.join(", ") || "no kind"} in every namespace. Narrow them with its field namespaces.`,
+  ];
+}
+
+function rightsToGrant({ name, grants }: Operator): string[] {
+  if (grants.length === 0) return [];
+  const rights = grants.map(
+    ({ resources, verbs, resourceNames = [] }) =>
+      `${[...verbs].join(", ")} ${resources.join(", ")}${resourceNames.length > 0 ? ` (${resourceNames.join(", ")} only)` : ""}`,
+  );
+  return [`the operator ${name} gets rights that its children may grant to others: ${rights.join("; ")}.`];
+}
+
+function rightsToRead(operator: Operator): string[] {
+  const read = describeUses(operator);
+  if (read.length === 0) return [];
+  return [`the operator ${operator.name} gets rights to read what it uses: ${read.join("; ")}.`];
+}
+
+/** Without a watch of its own and without Argo Events, only the resync finds changes. */
+function lateChanges(
+  { name, execution, watch, resyncSeconds }: Operator,
+  { argoEvents }: Platform,
+): string[] {
+  if (execution !== "pod" || (!watch && argoEvents)) return [];
+  const why = watch ? "it watches objects that are not its own" : "the platform has no Argo Events";
+  return [
+    `the operator ${name} has execution "pod", and ${why}: a change is seen at the next resync, up to ${resyncSeconds} seconds later.`,
+  ];
+}
+
+/** Where an event is taken, and which object is made of the event. */
+function becoming({ operator, event }: OperatorOutsideEvent): string {
+  const { port, endpoint } = listenerOf(event) ?? {};
+  const place = port === undefined ? "" : `, at port ${port}, ${endpoint}`;
+  const { namespace = "no namespace" } = event;
+  const where = typeof namespace === "string" ? namespace : namespace.allowed.join(" or ");
+  return `each event ${event.name} of ${event.type}${place} becomes a ${operator.customResource.kind} in ${where}.`;
+}
+
+/** What an operator may read because it uses it, in words. */
+function describeUses(operator: Operator): string[] {
+  const texts = selectionsOf(operator).map(({ kind, name, namespaces, isPolled }) => {
+    const what = name === undefined ? `every ${kind}` : `${kind} ${name}`;
+    const where = namespaces === "all" ? "in every namespace" : `in ${namespaces.join(", ")}`;
+    return `${what} ${where}${isPolled ? ", by name and without listing any" : ""}`;
+  });
+  return [...new Set(texts)];
+}
