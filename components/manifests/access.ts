@@ -1,4 +1,4 @@
-import type { PolicyRule } from "../../runtime/program";
+import { groupOf, type Operator, type PolicyRule } from "../../runtime/program";
 import type { Role, RoleBinding, ServiceAccount } from "./kinds";
 
 type Labels = Readonly<Record<string, string>>;
@@ -47,4 +47,14 @@ export function buildAccount(
     kind: "ServiceAccount",
     metadata: { name, namespace, labels, ...(isAnnotated && { annotations }) },
   };
+}
+
+/** The resources of kinds by their API groups, in the order in which the operator declares them. */
+export function pluralsByGroup(kinds: Operator["children"]): Map<string, string[]> {
+  const plurals = new Map<string, string[]>();
+  for (const { apiVersion, plural } of kinds) {
+    const group = groupOf(apiVersion);
+    plurals.set(group, [...(plurals.get(group) ?? []), plural]);
+  }
+  return plurals;
 }

@@ -7,11 +7,11 @@ import {
   type Manifest,
   type Operator,
 } from "../../../runtime/program";
+import { pluralsByGroup } from "../access";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { runnerNameOf } from "../names";
 import { transformed } from "../transform";
 import type { WorkloadOptions } from "../workloads";
-import { pluralsByGroup } from "./rbac";
 
 /**
  * Guards: rules of the API server's own (ValidatingAdmissionPolicies) that keep everybody but Argosy from writing what is

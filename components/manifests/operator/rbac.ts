@@ -12,7 +12,7 @@ import {
   type UsedSelection,
   workflowTemplateOf,
 } from "../../../runtime/program";
-import { buildAccount, buildRole } from "../access";
+import { buildAccount, buildRole, pluralsByGroup } from "../access";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { resyncNameOf, runnerNameOf } from "../names";
 import { accountAnnotations } from "../pods";
@@ -247,16 +247,6 @@ function childRules({ children, eventTtls, customResource: { group, plural } }: 
 /** One rule for each API group. */
 function kindRules(kinds: Operator["children"], verbs: readonly string[]): PolicyRule[] {
   return [...pluralsByGroup(kinds)].map(([group, resources]) => ({ apiGroups: [group], resources, verbs }));
-}
-
-/** The resources of kinds by their API groups, in the order in which the operator declares them. */
-export function pluralsByGroup(kinds: Operator["children"]): Map<string, string[]> {
-  const plurals = new Map<string, string[]>();
-  for (const { apiVersion, plural } of kinds) {
-    const group = groupOf(apiVersion);
-    plurals.set(group, [...(plurals.get(group) ?? []), plural]);
-  }
-  return plurals;
 }
 
 /** Who reads what an operator uses: a resident runner, a run in a pod of its own, or a resync. */
