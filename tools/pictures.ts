@@ -1,13 +1,26 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathPicture } from "./pictures/path";
+import { type RecordedStep, terminalPicture } from "./pictures/terminal";
 import { THEMES } from "./pictures/themes";
 
 const ROOT = path.join(__dirname, "..");
 
+/** What `npm start -- --json` printed once, a line for each step. */
+const RECORDED_RUN = "tools/pictures/start.jsonl";
+
 /** Every picture of the documentation: its text by its file. */
 export function pictures(): ReadonlyMap<string, string> {
-  return new Map(THEMES.map((theme) => [`docs/pictures/path-${theme.name}.svg`, pathPicture(theme)]));
+  const steps = readFileSync(path.join(ROOT, RECORDED_RUN), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as RecordedStep);
+  return new Map(
+    THEMES.flatMap((theme) => [
+      [`docs/pictures/path-${theme.name}.svg`, pathPicture(theme)] as const,
+      [`docs/pictures/start-${theme.name}.svg`, terminalPicture(theme, steps)] as const,
+    ]),
+  );
 }
 
 /** `npm run pictures`: draws them. A test tells when that is due. */

@@ -23,6 +23,9 @@ const addressOfPage = (file: string) => `/${file.replace(/\.md$/, "")}`;
 const base = process.env.ARGOSY_SITE_BASE ?? "/";
 const icon: HeadConfig = ["link", { rel: "icon", type: "image/svg+xml", href: `${base}argosy.svg` }];
 
+const GITHUB =
+  '<svg viewBox="0 0 16 16"><path d="M8 0a8 8 0 0 0-2.53 15.59c.4.07.55-.17.55-.38v-1.33c-2.22.48-2.69-1.07-2.69-1.07-.36-.92-.89-1.17-.89-1.17-.73-.5.05-.49.05-.49.8.06 1.23.83 1.23.83.71 1.22 1.87.87 2.33.66.07-.52.28-.87.5-1.07-1.77-.2-3.64-.89-3.64-3.95 0-.87.31-1.59.82-2.15-.08-.2-.36-1.02.08-2.12 0 0 .67-.21 2.2.82a7.6 7.6 0 0 1 4 0c1.53-1.04 2.2-.82 2.2-.82.44 1.1.16 1.92.08 2.12.51.56.82 1.27.82 2.15 0 3.07-1.87 3.75-3.65 3.95.29.25.54.73.54 1.48v2.19c0 .21.15.46.55.38A8 8 0 0 0 8 0Z"/></svg>';
+
 /** Pages become modules that import vue. It is installed here, and not where the pages are. */
 const packagesOfSite: Plugin = {
   name: "packages-of-site",
@@ -52,6 +55,12 @@ export default defineConfig({
     html: false,
     anchor: { slugify: anchorOf },
     config: (markdown) => {
+      // Pages become templates of Vue, where these braces have a meaning. In a page of ours they have none.
+      for (const rule of ["text", "code_inline"] as const) {
+        const render = markdown.renderer.rules[rule];
+        markdown.renderer.rules[rule] = (...args) =>
+          (render?.(...args) ?? "").replaceAll("{{", "&#123;&#123;");
+      }
       markdown.core.ruler.push("addresses", ({ tokens, env }) => {
         for (const link of tokens.flatMap(({ children }) => children ?? [])) {
           const href = link.type === "link_open" ? link.attrGet("href") : null;
@@ -77,7 +86,10 @@ export default defineConfig({
       text: title,
       items: own.map(({ file, title: text }) => ({ text, link: addressOfPage(file) })),
     })),
-    socialLinks: [{ icon: "github", link: "https://github.com/argosy-dev/argosy" }],
+    // A picture of our own: for a name, the theme might ask an address elsewhere.
+    socialLinks: [
+      { icon: { svg: GITHUB }, ariaLabel: "GitHub", link: "https://github.com/argosy-dev/argosy" },
+    ],
     footer: { message: "Apache-2.0" },
   },
 });

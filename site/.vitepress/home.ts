@@ -6,7 +6,8 @@ export const HERO = {
     text: "Kubernetes operators from two small files",
     tagline: "A CRD, and a handler in any language. No SDK to learn, no image to build.",
     actions: [
-      { theme: "brand", text: "Read about handlers", link: "/handlers" },
+      { theme: "brand", text: "First operator", link: "/first-operator" },
+      { theme: "alt", text: "Concepts", link: "/concepts" },
       { theme: "alt", text: "GitHub", link: "https://github.com/argosy-dev/argosy" },
     ],
   },
@@ -17,7 +18,7 @@ export const HERO = {
     },
     {
       title: "Tested without a cluster",
-      details: "A fixture is an object and the answer that it must give. A hundred of them take a second.",
+      details: "A fixture is an object and the answer that it must give. It takes less than a second.",
     },
     {
       title: "Previewed before it exists",

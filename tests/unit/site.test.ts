@@ -39,12 +39,8 @@ describe("the pages of docs/", () => {
     }
   });
 
-  it("have one title each, and nothing that the site would take for a template", () => {
-    for (const file of pages) {
-      const page = read(`docs/${file}`);
-      assert.equal(prose(page).match(/^# .+$/gm)?.length, 1, file);
-      assert.doesNotMatch(prose(page), /\{\{/, file);
-    }
+  it("have one title each", () => {
+    for (const file of pages) assert.equal(prose(read(`docs/${file}`)).match(/^# .+$/gm)?.length, 1, file);
   });
 });
 

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { main } from "../../cli/argosy";
+import { addFiles, removeFolder, writeFolder } from "./operatorFolder";
+import { captured } from "./support/captured";
+import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
+
+const blocks = codeBlocksOf("docs/first-operator.md");
+
+/** The arguments of each command `npx argosy` of the page, up to the first that needs a cluster. */
+const commands = blocks
+  .filter(({ language }) => language === "shell")
+  .flatMap(({ code }) => [...code.matchAll(/^npx argosy (.*)$/gm)].map(([, words = ""]) => words.split(" ")));
+
+describe("docs/first-operator.md", function () {
+  this.timeout(60_000);
+  let root: string;
+  before(() => {
+    root = writeFolder({ "Pulumi.yaml": "name: shop\nruntime: nodejs\n" });
+  });
+  after(() => removeFolder(root));
+
+  const texts = blocks.filter(({ language }) => language === "text");
+  const run = async (args: readonly string[] = []) => {
+    const { stdout, stderr } = await captured(() => main([...args, "--project", root]));
+    assert.equal(stderr, "");
+    return stdout;
+  };
+  const first = (isOne: (block: CodeBlock) => boolean) => {
+    const block = blocks.find(isOne);
+    assert.ok(block);
+    return block.code;
+  };
+
+  it("shows what its commands print: a new operator, its test, a test that fails, and one that is updated", async () => {
+    assert.deepEqual(
+      commands.map(([name]) => name),
+      ["new", "test", "test", "test", "dev", "explain"],
+    );
+    const [made, holds, fails, updated] = texts.map(({ code }) => code);
+    // The page is in the program's folder, and this test is not.
+    const printed = (await run(commands[0])).replace(/^(written {2}).*?(handlers\/)/gm, "$1$2");
+    assert.equal(printed.slice(0, made?.length), made);
+    assert.equal(await run(commands[1]), holds);
+
+    addFiles(root, {
+      "handlers/cache/main.py": first(({ role }) => role === "tutorial"),
+      "handlers/cache/operator.yaml": first(({ role }) => role === "operator"),
+    });
+    assert.equal(await run(commands[2]), fails);
+    assert.equal(await run(commands[3]), updated);
+    assert.equal(await run(commands[2]), holds);
+  });
+
+  it("names the line of the mistake that it has its reader make", () => {
+    const handler = first(({ role }) => role === "tutorial").split("\n");
+    const line = handler.findIndex((text) => text.includes('["size"]')) + 1;
+    const named = texts.flatMap(({ code }) => code.match(/main\.py:\d+/g) ?? []);
+    assert.deepEqual(named, [`main.py:${line}`, `main.py:${line}`]);
+  });
+});
