@@ -2,13 +2,17 @@ import assert from "node:assert/strict";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { parse } from "yaml";
+import { parse, parseAllDocuments, stringify } from "yaml";
 import { main } from "../../cli/argosy";
 import type { ObjectPreview } from "../../cli/diff/preview";
+import { connectionAs } from "../../cli/serviceAccountToken";
 import type { HandlerRequest } from "../../runtime/handler/contract";
 import type { Manifest } from "../../runtime/kubernetes/objects";
+import { requestToken } from "../../runtime/kubernetes/tokenRequest";
 import { DEFINITION_FILE, definitionFileContent } from "../../runtime/pod/definitionFile";
+import { eventually } from "../support/eventually";
 import { captured } from "../unit/support/captured";
+import { Api } from "./support/api";
 import { configMap, deployment, inNamespace, job, namespace } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import type { ObjectPlan } from "./support/testOperator";
@@ -125,6 +129,37 @@ describe("argosy diff and argosy try", function () {
     assert.deepEqual([preview?.result, preview?.children], ["unchanged", []]);
     const { stdout } = await argosy(0, "diff");
     assert.equal(stdout, "1 object: 0 would change, 1 would not\n");
+  });
+
+  it("take an account that may do nothing but dry runs, as docs/deploy.md makes it", async () => {
+    const page = readFileSync(path.resolve(__dirname, "../../docs/deploy.md"), "utf8");
+    const [, block = ""] =
+      /^```yaml\n(apiVersion: v1\n[^`]*argosy-dry-runs-only[^`]*)^```$/m.exec(page) ?? [];
+    const manifests = parseAllDocuments(block).map((document) => document.toJS() as Manifest);
+    assert.ok(manifests.length > 0);
+    const { cluster } = bench.operator;
+    const account = { name: "diff", namespace: "argosy-diff" };
+    const theirs = new Api(connectionAs(account, cluster.connection));
+    try {
+      for (const manifest of manifests) await cluster.api.apply(manifest);
+      await bench.applied("careful", answering(configMap("careful", { a: "1" })));
+      answers("careful", answering(configMap("careful", { a: "2" })));
+      // The roles of runners are gathered, and policies are in force, a moment later.
+      await eventually(() => theirs.list({ apiVersion: "v1", kind: "ConfigMap" }, bench.namespace));
+      const other = inNamespace(configMap("other"), bench.namespace);
+      await eventually(() => assert.rejects(theirs.apply(other), /for dry runs only/));
+      const { text: token } = await requestToken(account, cluster.connection);
+      const file = path.join(tree, "kubeconfig");
+      const theirsOnly = parse(readFileSync(kubeconfig, "utf8"));
+      theirsOnly.users = theirsOnly.users.map(({ name }: { name: string }) => ({ name, user: { token } }));
+      writeFileSync(file, stringify(theirsOnly));
+      const object = `${kind().toLowerCase()}/careful`;
+      const { stdout } = await argosy(3, "diff", object, "--details", "--kubeconfig", file);
+      assert.match(stdout, /\.data\.a: "?1"? → "?2"?/);
+    } finally {
+      theirs.close();
+      for (const manifest of manifests.reverse()) await cluster.api.delete(manifest);
+    }
   });
 
   it("name what would be created, changed and deleted, field by field", async () => {

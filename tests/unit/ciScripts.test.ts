@@ -190,6 +190,47 @@ describe("the scripts of CI", () => {
     });
   });
 
+  describe(".ci/diff", () => {
+    /** The comment where the command says this and ends with this exit code. */
+    function diff(exitCode: number, kubeconfig: string) {
+      folder = writeFolder({
+        "bin/npm": `#!/bin/sh\necho "asked for: $*"\nexit ${exitCode}\n`,
+        kubeconfig,
+      });
+      chmodSync(path.join(folder, "bin/npm"), 0o755);
+      const file = path.join(folder, "diff.md");
+      const env = {
+        PATH: `${path.join(folder, "bin")}:${process.env["PATH"]}`,
+        KUBECONFIG: path.join(folder, "kubeconfig"),
+      };
+      const { status } = run(".ci/diff", [file], { env });
+      return { status, text: readFileSync(file, "utf8") };
+    }
+
+    it("is a comment that can be found again, and no failure where something changes", () => {
+      const { status, text } = diff(3, "a cluster");
+      assert.equal(status, 0);
+      assert.match(text, /^<!-- argosy: diff -->\n/);
+      assert.match(
+        text,
+        /\n~~~~~~text\nasked for: run --silent argosy -- diff --details\n~~~~~~\nThe handlers/,
+      );
+    });
+
+    it("fails where a handler does", () => {
+      const { status, text } = diff(1, "a cluster");
+      assert.equal(status, 1);
+      assert.match(text, /for all of them \(exit code 1\)/);
+    });
+
+    it("says that nobody looked where there is no kubeconfig", () => {
+      const { status, text } = diff(1, "");
+      assert.equal(status, 0);
+      assert.doesNotMatch(text, /asked for/);
+      assert.match(text, /There is no kubeconfig/);
+    });
+  });
+
   describe(".ci/release.mjs", () => {
     const NOTES =
       "# Changelog\n\n## 1.2.3 (2026-11-30)\n\n- New: all of it.\n\n## 1.2.2 (2026-11-01)\n\n- Old.\n";

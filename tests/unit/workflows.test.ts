@@ -46,6 +46,8 @@ interface Action {
 const MAY_WRITE: Readonly<Record<string, readonly string[]>> = {
   // A token of Pulumi Cloud, and the comment.
   "preview.yml preview": ["id-token", "pull-requests"],
+  // The comment with what would become of the live objects.
+  "preview.yml diff": ["pull-requests"],
   // The comment with the verdict.
   "manifests.yml comment": ["pull-requests"],
   // A token of Pulumi Cloud.
@@ -353,7 +355,7 @@ describe("GitHub's workflows", () => {
       );
       assert.deepEqual(
         forPullRequests.map(({ name }) => name),
-        ["preview.yml preview"],
+        ["preview.yml preview", "preview.yml diff"],
       );
       for (const { name, job } of forPullRequests) {
         assert.ok(job.if?.split(" && ").includes(SAME_REPOSITORY), name);
@@ -369,7 +371,7 @@ describe("GitHub's workflows", () => {
       const first = withCredentials.filter(({ file, job }) => file !== "release.yml" && job.needs !== "dev");
       assert.deepEqual(
         first.map(({ name }) => name),
-        ["drift.yml drift", "preview.yml preview", "up.yml dev"],
+        ["drift.yml drift", "preview.yml preview", "preview.yml diff", "up.yml dev"],
       );
       for (const { name, job } of first) assert.match(job.if ?? "", IS_SET_UP, name);
     });
