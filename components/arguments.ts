@@ -42,7 +42,7 @@ import { checkWorkloadOptions, WORKLOAD_KEYS, type WorkloadOptions } from "./man
 
 /** The arguments of the components: their types, and the schemas that have every default and every check. */
 
-/** A cluster, as Pulumi's Kubernetes provider is told of it. */
+/** A cluster, as Pulumi's Kubernetes provider has it. */
 export interface ClusterArgs {
   /** The text of a kubeconfig, or the path of its file. @default `$KUBECONFIG`, else `~/.kube/config` */
   readonly kubeconfig?: pulumi.Input<string>;

@@ -75,16 +75,16 @@ function argumentTable(sources: Sources, { members }: Described): string {
   const rows = members.map((member) => [
     code(member.name),
     typeOf(sources, member),
-    member.isOptional ? defaultOf(member) : "required",
-    member.doc.text,
+    [member.doc.text, member.isOptional ? defaultOf(member) : "Required."].filter(Boolean).join(" "),
   ]);
-  return table(["argument", "type", "default", "meaning"], rows);
+  return table(["argument", "type", "meaning"], rows);
 }
 
 /** A default that is a whole table is on another page. */
 function defaultOf({ doc }: Member): string {
   const text = doc.default ?? "";
-  return /^`[A-Z_]+`$/.test(text) ? "see [Customize](../customize.md)" : text;
+  if (/^`[A-Z_]+`$/.test(text)) return "Defaults: [Customize](../customize.md).";
+  return text === "" ? "" : `Default: ${/^["[{\d]|^(true|false)$/.test(text) ? code(text) : text}.`;
 }
 
 function outputTable(sources: Sources, { members }: Described): string {

@@ -11,7 +11,7 @@ export type ArgoMode = (typeof ARGO_MODES)[number];
 
 /** What operators need to know of their platform: the output `platform` of the stack that makes it. */
 export interface Platform {
-  /** The version of Argosy that made it. By this field a platform that exists is told from arguments for a new one. */
+  /** The version of Argosy that made it. Only a platform that exists has this field: arguments for a new one have not. */
   readonly argosyVersion: string;
   /** Where operators, their events and their runs live; Argo's controllers look after this one namespace. */
   readonly namespace: string;
