@@ -6,7 +6,7 @@ import { ownManagers } from "../../runtime/children/marks";
 import type { Operator } from "../../runtime/definition/definition";
 import { statusChecker } from "../../runtime/definition/statusSchema";
 import { isExpired } from "../../runtime/events/eventMarks";
-import { ReconcileFailure } from "../../runtime/failure";
+import { type FailureReason, ReconcileFailure } from "../../runtime/failure";
 import { askHandler } from "../../runtime/handler/askHandler";
 import { questionAbout, type ReconcileAnswer, type Used } from "../../runtime/handler/contract";
 import type { HandlerPool } from "../../runtime/handler/handlerPool";
@@ -53,6 +53,12 @@ export interface ChildPreview {
   readonly after?: readonly string[];
 }
 
+/** Why a preview fails where a reconcile may not: the API server cannot try a write. */
+export const DRY_RUN_REFUSED = "DryRunRefused";
+
+/** The reason of a failed preview. */
+export type PreviewFailureReason = FailureReason | typeof DRY_RUN_REFUSED;
+
 /** What a handler would change for one object. */
 export interface ObjectPreview {
   readonly operator: string;
@@ -65,7 +71,11 @@ export interface ObjectPreview {
    */
   readonly result: "changed" | "unchanged" | "failed" | "paused" | "deleting" | "expired";
   readonly children: readonly ChildPreview[];
-  readonly failure?: { readonly reason: string; readonly message: string; readonly log: string };
+  readonly failure?: {
+    readonly reason: PreviewFailureReason;
+    readonly message: string;
+    readonly log: string;
+  };
 }
 
 /** What {@link Previews} work with. */
@@ -276,7 +286,7 @@ class Attempt {
   }
 
   private failureOf(error: unknown, log: string): ObjectPreview["failure"] {
-    const told = (reason: string, message: string, words: string) => ({
+    const told = (reason: PreviewFailureReason, message: string, words: string) => ({
       reason,
       message: this.mask.text(message),
       log: this.mask.text(words),
@@ -284,7 +294,7 @@ class Attempt {
     if (isRefusedDryRun(error) || (error instanceof Error && isRefusedDryRun(error.cause))) {
       const why =
         "An admission webhook takes part in the write and supports no dry run, so that it cannot be tried.";
-      return told("DryRunRefused", `${(error as Error).message} ${why}`, log);
+      return told(DRY_RUN_REFUSED, `${(error as Error).message} ${why}`, log);
     }
     if (error instanceof ReconcileFailure) return told(error.reason, error.message, error.log || log);
     if (error instanceof ApiError) return told("ApiError", error.message, log);

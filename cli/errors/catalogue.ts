@@ -2,6 +2,7 @@ import { nearest } from "../../definition/nearest";
 import type { FailureReason, WarningReason } from "../../runtime/failure";
 import type { WaitingReason } from "../../runtime/status/conditions";
 import type { ForeseenError } from "../commandError";
+import { DRY_RUN_REFUSED } from "../diff/preview";
 
 /** What there is to know about one code. Each text is whole sentences. */
 export interface Entry {
@@ -193,11 +194,22 @@ const COMMANDS: Readonly<Record<Exclude<ForeseenError, FailureReason>, Entry>> =
   },
 };
 
+/** What only a preview of an answer fails with. */
+const PREVIEWS: Readonly<Record<typeof DRY_RUN_REFUSED, Entry>> = {
+  [DRY_RUN_REFUSED]: {
+    happened: "The API server cannot try a write, since an admission webhook supports no dry run.",
+    look: "The message names the webhook. Its ValidatingWebhookConfiguration or MutatingWebhookConfiguration has the field sideEffects.",
+    remedy:
+      "If the webhook has no side effects, set sideEffects to None, or to NoneOnDryRun. Otherwise try the handler in argosy dev.",
+  },
+};
+
 /** All codes, with where each is seen. Everything else about errors follows from here: the command, the page and `explain`. */
 export const CATALOGUE = {
   "why an object is not Ready: the reason of its Ready condition, of a Warning Event and of a run": FAILURES,
   "what an object waits for: the reason of its Ready condition": STATES,
   "what a Warning Event says beside that": WARNINGS,
+  "what argosy diff and argosy try say beside that": PREVIEWS,
   "what a command ends with": COMMANDS,
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Entry>>>>;
 

@@ -274,7 +274,7 @@ describe("a preview for people", () => {
     const of = (result: ObjectPreview["result"]) => formatPreview({ ...about, result, children: [] }, plain);
     assert.equal(of("unchanged"), "Cache shop/sessions: nothing would change");
     assert.equal(of("paused"), "Cache shop/sessions: It is paused: its operator does nothing for it.");
-    const failure = { reason: "HandlerCrashed", message: "it broke", log: "KeyError\n" };
+    const failure = { reason: "HandlerCrashed" as const, message: "it broke", log: "KeyError\n" };
     assert.equal(
       formatPreview({ ...about, result: "failed", children: [], failure }, plain),
       "Cache shop/sessions\n  ✘ HandlerCrashed: it broke\n    KeyError",

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { main } from "../../cli/argosy";
 import { FORESEEN_ERRORS } from "../../cli/commandError";
+import { DRY_RUN_REFUSED } from "../../cli/diff/preview";
 import { CODES, codeFor, entryOf } from "../../cli/errors/catalogue";
 import { errorTables } from "../../cli/errors/page";
 import { FAILURE_REASONS, WARNING_REASONS } from "../../runtime/failure";
@@ -42,7 +43,8 @@ describe("the catalogue of errors", () => {
     const inSources = reasonsInSources();
     // The patterns find something: else nothing would be compared.
     for (const reason of WARNING_REASONS) assert.ok(inSources.includes(reason), reason);
-    const reasons = [...FAILURE_REASONS, ...WARNING_REASONS, ...FORESEEN_ERRORS, ...inSources];
+    const named = [...FAILURE_REASONS, ...WARNING_REASONS, ...FORESEEN_ERRORS, DRY_RUN_REFUSED];
+    const reasons = [...named, ...inSources];
     const wanted = new Set(reasons.filter((reason) => !NO_ERROR.includes(reason)));
     assert.deepEqual(
       [...wanted].filter((reason) => !entryOf(reason)),
