@@ -77,6 +77,13 @@ describe("the documentation", () => {
     }
   });
 
+  it("in Python can be parsed", () => {
+    const codes = blocksFor("python").map(({ place, code }) => [place, code]);
+    assert.ok(codes.length > 10);
+    const program = "import ast, json, sys\nfor place, code in json.load(sys.stdin): ast.parse(code, place)";
+    execFileSync("python3", ["-c", program], { input: JSON.stringify(codes) });
+  });
+
   describe("shows answers that the engine accepts", () => {
     for (const { place, code } of blocks.filter(({ role }) => role === "answer")) {
       it(place, () => {
