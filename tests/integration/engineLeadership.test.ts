@@ -18,14 +18,16 @@ import {
 import { answering, conditionOf } from "./support/useOperator";
 
 const OPERATOR = { name: "leadership-test" };
-/** Soon over, for tests that wait for its end. */
-const LEASE_SECONDS = 3;
+/** Soon over, for tests that wait for its end, and not so soon that a busy machine cannot renew it in time. */
+const LEASE_SECONDS = 9;
+/** How long a run takes that is to be interrupted: longer than it takes to do so. */
+const INTERRUPTED_MS = 6_000;
 /** Not over within any deadline here. */
 const LONG_LEASE_SECONDS = 60;
 const LOST = "not leading any more";
 
 describe("of two controllers of one operator", function () {
-  this.timeout(90_000);
+  this.timeout(150_000);
   announceKind(customResourceDefinitionOf(OPERATOR));
   let operator: TestOperator;
   let api: Api;
@@ -81,7 +83,7 @@ describe("of two controllers of one operator", function () {
     const second = await start("patient", { leaseSeconds: LONG_LEASE_SECONDS / 2 });
     await apply("interrupted", {
       ...answering(configMap("interrupted", { by: "$CONTROLLER" })),
-      delayMs: 3_000,
+      delayMs: INTERRUPTED_MS,
     });
     await eventually(() => assert.equal(operator.calls("interrupted").length, 1));
     await first.controller.stop(100);
@@ -97,7 +99,7 @@ describe("of two controllers of one operator", function () {
 
   it("the other takes over when the lease of one that died in the middle of a run is over", async () => {
     const first = await leadingProcess("dies");
-    await apply("orphaned", { ...answering(configMap("orphaned")), delayMs: 1_000 });
+    await apply("orphaned", { ...answering(configMap("orphaned")), delayMs: INTERRUPTED_MS });
     await eventually(() => assert.equal(operator.calls("orphaned").length, 1));
     const second = await start("two");
     await first.kill();
@@ -111,8 +113,8 @@ describe("of two controllers of one operator", function () {
   it("one that was frozen past its lease writes nothing of what it knew", async () => {
     const frozen = await leadingProcess("frozen");
     const stale = answering(configMap("stale", { of: "one" }), configMap("stale-only"));
-    await apply("stale", { ...stale, delayMs: 1_000 });
-    await apply("stale-failure", { raw: "no answer", delayMs: 1_000 });
+    await apply("stale", { ...stale, delayMs: INTERRUPTED_MS });
+    await apply("stale-failure", { raw: "no answer", delayMs: INTERRUPTED_MS });
     await eventually(() => {
       assert.equal(operator.calls("stale").length, 1);
       assert.equal(operator.calls("stale-failure").length, 1);
@@ -143,7 +145,7 @@ describe("of two controllers of one operator", function () {
 
   it("one that was frozen past its lease, which nobody took, does over what it could not write", async () => {
     const frozen = await leadingProcess("frozen");
-    await apply("resumed", { ...answering(configMap("resumed")), delayMs: 1_000 });
+    await apply("resumed", { ...answering(configMap("resumed")), delayMs: INTERRUPTED_MS });
     await eventually(() => assert.equal(operator.calls("resumed").length, 1));
     frozen.freeze();
     await sleep(LEASE_SECONDS * 1_000 + 500);
@@ -153,7 +155,8 @@ describe("of two controllers of one operator", function () {
   });
 
   it("the leader goes on and the other waits when the lease is deleted by hand", async () => {
-    const leaseSeconds = 2 * LEASE_SECONDS;
+    // As long as it is by default, so that a busy machine renews it in time.
+    const leaseSeconds = 15;
     const leader = await leading("one", { leaseSeconds });
     const standby = await start("two", { leaseSeconds });
     for (let round = 0; round < 2; round++) {
@@ -172,7 +175,7 @@ describe("of two controllers of one operator", function () {
   it("one stops writing when the API server does not answer, and the other takes over", async () => {
     const proxy = await proxied();
     const cutOff = await leading("cut-off", { connection: proxy.through(operator.connection) });
-    await apply("cut-off", { ...answering(configMap("cut-off", { of: "one" })), delayMs: 4_000 });
+    await apply("cut-off", { ...answering(configMap("cut-off", { of: "one" })), delayMs: INTERRUPTED_MS });
     await eventually(() => assert.equal(operator.calls("cut-off").length, 1));
     proxy.hold();
     await eventually(() => assert.equal(cutOff.controller.isLeading, false));

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import { Leadership } from "../../runtime/leadership/leadership";
 import { leaseApi } from "../../runtime/leadership/lease";
 import type { Term } from "../../runtime/term";
@@ -9,7 +10,15 @@ import type { Api } from "./support/api";
 import { sharedCluster } from "./support/cluster";
 import { TcpProxy } from "./support/tcpProxy";
 
-const LEASE_SECONDS = 3;
+/**
+ * A leader trusts its lease for two thirds of this time. A machine that is so busy that no renewal succeeds in that time ends
+ * its term, and rightly so. So this is as long as it is by default.
+ */
+const LEASE_SECONDS = 15;
+/** Longer than a lease holds that is not renewed. */
+const PAST_THE_LEASE = { forMs: LEASE_SECONDS * 1_000 + 3_000 };
+/** Sooner than a lease ends that is not renewed. */
+const BEFORE_ITS_END = { timeoutMs: LEASE_SECONDS * 1_000 - 3_000 };
 
 /** A process that stands for election. */
 interface Standing {
@@ -20,7 +29,7 @@ interface Standing {
 }
 
 describe("leadership by a Lease of the API server", function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let api: Api;
   let connection: ClusterConnection;
   let namespace: string;
@@ -73,6 +82,11 @@ describe("leadership by a Lease of the API server", function () {
     return standing;
   }
 
+  /** What the API server refused. On a busy machine it may also not answer in time. */
+  function refusals({ errors }: Standing): Error[] {
+    return errors.filter((error) => error instanceof ApiError);
+  }
+
   /** Hands over while a run of the key goes on. Gives what ends it. */
   function handOver({ leadership }: Standing, key: string): { end: () => void; over: Promise<void> } {
     let end = () => {};
@@ -93,11 +107,11 @@ describe("leadership by a Lease of the API server", function () {
   it("goes on by renewal, and to another one at once when the leader stops", async () => {
     const a = await leading("a");
     const b = stand("b");
-    await always(() => assert.ok(a.terms[0] === a.leadership.term && !b.mayWrite()), { forMs: 3_500 });
+    await always(() => assert.ok(a.terms[0] === a.leadership.term && !b.mayWrite()), PAST_THE_LEASE);
     await a.leadership.stop();
     assert.ok(!a.mayWrite());
-    await eventually(() => assert.ok(b.mayWrite()));
-    assert.deepEqual([a.errors, b.errors], [[], []]);
+    await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
+    assert.deepEqual([refusals(a), refusals(b)], [[], []]);
   });
 
   it("is handed over while a run goes on, which alone may write its object until it has ended", async () => {
@@ -105,21 +119,18 @@ describe("leadership by a Lease of the API server", function () {
     const b = stand("b");
     await eventually(() => assert.equal(b.leadership.holder, "a"));
     const { end, over } = handOver(a, "slow");
-    await eventually(() => assert.ok(b.mayWrite()), { timeoutMs: 3_000 });
-    await always(
-      () => {
-        assert.ok(a.mayWrite("slow") && !a.mayWrite("other") && !a.mayWrite());
-        assert.ok(!b.mayWrite("slow") && b.mayWrite("other") && b.mayWrite());
-      },
-      { forMs: 2 * LEASE_SECONDS * 1_000 },
-    );
+    await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
+    await always(() => {
+      assert.ok(a.mayWrite("slow") && !a.mayWrite("other") && !a.mayWrite());
+      assert.ok(!b.mayWrite("slow") && b.mayWrite("other") && b.mayWrite());
+    }, PAST_THE_LEASE);
     assert.deepEqual([...b.leadership.blockedKeys], ["slow"]);
     end();
     await over;
     assert.ok(!a.mayWrite("slow"));
     await eventually(() => assert.ok(b.mayWrite("slow")));
     assert.equal((await lease()).metadata.annotations, undefined);
-    assert.deepEqual([b.terms.length, a.errors, b.errors], [1, [], []]);
+    assert.deepEqual([b.terms.length, refusals(a), refusals(b)], [1, [], []]);
   });
 
   it("takes the run's object over when the process that finishes it is cut off", async () => {
@@ -149,7 +160,7 @@ describe("leadership by a Lease of the API server", function () {
     const reference = await lease();
     for (let turn = 0; turn < 100; turn++) await api.annotate(reference, { turn: `${turn}` });
     await api.delete(reference);
-    await always(() => assert.ok(a.mayWrite() && !b.mayWrite()), { forMs: 2 * LEASE_SECONDS * 1_000 });
+    await always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE);
     assert.equal(a.terms.length, 1);
     assert.notEqual((await lease()).metadata.uid, reference.metadata.uid);
   });
