@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import { discover } from "../../runtime/kubernetes/discovery";
-import { ApiError, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
+import { ApiError, isNamespaceMissing, isNamespaceTerminating } from "../../runtime/kubernetes/errors";
 import type { JsonObject, Manifest, ObjectMeta } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { eventually } from "../support/eventually";
@@ -189,6 +189,17 @@ describe("the API server", function () {
         assert.ok(isNamespaceTerminating(ends), ends.message);
         assert.ok(isNamespaceTerminating(await errorOf(ApiError, () => client.create(resource, manifest()))));
         await client.mergePatch(resource, held.metadata, { metadata: { finalizers: null } });
+      });
+
+      it("says that the namespace is not there", async () => {
+        const name = `${namespace}-missing`;
+        const there = manifest({ namespace: name });
+        const create = () => client.create(resource, there);
+        const apply = () => client.apply(resource, there, { fieldManager: "facts" });
+        for (const write of [create, apply]) {
+          const error = await errorOf(ApiError, write);
+          assert.ok(isNamespaceMissing(error, name), error.message);
+        }
       });
 
       it("gives metadata alone", async () => {
