@@ -78,10 +78,14 @@ describe("the engine, when an object is deleted", function () {
   });
 
   it("takes an object that is deleted while it is handled for what it is", async () => {
-    const object = await bench.applyObject("vanishes", { ...answering(configMap("vanishes")), delayMs: 700 });
+    const object = await bench.applyObject("vanishes", {
+      ...answering(configMap("vanishes")),
+      delayMs: 4_000,
+    });
     await eventually(() => assert.equal(bench.operator.calls("vanishes").length, 1));
     await bench.api.delete(object);
     await eventually(() => bench.api.assertGone(object));
+    await eventually(() => assert.ok(bench.engine.reportsOf("vanishes").length > 0, "it still runs"));
     await always(() => bench.api.assertGone(inNamespace(configMap("vanishes"), bench.namespace)));
     assert.deepEqual(bench.failuresOf("vanishes"), []);
   });
@@ -158,10 +162,11 @@ describe("the engine, when an object with children elsewhere is deleted", functi
 
   it("sets no finalizer, and makes no child, where the object is deleted while it is handled", async () => {
     const role = clusterRole(`${bench.namespace}-vanishes`);
-    const object = await bench.applyObject("vanishes", { ...answering(role), delayMs: 700 });
+    const object = await bench.applyObject("vanishes", { ...answering(role), delayMs: 4_000 });
     await eventually(() => assert.equal(bench.operator.calls("vanishes").length, 1));
     await bench.api.delete(object);
-    await always(() => bench.api.assertGone(role), { forMs: 1_500 });
+    await eventually(() => assert.ok(bench.engine.reportsOf("vanishes").length > 0, "it still runs"));
+    await always(() => bench.api.assertGone(role));
     await bench.api.assertGone(object);
     assert.deepEqual(bench.failuresOf("vanishes"), []);
   });

@@ -11,7 +11,7 @@ describe("the engine asks a handler when a schedule is due", function () {
   const dueOf = (name: string) =>
     bench.operator.calls(name).flatMap(({ due }) => due.filter((each) => each.name === "minutely"));
   const until = async (check: () => void) => {
-    for (const end = Date.now() + 70_000; ; await new Promise((resolve) => setTimeout(resolve, 500))) {
+    for (const end = Date.now() + 150_000; ; await new Promise((resolve) => setTimeout(resolve, 500))) {
       try {
         return check();
       } catch (error) {
@@ -22,18 +22,22 @@ describe("the engine asks a handler when a schedule is due", function () {
 
   it("by its own timer, and again with the same instant until it has answered", async () => {
     const object = await bench.applied("due", { answer: { children: [] } });
-    assert.deepEqual(dueOf("due"), []);
     bench.operator.plan("due", { answer: { error: { message: "not yet", retryAfterSeconds: 1 } } });
-    await until(() => assert.ok(dueOf("due").length >= 2));
+    // A minute may have ended, and been answered, before the handler had its new plan.
+    const instants = () => dueOf("due").map(({ at }) => at);
+    const repeated = () => instants().find((at, index) => instants().indexOf(at) < index);
+    await until(() => assert.ok(repeated()));
     bench.operator.plan("due", { answer: { children: [] } });
     await bench.ready(object);
-    const [first, ...others] = dueOf("due");
-    assert.match(first?.at ?? "", /^\d{4}-.*:00Z$/);
-    assert.ok(Date.parse(first?.at ?? "") > Date.parse(object.metadata.creationTimestamp ?? ""));
-    assert.deepEqual(new Set(others.map(({ at }) => at)), new Set([first?.at]));
-    const asked = dueOf("due").length;
+    for (const at of instants()) {
+      assert.match(at, /^\d{4}-.*:00Z$/);
+      assert.ok(Date.parse(at) > Date.parse(object.metadata.creationTimestamp ?? ""));
+    }
+    const of = repeated();
+    const times = () => instants().filter((at) => at === of).length;
+    const asked = times();
     await bench.reconcileAgain(object);
-    assert.ok(dueOf("due").filter(({ at }) => at === first?.at).length === asked, "it was due again");
+    assert.equal(times(), asked, "it was due again");
   });
 
   it("once for all that was missed, also by another leader", async () => {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
@@ -151,8 +150,7 @@ describe("the engine in a pod of its own", () => {
     const { calls, client } = counting();
     const running = run({ namespace, name: "demo" }, { client });
     await eventually(() => assert.ok(calls().includes("WATCH deployments")));
-    await sleep(3_000);
-    assert.equal((await readyOf(object("demo"))).reason, "ChildrenNotReady");
+    await eventually(async () => assert.equal((await readyOf(object("demo"))).reason, "ChildrenNotReady"));
     await api.patch(inTest(deployment("web")), { spec: { paused: false } });
     assert.equal((await running).exitCode, 0);
     await assertNewest(object("demo"));

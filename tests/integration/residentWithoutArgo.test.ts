@@ -9,7 +9,7 @@ import { answering, conditionOf } from "./support/useOperator";
 
 /** So long a change may be without an event before it would count as unannounced. */
 const ANNOUNCED_WITHIN_MS = 1_000;
-const PATIENT = { timeoutMs: 60_000 };
+const PATIENT = { timeoutMs: 150_000 };
 
 /** In a cluster that has none of Argo's kinds. */
 describe("a resident runner without Argo", function () {

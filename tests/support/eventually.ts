@@ -5,7 +5,7 @@ const POLL_MS = 50;
 
 /** How long {@link eventually} waits. */
 export interface Patience {
-  /** Generous: the whole time passes only when something is wrong. @default 30 s */
+  /** Generous: the whole time passes only when something is wrong. @default 90 s */
   readonly timeoutMs?: number;
   /** @default 50 */
   readonly pollMs?: number;
@@ -17,7 +17,7 @@ export interface Patience {
  */
 export async function eventually<Result>(
   assertion: () => Result | Promise<Result>,
-  { timeoutMs = 30_000, pollMs = POLL_MS }: Patience = {},
+  { timeoutMs = 90_000, pollMs = POLL_MS }: Patience = {},
 ): Promise<Result> {
   let failure: unknown;
   const attempt = async () => {

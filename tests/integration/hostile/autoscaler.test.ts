@@ -23,6 +23,7 @@ describe("where an autoscaler sets what the handler answers too", function () {
     for (let round = 0; round < ROUNDS; round++) {
       await bench.api.scale(child, 3);
       await sleep(EVERY_MS);
+      await eventually(async () => assert.equal(await replicas(), 1));
     }
     const events = (await bench.eventsOf(object)).filter(({ reason }) => reason === "ChildContested");
     assert.equal(events.length, 1, `${events.length} Events`);

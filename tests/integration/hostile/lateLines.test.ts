@@ -47,9 +47,7 @@ describe("a line that a handler writes too late", function () {
     const object = await bench.api.apply({ ...bench.operator.object("same", {}, bench.namespace), spec });
     await bench.ready(object);
     await bench.api.annotate(object, { "argosy.dev/reconcile-at": "again" });
-    await eventually(async () => assert.deepEqual(await dataOf("same"), { of: "same", step: "again" }), {
-      timeoutMs: 5_000,
-    });
+    await eventually(async () => assert.deepEqual(await dataOf("same"), { of: "same", step: "again" }));
     assert.deepEqual(bench.failuresOf("same"), []);
   });
 

@@ -8,7 +8,7 @@ import { answering, conditionOf, useOperator } from "../support/useOperator";
 import { useOperators } from "../support/useOperators";
 
 /** How long Kubernetes may take to delete a namespace. */
-const DELETION = { timeoutMs: 30_000 };
+const DELETION = { timeoutMs: 90_000 };
 
 const FINALIZES = operatorOf("namespace-finalizes", { finalize: true });
 const ELSEWHERE = operatorOf("namespace-elsewhere");
@@ -76,7 +76,7 @@ describe("when a namespace is deleted that an operator lists", function () {
     await eventually(() => api.assertGone(namespace(goes)), DELETION);
     operator.launch();
     await apply(operator, "here", stays);
-    await ready(operator, "here", stays, { timeoutMs: 15_000 });
+    await ready(operator, "here", stays);
     await api.create(namespace(goes));
     await apply(operator, "there", goes);
     await assertNotGranted(operator, "there", goes);

@@ -16,7 +16,7 @@ import { TestOperator } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";
 
 /** A resync, the longest pause of a watch between two tries, and the API server's start. */
-const AFTERWARDS = { timeoutMs: 45_000 };
+const AFTERWARDS = { timeoutMs: 120_000 };
 
 describe("when etcd is restored from a backup", function () {
   this.timeout(180_000);

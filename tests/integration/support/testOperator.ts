@@ -203,14 +203,14 @@ export class TestOperator {
     writeFileSync(path.join(this.operator.folder, "main.js"), source);
   }
 
-  /** What the handler was asked about an object, in that order. */
-  calls(name: string): HandlerRequest[] {
+  /** What the handler was asked about an object, in that order, and when, if it is the planned handler. */
+  calls(name: string): (HandlerRequest & { readonly askedAt?: number })[] {
     const file = path.join(this.operator.folder, "calls.jsonl");
     if (!existsSync(file)) return [];
     return readFileSync(file, "utf8")
       .split("\n")
       .filter((line) => line.endsWith("}"))
-      .map((line) => JSON.parse(line) as HandlerRequest)
+      .map((line) => JSON.parse(line) as HandlerRequest & { readonly askedAt?: number })
       .filter(({ object }) => object.metadata.name === name);
   }
 
