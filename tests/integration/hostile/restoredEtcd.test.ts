@@ -9,9 +9,11 @@ import {
   readComponents,
   startComponent,
 } from "../../../cli/controlPlane/component";
+import { isNewer } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import { type OwnCluster, startTestCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
+import { TcpProxy } from "../support/tcpProxy";
 import { TestOperator } from "../support/testOperator";
 import { answering, conditionOf } from "../support/useOperator";
 
@@ -23,6 +25,7 @@ describe("when etcd is restored from a backup", function () {
   // One of its own: everybody's objects are lost with it.
   let cluster: OwnCluster;
   let operator: TestOperator;
+  let proxy: TcpProxy;
   let namespace: string;
 
   before(async function () {
@@ -30,11 +33,13 @@ describe("when etcd is restored from a backup", function () {
     cluster = await startTestCluster();
     operator = await TestOperator.install(cluster, { name: "restored", resyncSeconds: 10 });
     namespace = await cluster.api.newNamespace("restored");
-    const { controller } = await operator.start();
+    proxy = await TcpProxy.start(operator.connection);
+    const { controller } = await operator.start({ connection: proxy.through(operator.connection) });
     await eventually(() => assert.ok(controller.isLeading));
   });
   after(async () => {
     await operator?.dispose();
+    await proxy?.stop();
     await cluster?.close();
   });
 
@@ -74,6 +79,29 @@ describe("when etcd is restored from a backup", function () {
     await eventually(() => assertStep("new", "1"), AFTERWARDS);
     await api.delete(inNamespace(configMap("new"), namespace));
     await eventually(() => assertStep("new", "1"), AFTERWARDS);
+  });
+
+  it("also if so much was written since that its versions are beyond those that were seen", async () => {
+    const { api } = cluster;
+    await apply("passed", "1");
+    await ready("passed");
+    const backup = `${cluster.controlPlane.directory}/backup-2`;
+    await withoutEtcd((data) => cpSync(data, backup, { recursive: true }));
+    await eventually(() => apply("passed", "2"));
+    await ready("passed");
+    const seen = await api.get(operator.object("passed", {}, namespace));
+    proxy.hold();
+    await withoutEtcd((data) => {
+      rmSync(data, { recursive: true });
+      cpSync(backup, data, { recursive: true });
+    });
+    const write = (at: number) =>
+      api.apply(inNamespace(configMap("noise", { again: String(at) }), "default"));
+    let { metadata } = await eventually(() => write(0));
+    for (let at = 1; !isNewer(metadata.resourceVersion, seen.metadata.resourceVersion) || at < 100; at++)
+      ({ metadata } = await write(at));
+    proxy.release();
+    await eventually(() => assertStep("passed", "1"), AFTERWARDS);
   });
 
   /** Does something to etcd's data while neither it nor the API server runs. */
