@@ -52,7 +52,7 @@ class Listened {
   }
 
   async exit(): Promise<HandlerExit | undefined> {
-    await eventually(() => assert.ok(this.exits.length > 0, "the process has ended"), { timeoutMs: 20_000 });
+    await eventually(() => assert.ok(this.exits.length > 0, "the process has ended"));
     return this.exits[0];
   }
 
@@ -301,9 +301,7 @@ function behaves(shell: Shell): void {
       const handlers = Array.from({ length: 64 }, () => new Listened(transport as PipeTransport));
       for (const [number, { process }] of handlers.entries()) process.write(`number ${number}\n`);
       for (const [number, handler] of handlers.entries()) {
-        await eventually(() => assert.ok(handler.output === `number ${number}\n`, "it has answered"), {
-          timeoutMs: 20_000,
-        });
+        await eventually(() => assert.ok(handler.output === `number ${number}\n`, "it has answered"));
       }
       for (const { process } of handlers) process.end();
       for (const handler of handlers) assert.deepStrictEqual(await handler.exit(), { code: 0, signal: null });
@@ -451,9 +449,7 @@ function behaves(shell: Shell): void {
       assert.equal(runner.answer, "question\n");
       const before = container.processes();
       runner.crash();
-      await eventually(() => assert.ok(container.processes().length <= 3, "its handlers are dead"), {
-        timeoutMs: 10_000,
-      });
+      await eventually(() => assert.ok(container.processes().length <= 3, "its handlers are dead"));
       transport = new PipeTransport({ folder: container.pipes });
       const handler = new Listened(transport);
       handler.process.write("next\n");
@@ -479,7 +475,7 @@ function behaves(shell: Shell): void {
       });
       assert.ok(greeted);
       closeSync(control);
-      await eventually(() => assert.ok(over, "the session is over"), { timeoutMs: 5_000 });
+      await eventually(() => assert.ok(over, "the session is over"));
     });
 
     it("gives a runner that finds another's session one of its own, and kills that one's handlers", async () => {
@@ -595,9 +591,7 @@ function behaves(shell: Shell): void {
       container = new HandlerContainer(shell, ["sh", "-c", `${ECHO}; sleep 60`]).start();
       const runner = await runnerProcess(container.pipes, "run");
       runner.crash();
-      await eventually(() => assert.ok(container.exitCode === 0, "the shell has ended"), {
-        timeoutMs: 10_000,
-      });
+      await eventually(() => assert.ok(container.exitCode === 0, "the shell has ended"));
       assert.deepStrictEqual(container.processes(), []);
     });
   });
@@ -623,7 +617,7 @@ function behaves(shell: Shell): void {
       );
       await fc.assert(
         fc.asyncProperty(fc.array(verb, { minLength: 1, maxLength: 30 }), async (verbs) => {
-          const pool = new HandlerPool({ transport: transport as PipeTransport, timeoutMs: 500 });
+          const pool = new HandlerPool({ transport: transport as PipeTransport, timeoutMs: 4_000 });
           const answers = await Promise.all(
             verbs.map((word, id) => pool.ask(question(`${id} ${word}`)).catch((failure) => failure)),
           );
