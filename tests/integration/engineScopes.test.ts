@@ -86,7 +86,7 @@ describe("the engine of an operator whose custom resource is cluster-scoped", fu
     ];
     const object = await bench.ready(await applyGlobal("cascade", ...children));
     await bench.api.delete(object);
-    for (const child of children) await eventually(() => bench.api.assertGone(child), { timeoutMs: 50_000 });
+    for (const child of children) await eventually(() => bench.api.assertGone(child), { timeoutMs: 150_000 });
   });
 
   it("refuses a child that needs a namespace and has none", async () => {

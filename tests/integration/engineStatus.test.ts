@@ -63,6 +63,7 @@ describe("the engine patches the status", function () {
     let step = 0;
     const next = () => saying({ step: String(step++) });
     const object = await bench.applied("quiet", next());
+    await bench.idle();
     const calls = bench.operator.calls("quiet").length;
     await always(() => assert.equal(bench.operator.calls("quiet").length, calls));
     await bench.applied("quiet", next());

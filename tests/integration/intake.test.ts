@@ -330,7 +330,7 @@ describe("an engine whose events' objects last for a while", function () {
       const then = new Date(Date.now() - 2 * DAY * 1000).toISOString().replace(/\.\d+Z$/, "Z");
       await bench.api.applyStatus(object, { conditions: [{ ...ready, lastTransitionTime: then }] } as never);
     }
-    await eventually(() => bench.api.assertGone(made), { timeoutMs: 60_000 });
+    await eventually(() => bench.api.assertGone(made), { timeoutMs: 150_000 });
     assert.equal((await bench.api.get(copy)).metadata.deletionTimestamp, undefined);
   });
 });

@@ -180,7 +180,7 @@ describe("an operator that watches a kind of somebody else's, in the form pod", 
     const there = await watched("there", second);
     await run(there);
     await bench.api.delete(namespaceOf(second));
-    await eventually(() => bench.api.assertGone(namespaceOf(second)), { timeoutMs: 60_000 });
+    await eventually(() => bench.api.assertGone(namespaceOf(second)), { timeoutMs: 150_000 });
     await watched("here");
     assert.equal(await needOf("here"), "urgent");
     assert.equal(await needOf("there"), undefined);

@@ -35,7 +35,7 @@ describe("an object that uses what it changes itself", function () {
           /^ConfigMap .*\/loop, which this object uses, is changed by an operator/,
         );
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 150_000 },
     );
     const calls = () => bench.operator.calls("loop").length;
     const before = calls();
@@ -67,7 +67,7 @@ describe("one object that many use", function () {
             names.find((name) => value(name) !== expected),
             undefined,
           ),
-        { timeoutMs: 80_000, pollMs: 500 },
+        { timeoutMs: 240_000, pollMs: 500 },
       );
     await all("one");
     await bench.idle();
@@ -135,7 +135,7 @@ describe("an operator without rights to what its objects use", function () {
       [["finalize", { settings: null }]],
     );
     await api.patch(role, { rules: rules as never });
-    await bench.ready(object, { timeoutMs: 60_000 });
+    await bench.ready(object, { timeoutMs: 150_000 });
     await always(() => assert.ok(operator.calls("waits").length > 0));
   });
 });

@@ -14,7 +14,7 @@ describe("an operator that watches a kind of somebody else's, where", function (
   it("an object is touched every second, and the handler takes three: it is served, and comes to rest", async () => {
     const operator = await bench.install();
     operator.plan("busy", { ...saying([configMap("of-busy")], { seen: 1 }), delayMs: HANDLER_MS });
-    await bench.leading(operator);
+    const running = await bench.leading(operator);
     const object = await bench.watched(operator, "busy");
     const touch = async (time: number) => {
       await sleep(1_000);
@@ -28,7 +28,7 @@ describe("an operator that watches a kind of somebody else's, where", function (
           await bench.api.get(bench.configMap("of-busy"));
           assert.ok(operator.calls("busy").length >= 3);
         },
-        { timeoutMs: 60_000 },
+        { timeoutMs: 150_000 },
       );
       await bench.settled(operator, object);
     });
@@ -36,7 +36,10 @@ describe("an operator that watches a kind of somebody else's, where", function (
     const lastSeen = () =>
       operator.calls("busy").at(-1)?.object.metadata.annotations?.["example.com/touched"];
     await eventually(() => assert.equal(lastSeen(), "at last"));
-    await sleep(HANDLER_MS + 1_000);
+    await eventually(async () => {
+      assert.equal(await running.metric("argosy_queue_depth"), 0, "objects wait");
+      assert.equal(await running.metric("argosy_reconciles_active"), 0, "objects are reconciled");
+    });
     const asked = operator.calls("busy").length;
     await always(() => assert.equal(operator.calls("busy").length, asked), { forMs: 5_000 });
   });
@@ -50,7 +53,7 @@ describe("an operator that watches a kind of somebody else's, where", function (
     await bench.settled(operator, object);
     await bench.api.get(far);
     await bench.api.delete(namespace(bench.namespace));
-    await eventually(() => bench.api.assertGone(namespace(bench.namespace)), { timeoutMs: 60_000 });
+    await eventually(() => bench.api.assertGone(namespace(bench.namespace)), { timeoutMs: 150_000 });
     await eventually(() => bench.api.assertGone(far));
     await eventually(() => bench.api.assertGone(operator.memoryOf(object)));
     assert.deepEqual(

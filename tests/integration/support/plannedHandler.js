@@ -5,7 +5,8 @@ const { createInterface } = require("node:readline");
 
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, event, object } = JSON.parse(line);
-  fs.appendFileSync("calls.jsonl", `${JSON.stringify({ ...JSON.parse(line), askedAt: Date.now() })}\n`);
+  // As it came: JSON.parse would round long integers.
+  fs.appendFileSync("calls.jsonl", `${line.slice(0, -1)},"askedAt":${Date.now()}}\n`);
   const file = `plans/${object.metadata.name}.json`;
   const plans = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, "utf8")) : (object.spec ?? {});
   const plan = event === "finalize" ? (plans.finalize ?? { answer: { finalized: true } }) : plans;
