@@ -6,13 +6,14 @@ import { endTests, runTests } from "./testRun";
 const FOLDER = "tests/e2e";
 
 /** The test files in their order: each finds what the ones before it have left. */
-const STEPS = [
+export const STEPS = [
   "up",
   "objects",
   "workflows",
   "view",
   "network",
   "operations",
+  "peaks",
   "takeover",
   "destroy",
   "upgrade",

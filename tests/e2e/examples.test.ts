@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import type { Reference } from "../../tools/objects";
@@ -10,6 +9,7 @@ import { kubectl, needKubectl, withPort } from "./support/kubectl";
 import { LONG_MS, waitFor } from "./support/progress";
 import { nodePod } from "./support/reach";
 import { NAMESPACE } from "./support/session";
+import { createVolumes, deleteVolumes } from "./support/volumes";
 
 const STAND_IN = path.resolve(__dirname, "../support/github.mjs");
 const REPOSITORY = "example/shop";
@@ -45,10 +45,11 @@ describe("the whole examples", function () {
     );
     // Each minute, so that nobody waits for a morning.
     project.edit("handlers/environment/operator.yaml", '"0 6 * * *"', '"* * * * *"');
-    for (let index = 1; index <= VOLUMES; index++) await api.create(volume(`${team}-${index}`));
+    await createVolumes(VOLUMES);
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: DEPLOYS } });
     await startGithub();
     const up = installation.up();
+    up.catch(() => {});
     // The operators' pods wait for it.
     await waitFor(
       "the namespace of the operators",
@@ -63,11 +64,10 @@ describe("the whole examples", function () {
   });
 
   after(async () => {
-    const { team, api } = session();
+    const { api } = session();
     await installation?.takeDown();
     await api.delete(reference("v1", "Namespace", DEPLOYS));
-    for (let index = 1; index <= VOLUMES; index++)
-      await api.delete(reference("v1", "PersistentVolume", `${team}-${index}`));
+    await deleteVolumes(VOLUMES);
   });
 
   describe("deploy-notifier", () => {
@@ -218,23 +218,7 @@ function reference(
   name: string,
   namespace = session().team,
 ): Reference & Manifest {
-  const isClusterWide = ["Namespace", "PersistentVolume"].includes(kind);
-  return { apiVersion, kind, metadata: isClusterWide ? { name } : { name, namespace } };
-}
-
-/** A volume for a cluster without a storage class, whose only node is this machine. */
-function volume(name: string): Manifest {
-  const folder = path.join(tmpdir(), "argosy-e2e-volumes", name);
-  mkdirSync(folder, { recursive: true });
-  // Kubernetes gives no pod rights to a folder of the node.
-  chmodSync(folder, 0o777);
-  const claim = { capacity: { storage: "128Mi" }, accessModes: ["ReadWriteOnce"] };
-  return {
-    apiVersion: "v1",
-    kind: "PersistentVolume",
-    metadata: { name },
-    spec: { ...claim, hostPath: { path: folder } },
-  };
+  return { apiVersion, kind, metadata: kind === "Namespace" ? { name } : { name, namespace } };
 }
 
 async function startGithub(): Promise<void> {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import path from "node:path";
+import { STEPS } from "../../tools/e2e";
 import { runNode } from "../../tools/runTool";
+import { testFilesIn } from "../../tools/testArguments";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
 describe("a tool that the commands run", () => {
@@ -31,5 +33,12 @@ describe("a tool that the commands run", () => {
       process.stderr.write = write;
     }
     assert.match(told.join(""), /left something running/);
+  });
+});
+
+describe("npm run e2e", () => {
+  it("knows the place of each test file in the order", () => {
+    const names = testFilesIn("tests/e2e").map((file) => path.basename(file, ".test.ts"));
+    assert.deepEqual([...STEPS].sort(), names.sort());
   });
 });

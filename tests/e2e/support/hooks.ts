@@ -16,8 +16,9 @@ export function session(): Session {
  */
 export const mochaHooks = {
   async beforeAll(this: Mocha.Context): Promise<void> {
-    // npm installs the packed package.
-    this.timeout(300_000);
+    // npm packs the program and installs the package: minutes where others use the machine. It is only a limit for what
+    // hangs.
+    this.timeout(1_800_000);
     const found = await findCluster();
     if ("missing" in found) {
       if (process.env["CI"]) throw new Error(`e2e cannot run: ${found.missing}`);
