@@ -121,12 +121,23 @@ const COMMANDS: readonly Entry[] = [
       operatorsStackOption(),
       platformOption(),
       projectOption(),
+      new Option(
+        "--debug <object>",
+        "stop in the handler of KIND/NAME with your debugger; other objects go on",
+      ),
+      new Option("--debug-port <port>", "where the debugger listens on this machine; 0 takes the usual port")
+        .argParser(port)
+        .default(0),
+      namespaceOption("the namespace of the object to debug (default: that of the kubeconfig's context)"),
       new Option("--metrics-port <port>", "where metrics are served on this machine; 0 takes a free port")
         .argParser(port)
         .default(0),
     ],
     run: (options, _, signal) =>
-      (require("./dev") as typeof import("./dev")).dev(options as { metricsPort: number }, signal),
+      (require("./dev") as typeof import("./dev")).dev(
+        options as { metricsPort: number; debugPort: number },
+        signal,
+      ),
   },
   {
     name: "test",
@@ -253,6 +264,31 @@ const COMMANDS: readonly Entry[] = [
     ],
     run: (options, _, signal) =>
       (require("./try") as typeof import("./try")).tryFile(options as { file: string }, signal),
+  },
+  {
+    name: "record",
+    summary: "write a live object as a fixture of its handler",
+    description:
+      "Writes what the handler is asked about a live object (the object, its children, what it uses) as a fixture, with what " +
+      "this folder's handler answers as what is expected. Fakes take the place of the values of Secrets. The exit code is 1 " +
+      "if the fixture does not hold.",
+    argument: ["[object]", "KIND/NAME, for example memcached/sessions"],
+    options: [
+      new Option("--run <run>", "in place of an object: a recorded run, as argosy runs names it"),
+      new Option(
+        "--out <file>",
+        "the file to write (default: fixtures/<name>.yaml in the operator's folder)",
+      ),
+      new Option("--force", "overwrite a file that is there"),
+      new Option("--installation <name>", "which one, if an operator is deployed more than once"),
+      namespaceOption(),
+      handlersOption(),
+      projectOption(),
+      contextOption(),
+      kubeconfigOption(),
+      jsonOption("print a line of JSON"),
+    ],
+    run: (options, [object]) => (require("./record") as typeof import("./record")).record(object, options),
   },
   {
     name: "doctor",

@@ -1,19 +1,17 @@
 import { loadOperators } from "../definition/loadOperators";
-import { resourceOf } from "../runtime/argo/runTarget";
 import type { Operator } from "../runtime/definition/definition";
 import { writeJson } from "../runtime/json";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { isApiError } from "../runtime/kubernetes/errors";
-import { apiVersionOf, formatName, groupOf, type KubernetesObject } from "../runtime/kubernetes/objects";
-import { isWatched } from "../runtime/pod/watchedObjects";
-import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { apiVersionOf, type KubernetesObject } from "../runtime/kubernetes/objects";
+import { EXIT_CODES } from "./commandError";
 import { asDeployed, type DeployedOperator, whyLeftOut } from "./diff/deployed";
 import { formatPreview, formatTotal } from "./diff/formatPreview";
+import { liveObject } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { liveObjects, previewAll, withPreviews } from "./diff/session";
 import { type InstalledOperator, installedOperators } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
-import { findTarget, readTarget } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
 import { chosenOperators, findHandlers } from "./project";
 import { print, progress, styleFor } from "./terminal";
@@ -128,56 +126,8 @@ async function chosen(
     }
   }
   for (const name of names.filter((each) => each.includes("/"))) {
-    const target = await findTarget(client, name, options);
-    const object = await readTarget(client, target);
-    const operator = operatorOf(object, operators, name);
-    const deployed = asDeployed(operator, installed, options.installation).operator;
-    if (!isWatched(object, deployed)) throw new CommandError(`${operator.name} does not watch ${name}.`);
-    const { namespaces } = deployed;
-    const { namespace } = object.metadata;
-    if (namespace !== undefined && namespaces !== "all" && !namespaces.includes(namespace)) {
-      throw new CommandError(
-        `${operator.name} handles no ${object.kind} in namespace ${namespace}, only in ${namespaces.join(", ")}.`,
-      );
-    }
-    // It was found in the version that the cluster prefers.
-    const { plural, namespaced } = target.resource;
-    const resource = resourceOf({ ...operator.customResource, plural, namespaced });
-    choices.push({ operator, objects: [(await client.get(resource, target.name)) ?? object] });
+    const { operator, object } = await liveObject(client, name, operators, installed, options);
+    choices.push({ operator, objects: [object] });
   }
   return choices;
-}
-
-/**
- * The operator of the working tree that looks after an object's kind.
- * @throws UsageError if there is none, or more than one
- */
-export function operatorOf(
-  {
-    apiVersion,
-    kind,
-    metadata,
-  }: Pick<KubernetesObject, "apiVersion" | "kind"> & {
-    readonly metadata: { readonly namespace?: string; readonly name: string };
-  },
-  operators: readonly Operator[],
-  what = `${kind} ${formatName(metadata)}`,
-): Operator {
-  const found = operators.filter(
-    ({ customResource }) => customResource.kind === kind && customResource.group === groupOf(apiVersion),
-  );
-  const [only, another] = found;
-  if (!only) {
-    const known = operators.map(({ customResource }) => customResource.kind).join(", ");
-    throw new UsageError(
-      `${what}: no operator here looks after ${kind} (${apiVersion}). There is: ${known}.`,
-    );
-  }
-  if (another) {
-    const names = found.map(({ name }) => name).join(", ");
-    throw new UsageError(
-      `${what}: several operators look after ${kind}: ${names}. Use argosy diff with a name.`,
-    );
-  }
-  return only;
 }

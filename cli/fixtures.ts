@@ -37,10 +37,11 @@ export interface FixtureResult {
  * Runs an operator's fixtures, one after another, in one living process of its real handler, just as the engine
  * would run it. After a failure the next fixture gets a fresh process.
  *
+ * @param folder whose `fixtures/` are run. @default the operator's own
  * @throws OperatorError where a fixture file cannot be understood
  */
-export async function runFixtures(operator: Operator): Promise<FixtureResult[]> {
-  const { fixtures, events } = readAll(operator.folder, operator);
+export async function runFixtures(operator: Operator, folder = operator.folder): Promise<FixtureResult[]> {
+  const { fixtures, events } = readAll(folder, operator);
   const { env, timeoutSeconds } = operator;
   const transport = localHandler(operator, env);
   const pool = new HandlerPool({ transport, timeoutMs: timeoutSeconds * 1000 });

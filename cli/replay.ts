@@ -5,7 +5,7 @@ import { OBJECT_UID_LABEL, OPERATOR_LABEL, RECONCILE_AT_ANNOTATION } from "../ru
 import { RUN_PARAMETERS } from "../runtime/pod/layout";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
-import { type Run, runOf } from "./inspect/runs";
+import { findRun, type Run, runOf } from "./inspect/runs";
 import { withCluster } from "./inspect/session";
 import { findTarget, type NamespaceOptions, readTarget } from "./inspect/target";
 import type { ClusterOptions } from "./openCluster";
@@ -52,16 +52,6 @@ async function reconcile(client: KubernetesClient, text: string, options: Replay
       : `${object}: its operator reconciles it at once`,
   );
   return EXIT_CODES.fine;
-}
-
-/** A run by its name, in whatever namespace it is. */
-async function findRun(client: KubernetesClient, name: string): Promise<KubernetesObject> {
-  const selection = { labelSelector: OPERATOR_LABEL, fieldSelector: `metadata.name=${name}` };
-  const [run] = await client.listAll(WORKFLOWS, selection);
-  if (run) return run;
-  throw new CommandError(
-    `There is no run ${name} in this cluster. Runs are kept for an hour, failed ones for a day: argosy runs shows them.`,
-  );
 }
 
 /**

@@ -7,15 +7,9 @@ import type { Operator } from "../runtime/definition/definition";
 import { isRecord } from "../runtime/json";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
 import { CommandError } from "./commandError";
-import {
-  conclude,
-  deployedAs,
-  installedOperatorsSeen,
-  operatorOf,
-  type PreviewCommandOptions,
-  show,
-} from "./diff";
+import { conclude, deployedAs, installedOperatorsSeen, type PreviewCommandOptions, show } from "./diff";
 import type { DryRunClient } from "./diff/dryRunClient";
+import { operatorOf } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { previewAll, withPreviews } from "./diff/session";
 import { withCluster } from "./inspect/session";

@@ -1,6 +1,14 @@
+import type { Operator } from "../../runtime/definition/definition";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
-import { OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../runtime/names";
+import { type Resource, scopesOf } from "../../runtime/kubernetes/resource";
+import {
+  CHILD_OF_LABEL,
+  formerIdentitiesOf,
+  identityOf,
+  OWNER_ANNOTATION,
+  OWNER_UID_LABEL,
+} from "../../runtime/names";
 
 /** An object that may be somebody's child. */
 export interface ListedChild {
@@ -36,4 +44,35 @@ function ownersOf({ metadata }: KubernetesObject): string[] {
     annotations[OWNER_ANNOTATION],
     ...ownerReferences.flatMap(({ uid, name }) => [uid, `${namespace}/${name}`, `/${name}`]),
   ].filter((owner) => owner !== undefined);
+}
+
+/** Whose children {@link listChildren} lists, and how. */
+export interface ChildrenListing {
+  readonly operator: Operator;
+  /** The children's kinds as the API serves them. */
+  readonly childResources: readonly Resource[];
+  readonly client: KubernetesClient;
+}
+
+/**
+ * Lists the children of an operator's objects.
+ * @param owner only those of the object with this uid. @default those of all objects
+ * @throws ApiError if a kind may not be listed
+ */
+export async function listChildren(
+  { operator, client, childResources }: ChildrenListing,
+  owner?: string,
+): Promise<ListedChildren> {
+  const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
+  const labelSelector =
+    owner === undefined ? `${CHILD_OF_LABEL} in (${identities.join(",")})` : `${OWNER_UID_LABEL}=${owner}`;
+  const listed = new ListedChildren();
+  const lists = childResources.map(async (resource) => {
+    for (const namespace of scopesOf(operator.namespaces, resource)) {
+      const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
+      await client.list(resource, selection, (items) => listed.add(resource, items));
+    }
+  });
+  await Promise.all(lists);
+  return listed;
 }

@@ -1,8 +1,6 @@
 import { shortName } from "../../runtime/children/childOrder";
-import { ChildStore } from "../../runtime/children/childStore";
-import { type ChildChange, ChildWriter } from "../../runtime/children/childWriter";
+import type { ChildChange } from "../../runtime/children/childWriter";
 import { type DesiredChild, desiredChildren } from "../../runtime/children/desiredChildren";
-import { ownManagers } from "../../runtime/children/marks";
 import type { Operator } from "../../runtime/definition/definition";
 import { statusChecker } from "../../runtime/definition/statusSchema";
 import { isExpired } from "../../runtime/events/eventMarks";
@@ -12,29 +10,16 @@ import { questionAbout, type ReconcileAnswer, type Used } from "../../runtime/ha
 import type { HandlerPool } from "../../runtime/handler/handlerPool";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { type Resource, scopesOf } from "../../runtime/kubernetes/resource";
-import {
-  annotated,
-  CHILD_OF_LABEL,
-  DOMAIN,
-  fieldManagerOf,
-  formerIdentitiesOf,
-  formerManagersOf,
-  identityOf,
-  OWNER_UID_LABEL,
-  PAUSED_ANNOTATION,
-} from "../../runtime/names";
-import { ReadMemories } from "../../runtime/pod/readMemories";
-import { KeptMemories } from "../../runtime/reconcile/keptMemories";
-import { type Memory, memoryOf, wasCreated } from "../../runtime/reconcile/memory";
-import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
+import { type Memory, wasCreated } from "../../runtime/reconcile/memory";
 import { type Draft, Run } from "../../runtime/reconcile/run";
-import { Sweep } from "../../runtime/reconcile/sweep";
 import { DirectUse } from "../../runtime/uses/directUse";
-import { gatherUsed, UsedStillListingError } from "../../runtime/uses/used";
+import { UsedStillListingError } from "../../runtime/uses/used";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
 import { changedFields, type FieldChange, within } from "./fields";
-import { ListedChildren } from "./listedChildren";
+import { type ListedChildren, listChildren } from "./listedChildren";
+import { Observation, type ObservationOptions } from "./observation";
 import { isSecret, SecretMask } from "./secretMask";
 
 /** What would happen to a child. "waits": nothing yet, since others must be ready first. */
@@ -79,16 +64,9 @@ export interface ObjectPreview {
 }
 
 /** What {@link Previews} work with. */
-export interface PreviewOptions {
-  /** The operator of the working tree, with the names and the kind that it has in the cluster. */
-  readonly operator: Operator;
-  /** The custom resource's kind, and its children's, as the API serves them. */
-  readonly resource: Resource;
-  readonly childResources: readonly Resource[];
+export interface PreviewOptions extends Omit<ObservationOptions, "source"> {
   readonly client: DryRunClient;
   readonly pool: Pick<HandlerPool, "ask">;
-  /** Where the Memory objects of an operator are that watches others' objects. */
-  readonly home: string;
   /** Give the handler the values of Secrets. @default false */
   readonly withSecrets?: boolean;
 }
@@ -117,20 +95,8 @@ export class Previews {
    * @param owner only those of the object with this uid. @default those of all objects
    * @throws ApiError if a kind may not be listed
    */
-  async children(owner?: string): Promise<ListedChildren> {
-    const { operator, client, childResources } = this.options;
-    const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
-    const labelSelector =
-      owner === undefined ? `${CHILD_OF_LABEL} in (${identities.join(",")})` : `${OWNER_UID_LABEL}=${owner}`;
-    const listed = new ListedChildren();
-    const lists = childResources.map(async (resource) => {
-      for (const namespace of scopesOf(operator.namespaces, resource)) {
-        const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
-        await client.list(resource, selection, (items) => listed.add(resource, items));
-      }
-    });
-    await Promise.all(lists);
-    return listed;
+  children(owner?: string): Promise<ListedChildren> {
+    return listChildren(this.options, owner);
   }
 
   /**
@@ -170,38 +136,26 @@ function whyIdle(object: KubernetesObject, operator: Operator): ObjectPreview["r
 class Attempt {
   private readonly client: DryRunClient;
   private readonly mask: SecretMask;
-  private readonly store: ChildStore;
-  private readonly writer: ChildWriter;
+  private readonly observation: Observation;
   private run: PreviewRun | undefined;
 
   constructor(
     private readonly options: PreviewOptions,
     private readonly object: KubernetesObject,
     listed: ListedChildren,
-    private readonly source: DirectUse,
+    source: DirectUse,
     private readonly checkStatus: (status: unknown) => string | undefined,
   ) {
-    const { operator, resource: ownerKind } = options;
     this.client = options.client.recording();
     this.mask = new SecretMask(options.withSecrets);
-    const [fieldManager, formerManagers] = [fieldManagerOf(operator), formerManagersOf(operator)];
-    this.store = new ChildStore({
-      client: this.client,
-      ownerKind,
-      fieldManager,
-      managers: ownManagers(fieldManager, formerManagers),
-      onChange: () => {},
-    });
-    const { store } = this;
-    this.writer = new ChildWriter({ store, ownerKind, fieldManager, formerManagers });
-    for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
+    this.observation = new Observation({ ...options, client: this.client, source }, object, listed);
   }
 
   /** @returns why there is no valid answer, or what the API server refuses */
   async make(): Promise<ObjectPreview["failure"]> {
     let log = "";
     try {
-      const memory = await this.memory();
+      const memory = await this.observation.memory();
       const run = new PreviewRun(
         this.object,
         memory,
@@ -211,9 +165,7 @@ class Attempt {
       );
       this.run = run;
       const { operator, childResources } = this.options;
-      const sweep = new Sweep({ operator, childResources, store: this.store, writer: this.writer });
-      const writes = new ObjectChildren({ children: this.store, writer: this.writer, sweep });
-      const answered = await this.ask(await writes.observe(this.object), memory);
+      const answered = await this.ask(await this.observation.children(), memory);
       ({ log } = answered);
       const desired = desiredChildren(
         answered.children.map((child) => this.mask.restored(child)),
@@ -221,7 +173,7 @@ class Attempt {
         operator,
         childResources,
       ).map((child) => ({ ...child, isCreated: wasCreated(memory, child) }));
-      await writes.write(this.object, desired, run);
+      await this.observation.writes.write(this.object, desired, run);
       return undefined;
     } catch (error) {
       return this.failureOf(error, log);
@@ -241,20 +193,12 @@ class Attempt {
     return [...done, ...waiting];
   }
 
-  private async memory(): Promise<Memory> {
-    const { operator, resource, home: namespace } = this.options;
-    if (!operator.watch) return memoryOf(this.object);
-    const identities = [operator, ...formerIdentitiesOf(operator)] as const;
-    const shelf = new ReadMemories({ client: this.client, identities, namespace });
-    return new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true }).of(this.object);
-  }
-
   private async ask(
     children: readonly KubernetesObject[],
     { state }: Memory,
   ): Promise<{ children: readonly Manifest[]; log: string }> {
     const { operator, pool } = this.options;
-    const { used } = await gatherUsed(operator, this.object, "reconcile", this.source);
+    const { used } = await this.observation.used("reconcile");
     const given = Object.entries(used).map(([key, value]) => [key, this.mask.given(value)]);
     const question = questionAbout({
       event: "reconcile",

@@ -81,16 +81,13 @@ export class SecretMask {
   }
 
   private masked(secret: KubernetesObject): KubernetesObject {
-    // What was applied last is the whole Secret once more.
-    const { [LAST_APPLIED]: _, ...annotations } = secret.metadata.annotations ?? {};
     const data = Object.entries(dataOf(secret)).map(([key, encoded]) => {
       const fake = fakeOf(secret, key);
       this.values.set(fake, Buffer.from(String(encoded), "base64"));
       return [key, Buffer.from(fake).toString("base64")];
     });
     return {
-      ...secret,
-      metadata: { ...secret.metadata, ...(secret.metadata.annotations && { annotations }) },
+      ...withoutLastApplied(secret),
       ...(secret["data"] !== undefined && { data: Object.fromEntries(data) }),
     };
   }
@@ -105,7 +102,8 @@ export class SecretMask {
 }
 
 const FAKE = "argosy-fake-";
-const FAKES = /argosy-fake-[0-9a-f]{20}/g;
+/** Every fake in a text. */
+export const FAKES = /argosy-fake-[0-9a-f]{20}/g;
 
 /** Stands for one value of a Secret, and says nothing of it. */
 export function fakeOf({ metadata: { namespace = "", name } }: Manifest, key: string): string {
@@ -115,8 +113,16 @@ export function fakeOf({ metadata: { namespace = "", name } }: Manifest, key: st
   return FAKE + hash.slice(0, 20);
 }
 
+/** A Secret without the annotation of `kubectl apply`: what was applied last is the whole Secret once more. */
+export function withoutLastApplied<Secret extends Manifest>(secret: Secret): Secret {
+  const { annotations } = secret.metadata;
+  if (!annotations) return secret;
+  const { [LAST_APPLIED]: _, ...others } = annotations;
+  return { ...secret, metadata: { ...secret.metadata, annotations: others } };
+}
+
 /** All values of a Secret in base64. */
-function dataOf(secret: Manifest): Record<string, unknown> {
+export function dataOf(secret: Manifest): Record<string, unknown> {
   const { data, stringData } = secret;
   const texts = Object.entries(isRecord(stringData) ? stringData : {}).map(([key, text]) => [
     key,

@@ -5,6 +5,7 @@ import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
 import { RUN_PARAMETERS } from "../../runtime/pod/layout";
+import { CommandError } from "../commandError";
 
 /** A run of an operator, as its Workflow has it. */
 export interface Run {
@@ -52,16 +53,27 @@ export async function listRuns(client: KubernetesClient, selection: RunSelection
   return found.map(runOf).sort((one, other) => other.startedAt.localeCompare(one.startedAt));
 }
 
+/**
+ * A run by its name, in whatever namespace it is.
+ * @throws CommandError if there is none
+ */
+export async function findRun(client: KubernetesClient, name: string): Promise<KubernetesObject> {
+  const selection = { labelSelector: OPERATOR_LABEL, fieldSelector: `metadata.name=${name}` };
+  const [run] = await client.listAll(WORKFLOWS, selection);
+  if (run) return run;
+  throw new CommandError(
+    `There is no run ${name} in this cluster. Runs are kept for an hour, failed ones for a day: argosy runs shows them.`,
+  );
+}
+
 /** A Workflow as a run. */
 export function runOf(workflow: KubernetesObject): Run {
   const { metadata } = workflow;
-  const { phase, message = "", nodes = {} } = statusOf(workflow);
+  const { phase, message = "" } = statusOf(workflow);
   const { startedAt, finishedAt } = (isRecord(workflow["status"]) ? workflow["status"] : {}) as {
     startedAt?: string;
     finishedAt?: string;
   };
-  const outputs = Object.values(nodes).flatMap(parametersOf);
-  const output = (name: string) => outputs.find((parameter) => parameter.name === name)?.value ?? "";
   const [namespace, name] = [RUN_PARAMETERS.namespace, RUN_PARAMETERS.name].map((parameter) =>
     parameterOf(workflow, parameter),
   );
@@ -74,9 +86,15 @@ export function runOf(workflow: KubernetesObject): Run {
     startedAt: startedAt ?? metadata.creationTimestamp ?? "",
     finishedAt: finishedAt ?? "",
     message,
-    reason: output("reason"),
-    log: output("log"),
+    reason: outputOf(workflow, "reason"),
+    log: outputOf(workflow, "log"),
   };
+}
+
+/** An output of a run, such as "generation"; "" where it has none of that name. */
+export function outputOf(workflow: KubernetesObject, name: string): string {
+  const outputs = Object.values(statusOf(workflow).nodes ?? {}).flatMap(parametersOf);
+  return outputs.find((parameter) => parameter.name === name)?.value ?? "";
 }
 
 function parametersOf(node: object): { name: string; value: string }[] {

@@ -1,0 +1,78 @@
+import { resourceOf } from "../../runtime/argo/runTarget";
+import type { Operator } from "../../runtime/definition/definition";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { formatName, groupOf, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { isWatched } from "../../runtime/pod/watchedObjects";
+import { CommandError, UsageError } from "../commandError";
+import type { InstalledOperator } from "../inspect/installed";
+import { findTarget, type NamespaceOptions, readTarget } from "../inspect/target";
+import { asDeployed } from "./deployed";
+
+/** Which object is meant, beside its name. */
+export interface LiveObjectOptions extends NamespaceOptions {
+  /** Which installation, if an operator is deployed more than once. */
+  readonly installation?: string;
+}
+
+/**
+ * An object that somebody has named as KIND/NAME, in the version of the operator of this working tree that looks after it.
+ * @throws UsageError, CommandError if there is no such object, or if no operator here handles it
+ */
+export async function liveObject(
+  client: KubernetesClient,
+  name: string,
+  operators: readonly Operator[],
+  installed: readonly InstalledOperator[],
+  options: LiveObjectOptions,
+): Promise<{ readonly operator: Operator; readonly object: KubernetesObject }> {
+  const target = await findTarget(client, name, options);
+  const object = await readTarget(client, target);
+  const operator = operatorOf(object, operators, name);
+  const deployed = asDeployed(operator, installed, options.installation).operator;
+  if (!isWatched(object, deployed)) throw new CommandError(`${operator.name} does not watch ${name}.`);
+  const { namespaces } = deployed;
+  const { namespace } = object.metadata;
+  if (namespace !== undefined && namespaces !== "all" && !namespaces.includes(namespace)) {
+    throw new CommandError(
+      `${operator.name} handles no ${object.kind} in namespace ${namespace}, only in ${namespaces.join(", ")}.`,
+    );
+  }
+  // It was found in the version that the cluster prefers.
+  const { plural, namespaced } = target.resource;
+  const resource = resourceOf({ ...operator.customResource, plural, namespaced });
+  return { operator, object: (await client.get(resource, target.name)) ?? object };
+}
+
+/**
+ * The operator of the working tree that looks after an object's kind.
+ * @throws UsageError if there is none, or more than one
+ */
+export function operatorOf(
+  {
+    apiVersion,
+    kind,
+    metadata,
+  }: Pick<KubernetesObject, "apiVersion" | "kind"> & {
+    readonly metadata: { readonly namespace?: string; readonly name: string };
+  },
+  operators: readonly Operator[],
+  what = `${kind} ${formatName(metadata)}`,
+): Operator {
+  const found = operators.filter(
+    ({ customResource }) => customResource.kind === kind && customResource.group === groupOf(apiVersion),
+  );
+  const [only, another] = found;
+  if (!only) {
+    const known = operators.map(({ customResource }) => customResource.kind).join(", ");
+    throw new UsageError(
+      `${what}: no operator here looks after ${kind} (${apiVersion}). There is: ${known}.`,
+    );
+  }
+  if (another) {
+    const names = found.map(({ name }) => name).join(", ");
+    throw new UsageError(
+      `${what}: several operators look after ${kind}: ${names}. Use argosy diff with a name.`,
+    );
+  }
+  return only;
+}

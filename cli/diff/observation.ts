@@ -1,0 +1,77 @@
+import { ChildStore } from "../../runtime/children/childStore";
+import { ChildWriter } from "../../runtime/children/childWriter";
+import { ownManagers } from "../../runtime/children/marks";
+import type { Operator } from "../../runtime/definition/definition";
+import type { HandlerEvent } from "../../runtime/handler/contract";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { fieldManagerOf, formerIdentitiesOf, formerManagersOf } from "../../runtime/names";
+import { ReadMemories } from "../../runtime/pod/readMemories";
+import { KeptMemories } from "../../runtime/reconcile/keptMemories";
+import { type Memory, memoryOf } from "../../runtime/reconcile/memory";
+import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
+import { Sweep } from "../../runtime/reconcile/sweep";
+import { DirectUse } from "../../runtime/uses/directUse";
+import { type GatheredUse, gatherUsed } from "../../runtime/uses/used";
+import type { ListedChildren } from "./listedChildren";
+
+/** What an {@link Observation} is made with. */
+export interface ObservationOptions {
+  /** The operator, with the names and the kind that it has in the cluster. */
+  readonly operator: Operator;
+  /** The custom resource's kind, and its children's, as the API serves them. */
+  readonly resource: Resource;
+  readonly childResources: readonly Resource[];
+  readonly client: KubernetesClient;
+  /** Where the Memory objects of an operator are that watches others' objects. */
+  readonly home: string;
+  /** Where used objects are read. @default the API server */
+  readonly source?: DirectUse | undefined;
+}
+
+/** One object, and what its handler is asked beside it: read from a cluster by the engine's own steps, without a watch. */
+export class Observation {
+  /** What makes the children as the handler answers them. */
+  readonly writes: ObjectChildren;
+  private readonly source: DirectUse;
+
+  /** @param listed children, of which the object's own are chosen */
+  constructor(
+    private readonly options: ObservationOptions,
+    private readonly object: KubernetesObject,
+    listed: ListedChildren,
+  ) {
+    const { operator, resource: ownerKind, childResources, client } = options;
+    const [fieldManager, formerManagers] = [fieldManagerOf(operator), formerManagersOf(operator)];
+    const managers = ownManagers(fieldManager, formerManagers);
+    const store = new ChildStore({ client, ownerKind, fieldManager, managers, onChange: () => {} });
+    const writer = new ChildWriter({ store, ownerKind, fieldManager, formerManagers });
+    for (const { resource, child } of listed.near(object)) store.learn(resource, [child]);
+    const sweep = new Sweep({ operator, childResources, store, writer });
+    this.writes = new ObjectChildren({ children: store, writer, sweep });
+    this.source = options.source ?? new DirectUse(operator, client);
+  }
+
+  /** The object's children as they are, without `metadata.managedFields`. */
+  children(): Promise<KubernetesObject[]> {
+    return this.writes.observe(this.object);
+  }
+
+  /** What the engine remembers of the object. */
+  async memory(): Promise<Memory> {
+    const { operator, resource, client, home: namespace } = this.options;
+    if (!operator.watch) return memoryOf(this.object);
+    const identities = [operator, ...formerIdentitiesOf(operator)] as const;
+    const shelf = new ReadMemories({ client, identities, namespace });
+    return new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true }).of(this.object);
+  }
+
+  /**
+   * What the object uses.
+   * @throws ReconcileFailure, UsedStillListingError, ApiError
+   */
+  used(event: HandlerEvent): Promise<GatheredUse> {
+    return gatherUsed(this.options.operator, this.object, event, this.source);
+  }
+}

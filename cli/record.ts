@@ -1,0 +1,207 @@
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { checkCommand } from "../definition/commandOnPath";
+import { loadOperators } from "../definition/loadOperators";
+import { displayPath } from "../definition/problems";
+import type { Operator } from "../runtime/definition/definition";
+import { ReconcileFailure } from "../runtime/failure";
+import type { Used } from "../runtime/handler/contract";
+import type { KubernetesClient } from "../runtime/kubernetes/client";
+import { formatName, type KubernetesObject } from "../runtime/kubernetes/objects";
+import { CommandError, EXIT_CODES, UsageError } from "./commandError";
+import { deployedAs, installedOperatorsSeen } from "./diff";
+import { liveObject } from "./diff/liveObject";
+import type { FixtureResult } from "./fixtures";
+import { withCluster } from "./inspect/session";
+import type { NamespaceOptions } from "./inspect/target";
+import type { ClusterOptions } from "./openCluster";
+import { findHandlers } from "./project";
+import { type Draft, draft } from "./record/draft";
+import { Fakes } from "./record/fakes";
+import { asked, type LiveQuestion, liveQuestion, secretsIn, secretsOfEnvironment } from "./record/question";
+import { requestOf } from "./record/recordedRun";
+import { indent, print, progress, styleFor } from "./terminal";
+
+/** @see record */
+export interface RecordOptions extends ClusterOptions, NamespaceOptions {
+  readonly handlers?: string;
+  readonly project?: string;
+  /** Which installation, if an operator is deployed more than once. */
+  readonly installation?: string;
+  /** A recorded run, in the place of an object. */
+  readonly run?: string;
+  /** The file to write. @default fixtures/<name>.yaml in the operator's folder */
+  readonly out?: string;
+  /** Overwrite a file that is there. */
+  readonly force?: true;
+  readonly json?: true;
+}
+
+/** A question that is to become a fixture, and where it comes from. */
+interface Source {
+  readonly operator: Operator;
+  readonly question: LiveQuestion;
+  readonly fakes: Fakes;
+  /** Where the object was found, for the file's first line. */
+  readonly from: string;
+}
+
+/**
+ * `argosy record OBJECT | --run RUN`: writes what a handler is asked about a live object, and what it answers, as a fixture.
+ * The values of Secrets are fakes before anything is written.
+ *
+ * @returns the exit code: 1 if the fixture does not hold, since the handler gives no valid answer or each time another one
+ * @throws UsageError, CommandError if there is no such object, or if the file is there already
+ */
+export async function record(of: string | undefined, options: RecordOptions): Promise<number> {
+  if ((of === undefined) === (options.run === undefined))
+    throw new UsageError("Name either an object, as KIND/NAME, or a run with --run.");
+  const operators = loadOperators(findHandlers(options));
+  return withCluster(options, async (client) => {
+    const source = await (of === undefined
+      ? fromRun(client, options.run ?? "", operators, options)
+      : fromObject(client, of, operators, options)
+    ).catch((error: unknown) => {
+      if (error instanceof ReconcileFailure) throw new CommandError(`${error.message}.`);
+      throw error;
+    });
+    return write(source, options);
+  });
+}
+
+async function fromObject(
+  client: KubernetesClient,
+  of: string,
+  operators: readonly Operator[],
+  options: RecordOptions,
+): Promise<Source> {
+  const installed = await installedOperatorsSeen(client);
+  const { operator, object } = await liveObject(client, of, operators, installed, options);
+  const isGoing = object.metadata.deletionTimestamp !== undefined;
+  if (isGoing && !operator.finalize)
+    throw new CommandError(`${of} is being deleted, and its handler is not asked about that.`);
+  const deployed = deployedAs(operator, installed, options);
+  const question = await liveQuestion(client, deployed, object, isGoing ? "finalize" : "reconcile");
+  return sourceOf(client, operator, deployed.home, question, nameOf(object));
+}
+
+async function fromRun(
+  client: KubernetesClient,
+  run: string,
+  operators: readonly Operator[],
+  options: RecordOptions,
+): Promise<Source> {
+  const request = await requestOf(client, run, operators);
+  const { operator, object } = request;
+  const from = `${nameOf(object)}, which the run ${run} was about`;
+  const deployed = deployedAs(operator, await installedOperatorsSeen(client), options);
+  if (request.kind === "trial") {
+    const event = object.metadata.deletionTimestamp ? "finalize" : "reconcile";
+    const used = request.used as Used;
+    const question = { event, object, children: [], used, due: [], notes: [] } as const;
+    return sourceOf(client, operator, deployed.home, question, from);
+  }
+  progress(
+    "A run holds no request: the object has not changed since (the same generation). Its status, its children and what it uses are taken as they are now.",
+  );
+  if (Object.keys(operator.schedules ?? {}).length > 0 && request.due.length === 0)
+    progress("Which schedules were due then is not recorded. Add them by hand: due: [{ name, at }].");
+  const question = await liveQuestion(client, deployed, object, request.event, request.due);
+  return sourceOf(client, operator, deployed.home, question, from);
+}
+
+async function sourceOf(
+  client: KubernetesClient,
+  operator: Operator,
+  home: string,
+  question: LiveQuestion,
+  from: string,
+): Promise<Source> {
+  const fakes = new Fakes();
+  const unread = (name: string) =>
+    progress(
+      `Secret ${name} of secretEnv cannot be read here. If children have copies of its values, look for them in the file.`,
+    );
+  const secrets = [...secretsIn(question), ...(await secretsOfEnvironment(client, operator, home, unread))];
+  for (const secret of secrets) fakes.learn(secret);
+  for (const note of question.notes) progress(note);
+  return { operator, question, fakes, from };
+}
+
+async function write({ operator, question, fakes, from }: Source, options: RecordOptions): Promise<number> {
+  const fixtures = path.join(operator.folder, "fixtures");
+  const file = options.out
+    ? path.resolve(options.out)
+    : path.join(fixtures, `${question.object.metadata.name}.yaml`);
+  checkFree(file, options);
+  checkCommand(operator);
+  const comment = [`Recorded from ${from}.`, ...(fakes.size > 0 ? ["The values of Secrets are fakes."] : [])];
+  const made = await draft(
+    operator,
+    (extent) => fakes.inside(asked(question, extent, operator.watch === undefined)),
+    comment,
+    (value) => fakes.outside(value),
+  );
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, made.text, { flag: options.force ? "w" : "wx" });
+  const isRun = path.dirname(file) === fixtures && /\.ya?ml$/.test(file);
+  tell({ operator, question, fakes, from }, made, displayPath(file), isRun, options);
+  return made.result.passed ? EXIT_CODES.fine : EXIT_CODES.failed;
+}
+
+/** @throws CommandError if something is there that is not to be overwritten */
+function checkFree(file: string, { force }: RecordOptions): void {
+  if (!existsSync(file)) return;
+  if (statSync(file).isDirectory())
+    throw new CommandError(`${displayPath(file)} is a folder. Name a file with --out.`);
+  if (force) return;
+  throw new CommandError(
+    `${displayPath(file)} is there already. Overwrite it with --force, or name another file with --out.`,
+  );
+}
+
+function tell(
+  { operator, question, fakes }: Source,
+  { result, extent }: Draft,
+  file: string,
+  isRun: boolean,
+  { json }: RecordOptions,
+): void {
+  const { event, object, children, used } = question;
+  const count = Object.values(used).flat().filter(Boolean).length;
+  const isError = result.actual !== undefined && "error" in result.actual;
+  if (json) {
+    const told = { operator: operator.name, file, object: nameOf(object), event, children: children.length };
+    print(JSON.stringify({ ...told, used: count, fakes: fakes.size, passed: result.passed }));
+    return;
+  }
+  const style = styleFor(process.stdout);
+  const parts = [
+    nameOf(object),
+    numbered(children.length, "child", "children"),
+    numbered(count, "used object", "used objects"),
+  ];
+  print(`${style("green", "✎")} ${file}: ${parts.join(", ")}${event === "finalize" ? ", to finalize" : ""}`);
+  if (fakes.size > 0) print(`  ${numbered(fakes.size, "value", "values")} of Secrets became fakes`);
+  if (extent !== "lean")
+    print("  uid and times are in it, since the handler answers otherwise without them or each time anew");
+  if (isError) print("  the handler answers an error, and the fixture expects that error");
+  if (!result.passed) print(`  ${style("red", "the fixture does not hold:")}\n${whyNot(result)}`);
+  print(isRun ? `  run it: argosy test ${operator.name}` : `  argosy test runs only ${fixturesOf(operator)}`);
+}
+
+function whyNot({ failure, differences }: FixtureResult): string {
+  return indent(failure ?? differences.join("\n"));
+}
+
+function fixturesOf(operator: Operator): string {
+  return `${displayPath(path.join(operator.folder, "fixtures"))}/*.yaml`;
+}
+
+function numbered(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+function nameOf({ kind, metadata }: KubernetesObject): string {
+  return `${kind} ${formatName(metadata)}`;
+}

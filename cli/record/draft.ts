@@ -1,0 +1,94 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Operator } from "../../runtime/definition/definition";
+import type { HandlerEvent } from "../../runtime/handler/contract";
+import { rounded } from "../../runtime/json";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { type FixtureResult, runFixtures } from "../fixtures";
+import { updateFixtures } from "../fixtures/update";
+import { yaml } from "../yaml";
+import { EXTENTS, type Extent } from "./lean";
+
+/** What a fixture asks: the fields of its document but for what it expects. */
+export interface Question {
+  readonly event: HandlerEvent;
+  readonly object: JsonObject;
+  readonly children: readonly JsonObject[];
+  readonly used: JsonObject;
+  readonly state?: JsonObject | undefined;
+  readonly due?: readonly JsonObject[] | undefined;
+}
+
+/** A fixture that has been tried, and is to be written. */
+export interface Draft {
+  /** The file's whole text. */
+  readonly text: string;
+  readonly extent: Extent;
+  /** What the handler made of the fixture as it is in {@link text}. */
+  readonly result: FixtureResult;
+}
+
+const NAME = "recorded.yaml";
+
+/**
+ * Makes a fixture of a question: the leanest form that the handler answers as it answers the whole question, with its answer
+ * as what is expected.
+ *
+ * @param questionOf the question in each extent, without any value of a Secret
+ * @param comment lines that go before the fixture
+ * @param clean applied to what the handler answers, before it is written
+ * @throws OperatorError where that is no fixture
+ */
+export async function draft(
+  operator: Operator,
+  questionOf: (extent: Extent) => Question,
+  comment: readonly string[],
+  clean: <Value>(value: Value) => Value,
+): Promise<Draft> {
+  const folder = mkdtempSync(path.join(tmpdir(), "argosy-record-"));
+  const file = (name: string) => path.join(folder, "fixtures", name);
+  try {
+    mkdirSync(path.dirname(file(NAME)));
+    const head = comment.map((line) => `# ${line}\n`).join("");
+    const text = (extent: Extent) => head + yaml(rounded(documentOf(questionOf(extent))));
+    const ask = async (content: string) => {
+      writeFileSync(file(NAME), content);
+      const [result] = await runFixtures(operator, folder);
+      return result as FixtureResult;
+    };
+    const whole = await ask(text("whole"));
+    let [extent, result] = ["whole" as Extent, whole];
+    for (const leaner of EXTENTS.filter((each) => each !== "whole")) {
+      const tried = await ask(text(leaner));
+      if (!isSame(tried, whole)) continue;
+      [extent, result] = [leaner, tried];
+      break;
+    }
+    writeFileSync(file(NAME), text(extent));
+    updateFixtures(folder, [result.actual ? { ...result, actual: clean(result.actual) } : result]);
+    const written = readFileSync(file(NAME), "utf8");
+    return { text: written, extent, result: await ask(written) };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Whether a handler makes the same of both. What it wrote to standard error may have times in it. */
+function isSame(one: FixtureResult, other: FixtureResult): boolean {
+  const madeOf = ({ actual, failure }: FixtureResult) => [actual, failure?.split("\n")[0]];
+  return isDeepStrictEqual(madeOf(one), madeOf(other));
+}
+
+/** A fixture's document. What has its default is left out. */
+function documentOf({ event, object, children, used, state, due = [] }: Question): JsonObject {
+  return {
+    ...(event !== "reconcile" && { event }),
+    object,
+    ...(children.length > 0 && { children: [...children] }),
+    ...(Object.keys(used).length > 0 && { used }),
+    ...(state !== undefined && { state }),
+    ...(due.length > 0 && { due: [...due] }),
+  };
+}

@@ -1,0 +1,130 @@
+import { isRecord } from "../../runtime/json";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { dataOf, FAKES, fakeOf, isSecret, withoutLastApplied } from "../diff/secretMask";
+
+/** Shorter values are words, such as "true": outside of a Secret they are left alone. */
+const SHORTEST = 6;
+/** What names an object is no secret, even if a Secret has the same word as a value. */
+const IDENTITY: ReadonlySet<string> = new Set(["apiVersion", "kind", "name", "namespace"]);
+
+/**
+ * Puts fakes in the place of the values of Secrets, wherever they are: in the Secrets, and in every other text.
+ *
+ * Guarantee (tests/unit/recordFakes.test.ts): no value that was learnt is in what {@link inside} gives: in a Secret none at
+ * all, in other texts none of 6 characters and more, neither as it is nor in base64. The same value has the same fake
+ * everywhere, so that a handler which compares two values finds what it found in the cluster. The same Secrets give the same
+ * fakes.
+ *
+ * Caveat: what was made of a value, such as a hash of it or a half of it, is not recognized. Keys of maps stay, and so does
+ * what names an object.
+ */
+export class Fakes {
+  /** By the real value, each of its bytes a character. */
+  private readonly byValue = new Map<string, string>();
+  /** By a text that must not be written. */
+  private replacements: ReadonlyMap<string, string> = new Map();
+  private pattern: RegExp | undefined;
+
+  /** Takes in the values of a Secret. The first Secret that has a value names the value's fake. */
+  learn(secret: Manifest): void {
+    for (const [key, encoded] of Object.entries(dataOf(secret))) {
+      if (typeof encoded === "string") this.add(decoded(encoded), fakeOf(secret, key));
+    }
+    const forms = [...this.byValue].flatMap(([real, fake]) => formsOf(real, fake));
+    const kept = [...this.byValue.values()].map((fake) => [inBase64(fake), inBase64(fake)] as const);
+    this.replacements = new Map([...forms.filter(([real]) => real.length >= SHORTEST), ...kept]);
+    const texts = [...this.replacements.keys()].sort((one, other) => other.length - one.length);
+    this.pattern = new RegExp([FAKES.source, ...texts.map(literal)].join("|"), "g");
+  }
+
+  /** How many values are known. */
+  get size(): number {
+    return this.byValue.size;
+  }
+
+  /** A value of JSON with fakes in the place of all values that were learnt. */
+  inside<Value>(value: Value): Value {
+    if (typeof value === "string") return this.text(value) as Value;
+    if (Array.isArray(value)) return value.map((each) => this.inside(each)) as Value;
+    if (!isRecord(value)) return value;
+    if (isSecret(value)) return this.secret(value as unknown as Manifest) as unknown as Value;
+    return this.fields(value, (each) => this.inside(each)) as Value;
+  }
+
+  /** A handler's answer without the values that were learnt. What it answers as a Secret is made of fakes, and stays. */
+  outside<Value>(value: Value): Value {
+    if (typeof value === "string") return this.text(value) as Value;
+    if (Array.isArray(value)) return value.map((each) => this.outside(each)) as Value;
+    return (isRecord(value) ? this.fields(value, (each) => this.outside(each)) : value) as Value;
+  }
+
+  private fields(value: Record<string, unknown>, within: (each: unknown) => unknown): object {
+    const isObject = typeof value.kind === "string" && isRecord(value.metadata);
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => {
+        if (isObject && IDENTITY.has(key)) return [key, each];
+        return [key, isObject && key === "metadata" ? this.metadata(each as object) : within(each)];
+      }),
+    );
+  }
+
+  private add(real: string, fake: string): void {
+    // Nothing is no secret, and a handler may ask whether there is something.
+    if (real !== "" && !this.byValue.has(real)) this.byValue.set(real, fake);
+  }
+
+  /** A Secret whose values are fakes. A value that was not learnt gets the fake of its own place. */
+  private secret(secret: Manifest): Manifest {
+    const { data: _, stringData: __, apiVersion, kind, metadata, ...rest } = withoutLastApplied(secret);
+    const data = Object.entries(dataOf(secret)).map(([key, encoded]) => {
+      const real = typeof encoded === "string" ? decoded(encoded) : "";
+      return [key, real === "" ? "" : inBase64(this.byValue.get(real) ?? fakeOf(secret, key))];
+    });
+    return {
+      ...{ apiVersion, kind, metadata: this.metadata(metadata) },
+      ...this.inside(rest),
+      ...(data.length > 0 && { data: Object.fromEntries(data) }),
+    };
+  }
+
+  private metadata<Metadata extends object>(metadata: Metadata): Metadata {
+    const fields = Object.entries(metadata).map(([key, each]) => [
+      key,
+      IDENTITY.has(key) ? each : this.inside(each),
+    ]);
+    return Object.fromEntries(fields) as Metadata;
+  }
+
+  private text(text: string): string {
+    if (!this.pattern) return text;
+    return text.replace(this.pattern, (found) => this.replacements.get(found) ?? found);
+  }
+}
+
+function decoded(encoded: string): string {
+  return Buffer.from(encoded, "base64").toString("latin1");
+}
+
+function inBase64(value: string | Buffer): string {
+  return Buffer.from(value as string).toString("base64");
+}
+
+function literal(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+}
+
+/** The forms in which a value may stand in a text: as it is, without the line end that a file leaves, and in base64. */
+function formsOf(latin1: string, fake: string): (readonly [real: string, fake: string])[] {
+  const bytes = Buffer.from(latin1, "latin1");
+  const text = bytes.toString("utf8");
+  const whole = [inBase64(bytes), inBase64(fake)] as const;
+  if (text.includes("\ufffd")) return [whole];
+  const trimmed = text.trim();
+  // As it is, as a text in JSON has it, and as a URL has it.
+  const written = [text, trimmed, JSON.stringify(trimmed).slice(1, -1), encodeURIComponent(trimmed)];
+  return [
+    whole,
+    [inBase64(trimmed), inBase64(fake)],
+    ...written.map((each): readonly [string, string] => [each, fake]),
+  ];
+}

@@ -1,0 +1,119 @@
+import { resourceOf } from "../../runtime/argo/runTarget";
+import type { Operator } from "../../runtime/definition/definition";
+import type { DueSchedule, HandlerEvent, Used } from "../../runtime/handler/contract";
+import { isRecord } from "../../runtime/json";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { builtIn } from "../../runtime/kubernetes/discovery";
+import { isApiError } from "../../runtime/kubernetes/errors";
+import { formatName, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { servedKinds } from "../../runtime/pod/runOnce";
+import { withServedKind } from "../../runtime/pod/watchedObjects";
+import { type ListedChildren, listChildren } from "../diff/listedChildren";
+import { Observation } from "../diff/observation";
+import { isSecret } from "../diff/secretMask";
+import type { Question } from "./draft";
+import { type Extent, recorded } from "./lean";
+
+/** What a handler is asked about an object, as a cluster has it: with the values of Secrets. */
+export interface LiveQuestion {
+  readonly event: HandlerEvent;
+  readonly object: KubernetesObject;
+  /** With their `managedFields`. */
+  readonly children: readonly KubernetesObject[];
+  readonly used: Used;
+  readonly state?: JsonObject | undefined;
+  readonly due: readonly DueSchedule[];
+  /** What the user should know of it, in sentences. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Reads what an operator's handler is asked about a live object.
+ * @param operator with the names that it has in the cluster
+ * @param home the namespace of its runner
+ * @throws ReconcileFailure, ApiError if what the object uses or its children cannot be read
+ */
+export async function liveQuestion(
+  client: KubernetesClient,
+  { operator: given, home }: { readonly operator: Operator; readonly home: string },
+  object: KubernetesObject,
+  event: HandlerEvent,
+  due: readonly DueSchedule[] = [],
+): Promise<LiveQuestion> {
+  const operator = await withServedKind(given, client);
+  const childResources = await servedKinds(operator, client);
+  const resource = resourceOf(operator.customResource);
+  const listed = await listChildren({ operator, client, childResources }, object.metadata.uid);
+  const observation = new Observation({ operator, resource, childResources, client, home }, object, listed);
+  const [{ state }, children, { used, warnings }] = await Promise.all([
+    observation.memory(),
+    observation.children(),
+    observation.used(event),
+  ]);
+  return {
+    ...{ event, object, used, due },
+    children: children.map((child) => withManagers(child, listed, object)),
+    state,
+    notes: warnings.map(({ note }) => note),
+  };
+}
+
+/** A child with its `managedFields`, which a handler is not given. */
+function withManagers(
+  child: KubernetesObject,
+  listed: ListedChildren,
+  owner: KubernetesObject,
+): KubernetesObject {
+  return listed.near(owner).find((each) => each.child.metadata.uid === child.metadata.uid)?.child ?? child;
+}
+
+/**
+ * A question as a fixture asks it.
+ * @param isOurs whether the object is a custom resource of the operator's own
+ */
+export function asked(question: LiveQuestion, extent: Extent, isOurs: boolean): Question {
+  const { event, object, children, used, state, due } = question;
+  const short = (each: KubernetesObject) => recorded(each, extent, false);
+  const given = Object.entries(used).map(([key, value]) => [
+    key,
+    Array.isArray(value) ? value.map(short) : value && short(value as KubernetesObject),
+  ]);
+  return {
+    ...{ event, object: recorded(object, extent, isOurs), children: children.map(short) },
+    used: Object.fromEntries(given.filter(([, value]) => value !== null)) as JsonObject,
+    state,
+    due: due as unknown as JsonObject[],
+  };
+}
+
+/** The Secrets in a question, those that are used first. */
+export function secretsIn({ object, children, used }: LiveQuestion): KubernetesObject[] {
+  return [...Object.values(used).flat(), ...children, object]
+    .filter((each) => isRecord(each) && isSecret(each))
+    .map((each) => each as KubernetesObject);
+}
+
+/**
+ * The Secrets of an operator's `secretEnv`: its children may have copies of the values.
+ * @param onUnread told of each that cannot be read
+ */
+export async function secretsOfEnvironment(
+  client: KubernetesClient,
+  { secretEnv }: Pick<Operator, "secretEnv">,
+  home: string,
+  onUnread: (name: string) => void,
+): Promise<KubernetesObject[]> {
+  const names = [...new Set(Object.values(secretEnv).map(({ secret }) => secret))];
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const place = { namespace: home, name };
+      const secret = await client.get(builtIn("v1", "Secret"), place).catch((error: unknown) => {
+        if (isApiError(error, 403)) return undefined;
+        throw error;
+      });
+      if (!secret) onUnread(formatName(place));
+      return secret;
+    }),
+  );
+  return found.filter((secret) => secret !== undefined);
+}

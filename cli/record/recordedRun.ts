@@ -1,0 +1,92 @@
+import { type RunTarget, resourceOf, runTargetOf } from "../../runtime/argo/runTarget";
+import { parameterOf } from "../../runtime/argo/workflows";
+import type { Operator } from "../../runtime/definition/definition";
+import type { DueSchedule, HandlerEvent } from "../../runtime/handler/contract";
+import { isRecord } from "../../runtime/json";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { OPERATOR_LABEL } from "../../runtime/names";
+import { RUN_PARAMETERS } from "../../runtime/pod/layout";
+import { withServedKind } from "../../runtime/pod/watchedObjects";
+import { readUsed } from "../../runtime/reconcile/trial";
+import { CommandError, UsageError } from "../commandError";
+import { findRun, outputOf } from "../inspect/runs";
+
+/** What a run says of the request that its handler was given. */
+export type RecordedRequest =
+  /** A trial: the run has the whole request. */
+  | {
+      readonly kind: "trial";
+      readonly operator: Operator;
+      readonly object: KubernetesObject;
+      readonly used: Record<string, unknown>;
+    }
+  /** A reconcile: the run has the object's name, and the object is still the one that it was. */
+  | {
+      readonly kind: "object";
+      readonly operator: Operator;
+      readonly object: KubernetesObject;
+      readonly event: HandlerEvent;
+      readonly due: readonly DueSchedule[];
+    };
+
+/**
+ * What a recorded run holds of its request. A run holds neither the object nor its children nor what it used, only names,
+ * uid and generation: Argo shows all of it to whoever may read Workflows. So an object that has changed since cannot be had.
+ *
+ * @throws UsageError if no operator of the working tree made the run; CommandError if the request is not to be had
+ */
+export async function requestOf(
+  client: KubernetesClient,
+  name: string,
+  operators: readonly Operator[],
+): Promise<RecordedRequest> {
+  const run = await findRun(client, name);
+  const identity = run.metadata.labels?.[OPERATOR_LABEL] ?? "";
+  const operator = operators.find((each) => identity.endsWith(`.${each.name}`));
+  if (!operator)
+    throw new UsageError(`The run ${name} is of ${identity}, and no operator here is called so.`);
+  const target = targetOf(run, operator);
+  if (target.kind === "trial") return { kind: "trial", operator, ...trialOf(target, name, operator) };
+  const resource = resourceOf((await withServedKind(operator, client)).customResource);
+  const what = `${resource.kind} ${formatName(target.name)}`;
+  const instead = `The request was not recorded, only names, uid and generation. The object as it is now: argosy record ${resource.plural}/${target.name.name}`;
+  const object = await client.get(resource, target.name);
+  if (!object)
+    throw new CommandError(`${what}, which the run ${name} was about, is gone. A run does not hold it.`);
+  const uid = target.uid ?? object.metadata.uid;
+  if (object.metadata.uid !== uid)
+    throw new CommandError(
+      `The run ${name} was about another ${what}, which was deleted since (uid ${uid}). ${instead}`,
+    );
+  const generation = outputOf(run, "generation");
+  if (generation !== "" && generation !== String(object.metadata.generation ?? 1)) {
+    throw new CommandError(
+      `The run ${name} was about generation ${generation} of ${what}, and now it is generation ${object.metadata.generation}. ${instead}`,
+    );
+  }
+  const event = outputOf(run, "event") === "finalize" ? "finalize" : "reconcile";
+  return { kind: "object", operator, object, event, due: target.due ? [target.due] : [] };
+}
+
+function targetOf(run: KubernetesObject, operator: Operator): RunTarget {
+  // A resync looks after many objects.
+  if ([RUN_PARAMETERS.name, RUN_PARAMETERS.object].every((each) => parameterOf(run, each) === ""))
+    throw new CommandError(`The run ${run.metadata.name} is not about one object.`);
+  try {
+    return runTargetOf(run, operator);
+  } catch (error) {
+    throw new CommandError(`The run ${run.metadata.name}: ${(error as Error).message}.`);
+  }
+}
+
+function trialOf({ object, used }: RunTarget & { kind: "trial" }, name: string, operator: Operator) {
+  if (!isRecord(object) || !isRecord(object["metadata"]))
+    throw new CommandError(`The run ${name} is a trial of what is no object.`);
+  try {
+    readUsed(used, operator);
+  } catch (error) {
+    throw new CommandError(`The run ${name}: ${(error as Error).message}.`);
+  }
+  return { object: object as unknown as KubernetesObject, used: used as Record<string, unknown> };
+}

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { Fakes } from "../../cli/record/fakes";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const decoded = (text: unknown) => Buffer.from(String(text), "base64").toString();
+
+function secret(name: string, data: Record<string, string>, more: object = {}): Manifest {
+  const encoded = Object.entries(data).map(([key, text]) => [key, base64(text)]);
+  return {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, namespace: "shop", ...more },
+    data: Object.fromEntries(encoded),
+  };
+}
+
+function fakesOf(...secrets: Manifest[]): Fakes {
+  const fakes = new Fakes();
+  for (const each of secrets) fakes.learn(each);
+  return fakes;
+}
+
+describe("the fakes of argosy record", () => {
+  it("take the place of values in Secrets and in all other texts, in every form", () => {
+    const password = 'p@ss "tulip"\n';
+    const fakes = fakesOf(secret("db", { password }));
+    const given = {
+      used: secret("db", { password }),
+      child: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "copy" }, data: { copy: password } },
+      status: {
+        url: `postgres://app:${encodeURIComponent(password.trim())}@db`,
+        json: JSON.stringify({ password: password.trim() }),
+        encoded: [base64(password), base64(password.trim())],
+      },
+    };
+    const text = JSON.stringify(fakes.inside(given));
+    for (const part of ["p@ss", "p%40ss", "tulip", base64(password).slice(0, 8)])
+      assert.ok(!text.includes(part), text);
+    const inside = fakes.inside(given);
+    const fake = decoded(inside.used.data && (inside.used["data"] as Record<string, string>).password);
+    assert.match(fake, /^argosy-fake-[0-9a-f]{20}$/);
+    assert.equal(inside.child.data.copy, fake);
+    assert.deepEqual(inside.status.encoded, [base64(fake), base64(fake)]);
+  });
+
+  it("are the same for the same value, and the same each time", () => {
+    const [mine, copy] = [
+      secret("mine", { token: "secret-token" }),
+      secret("copy", { other: "secret-token" }),
+    ];
+    const given = fakesOf(mine, copy).inside([mine, copy]) as Manifest[];
+    const [one, other] = given.map((each) => Object.values(each["data"] as object)[0]);
+    assert.equal(one, other);
+    assert.deepEqual(fakesOf(mine, copy).inside([mine, copy]), given);
+  });
+
+  it("leave an empty value empty, short words outside of Secrets, keys, and what names an object", () => {
+    const named = secret("db", { empty: "", short: "true", username: "postgres", password: "password" });
+    const fakes = fakesOf(named);
+    const other = {
+      apiVersion: "postgres.example.com/v1",
+      kind: "postgres",
+      metadata: { name: "postgres", labels: { password: "postgres" } },
+      spec: { password: "x", flag: "true" },
+    };
+    const inside = fakes.inside([named, other]) as Manifest[];
+    const data = inside[0]?.["data"] as Record<string, string>;
+    assert.deepEqual(Object.keys(data), ["empty", "short", "username", "password"]);
+    assert.equal(data.empty, "");
+    assert.notEqual(decoded(data.short), "true");
+    assert.deepEqual(
+      { ...inside[1], metadata: { name: "postgres" } },
+      { ...other, metadata: { name: "postgres" } },
+    );
+    assert.match(inside[1]?.metadata.labels?.password ?? "", /^argosy-fake-/);
+  });
+
+  it("leave an answered Secret in the handler's form, and no value that was learnt in it", () => {
+    const given = secret("db", { token: "secret-token" });
+    const fakes = fakesOf(given);
+    const answered = { apiVersion: "v1", kind: "Secret", metadata: { name: "own" } };
+    const answer = {
+      children: [{ ...answered, stringData: { url: "db://secret-token@db", own: "generated" } }],
+      status: { token: base64("secret-token") },
+    };
+    const told = fakes.outside(answer);
+    assert.match(told.children[0]?.stringData.url ?? "", /^db:\/\/argosy-fake-[0-9a-f]{20}@db$/);
+    assert.equal(told.children[0]?.stringData.own, "generated");
+    assert.match(decoded(told.status.token), /^argosy-fake-/);
+  });
+
+  it("take the place of what kubectl applied last", () => {
+    const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "secret-token", a: "b" };
+    const given = secret("db", { token: "secret-token" }, { annotations });
+    assert.deepEqual(fakesOf(given).inside(given).metadata.annotations, { a: "b" });
+  });
+
+  it("stay as they are, even if a value is a part of them", () => {
+    const given = secret("db", { word: "argosy", other: "-fake-", third: "argosy-" });
+    const fakes = fakesOf(given);
+    const once = fakes.inside({ given, note: "argosy" });
+    assert.deepEqual(fakes.inside({ note: once.note }), { note: once.note });
+    assert.match(once.note, /^argosy-fake-/);
+  });
+
+  it("leave no value of 6 characters and more, whatever it is and wherever it stands", () => {
+    const value = fc.string({ minLength: 6, maxLength: 30 }).filter((text) => text.trim().length >= 6);
+    fc.assert(
+      fc.property(value, fc.string(), fc.string(), (real, before, after) => {
+        const given = secret("db", { key: real });
+        const text = fakesOf(given).inside(`${before} ${real} ${after} ${base64(real)}`);
+        // What stands before and after may itself have the value's characters, or make it together with the fake.
+        if ((before + after).includes(real.trim().slice(0, 2))) return;
+        assert.ok(!text.includes(real), text);
+        assert.ok(!text.includes(base64(real)), text);
+      }),
+    );
+  });
+});
