@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Operator } from "../runtime/definition/definition";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";
+import { attachInstructions, checkedDebugger, Debugging, debugPort, debugTarget } from "./debug/debugging";
 import { writeExample } from "./dev/example";
 import { FolderWatch } from "./dev/folderWatch";
 import { lost } from "./dev/lost";
@@ -13,14 +14,21 @@ import { Workshop } from "./dev/workshop";
 import { renewGarbageCollector } from "./garbageCollector";
 import { startMetricsServer } from "./metricsServer";
 import { type Cluster, type ClusterOptions, openCluster } from "./openCluster";
+import { findProject } from "./project";
 import { formatLog, formatReconcile } from "./reconcileLine";
 import { type OperatorSource, type OperatorsOptions, operatorSource } from "./render/stackOperators";
-import { runOperator } from "./runOperator";
+import { type OtherHandler, runOperator } from "./runOperator";
 import { print, progress, styleFor } from "./terminal";
 
 /** @see dev */
 export interface DevOptions extends ClusterOptions, OperatorsOptions {
   readonly metricsPort: number;
+  /** An object, as KIND/NAME, whose handler waits for a debugger. */
+  readonly debug?: string;
+  /** Where the debugger listens; 0 takes the usual port, or a free one. */
+  readonly debugPort: number;
+  /** The namespace of that object. */
+  readonly namespace?: string;
 }
 
 const style = styleFor(process.stdout);
@@ -37,19 +45,48 @@ export async function dev(options: DevOptions, signal: AbortSignal): Promise<num
   // Workshop loads them again. If none is in order, that should not wait for a control plane.
   const { operators, error } = source.loadInOrder();
   if (operators.length === 0 && error) throw error;
+  if (options.debug !== undefined) checkDebug(options.debug, operators);
   const cluster = await openCluster(options, progress, signal);
   try {
-    return await work(source, cluster, options.metricsPort, signal);
+    return await work(source, cluster, options, signal);
   } finally {
     await cluster.close();
   }
+}
+
+/** @throws UsageError, CommandError if the object that is named has no handler that can be debugged */
+function checkDebug(debug: string, operators: readonly Operator[]): void {
+  const { folder } = debugTarget(debug, operators, "");
+  for (const operator of operators) if (operator.folder === folder) checkedDebugger(operator);
+}
+
+/** The debugger that the options ask for, and what to do to attach to it. */
+async function debuggingOf(
+  { debug, debugPort: wanted, namespace, ...options }: DevOptions,
+  operators: readonly Operator[],
+  { connection }: Cluster,
+): Promise<{ debugging: Debugging; instructions: () => string[] } | undefined> {
+  if (debug === undefined) return undefined;
+  const target = debugTarget(debug, operators, namespace ?? connection.namespace ?? "default");
+  const operator = operators.find(({ folder }) => folder === target.folder) as Operator;
+  const kind = checkedDebugger(operator);
+  const port = await debugPort(wanted, kind);
+  const debugging = new Debugging({
+    target,
+    port,
+    onLog: (text) => print(formatLog(text, style)),
+    onNotice: (notice) => print(style("yellow", `debug: ${notice}`)),
+  });
+  // What is open in an editor is the program, and not a folder of it.
+  const open = options.handlers === undefined ? findProject(options.project) : process.cwd();
+  return { debugging, instructions: () => attachInstructions(target, kind, port, open) };
 }
 
 /** Runs the operators until the signal aborts. */
 async function work(
   { folders, loadInOrder }: OperatorSource,
   cluster: Cluster,
-  metricsPort: number,
+  options: DevOptions,
   signal: AbortSignal,
 ): Promise<never> {
   const scratch = await mkdtemp(path.join(tmpdir(), "argosy-dev-"));
@@ -57,19 +94,26 @@ async function work(
   const kubeconfig =
     controlPlane &&
     (await stableKubeconfig(controlPlane.kubeconfig, folders[0] ?? scratch, cacheDirectory()));
+  const debugged = await debuggingOf(options, loadInOrder().operators, cluster);
+  const debugging = debugged?.debugging;
   const workshop = new Workshop({
     load: loadInOrder,
-    run: (operator) => run(operator, cluster, signal),
+    run: (operator) => run(operator, cluster, signal, debugging),
     onNotice: print,
     onError: (error) => print(style("red", error.message)),
   });
-  const watches = folders.map((folder) => new FolderWatch(folder, (files) => void workshop.edited(files)));
+  const edited = (files: readonly string[]) => {
+    debugging?.edited(files);
+    void workshop.edited(files);
+  };
+  const watches = folders.map((folder) => new FolderWatch(folder, edited));
   const registries = () => workshop.controllers.map(({ metrics }) => metrics.registry);
   try {
     await workshop.open();
     await renewGarbageCollector(cluster);
-    const metrics = await startMetricsServer(metricsPort, registries);
+    const metrics = await startMetricsServer(options.metricsPort, registries);
     await printInstructions(kubeconfig?.path, workshop.operators, metrics.url, scratch);
+    for (const line of debugged?.instructions() ?? []) print(`${style("yellow", "debug:")} ${line}`);
     const end = new AbortController();
     const either = AbortSignal.any([signal, end.signal]);
     return await Promise.race([aborted(either), gone(cluster, either)]).finally(() => {
@@ -80,6 +124,8 @@ async function work(
   } finally {
     if (signal.aborted) print("stopping: running reconciles go on to their end (Ctrl-C again ends them)");
     for (const watch of watches) watch.close();
+    // A handler that a debugger has stopped would never come to its end.
+    debugging?.close();
     // Without its control plane an engine cannot end what it has begun.
     await workshop.close(signal.aborted ? undefined : CLOSING_MS);
     await kubeconfig?.remove();
@@ -87,12 +133,18 @@ async function work(
   }
 }
 
-function run(operator: Operator, { connection }: Cluster, signal: AbortSignal) {
+function run(
+  operator: Operator,
+  { connection }: Cluster,
+  signal: AbortSignal,
+  debugging: Debugging | undefined,
+) {
   const failures = new RepeatedFailures();
   return runOperator({
     operator,
     connection,
     signal,
+    ...(debugging?.isFor(operator) && { handler: debuggedHandler(operator, debugging) }),
     onReport: (report) => {
       const times = failures.count(report);
       const line = times && formatReconcile(report, style, new Date(), times);
@@ -102,6 +154,15 @@ function run(operator: Operator, { connection }: Cluster, signal: AbortSignal) {
     onNotice: (notice) => print(style("dim", `${operator.name}: ${notice}`)),
     onHandlerLog: (text) => print(formatLog(text, style)),
   });
+}
+
+function debuggedHandler(operator: Operator, debugging: Debugging): OtherHandler {
+  return {
+    transport: (env, usual) => debugging.transport(operator, env, usual),
+    timeoutMs: (question) => debugging.timeoutMs(operator, question),
+    // The object in the debugger takes no place of the others.
+    concurrency: operator.concurrency + 1,
+  };
 }
 
 /** Says that a handler has not answered, what becomes of it and what of the others. */

@@ -13,17 +13,20 @@ import type {
 /**
  * Runs an operator's handler as child processes of this one, without its image: a function in JavaScript as it lies in
  * its folder when a process begins.
+ *
+ * @param started changes what is started: with a debugger, in a container. @default as it is
  */
 export function localHandler(
   operator: Pick<Operator, "handler" | "folder" | "include">,
   env: Readonly<Record<string, string>>,
+  started: (command: readonly string[]) => readonly string[] = (command) => command,
 ): HandlerTransport {
   const { handler, folder } = operator;
-  const { command, answersOn } = programOf(operator, LOOPS_FOLDER);
+  const { command: own, answersOn } = programOf(operator, LOOPS_FOLDER);
   if ("command" in handler || languageOf(handler.function) === "python") {
-    return new ChildProcessTransport({ command, answersOn, folder, env });
+    return new ChildProcessTransport({ command: started(own), answersOn, folder, env });
   }
-  const bundled = [...command, BUNDLED_FROM_INPUT];
+  const bundled = started([...own, BUNDLED_FROM_INPUT]);
   const transport = new ChildProcessTransport({ command: bundled, answersOn, folder, env });
   return new BundledFunction(transport, folder, handler.function);
 }

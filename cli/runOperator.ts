@@ -3,6 +3,8 @@ import { hostname } from "node:os";
 import { checkCommand } from "../definition/commandOnPath";
 import type { Operator } from "../runtime/definition/definition";
 import { Engine } from "../runtime/engine";
+import type { HandlerQuestion } from "../runtime/handler/contract";
+import type { HandlerTransport } from "../runtime/handler/handlerTransport";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import type { ReconcileReport } from "../runtime/reconcile/report";
@@ -31,8 +33,23 @@ export interface RunOptions {
   readonly onHandlerLog?: (text: string) => void;
   /** Called when the handler has not answered for some seconds, and then more and more seldom. */
   readonly onSilence?: (silence: Silence) => void;
+  /** Another way to run the handler. @default a child process */
+  readonly handler?: OtherHandler;
   /** Aborts the start. */
   readonly signal?: AbortSignal;
+}
+
+/** Another way to run a handler than as child processes alone. */
+export interface OtherHandler {
+  /**
+   * The transport of the handler.
+   * @param usual child processes, as they would be without
+   */
+  transport(env: Readonly<Record<string, string>>, usual: HandlerTransport): HandlerTransport;
+  /** How long the handler may take to answer a question, in milliseconds. @default the operator's `timeoutSeconds` */
+  timeoutMs?(question: HandlerQuestion): number;
+  /** How many objects are worked on at once. @default the operator's `concurrency` */
+  readonly concurrency?: number;
 }
 
 const DEFAULT_NAMESPACE = "argosy";
@@ -59,12 +76,14 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
   });
   await withClient(runner, (client) => rolesInForce(client, { operator, account, signal }));
   signal?.throwIfAborted();
-  const { onReport, onNotice, leaseSeconds } = options;
+  const { onReport, onNotice, leaseSeconds, handler } = options;
+  const usual = new LocalTransport(localHandler(operator, env), onHandlerLog, onSilence);
   const controller = new Engine({
-    operator,
+    operator: { ...operator, concurrency: handler?.concurrency ?? operator.concurrency },
     namespace,
     connection: runner,
-    transport: new LocalTransport(localHandler(operator, env), onHandlerLog, onSilence),
+    transport: handler?.transport(env, usual) ?? usual,
+    ...(handler?.timeoutMs && { timeoutMs: (question) => handler.timeoutMs?.(question) ?? 0 }),
     identity: `${hostname()}-${randomUUID()}`,
     ...(leaseSeconds !== undefined && { leaseSeconds }),
     ...(onReport && { onReport }),

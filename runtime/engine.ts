@@ -1,7 +1,7 @@
 import type { DriftedChild } from "./children/childStore";
 import type { Owner } from "./children/ownership";
 import type { Operator } from "./definition/definition";
-import type { DueSchedule } from "./handler/contract";
+import type { DueSchedule, HandlerQuestion } from "./handler/contract";
 import { HandlerPool } from "./handler/handlerPool";
 import type { HandlerTransport } from "./handler/handlerTransport";
 import { awaitKind } from "./kubernetes/awaitKind";
@@ -57,6 +57,8 @@ export interface EngineOptions {
   /** Called when the watch sees a change that the event path announces too, and when it sees that an object is gone. */
   readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
   readonly onGone?: (name: ObjectName) => void;
+  /** How long the handler may take to answer a question, in milliseconds. @default the operator's `timeoutSeconds` */
+  readonly timeoutMs?: (question: HandlerQuestion) => number;
   /** Records runs as Workflows. @default none is recorded */
   readonly recorder?: Recorder;
   /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
@@ -106,7 +108,7 @@ export class Engine {
     this.client = new KubernetesClient(connection, (request) => this.metrics.requested(request));
     this.pool = new HandlerPool({
       transport,
-      timeoutMs: operator.timeoutSeconds * 1000,
+      timeoutMs: options.timeoutMs ?? operator.timeoutSeconds * 1000,
       onStart: () => this.metrics.handlerStarted(),
       onFailure: ({ reason }) => this.metrics.handlerFailed(reason),
       onLateAnswer: () => this.metrics.answeredLate(),

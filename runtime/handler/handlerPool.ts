@@ -7,8 +7,8 @@ import { type HandlerReply, HandlerWorker } from "./handlerWorker";
 /** How a {@link HandlerPool} keeps its processes. */
 export interface HandlerPoolOptions {
   readonly transport: HandlerTransport;
-  /** After this long without an answer a process group is killed, in milliseconds. */
-  readonly timeoutMs: number;
+  /** After this long without an answer a process group is killed, in milliseconds. Infinity: never. */
+  readonly timeoutMs: number | ((question: HandlerQuestion) => number);
   /** A process that nobody asked anything for so long is ended. @default 60000 */
   readonly idleMs?: number;
   /** Told of every process that is started. */
@@ -67,8 +67,9 @@ export class HandlerPool {
   async ask(question: HandlerQuestion): Promise<HandlerReply> {
     const worker = await this.acquire();
     if (!worker) throw new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
+    const { timeoutMs } = this.options;
     try {
-      return await worker.ask(question, this.options.timeoutMs);
+      return await worker.ask(question, typeof timeoutMs === "number" ? timeoutMs : timeoutMs(question));
     } finally {
       this.busy.delete(worker);
       this.keep(worker);

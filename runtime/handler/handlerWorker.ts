@@ -32,7 +32,7 @@ interface Question {
   readonly id: string;
   resolve(reply: HandlerReply): void;
   reject(failure: ReconcileFailure): void;
-  readonly timer: NodeJS.Timeout;
+  readonly timer: NodeJS.Timeout | undefined;
 }
 
 /**
@@ -80,7 +80,7 @@ export class HandlerWorker {
 
   /**
    * Asks the process, with an id of its own for this request, and waits for the answer that echoes it.
-   * @param timeoutMs after this long without an answer, the process group is killed
+   * @param timeoutMs after this long without an answer, the process group is killed. Infinity: never
    * @throws ReconcileFailure if the process crashes, hangs, or writes a line that answers no request
    */
   async ask(question: HandlerQuestion, timeoutMs: number): Promise<HandlerReply> {
@@ -95,12 +95,12 @@ export class HandlerWorker {
     if (this.asked > 0) this.logTail = Buffer.alloc(0);
     this.asked++;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const late = () =>
         this.fail(
           "HandlerTimedOut",
           `the handler gave no answer within ${timeoutMs / 1000} s and was killed`,
         );
-      }, timeoutMs);
+      const timer = Number.isFinite(timeoutMs) ? setTimeout(late, timeoutMs) : undefined;
       this.question = { id, resolve, reject, timer };
       this.process.write(`${line}\n`);
     });

@@ -1,0 +1,172 @@
+import type {
+  HandlerExit,
+  HandlerProcess,
+  HandlerProcessListener,
+  HandlerTransport,
+} from "../../runtime/handler/handlerTransport";
+import { untilAnswered } from "../dev/silence";
+
+/** Whom a {@link DebuggedHandler} tells. */
+export interface DebuggedHandlerOptions {
+  /** Starts the process, with its debugger. */
+  readonly transport: HandlerTransport;
+  /** What the process writes to standard error while it is asked nothing. */
+  readonly onLog: (text: string) => void;
+  /** Told, in a sentence, of what becomes of the process. */
+  readonly onNotice: (notice: string) => void;
+  /** Told of each object whose request waits: for a debugger, or in one. */
+  readonly onWait: (object: string) => void;
+  /** What the process says when a debugger is attached. Undefined: it says nothing, and waits by itself. */
+  readonly attached?: RegExp | undefined;
+  /** How long until a process is started again that ended by itself, in milliseconds. @default 500 */
+  readonly againMs?: number;
+}
+
+/** A request that waits for its answer, or for its turn. */
+interface Request {
+  readonly line: string;
+  readonly listener: HandlerProcessListener;
+  /** To be called when nobody waits for the answer any more. */
+  readonly over: () => void;
+}
+
+const AGAIN_MS = 500;
+/** An editor learns of a script, and sets its breakpoints there, a moment after it is attached. */
+const BREAKPOINTS_MS = 1_000;
+/** The port of a debugger may be taken for a moment after its process has ended. After so many tries it is something else. */
+const MOST_TRIES = 10;
+/** What Node's inspector says of itself. */
+const OF_INSPECTOR =
+  /^(Debugger (listening|ending) on .*|For help, see: .*|Debugger attached\.|Waiting for the debugger to disconnect\.\.\.)\n/gm;
+
+/**
+ * The one process of a handler that a debugger is attached to. It is there from the beginning, since a debugger needs
+ * something to attach to. It is asked one request at a time, and replaced after an edit or when it has ended.
+ */
+export class DebuggedHandler {
+  private process: HandlerProcess | undefined;
+  private asked: Request | undefined;
+  private readonly waiting: Request[] = [];
+  private outdated = false;
+  private closed = false;
+  private tries = 0;
+  private again: NodeJS.Timeout | undefined;
+  private lastWords = "";
+  /** Whether a debugger is attached, as far as the process says that. */
+  private isAttached = false;
+
+  constructor(private readonly options: DebuggedHandlerOptions) {}
+
+  /** Starts the process, unless it is there. */
+  start(): void {
+    if (this.process || this.closed) return;
+    clearTimeout(this.again);
+    this.outdated = false;
+    this.isAttached = this.options.attached === undefined;
+    const process: HandlerProcess = this.options.transport.start({
+      output: (chunk) => this.answered(chunk),
+      log: (chunk) => this.log(chunk),
+      exited: (exit) => {
+        if (this.process === process) this.process = undefined;
+        const { asked } = this;
+        this.asked = undefined;
+        asked?.over();
+        asked?.listener.exited(exit);
+        this.startAgain(asked !== undefined || exit.signal !== null);
+      },
+    });
+    this.process = process;
+    this.next();
+  }
+
+  /** Asks the process when it is free. The answer, or the end of the process, is told to the listener. */
+  ask(line: string, listener: HandlerProcessListener): void {
+    const over = untilAnswered(line, ({ object }) => this.options.onWait(object));
+    this.waiting.push({ line, listener, over });
+    this.tries = 0;
+    this.start();
+    this.next();
+  }
+
+  /** Nobody waits for the answer any more. A process that is asked is replaced. */
+  drop(listener: HandlerProcessListener): void {
+    const index = this.waiting.findIndex((each) => each.listener === listener);
+    if (index >= 0) for (const { over } of this.waiting.splice(index, 1)) over();
+    if (this.asked?.listener === listener) this.process?.kill();
+  }
+
+  /** The handler's files have changed: another process takes the place of this one, once this one has answered. */
+  renew(): void {
+    this.tries = 0;
+    if (this.asked) {
+      this.outdated = true;
+      this.options.onNotice("the edit is taken in after the answer that the debugger holds");
+    } else if (this.process) this.process.kill();
+    else this.start();
+  }
+
+  /** Ends the process. What it is asked fails. */
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.again);
+    this.process?.kill();
+  }
+
+  private next(): void {
+    if (this.asked || !this.process || !this.isAttached) return;
+    this.asked = this.waiting.shift();
+    if (this.asked) this.process.write(this.asked.line);
+  }
+
+  private answered(chunk: Buffer): void {
+    this.asked?.listener.output(chunk);
+    if (!chunk.includes("\n")) return;
+    this.asked?.over();
+    this.tries = 0;
+    // The rest of this turn of the event loop brings the log.
+    setImmediate(() => {
+      this.asked = undefined;
+      if (this.outdated) this.process?.kill();
+      else this.next();
+    });
+  }
+
+  private log(chunk: Buffer): void {
+    const text = chunk.toString("utf8");
+    if (this.options.attached?.test(text)) this.attached();
+    const own = text.replace(OF_INSPECTOR, "");
+    this.lastWords = own || this.lastWords;
+    if (own === "") return;
+    if (this.asked) this.asked.listener.log(Buffer.from(own));
+    else this.options.onLog(own);
+  }
+
+  private attached(): void {
+    this.options.onNotice("a debugger is attached");
+    const { process } = this;
+    setTimeout(() => {
+      if (this.process !== process) return;
+      this.isAttached = true;
+      this.next();
+    }, BREAKPOINTS_MS);
+  }
+
+  private refuseWaiting(exit: HandlerExit): void {
+    for (const { listener, over } of this.waiting.splice(0)) {
+      over();
+      listener.exited(exit);
+    }
+  }
+
+  /** @param isMeant whether the process was replaced, or fell over a request, and is not broken by itself */
+  private startAgain(isMeant: boolean): void {
+    if (this.closed) return this.refuseWaiting({ code: null, signal: "SIGKILL" });
+    this.tries = isMeant ? 0 : this.tries + 1;
+    if (this.tries <= MOST_TRIES) {
+      this.again = setTimeout(() => this.start(), isMeant ? 0 : (this.options.againMs ?? AGAIN_MS));
+      return;
+    }
+    this.options.onNotice(`the debugged handler does not start: ${this.lastWords.trim()}`);
+    this.refuseWaiting({ code: 1, signal: null });
+  }
+}

@@ -1,0 +1,223 @@
+import { spawnSync } from "node:child_process";
+import { createServer } from "node:net";
+import { LOOPS_FOLDER } from "../../components/engineBundle";
+import { commandOnPath } from "../../definition/commandOnPath";
+import { nearest } from "../../definition/nearest";
+import { displayPath } from "../../definition/problems";
+import type { Operator } from "../../runtime/definition/definition";
+import { programOf } from "../../runtime/definition/handlerProgram";
+import type { HandlerQuestion } from "../../runtime/handler/contract";
+import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
+import { isRecord } from "../../runtime/json";
+import { CommandError, UsageError } from "../commandError";
+import { freePorts } from "../controlPlane/ports";
+import { localHandler } from "../localHandler";
+import { LocalTransport } from "../localTransport";
+import {
+  DEBUG_HOST,
+  type Debugger,
+  debuggedCommand,
+  debuggerOf,
+  NODE_ATTACHED,
+  USUAL_PORTS,
+} from "./debuggedCommand";
+import { DebuggedHandler } from "./debuggedHandler";
+import { DebugTransport } from "./debugTransport";
+import { launchConfiguration, writeLaunchJson } from "./launchJson";
+
+/** The object whose handler is debugged. */
+export interface DebugTarget {
+  /** The operator's folder. */
+  readonly folder: string;
+  readonly operator: string;
+  readonly kind: string;
+  /** Undefined: objects of the kind have none. */
+  readonly namespace: string | undefined;
+  readonly name: string;
+}
+
+/** What {@link Debugging} works with. */
+export interface DebuggingOptions {
+  readonly target: DebugTarget;
+  readonly port: number;
+  /** Receives what the debugged process writes to standard error while it is asked nothing. */
+  readonly onLog: (text: string) => void;
+  /** Told, in a sentence, of what becomes of the debugged process. */
+  readonly onNotice: (notice: string) => void;
+}
+
+const CHECK_MS = 60_000;
+
+/**
+ * The object that KIND/NAME stands for, by the operators of the working tree: their kinds need not be served yet.
+ * @param namespace the object's, where its kind has namespaces
+ * @throws UsageError if no operator here looks after such a kind
+ */
+export function debugTarget(text: string, operators: readonly Operator[], namespace: string): DebugTarget {
+  const [word = "", name = "", ...more] = text.split("/");
+  if (word === "" || name === "" || more.length > 0)
+    throw new UsageError(`--debug ${text} names no object. Write KIND/NAME, for example memcached/sessions.`);
+  const names = ({ customResource: { kind, plural, group } }: Operator) =>
+    [kind.toLowerCase(), plural].flatMap((each) => [each, `${each}.${group}`]);
+  const operator = operators.find((each) => names(each).includes(word.toLowerCase()));
+  if (!operator) {
+    const kinds = operators.map(({ customResource }) => customResource.kind.toLowerCase());
+    const meant = nearest(word.toLowerCase(), kinds);
+    const advice = meant === undefined ? `There is: ${kinds.join(", ")}.` : `Did you mean ${meant}?`;
+    throw new UsageError(`--debug ${text}: no operator here looks after ${word}. ${advice}`);
+  }
+  const { kind, namespaced } = operator.customResource;
+  const place = namespaced ? namespace : undefined;
+  return { folder: operator.folder, operator: operator.name, kind, namespace: place, name };
+}
+
+/**
+ * The port that a debugger is to listen on.
+ * @param wanted 0: the one that editors take for granted, or a free one if somebody has that
+ * @throws UsageError if somebody has the port that is wanted
+ */
+export async function debugPort(wanted: number, kind: Debugger): Promise<number> {
+  const port = wanted === 0 ? USUAL_PORTS[kind] : wanted;
+  if (await isFree(port)) return port;
+  if (wanted !== 0)
+    throw new UsageError(`--debug-port ${wanted}: another program listens on that port of ${DEBUG_HOST}.`);
+  const [free = 0] = await freePorts(1);
+  return free;
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen({ port, host: DEBUG_HOST, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+/**
+ * The debugger for an operator's handler.
+ * @throws CommandError if its program cannot be debugged, or lacks debugpy
+ */
+export function checkedDebugger(operator: Operator): Debugger {
+  const { command } = programOf(operator, LOOPS_FOLDER);
+  const kind = debuggerOf(command);
+  if (kind === undefined)
+    throw new CommandError(
+      `The handler of ${operator.name} is the program ${command[0]}. argosy dev --debug knows handlers in Python, JavaScript and TypeScript, and programs that begin with python3 or node. Attach a debugger of your own to the processes of argosy dev.`,
+    );
+  if (kind === "debugpy") checkDebugpy(operator, command[0] ?? "python3");
+  return kind;
+}
+
+function checkDebugpy({ env, folder }: Operator, python: string): void {
+  const environment = { ...process.env, ...env };
+  const { status } = spawnSync(python, ["-c", "import debugpy"], {
+    cwd: folder,
+    env: environment,
+    stdio: "ignore",
+    timeout: CHECK_MS,
+  });
+  if (status === 0) return;
+  const found = commandOnPath(python, environment, folder) ?? python;
+  throw new CommandError(
+    `debugpy, the debugger for Python, is not installed for ${found}. Install it: ${python} -m pip install debugpy. ` +
+      "Where pip refuses that, do it in a virtual environment, and start argosy dev in the same shell: " +
+      `${python} -m venv .venv && . .venv/bin/activate && pip install debugpy`,
+  );
+}
+
+/** One object's handler under a debugger, as long as `argosy dev` runs. */
+export class Debugging {
+  private current: DebuggedHandler | undefined;
+
+  constructor(private readonly options: DebuggingOptions) {}
+
+  /** Whether an operator is the one that looks after the object. */
+  isFor({ folder }: Pick<Operator, "folder">): boolean {
+    return folder === this.options.target.folder;
+  }
+
+  /**
+   * The handler processes of the operator: one with a debugger for the object, and others for all other objects.
+   * @param others the processes without a debugger
+   * @throws CommandError if the handler cannot be debugged any more
+   */
+  transport(
+    operator: Operator,
+    env: Readonly<Record<string, string>>,
+    others: HandlerTransport,
+  ): HandlerTransport {
+    const kind = checkedDebugger(operator);
+    this.current?.close();
+    const { port, onLog, onNotice } = this.options;
+    // Else Python says in each log that its own modules are frozen.
+    const own = { PYDEVD_DISABLE_FILE_VALIDATION: "1", ...env };
+    const started = (command: readonly string[]) => debuggedCommand(command, port)?.command ?? command;
+    const where = `${DEBUG_HOST}:${port}`;
+    const debugged = new DebuggedHandler({
+      transport: new LocalTransport(localHandler(operator, own, started)),
+      onLog,
+      onNotice,
+      onWait: (object) =>
+        onNotice(`${object}: the handler is asked. It waits for a debugger at ${where}, or in one`),
+      attached: kind === "node" ? NODE_ATTACHED : undefined,
+    });
+    debugged.start();
+    this.current = debugged;
+    const isDebugged = (line: string) => this.isAbout(JSON.parse(line));
+    return new DebugTransport({ others, debugged, isDebugged, atOnce: operator.concurrency });
+  }
+
+  /** How long the handler may take: for ever, where a person looks at it. */
+  timeoutMs(operator: Operator, question: HandlerQuestion): number {
+    return this.isAbout(question) ? Number.POSITIVE_INFINITY : operator.timeoutSeconds * 1000;
+  }
+
+  /** Takes an edit in. */
+  edited(files: readonly string[]): void {
+    const { folder } = this.options.target;
+    if (files.some((file) => file.startsWith(folder))) this.current?.renew();
+  }
+
+  /** Ends the debugged process. */
+  close(): void {
+    this.current?.close();
+    this.current = undefined;
+  }
+
+  private isAbout(request: unknown): boolean {
+    const object = isRecord(request) ? request["object"] : undefined;
+    const metadata = isRecord(object) ? object["metadata"] : undefined;
+    if (!isRecord(object) || !isRecord(metadata)) return false;
+    const { kind, name, namespace } = this.options.target;
+    return object["kind"] === kind && metadata["name"] === name && metadata["namespace"] === namespace;
+  }
+}
+
+/**
+ * What to do to attach a debugger, in lines. Writes `.vscode/launch.json`.
+ * @param folder that of the program, which is open in the editor
+ */
+export function attachInstructions(
+  target: DebugTarget,
+  kind: Debugger,
+  port: number,
+  folder: string,
+): string[] {
+  const entry = launchConfiguration(target.operator, kind, port);
+  const result = writeLaunchJson(folder, entry);
+  const place = [target.namespace, target.name].filter(Boolean).join("/");
+  const how = kind === "node" ? "Node's inspector" : "debugpy";
+  return [
+    `${target.kind} ${place} is handled by one process that waits for a debugger at ${DEBUG_HOST}:${port} (${how}).`,
+    ...(result.kind === "left"
+      ? [
+          `${displayPath(result.file)} is left as it is: ${result.why}. Add this to its configurations:`,
+          JSON.stringify(entry, undefined, 2),
+        ]
+      : [`VS Code: Run and Debug, "${entry.name}" (${displayPath(result.file)} ${wordOf(result.kind)})`]),
+  ];
+}
+
+function wordOf(kind: "written" | "unchanged"): string {
+  return kind === "written" ? "was written" : "has it already";
+}

@@ -1,0 +1,96 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { applyEdits, modify, type ParseError, parse } from "jsonc-parser";
+import { isRecord } from "../../runtime/json";
+import { DEBUG_HOST, type Debugger } from "./debuggedCommand";
+
+/** An entry of `configurations` in VS Code's launch.json. */
+export interface LaunchConfiguration {
+  readonly name: string;
+  readonly [field: string]: unknown;
+}
+
+/** What became of launch.json. */
+export type LaunchJsonResult =
+  | { readonly kind: "written" | "unchanged"; readonly file: string }
+  /** It could not be completed, and was left as it is. */
+  | { readonly kind: "left"; readonly file: string; readonly why: string };
+
+/** How VS Code attaches to an operator's debugged handler. */
+export function launchConfiguration(operator: string, kind: Debugger, port: number): LaunchConfiguration {
+  const name = `argosy: ${operator}`;
+  if (kind === "debugpy") {
+    return {
+      name,
+      type: "debugpy",
+      request: "attach",
+      connect: { host: DEBUG_HOST, port },
+      justMyCode: true,
+    };
+  }
+  return {
+    name,
+    type: "node",
+    request: "attach",
+    address: DEBUG_HOST,
+    port,
+    // After an edit another process waits at the same port.
+    restart: true,
+    skipFiles: ["<node_internals>/**"],
+  };
+}
+
+/**
+ * Writes an entry to `.vscode/launch.json` of a folder, or replaces the one of the same name. All other entries, comments and
+ * the layout of the file stay. A file that is not understood is left alone.
+ */
+export function writeLaunchJson(folder: string, entry: LaunchConfiguration): LaunchJsonResult {
+  const file = path.join(folder, ".vscode", "launch.json");
+  try {
+    const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
+    const after = withEntry(before, entry);
+    if (after === before) return { kind: "unchanged", file };
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, after);
+    return { kind: "written", file };
+  } catch (error) {
+    return { kind: "left", file, why: (error as Error).message };
+  }
+}
+
+/**
+ * The text of launch.json with an entry in it.
+ * @param before the text as it is. Undefined or empty: there is none
+ * @throws Error if it is not launch.json
+ */
+export function withEntry(before: string | undefined, entry: LaunchConfiguration): string {
+  if (before === undefined || before.trim() === "")
+    return `${JSON.stringify({ version: "0.2.0", configurations: [entry] }, undefined, 2)}\n`;
+  const errors: ParseError[] = [];
+  const found: unknown = parse(before, errors, { allowTrailingComma: true });
+  if (errors.length > 0 || !isRecord(found)) throw new Error("it is not JSON with comments");
+  const { configurations } = found;
+  if (configurations !== undefined && !Array.isArray(configurations))
+    throw new Error("its configurations are no list");
+  const list: unknown[] = configurations ?? [];
+  const formattingOptions = formattingOf(before);
+  const set = (text: string, place: (string | number)[], value: unknown, isArrayInsertion = false) =>
+    applyEdits(text, modify(text, place, value, { formattingOptions, isArrayInsertion }));
+  if (!configurations) return set(before, ["configurations"], [entry]);
+  const index = list.findIndex((each) => isRecord(each) && each.name === entry.name);
+  // Behind the last entry, the layout of that entry and the comments beside it would change.
+  if (index < 0) return set(before, ["configurations", 0], entry, true);
+  // What the author has added to our entry stays.
+  const there = list[index] as Record<string, unknown>;
+  const changed = Object.entries(entry).filter(([key, value]) => !isDeepStrictEqual(there[key], value));
+  return changed.reduce((text, [key, value]) => set(text, ["configurations", index, key], value), before);
+}
+
+function formattingOf(text: string) {
+  const [, indent = "  "] = /^([ \t]+)\S/m.exec(text) ?? [];
+  const eol = text.includes("\r\n") ? "\r\n" : "\n";
+  return indent.startsWith("\t")
+    ? { insertSpaces: false, tabSize: 4, eol }
+    : { insertSpaces: true, tabSize: indent.length, eol };
+}

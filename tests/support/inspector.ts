@@ -1,0 +1,134 @@
+import { SourceMap, type SourceMapPayload } from "node:module";
+import { setTimeout as pause } from "node:timers/promises";
+import WebSocket from "ws";
+
+/** A message of the inspector that answers nothing: an event. */
+export interface InspectorEvent {
+  readonly method: string;
+  readonly params: Record<string, unknown>;
+}
+
+/** Where a debugged program has stopped. */
+export interface Stop {
+  /** Evaluates an expression in the innermost frame, to a value of JSON. */
+  evaluate(expression: string): Promise<unknown>;
+  resume(): Promise<void>;
+}
+
+/** A debugger that speaks the protocol of Node's inspector, as editors do. */
+export class InspectorClient {
+  private readonly waiting = new Map<number, (result: Record<string, unknown>) => void>();
+  private readonly events: InspectorEvent[] = [];
+  private count = 0;
+
+  private constructor(private readonly socket: WebSocket) {
+    socket.on("message", (data) => {
+      const message = JSON.parse(String(data)) as InspectorEvent & {
+        id?: number;
+        result?: object;
+        error?: object;
+      };
+      if (message.id === undefined) this.events.push(message);
+      else
+        this.waiting.get(message.id)?.({ ...message.result, ...(message.error && { error: message.error }) });
+    });
+  }
+
+  /** Attaches to the process that listens on a port of this machine, as soon as one does. */
+  static async attach(port: number): Promise<InspectorClient> {
+    for (;;) {
+      const list = await fetch(`http://127.0.0.1:${port}/json/list`).then(
+        async (answer) => (await answer.json()) as { webSocketDebuggerUrl: string }[],
+        () => [],
+      );
+      const [target] = list;
+      if (target) {
+        const socket = new WebSocket(target.webSocketDebuggerUrl);
+        await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
+        return new InspectorClient(socket);
+      }
+      await pause(50);
+    }
+  }
+
+  send(method: string, params: object = {}): Promise<Record<string, unknown>> {
+    this.count += 1;
+    const id = this.count;
+    const answered = new Promise<Record<string, unknown>>((resolve) => this.waiting.set(id, resolve));
+    this.socket.send(JSON.stringify({ id, method, params }));
+    return answered;
+  }
+
+  /** The next event that is wanted. Earlier ones count that nobody has taken yet. */
+  async event(isWanted: (event: InspectorEvent) => boolean): Promise<InspectorEvent> {
+    for (;;) {
+      const index = this.events.findIndex(isWanted);
+      const [found] = index < 0 ? [] : this.events.splice(index, 1);
+      if (found) return found;
+      await pause(20);
+    }
+  }
+
+  /** Lets the process begin that waits for a debugger. */
+  async begin(): Promise<void> {
+    await this.send("Debugger.enable");
+    await this.send("Runtime.runIfWaitingForDebugger");
+  }
+
+  /**
+   * Lets the process begin, with a breakpoint in a line of a source. As editors do, it stops where the script begins, reads its
+   * source map, and sets the breakpoint then.
+   * @param line counted from 1
+   */
+  async beginWithBreak(source: string, line: number): Promise<void> {
+    await this.send("Debugger.enable");
+    const urlRegex = `${source.replaceAll(".", "\\.")}$`;
+    const { breakpointId } = await this.send("Debugger.setBreakpointByUrl", { urlRegex, lineNumber: 0 });
+    await this.send("Runtime.runIfWaitingForDebugger");
+    const script = await this.event(
+      ({ method, params }) => method === "Debugger.scriptParsed" && isMapped(params, source),
+    );
+    await this.event(({ method }) => method === "Debugger.paused");
+    const lineNumber = generatedLine(String(script.params["sourceMapURL"]), source, line);
+    const { actualLocation, error } = await this.send("Debugger.setBreakpoint", {
+      location: { scriptId: script.params["scriptId"], lineNumber, columnNumber: 0 },
+    });
+    if (!actualLocation) throw new Error(`no breakpoint: ${JSON.stringify(error)}`);
+    await this.send("Debugger.removeBreakpoint", { breakpointId });
+    await this.send("Debugger.resume");
+  }
+
+  /** Waits until the program stops. */
+  async stopped(): Promise<Stop> {
+    const { params } = await this.event(({ method }) => method === "Debugger.paused");
+    const [frame] = params["callFrames"] as { callFrameId: string }[];
+    return {
+      evaluate: async (expression) => {
+        const asked = { callFrameId: frame?.callFrameId, expression, returnByValue: true };
+        const { result } = await this.send("Debugger.evaluateOnCallFrame", asked);
+        return (result as { value: unknown }).value;
+      },
+      resume: async () => void (await this.send("Debugger.resume")),
+    };
+  }
+
+  close(): void {
+    this.socket.terminate();
+  }
+}
+
+function isMapped(params: Record<string, unknown>, source: string): boolean {
+  return String(params["url"]).endsWith(source) && String(params["sourceMapURL"]).startsWith("data:");
+}
+
+/** The line of the script that was made of a line of a source, counted from 0. */
+function generatedLine(url: string, source: string, line: number): number {
+  const text = Buffer.from(url.slice(url.indexOf(",") + 1), "base64").toString();
+  const map = new SourceMap(JSON.parse(text) as SourceMapPayload);
+  for (let generated = 0; generated < 100_000; generated++) {
+    const entry = map.findEntry(generated, 200);
+    if (!("originalLine" in entry)) continue;
+    if (entry.originalSource.endsWith(source) && entry.originalLine === line - 1) return generated;
+  }
+  throw new Error(`no line is made of ${source}:${line}`);
+}
