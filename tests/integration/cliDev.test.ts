@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { CommandProcess, processesNaming } from "./cliProcess";
 
-const website = path.join(__dirname, "..", "..", "examples", "manifest-template");
+const website = path.join(__dirname, "..", "..", "examples", "14-manifest-template");
 const memcached = path.join(__dirname, "..", "..", "examples", "memcached");
 
 describe("npm run dev", function () {
@@ -19,7 +19,7 @@ describe("npm run dev", function () {
     folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-dev-test-")));
     handlers = path.join(folder, "handlers");
     await cp(memcached, path.join(handlers, "memcached"), { recursive: true });
-    await cp(website, path.join(handlers, "broken"), { recursive: true });
+    await copyWebsite("broken");
     await edit("broken/operator.yaml", (text) => text.replace("children:", "childen:"));
     dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", "--handlers", handlers], folder);
     await dev.printed(/Ctrl-C ends it/);
@@ -28,6 +28,17 @@ describe("npm run dev", function () {
     dev?.kill();
     await rm(folder, { recursive: true, force: true });
   });
+
+  /** Adds the operator of websites under a name of its own. */
+  async function copyWebsite(name: string): Promise<void> {
+    const scratch = path.join(folder, name);
+    await cp(website, scratch, { recursive: true });
+    const definition = path.join(scratch, "operator.yaml");
+    const text = await readFile(definition, "utf8");
+    await writeFile(definition, text.replace("name: manifest-template", `name: ${name}`));
+    // By a rename, so that it is never seen under its other name.
+    await rename(scratch, path.join(handlers, name));
+  }
 
   async function edit(file: string, change: (text: string) => string): Promise<void> {
     const place = path.join(handlers, file);
@@ -93,10 +104,9 @@ describe("npm run dev", function () {
   });
 
   it("starts a new operator, and stops a removed one", async () => {
-    const own = path.join(handlers, "website");
-    await cp(website, own, { recursive: true });
+    await copyWebsite("website");
     await dev.printed(/website: running/);
-    await rm(own, { recursive: true });
+    await rm(path.join(handlers, "website"), { recursive: true });
     await dev.printed(/website: removed/);
   });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import ts from "typescript";
 import { main } from "../../cli/argosy";
@@ -139,9 +139,16 @@ print(json.dumps([sorted(t.WidgetSpec.__required_keys__), sorted(t.WidgetSpec.__
 
 describe("the types in the examples", () => {
   it("are current", () => {
-    const operator = loadOperators(EXAMPLES).find(({ name }) => name === "manifest-template");
-    assert.ok(operator);
-    const { file, text } = typesOf(operator);
-    assert.equal(readFileSync(file, "utf8"), text);
+    const written = loadOperators(EXAMPLES).filter(({ folder }) =>
+      readdirSync(folder).some((file) => /-types\.d\.ts$|_types\.py$/.test(file)),
+    );
+    assert.deepEqual(
+      written.map(({ name }) => name),
+      ["children-and-status", "manifest-template"],
+    );
+    for (const operator of written) {
+      const { file, text } = typesOf(operator);
+      assert.equal(readFileSync(file, "utf8"), text);
+    }
   });
 });

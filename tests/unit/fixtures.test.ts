@@ -74,6 +74,24 @@ describe("runFixtures", () => {
     );
   });
 
+  it("tells the handler that the answer is only looked at", async () => {
+    const results = await run(handler("{ children: [], status: { dryRun: request.dryRun ?? null } }"), {
+      "a.yaml": fixture("dryRun: true\nexpect: { status: { dryRun: true } }"),
+      "b.yaml": fixture(
+        "dryRun: true\nsteps: [{ expect: { status: { dryRun: true } } }, { expect: { status: { dryRun: true } } }]",
+      ),
+      "c.yaml": fixture("answer: { children: [], status: { dryRun: null } }"),
+    });
+    assert.deepEqual(
+      results.map(({ name, differences, failure }) => [name, differences, failure]),
+      ["a.yaml", "b.yaml step 1", "b.yaml step 2", "c.yaml"].map((name) => [
+        `fixtures/${name}`,
+        [],
+        undefined,
+      ]),
+    );
+  });
+
   it("asks what the contract says, in one process, in the order of the files' names", async () => {
     const once = "repeatable: false\nanswer: {}";
     const results = await run(handler("{ children: [], status: { count, request } }"), {

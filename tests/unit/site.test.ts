@@ -111,7 +111,7 @@ describe("the site", () => {
   it("leads to GitHub for what is no page", () => {
     const blob = "https://github.com/argosy-dev/argosy/blob/main";
     assert.equal(addressOf("deploy.md", "../index.ts"), `${blob}/index.ts`);
-    assert.equal(addressOf("reference/cli.md", "../../examples/backup"), `${blob}/examples/backup`);
+    assert.equal(addressOf("reference/cli.md", "../../examples/05-schedule"), `${blob}/examples/05-schedule`);
     assert.equal(addressOf("reference/cli.md", "../handlers.md#types"), "../handlers.md#types");
     assert.equal(addressOf("deploy.md", "https://a.example/../b"), "https://a.example/../b");
     assert.equal(addressOf("deploy.md", "#see-it"), "#see-it");
