@@ -94,7 +94,7 @@ async function ask({
 }: Asked): Promise<FixtureResult> {
   const expected = step.answer ?? step.expect;
   const result = { name, place, expected };
-  const { object, flaw } = known(now.object, operator);
+  const { object, flaw } = knownObject(now.object, operator);
   const flaws = [...missingChildren(step, now.children), ...unknownSchedules(now, operator)];
   if (flaw !== undefined) flaws.push(`object: ${flaw}`);
   if (flaws.length > 0) return { ...result, passed: false, differences: [], failure: flaws.join("\n") };
@@ -116,8 +116,11 @@ async function ask({
   }
 }
 
-/** The object as the API server has it. Its schema is known only of the operator's own kind. */
-function known(
+/**
+ * The object of a fixture as the API server has it, and why that would refuse it. Its schema is known only of the operator's
+ * own kind.
+ */
+export function knownObject(
   object: JsonObject,
   { watch, crd, customResource }: Operator,
 ): { readonly object: JsonObject; readonly flaw?: string | undefined } {

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { stringify } from "yaml";
-import { admitted } from "../../definition/customResource";
 import type { Operator } from "../../runtime/definition/definition";
 import { isRecord } from "../../runtime/json";
+import { knownObject } from "../fixtures";
 import { readFixtures } from "../fixtures/fixture";
 
 /**
@@ -17,8 +17,7 @@ export async function writeExample(operator: Operator, folder: string): Promise<
       event === "reconcile" && !("error" in answer || "error" in expect),
   );
   if (!fixture) return undefined;
-  const given = admitted(fixture.object, operator.crd, operator.customResource.version);
-  const { apiVersion, kind, metadata, spec } = given.object;
+  const { apiVersion, kind, metadata, spec } = knownObject(fixture.object, operator).object;
   const { name, labels, annotations } = isRecord(metadata) ? metadata : {};
   // The fixture's namespace is made up.
   const namespace = operator.namespaces === "all" ? undefined : operator.namespaces[0];

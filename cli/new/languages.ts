@@ -87,6 +87,8 @@ export function reconcile({ object }) {
     handler: { image: BASH_IMAGE, command: ["bash", "main.sh"] },
     source: (kind, place) => `# A ConfigMap with the spec of each ${kind}.
 # One line of JSON comes in for each request, and one goes out.
+# If jq fails, the program ends, and its last words are told at once.
+set -o errexit
 while IFS= read -r request; do
   jq --compact-output '
     .id as $id

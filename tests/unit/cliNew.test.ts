@@ -49,6 +49,15 @@ describe("argosy new", function () {
     });
   }
 
+  it("in bash ends when jq fails, so that nobody waits for an answer", async () => {
+    await run("new", "shop.example.com/Cache", "size:int", "--in", "bash");
+    const program = readFileSync(within("cache/main.sh"), "utf8");
+    addFiles(root, { "handlers/cache/main.sh": program.replace(".object.metadata.name", '"x" | error') });
+    const failing = await run("test", "cache");
+    assert.equal(failing.result, 1);
+    assert.match(failing.stdout, /ended with exit code 5[\s\S]*jq: error/);
+  });
+
   it("gives the CRD these fields, and those that must be there", async () => {
     await run("new", "shop.example.com/Policy", ...FIELDS, "--cluster", "--name", "rules");
     const [operator] = loadOperators(within(""));
