@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { runFixtures } from "../../cli/fixtures";
+import { readFixtures } from "../../cli/fixtures/fixture";
 import { loadOperator } from "../../definition/loadOperator";
 import { loadOperators } from "../../definition/loadOperators";
 
@@ -85,6 +86,14 @@ describe("the numbered examples", () => {
       folders.map((_, index) => index + 1),
     );
     assert.ok(numbers.length >= 13);
+  });
+
+  it("begin with objects that do not claim one name for their children", () => {
+    const names = loadOperators(path.join(ROOT, "examples")).map(({ folder }) => {
+      const [first] = readFixtures(folder);
+      return (first?.object.metadata as { name: string } | undefined)?.name;
+    });
+    assert.equal(new Set(names).size, names.length, names.join());
   });
 
   it("are small: a handler of 10 to 40 lines, a README of 3 to 10", () => {
