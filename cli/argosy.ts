@@ -121,6 +121,8 @@ const COMMANDS: readonly Entry[] = [
       operatorsStackOption(),
       platformOption(),
       projectOption(),
+      new Option("--keep", "keep the control plane's objects for the next start with this option"),
+      new Option("--fresh", "with --keep: throw away what was kept"),
       new Option(
         "--debug <object>",
         "stop in the handler of KIND/NAME with your debugger; other objects go on",

@@ -2,12 +2,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Operator } from "../runtime/definition/definition";
+import { UsageError } from "./commandError";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";
 import { attachInstructions, checkedDebugger, Debugging, debugPort, debugTarget } from "./debug/debugging";
 import { writeExample } from "./dev/example";
 import { FolderWatch } from "./dev/folderWatch";
+import { type KeptData, openKeptData } from "./dev/keptData";
 import { lost } from "./dev/lost";
 import { RepeatedFailures } from "./dev/repeatedFailures";
+import { runtimeDifference } from "./dev/runtimes";
 import type { Silence } from "./dev/silence";
 import { stableKubeconfig } from "./dev/stableKubeconfig";
 import { Workshop } from "./dev/workshop";
@@ -23,6 +26,10 @@ import { print, progress, styleFor } from "./terminal";
 /** @see dev */
 export interface DevOptions extends ClusterOptions, OperatorsOptions {
   readonly metricsPort: number;
+  /** Keep the objects of the embedded control plane for the next start. */
+  readonly keep?: true;
+  /** Throw away what was kept. */
+  readonly fresh?: true;
   /** An object, as KIND/NAME, whose handler waits for a debugger. */
   readonly debug?: string;
   /** Where the debugger listens; 0 takes the usual port, or a free one. */
@@ -46,12 +53,36 @@ export async function dev(options: DevOptions, signal: AbortSignal): Promise<num
   const { operators, error } = source.loadInOrder();
   if (operators.length === 0 && error) throw error;
   if (options.debug !== undefined) checkDebug(options.debug, operators);
-  const cluster = await openCluster(options, progress, signal);
+  const kept = await keptData(options, source.folders[0] ?? process.cwd());
   try {
-    return await work(source, cluster, options, signal);
+    const cluster = await openCluster(options, progress, signal, kept?.etcd);
+    try {
+      return await work(source, cluster, options, signal);
+    } finally {
+      await cluster.close();
+    }
   } finally {
-    await cluster.close();
+    await kept?.release();
   }
+}
+
+/** The data that the options ask to keep. */
+async function keptData(
+  { keep, fresh, context, kubeconfig }: DevOptions,
+  operators: string,
+): Promise<KeptData | undefined> {
+  if (fresh && !keep)
+    throw new UsageError(
+      "--fresh throws away what --keep has kept. Without --keep each start is a fresh one.",
+    );
+  if (!keep) return undefined;
+  if (context !== undefined || kubeconfig !== undefined)
+    throw new UsageError(
+      "--keep is for the control plane of argosy dev. A cluster of yours keeps its objects.",
+    );
+  const kept = await openKeptData(operators, cacheDirectory(), fresh === true);
+  progress(kept.isThere ? "with the objects of the last time" : "the objects are kept for the next time");
+  return kept;
 }
 
 /** @throws UsageError, CommandError if the object that is named has no handler that can be debugged */
@@ -140,6 +171,8 @@ function run(
   debugging: Debugging | undefined,
 ) {
   const failures = new RepeatedFailures();
+  const difference = runtimeDifference(operator);
+  if (difference !== undefined) print(style("yellow", difference));
   return runOperator({
     operator,
     connection,

@@ -28,14 +28,16 @@ export interface Cluster {
  * Opens the cluster that the options name, or starts an embedded control plane where they name none.
  *
  * @param onProgress called with one line at a time
+ * @param data where an embedded control plane keeps its objects. @default they go with the control plane
  * @throws KubeconfigError, CommandError where there is none; the signal's reason
  */
 export async function openCluster(
   { context, kubeconfig }: ClusterOptions,
   onProgress: (line: string) => void,
   signal: AbortSignal,
+  data?: string,
 ): Promise<Cluster> {
-  if (context === undefined && kubeconfig === undefined) return startEmbedded(onProgress, signal);
+  if (context === undefined && kubeconfig === undefined) return startEmbedded(onProgress, signal, data);
   return openUsersCluster({ ...(context && { context }), ...(kubeconfig && { kubeconfig }) });
 }
 
@@ -73,8 +75,13 @@ export async function awaitAnswer(connection: ClusterConnection): Promise<void> 
   }
 }
 
-async function startEmbedded(onProgress: (line: string) => void, signal: AbortSignal): Promise<Cluster> {
-  const controlPlane = await startControlPlane({ onProgress, signal }).catch((error: unknown) => {
+async function startEmbedded(
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+  data: string | undefined,
+): Promise<Cluster> {
+  const kept = data === undefined ? {} : { data };
+  const controlPlane = await startControlPlane({ onProgress, signal, ...kept }).catch((error: unknown) => {
     signal.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);
     throw new CommandError(`there is no control plane: ${reason}`, 1, { cause: error });

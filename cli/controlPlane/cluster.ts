@@ -36,8 +36,9 @@ export async function startCluster(
   programs: ProgramPaths,
   ports: Ports,
   signal: AbortSignal | undefined,
+  data?: string,
 ): Promise<void> {
-  const kwokctl = await createCluster(directory, programs, ports);
+  const kwokctl = await createCluster(directory, programs, ports, data);
   const start = new Start(directory, serverUrl(ports));
   const isReady = async () => {
     if ((await start.isReady()) && kwokctl.code !== undefined) return true;
@@ -59,13 +60,14 @@ async function createCluster(
   directory: string,
   programs: ProgramPaths,
   ports: Ports,
+  data: string | undefined,
 ): Promise<{ readonly code: number | undefined }> {
   // Started by links of our own, so that the watchdog knows them by their paths, as it knows the components.
   const links = join(directory, "bin");
   await mkdir(links);
   for (const name of ["kwokctl", "kubectl"] as const) await symlink(programs[name], join(links, name));
   const configuration = join(directory, "kwokctl.yaml");
-  await writeFile(configuration, JSON.stringify(kwokctlConfiguration(programs, ports)));
+  await writeFile(configuration, JSON.stringify(kwokctlConfiguration(programs, ports, data)));
   const log = await open(kwokctlLogPath(directory), "a");
   const kwokctlArguments = ["create", "cluster", "--name", clusterName, "--config", configuration];
   const child = spawn(

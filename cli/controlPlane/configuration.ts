@@ -28,8 +28,10 @@ export function clusterDirectory(directory: string): string {
 /**
  * What kwokctl is told. Leader election is off because its loser would exit, and nobody would start it again, when a
  * test leaves the API server down for longer than a lease.
+ *
+ * @param data the folder of etcd's data. @default one that goes with the cluster
  */
-export function kwokctlConfiguration(programs: ProgramPaths, ports: Ports): object {
+export function kwokctlConfiguration(programs: ProgramPaths, ports: Ports, data?: string): object {
   return {
     apiVersion: "config.kwok.x-k8s.io/v1alpha1",
     kind: "KwokctlConfiguration",
@@ -51,8 +53,9 @@ export function kwokctlConfiguration(programs: ProgramPaths, ports: Ports): obje
       disableQPSLimits: true,
     },
     componentsPatches: [
-      // A control plane lives as long as one command: losing its data with the machine's power does not matter.
-      patch("etcd", { "unsafe-no-fsync": "true" }),
+      // A control plane lives as long as one command: losing its data with the machine's power does not matter, unless they
+      // are to be kept.
+      patch("etcd", data === undefined ? { "unsafe-no-fsync": "true" } : { "data-dir": data }),
       // Works without any network but the loopback; nothing reads the endpoints of the service "kubernetes".
       patch("kube-apiserver", { "advertise-address": "127.0.0.1", "endpoint-reconciler-type": "none" }),
       patch("kube-controller-manager", { "leader-elect": "false" }),

@@ -37,6 +37,11 @@ export interface ControlPlaneOptions {
   readonly onProgress?: (line: string) => void;
   /** Aborts the start. A control plane that has started is not affected. */
   readonly signal?: AbortSignal;
+  /**
+   * The folder of etcd's data, which stays when the control plane goes: the next one has the same objects. Only one control
+   * plane may have it. @default one that goes with the control plane
+   */
+  readonly data?: string;
 }
 
 const attempts = 5;
@@ -48,12 +53,17 @@ const attempts = 5;
  * @throws if the programs can be neither downloaded nor built; if they do not start; the signal's reason
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { signal } = options;
+  const { signal, data } = options;
   const report: Report = options.onProgress ?? (() => undefined);
   const programs = await providePrograms({ report, signal });
   const startedAt = Date.now();
   const line = (elapsed: string): string => `starting the control plane (${elapsed})`;
-  const controlPlane = await reportWhile(report, line, () => start(programs, report, signal), startedAt);
+  const controlPlane = await reportWhile(
+    report,
+    line,
+    () => start(programs, report, signal, data),
+    startedAt,
+  );
   const kubectl = `${programs.kubectl} --kubeconfig ${controlPlane.kubeconfig}`;
   report(`control plane ready (${formatDuration(Date.now() - startedAt)}): ${kubectl}`);
   return controlPlane;
@@ -63,6 +73,7 @@ async function start(
   programs: ProgramPaths,
   report: Report,
   signal: AbortSignal | undefined,
+  data: string | undefined,
 ): Promise<ControlPlane> {
   for (let attempt = 1; ; attempt += 1) {
     signal?.throwIfAborted();
@@ -71,7 +82,7 @@ async function start(
     const directory = await realpath(await mkdtemp(join(tmpdir(), "argosy-cluster-")));
     const watchdog = new Watchdog(directory);
     try {
-      await startCluster(directory, programs, ports, signal);
+      await startCluster(directory, programs, ports, signal, data);
       return await controlPlaneIn(directory, ports, watchdog);
     } catch (error) {
       await watchdog.stop();

@@ -37,17 +37,40 @@ export async function withLock<T>(
     const waiting = { what: path, deadlineMs: Number.POSITIVE_INFINITY, pollMs: pollMilliseconds, signal };
     await reportWhile(report, line, () => until(() => tryLock(path, owner), waiting));
   }
+  const release = hold(path, owner);
+  try {
+    return await step();
+  } finally {
+    await release();
+  }
+}
+
+/** A lock that this process holds, or the process that holds it; undefined where that is not known. */
+export type TakenLock = { readonly release: () => Promise<void> } | { readonly owner: number | undefined };
+
+/**
+ * Takes a lock as {@link withLock} does, but waits for nobody. The lock of a process that is gone is taken over.
+ */
+export async function takeLock(path: string): Promise<TakenLock> {
+  const owner: Owner = { processId: process.pid, host: hostname(), token: randomUUID() };
+  await mkdir(dirname(path), { recursive: true });
+  // The first try may only remove the lock of a process that is gone.
+  const isTaken = (await tryLock(path, owner)) || (await tryLock(path, owner));
+  return isTaken ? { release: hold(path, owner) } : { owner: (await readOwner(path))?.processId };
+}
+
+/** Keeps a lock alive. @returns what lets go of it */
+function hold(path: string, owner: Owner): () => Promise<void> {
   const heartbeat = setInterval(() => {
     const now = new Date();
     // A lock that is gone was taken over while this process was suspended; what it guards bears that.
     utimes(path, now, now).catch(() => clearInterval(heartbeat));
   }, heartbeatMilliseconds);
-  try {
-    return await step();
-  } finally {
+  heartbeat.unref();
+  return async () => {
     clearInterval(heartbeat);
     if ((await readOwner(path))?.token === owner.token) await rm(path, { force: true });
-  }
+  };
 }
 
 async function waitingLine(path: string): Promise<(elapsed: string) => string> {

@@ -2,6 +2,12 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
+/** Where things of a folder of operators stay from one start to the next: a path without its ending. */
+export function placeOf(operators: string, cache: string): string {
+  const hash = createHash("sha256").update(operators).digest("hex").slice(0, 8);
+  return path.join(cache, "dev", `${path.basename(path.dirname(operators)) || "root"}-${hash}`);
+}
+
 /** A kubeconfig at a path that stays the same from one start to the next. */
 export interface StableKubeconfig {
   readonly path: string;
@@ -21,10 +27,8 @@ export async function stableKubeconfig(
   cache: string,
 ): Promise<StableKubeconfig> {
   const content = await readFile(kubeconfig, "utf8");
-  const hash = createHash("sha256").update(operators).digest("hex").slice(0, 8);
-  const folder = path.join(cache, "dev");
-  const file = path.join(folder, `${path.basename(path.dirname(operators)) || "root"}-${hash}.kubeconfig`);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const file = `${placeOf(operators, cache)}.kubeconfig`;
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
   // It has a key in it. Whoever reads it meanwhile finds the old one or the new one.
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, content, { mode: 0o600 });

@@ -1,0 +1,89 @@
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { isRecord } from "../../runtime/json";
+import { CommandError } from "../commandError";
+import { isAtLeast } from "../controlPlane/goInstallation";
+import { takeLock } from "../controlPlane/lock";
+import { etcdVersion, kubernetesVersion } from "../controlPlane/versions";
+import { placeOf } from "./stableKubeconfig";
+
+/** What a control plane keeps from one start to the next. */
+export interface KeptData {
+  /** The folder of etcd's data. */
+  readonly etcd: string;
+  /** Whether an earlier start has left objects there. */
+  readonly isThere: boolean;
+  /** Lets the next `argosy dev --keep` of the folder have the data. */
+  release(): Promise<void>;
+}
+
+/** The versions of the programs that last wrote the data. */
+interface Versions {
+  readonly kubernetes: string;
+  readonly etcd: string;
+}
+
+const CURRENT: Versions = { kubernetes: kubernetesVersion, etcd: etcdVersion };
+
+/**
+ * Opens the data that `argosy dev --keep` keeps for the operators of a folder. No other process has them until they are released,
+ * or until this process has ended, however that was.
+ *
+ * @param operators the folder of the operators
+ * @param cache the folder that outlives the control plane
+ * @param fresh throws away what was kept
+ * @param versions those of the programs that are to read the data
+ * @throws CommandError if another process has the data, or if they are of newer programs
+ */
+export async function openKeptData(
+  operators: string,
+  cache: string,
+  fresh: boolean,
+  versions = CURRENT,
+): Promise<KeptData> {
+  const folder = `${placeOf(operators, cache)}.kept`;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const lock = await takeLock(path.join(folder, "lock"));
+  if ("owner" in lock) {
+    const who = lock.owner === undefined ? "another process" : `process ${lock.owner}`;
+    throw new CommandError(
+      `argosy dev --keep runs already for these operators, in ${who}. End it first, or start this one without --keep.`,
+    );
+  }
+  try {
+    const etcd = path.join(folder, "etcd");
+    const written = path.join(folder, "versions.json");
+    if (fresh) rmSync(etcd, { recursive: true, force: true });
+    const isThere = existsSync(path.join(etcd, "member"));
+    if (isThere) checkVersions(versionsIn(written), versions);
+    await mkdir(etcd, { recursive: true, mode: 0o700 });
+    await writeFile(written, `${JSON.stringify(versions)}\n`);
+    return { etcd, isThere, release: lock.release };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+function versionsIn(file: string): Partial<Versions> {
+  try {
+    const found: unknown = JSON.parse(readFileSync(file, "utf8"));
+    return isRecord(found) ? found : {};
+  } catch {
+    return {};
+  }
+}
+
+/** A newer API server reads what an older one has written, and not the other way round. The same goes for etcd. */
+function checkVersions(kept: Partial<Versions>, now: Versions): void {
+  for (const name of ["kubernetes", "etcd"] as const) {
+    const [before, version] = [kept[name], now[name]];
+    if (typeof before === "string" && isAtLeast(version.slice(1), before.slice(1))) continue;
+    const of = typeof before === "string" ? `of ${name} ${before}` : "of an unknown version";
+    throw new CommandError(
+      `The kept objects are ${of}, and this is ${name} ${version}, which may not be able to read them. ` +
+        "Throw them away with argosy dev --keep --fresh.",
+    );
+  }
+}

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { cacheDirectory } from "../../cli/controlPlane/cache";
+import { placeOf } from "../../cli/dev/stableKubeconfig";
+import { eventually } from "../support/eventually";
+import { CommandProcess } from "./cliProcess";
+
+const memcached = path.join(__dirname, "..", "..", "examples", "memcached");
+
+describe("npm run dev -- --keep", function () {
+  this.timeout(300_000);
+  let folder: string;
+  let handlers: string;
+  let dev: CommandProcess;
+  let kubectl: string;
+  let kubeconfig: string;
+
+  before(async () => {
+    folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-keep-test-")));
+    handlers = path.join(folder, "handlers");
+    await cp(memcached, path.join(handlers, "memcached"), { recursive: true });
+  });
+  after(async () => {
+    dev?.kill();
+    await rm(`${placeOf(handlers, cacheDirectory())}.kept`, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function start(...options: string[]): Promise<string> {
+    dev = command(...options);
+    await dev.printed(/Ctrl-C ends it/);
+    kubeconfig = await dev.printed(/(?<=export KUBECONFIG=)\S+/);
+    kubectl = await dev.printed(/(?<=alias kubectl=)\S+/);
+    return dev.printed(/(?<=kubectl apply -f )\S+/);
+  }
+
+  const command = (...options: string[]) =>
+    new CommandProcess(
+      "npm",
+      ["run", "dev", "--silent", "--", "--handlers", handlers, "--keep", ...options],
+      folder,
+    );
+
+  async function kube(...args: string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)(kubectl, ["--kubeconfig", kubeconfig, ...args]);
+    return stdout.trim();
+  }
+
+  const uid = () => kube("get", "memcached", "sessions", "-o", "jsonpath={.metadata.uid}");
+
+  it("has the objects of the last time again, also after it was killed, until they are thrown away", async () => {
+    const example = await start();
+    await kube("apply", "-f", example);
+    await dev.printed(/created Deployment sessions/);
+    const before = await uid();
+    const second = command();
+    assert.equal(await second.ended(), 1);
+    assert.match(second.stderr, /argosy dev --keep runs already for these operators, in process \d+/);
+    dev.kill();
+    await dev.ended();
+
+    await start();
+    assert.match(dev.stderr, /with the objects of the last time/);
+    assert.equal(await uid(), before);
+    // The engine leads when the lease of the one that was killed has ended, and goes on with the object.
+    await kube("patch", "memcached", "sessions", "--type=merge", "-p", '{"spec":{"size":5}}');
+    await eventually(
+      async () =>
+        assert.equal(await kube("get", "deployment", "sessions", "-o", "jsonpath={.spec.replicas}"), "5"),
+      { timeoutMs: 120_000, pollMs: 500 },
+    );
+    dev.interrupt();
+    assert.equal(await dev.ended(), 130, dev.stderr);
+
+    await start("--fresh");
+    assert.equal(await kube("get", "memcached", "-o", "name"), "");
+    dev.interrupt();
+    assert.equal(await dev.ended(), 130, dev.stderr);
+  });
+
+  it("is for its own control plane alone, and --fresh for --keep", async () => {
+    const other = command("--context", "mine");
+    assert.equal(await other.ended(), 2);
+    assert.match(other.stderr, /--keep is for the control plane of argosy dev/);
+  });
+});
