@@ -18,13 +18,14 @@ import { INSTALLATION } from "../definition/fields/identity";
 import { DNS_LABEL } from "../definition/fields/terms";
 import type { Report } from "../definition/problems";
 import type { OperatorOverrides } from "../definition/schema";
-import { DEFAULT_INSTALLATION, type Operator } from "../runtime/program";
+import { DEFAULT_INSTALLATION, endpointProblem, type Operator } from "../runtime/program";
 import { ConfigurationError } from "./errors";
 import { isInput, later } from "./inputs";
 import { SMALLEST_STORAGE } from "./manifests/eventPath/eventBus";
 import { EVENT_BUS_REPLICAS, type EventBusOptions } from "./manifests/eventPath/options";
 import type { Affinity, Toleration } from "./manifests/kinds";
 import type { GuardOptions } from "./manifests/operator/guards";
+import type { TracesOptions } from "./manifests/operator/options";
 import type { Quota } from "./manifests/operator/quota";
 import { type ArchiveOptions, SSL_MODES } from "./manifests/platform/archive";
 import { JETSTREAM_VERSION } from "./manifests/platform/argoEvents";
@@ -104,6 +105,27 @@ export interface ArchiveArgs extends Omit<ArchiveOptions, "host" | "database" | 
    * `ca.crt` if `sslMode` begins with "verify-".
    */
   readonly secret: pulumi.Input<string>;
+}
+
+/** A collector of traces, by OTLP over HTTP. */
+export interface TracesArgs {
+  /** Its address, without a password in it, such as "http://collector.monitoring:4318". `/v1/traces` follows it. */
+  readonly endpoint: string;
+  /**
+   * A Secret in the operators' namespace, and the key of it that has headers for the collector, as
+   * `OTEL_EXPORTER_OTLP_HEADERS` has them: `key=value,key=value`. @default no headers
+   */
+  readonly headers?: TracesHeadersArgs;
+  /** One in so many runs is traced. @default 1 */
+  readonly oneIn?: number;
+}
+
+/** A key of a Secret with headers. */
+export interface TracesHeadersArgs {
+  /** The Secret's name. */
+  readonly secret: string;
+  /** The key in it. */
+  readonly key: string;
 }
 
 /** What of the monitoring is made, and how a Prometheus Operator and a Grafana find it. */
@@ -253,6 +275,11 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly runsKeptSeconds?: number;
   /** How long the Workflow of a run that failed is kept. @default 86400 */
   readonly failedRunsKeptSeconds?: number;
+  /**
+   * Where runs are sent as traces, by OTLP over HTTP: endpoint, and if need be headers with the secret and the key that has
+   * them, and oneIn for one in so many runs. @default none
+   */
+  readonly traces?: TracesArgs;
   /** Whether Pulumi refuses to delete what data hangs on: every CRD, the event bus, the namespaces. @default false */
   readonly protect?: boolean;
   /**
@@ -488,6 +515,25 @@ const guards = fields(
   complainIn(context)(["exempt"], "is given without a guard", "Set children to true, or give annotations.");
 });
 
+const traces = fields(
+  {
+    // Never known later: what it must not have in it can only be checked now.
+    endpoint: text(
+      'Give the address of a collector without a password, for example "http://collector.monitoring:4318".',
+      endpointProblem,
+    ),
+    headers: fields(
+      {
+        secret: text("Name a Secret in the operators' namespace."),
+        key: text("Name the key of the Secret that has the headers."),
+      } satisfies Schemas<TracesHeadersArgs>,
+      "Give secret and key.",
+    ).optional(),
+    oneIn: integer(1, 1_000_000, "Leave it out for 1: every run.").optional(),
+  } satisfies Schemas<TracesArgs>,
+  "Give endpoint, and if need be headers and oneIn, or {} for none.",
+);
+
 const quota = fields(
   {
     pods: integer(1, 10_000, "Leave it out for the operator's concurrency.").optional(),
@@ -574,6 +620,7 @@ export const OPERATORS_ARGUMENTS = fields(
       .default(1),
     runsKeptSeconds: kept.default(3600),
     failedRunsKeptSeconds: kept.default(86_400),
+    traces: traces.optional(),
     protect: off,
     cluster: cluster.optional(),
   } satisfies Schemas<OperatorsArgs>,
@@ -596,6 +643,7 @@ export interface CompleteOperatorsArgs extends WorkloadOptions {
   readonly replicas: number;
   readonly runsKeptSeconds: number;
   readonly failedRunsKeptSeconds: number;
+  readonly traces?: TracesOptions;
   readonly protect: boolean;
 }
 

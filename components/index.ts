@@ -18,6 +18,8 @@ export type {
   PlacementArgs,
   PlatformComponent,
   PodArgs,
+  TracesArgs,
+  TracesHeadersArgs,
   WorkloadArgs,
 } from "./arguments";
 export type { DeployedOperator } from "./deployedOperator";

@@ -41,6 +41,7 @@ export const ARGUMENT_OF = {
   runnerReplicas: "replicas",
   runsKeptSeconds: "runsKeptSeconds",
   failedRunsKeptSeconds: "failedRunsKeptSeconds",
+  traces: "traces",
   archive: "platform.archive",
   monitoring: "platform.monitoring",
   registry: "placement.registry",

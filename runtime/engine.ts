@@ -28,8 +28,11 @@ import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
 import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
+import type { Told } from "./traces/spans";
+import type { Tracing } from "./traces/tracing";
 import type { UsedChange } from "./uses/usedObjects";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
+import { Arrivals, type Cause } from "./work/arrivals";
 import { Resync } from "./work/resync";
 import { Runner } from "./work/runner";
 import { type Priority, Schedule, type WorkResult } from "./work/schedule";
@@ -61,6 +64,8 @@ export interface EngineOptions {
   readonly timeoutMs?: (question: HandlerQuestion) => number;
   /** Records runs as Workflows. @default none is recorded */
   readonly recorder?: Recorder;
+  /** Traces runs. @default none is traced */
+  readonly traces?: Tracing;
   /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
   readonly onReport?: (report: ReconcileReport, run?: string) => void;
   /** Called with what whoever runs the operator should know and no object says: a lost watch, a lost lease. */
@@ -97,6 +102,7 @@ export class Engine {
   private readonly triggers: Triggers;
   private readonly resync: Resync;
   private readonly requests = new ReconcileRequests();
+  private readonly arrivals = new Arrivals();
   private readonly stopping = new AbortController();
   /** Undefined until the custom resource's kind is known. */
   private parts: Parts | undefined;
@@ -105,6 +111,7 @@ export class Engine {
   constructor(private readonly options: EngineOptions) {
     const { operator, connection, transport } = options;
     this.metrics = this.newMetrics();
+    if (options.traces) this.metrics.observeTraces(options.traces.figures);
     this.client = new KubernetesClient(connection, (request) => this.metrics.requested(request));
     this.pool = new HandlerPool({
       transport,
@@ -191,7 +198,7 @@ export class Engine {
    */
   hint(name: ObjectName): boolean {
     const isAccepted = this.triggers.accepts(keyOf(name));
-    if (isAccepted) this.reread(keyOf(name));
+    if (isAccepted) this.reread(keyOf(name), "hint");
     return isAccepted;
   }
 
@@ -209,7 +216,7 @@ export class Engine {
   async reconcileNow(name: ObjectName, due?: DueSchedule): Promise<ReconcileReport> {
     if (!this.isLeading || this.stopping.signal.aborted) throw new NotLeadingError();
     const report = this.requests.ask(keyOf(name), due);
-    this.reread(keyOf(name));
+    this.reread(keyOf(name), "request");
     return report;
   }
 
@@ -271,7 +278,11 @@ export class Engine {
       orphans,
       lease: leaseApi(client, namespace, leaseNameOf(operator)),
       identity,
-      addAll: () => this.addAll(),
+      addAll: () => {
+        // Another process may have handled what was noted before the term.
+        this.arrivals.clear();
+        this.addAll();
+      },
       reread: (key) => this.reread(key),
       notice: (text) => this.notice(text),
       ...(leaseSeconds !== undefined && { leaseSeconds }),
@@ -298,18 +309,23 @@ export class Engine {
   /** Reconciles one object, and hands on what came of that. */
   private async work(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
     const requests = this.requests.take(key);
+    const arrival = this.arrivals.take(key, attempt, this.schedule.readySinceOf(key));
     const { parts, client } = this;
     const term = this.leading?.term;
     if (!parts || !term) return { kind: "done" };
     const due = requests.flatMap((request) => request.due ?? []);
-    const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due };
+    const trace = this.options.traces?.begin();
+    const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due, arrival, trace };
     const outcome = await parts.reconcile.reconcile(nameOf(key), attempt, mandate);
     const { report } = outcome;
     this.metrics.reconciled(report);
     if (report.changes.length > 0) this.triggers.childrenChanged(key);
     if (report.changes.length > 0 || report.statusChanged) this.triggers.ownChanged(key);
     const message = messageAbout(outcome, parts.resource, this.options.recorder?.recordOf(report));
-    const run = message && parts.outbox.put(report, message);
+    let run: string | undefined;
+    const onTold = trace && ((told?: Told) => this.options.traces?.end({ trace, report, run, told }));
+    if (message) run = parts.outbox.put(report, { ...message, onTold });
+    else onTold?.();
     this.requests.answer(key, requests, report);
     try {
       this.options.onReport?.(report, run);
@@ -329,7 +345,8 @@ export class Engine {
   }
 
   /** Reads an object from the API server and reconciles it soon. */
-  private reread(key: string): void {
+  private reread(key: string, cause: Cause = "time"): void {
+    this.arrivals.note(key, cause);
     this.parts?.watches.objects.invalidate(nameOf(key));
     this.triggers.add(key, "change");
   }
@@ -337,6 +354,7 @@ export class Engine {
   private objectChanged({ name, resourceVersion, isSettled, isAnnounced }: ObjectChange): void {
     if (isSettled) return this.triggers.add(keyOf(name), "routine");
     if (this.options.heedsOwnWatch === false) return;
+    this.arrivals.note(keyOf(name), "watch");
     this.triggers.add(keyOf(name), "change");
     if (isAnnounced) this.options.onChange?.(name, resourceVersion);
   }
@@ -349,6 +367,7 @@ export class Engine {
     } else {
       if (isDeleted) this.parts?.orphans.add(uid);
       this.schedule.forget(keyOf(name));
+      this.arrivals.forget(keyOf(name));
       // A run tells whoever waits for one that the object is gone.
       if (this.requests.has(keyOf(name))) this.triggers.add(keyOf(name), "change");
     }
@@ -361,6 +380,7 @@ export class Engine {
       if (this.options.operator.watch) this.triggers.add(keyOf(owner), "routine", LEFT_CHILDREN_MS);
       return;
     }
+    this.arrivals.note(keyOf(owner), "child");
     if (!drifted) return this.triggers.childReported(keyOf(owner));
     const isNewlyContested = this.triggers.childDrifted(keyOf(owner));
     if (!isNewlyContested) return;
@@ -369,6 +389,7 @@ export class Engine {
   }
 
   private usedChanged({ users, what, isByOperator }: UsedChange): void {
+    for (const key of users) this.arrivals.note(key, "used");
     for (const key of this.triggers.usedChanged(users, isByOperator)) this.inCycle(key, what);
   }
 

@@ -39,6 +39,14 @@ export interface RecordingFigures {
   readonly dropped: number;
 }
 
+/** What became of the spans of traces. */
+export interface TraceFigures {
+  /** Spans that the collector has taken. */
+  readonly sent: number;
+  /** Spans that were lost. */
+  readonly dropped: number;
+}
+
 /** What waits to be told. */
 export interface WaitingFigures {
   readonly recordsWaiting: number;
@@ -214,6 +222,16 @@ export class Metrics {
       "recording_lag_seconds",
       "How long the oldest report about an object has been waiting to be written; 0 if none waits",
       () => waiting.lagSeconds,
+    );
+  }
+
+  /** Gives what became of traces as metrics too. */
+  observeTraces(traces: TraceFigures): void {
+    this.count("spans_sent_total", "Spans of traces that the collector has taken", () => traces.sent);
+    this.count(
+      "spans_dropped_total",
+      "Spans of traces that are lost: too many waited, or the collector refused them or could not be reached",
+      () => traces.dropped,
     );
   }
 

@@ -34,6 +34,9 @@ export const OPERATOR_LABEL = `${DOMAIN}/operator`;
 /** On every Workflow of ours that is about one custom resource: that resource's uid. */
 export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;
 
+/** On the Workflow of a recorded run that is traced: the trace's id, as 32 hexadecimal digits. */
+export const TRACE_ID_LABEL = `${DOMAIN}/trace-id`;
+
 /** The field of a custom resource's status in which the engine keeps what it must remember of it. Nobody else's. */
 export const MEMORY_FIELD = "argosy";
 

@@ -51,7 +51,10 @@ export {
   RUN_PARAMETERS,
   RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
+  TIMINGS_FILE,
+  TIMINGS_OUTPUT,
   USED_PARAMETER,
 } from "./pod/layout";
 export { PENDING_SECONDS, runSeconds } from "./pod/runSeconds";
 export { memoryResourceOf } from "./reconcile/keptMemories";
+export { endpointProblem } from "./traces/settings";

@@ -14,6 +14,7 @@ import type { Resource } from "../../runtime/kubernetes/resource";
 import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
 import { type Memory, wasCreated } from "../../runtime/reconcile/memory";
 import { type Draft, Run } from "../../runtime/reconcile/run";
+import { Timeline } from "../../runtime/reconcile/timeline";
 import { DirectUse } from "../../runtime/uses/directUse";
 import { UsedStillListingError } from "../../runtime/uses/used";
 import { type DryRunClient, isRefusedDryRun, type TriedWrite } from "./dryRunClient";
@@ -262,7 +263,7 @@ class PreviewRun extends Run {
       invalidate: () => {},
       isGoing: () => false,
     };
-    super(object, memory, { client, assert: () => {} }, { resource, objects }, report);
+    super(object, memory, { client, assert: () => {} }, { resource, objects }, report, new Timeline());
   }
 
   override async confirmOwner(): Promise<void> {}

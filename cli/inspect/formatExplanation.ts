@@ -25,6 +25,8 @@ export function formatExplanation(explanation: Explanation, now: Date, style: St
   for (const { finalizer, by } of holds) row("held by", `${finalizer}, put on by ${by}`);
   if (lastWords) lines.push("last words:", indent(safe(lastLines(lastWords, MOST_WORDS)), "  "));
   if (runs.length > 0) lines.push("runs:", ...runs.map((run) => `  ${formatRun(run, now, style)}`));
+  const timed = runs.find(({ timings }) => timings !== "");
+  if (timed) lines.push(`steps of ${safe(timed.name)}:`, indent(safe(timed.timings), "  "));
   if (events.length > 0) {
     lines.push("warnings:");
     for (const { reason: why, note, count, lastAt } of events) {

@@ -3,9 +3,11 @@ import { formatDuration, type Style } from "../terminal";
 import type { Run } from "./runs";
 
 /** A run in a line: a mark, its name, its object, when, what it did. */
-export function formatRun({ name, object, phase, startedAt, message }: Run, now: Date, style: Style): string {
+export function formatRun(run: Run, now: Date, style: Style): string {
+  const { name, object, phase, startedAt, message, trace } = run;
   const [line = ""] = message.split("\n");
-  return `${markOf(phase, style)} ${safe(name)}  ${safe(object)}  ${style("dim", ago(startedAt, now))}  ${safe(line || phase)}`;
+  const traced = trace === "" ? "" : `  ${style("dim", `trace ${trace}`)}`;
+  return `${markOf(phase, style)} ${safe(name)}  ${safe(object)}  ${style("dim", ago(startedAt, now))}  ${safe(line || phase)}${traced}`;
 }
 
 /** What others wrote, without anything that a terminal would act on. */

@@ -4,7 +4,8 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
-import { RUN_PARAMETERS } from "../../runtime/pod/layout";
+import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "../../runtime/pod/layout";
+import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
 import { CommandError } from "../commandError";
 
 /** A run of an operator, as its Workflow has it. */
@@ -25,6 +26,10 @@ export interface Run {
   readonly reason: string;
   /** The end of what the handler wrote to standard error. */
   readonly log: string;
+  /** How long its steps took, a line each. "" if nobody noted that. */
+  readonly timings: string;
+  /** The trace of the run, as 32 hexadecimal digits. "" if it was not traced. */
+  readonly trace: string;
 }
 
 /** Which runs. */
@@ -74,6 +79,7 @@ export function runOf(workflow: KubernetesObject): Run {
     startedAt?: string;
     finishedAt?: string;
   };
+  const timings = outputOf(workflow, TIMINGS_OUTPUT);
   const [namespace, name] = [RUN_PARAMETERS.namespace, RUN_PARAMETERS.name].map((parameter) =>
     parameterOf(workflow, parameter),
   );
@@ -88,6 +94,9 @@ export function runOf(workflow: KubernetesObject): Run {
     message,
     reason: outputOf(workflow, "reason"),
     log: outputOf(workflow, "log"),
+    timings: withoutTrace(timings),
+    // Not the label: a run that somebody resubmits has that of the first one.
+    trace: traceIdIn(timings) ?? "",
   };
 }
 

@@ -209,6 +209,19 @@ export interface Archive {
   cluster?: string;
 }
 
+/** A collector of traces, by OTLP over HTTP. */
+export interface Traces {
+  /** Its address, without a password in it, such as "http://collector.monitoring:4318". `/v1/traces` follows it. */
+  endpoint: string;
+  /**
+   * A Secret in the operators' namespace, and the key of it that has headers for the collector, as
+   * `OTEL_EXPORTER_OTLP_HEADERS` has them: `key=value,key=value`. Default: no headers.
+   */
+  headers?: SecretKey;
+  /** One in so many runs is traced. Default: 1. */
+  oneIn?: number;
+}
+
 /** What of the monitoring is made, and how a Prometheus Operator and a Grafana find it. */
 export interface Monitoring {
   podMonitor?: boolean;
@@ -373,6 +386,8 @@ export interface OperatorsArgs {
   runsKeptSeconds?: number;
   /** How long the Workflow of a run that failed is kept, in seconds. Default: 86400. */
   failedRunsKeptSeconds?: number;
+  /** Where runs are sent as traces. Default: none. */
+  traces?: Traces;
   /** Whether Pulumi refuses to delete what data hangs on: every CRD, the event bus, the namespaces. Default: false. */
   protect?: boolean;
   /** The cluster. Default: that of the provider, `kubernetes:kubeconfig` and `kubernetes:context`. */

@@ -3,10 +3,11 @@ import type { ChildChange } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
 import type { Manifest } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/objects";
-import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
-import { RUN_PARAMETERS } from "../pod/layout";
+import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL, TRACE_ID_LABEL } from "../names";
+import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "../pod/layout";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
 import { clean } from "../status/conditions";
+import { timingText } from "../traces/timings";
 import {
   instanceLabel,
   type Parameter,
@@ -107,6 +108,7 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
         ...(place.archive && { [WORKFLOW_LABELS.archiving]: "Pending" }),
         [OPERATOR_LABEL]: identityOf({ installation: place.installation, name: operator }),
         ...(uid && { [OBJECT_UID_LABEL]: uid }),
+        ...(report.traceId !== undefined && { [TRACE_ID_LABEL]: report.traceId }),
       },
     },
     spec: {
@@ -150,6 +152,7 @@ export function outputsOf(report: ReconcileReport): Parameter[] {
     { name: "durationMs", value: String(Math.round(durationMs)) },
     { name: "reason", value: failure?.reason ?? "" },
     { name: "log", value: endOf(log) },
+    { name: TIMINGS_OUTPUT, value: clean(timingText([report]), LONGEST_OUTPUT) },
   ];
 }
 

@@ -37,7 +37,10 @@ export interface HandlerQuestion {
   readonly attempt: number;
   /** True: the answer is only looked at. The handler must not act outside Kubernetes. */
   readonly dryRun?: true;
-  /** The trace that the run belongs to, as the header `traceparent` has it. Not built yet: never given. */
+  /**
+   * The trace that the run belongs to, as the header `traceparent` has it (https://www.w3.org/TR/trace-context). Its parent is
+   * the span of this request. Only given if traces are on.
+   */
   readonly trace?: string;
 }
 
@@ -49,11 +52,14 @@ export interface HandlerRequest extends HandlerQuestion {
 
 /** What {@link questionAbout} makes a question of. */
 export type QuestionParts = Pick<HandlerQuestion, "event" | "object" | "children" | "attempt" | "dryRun"> &
-  Partial<Pick<HandlerQuestion, "used" | "due">> & { readonly state?: HandlerQuestion["state"] | undefined };
+  Partial<Pick<HandlerQuestion, "used" | "due">> & {
+    readonly state?: HandlerQuestion["state"] | undefined;
+    readonly trace?: HandlerQuestion["trace"] | undefined;
+  };
 
 /** Completes a question: with the contract's version, the object's key, and what every question has. */
 export function questionAbout(parts: QuestionParts): HandlerQuestion {
-  const { event, object, children, used = {}, due = [], attempt, dryRun, state } = parts;
+  const { event, object, children, used = {}, due = [], attempt, dryRun, state, trace } = parts;
   const { managedFields: _, ...metadata } = object.metadata;
   return {
     apiVersion: CONTRACT_VERSION,
@@ -66,6 +72,7 @@ export function questionAbout(parts: QuestionParts): HandlerQuestion {
     ...(state !== undefined && { state }),
     attempt,
     ...(dryRun && { dryRun }),
+    ...(trace !== undefined && { trace }),
   };
 }
 

@@ -81,7 +81,7 @@ export class Outbox {
   discard(): void {
     this.runner.pause();
     this.schedule.clear();
-    for (const uid of [...this.pending.keys()]) this.release(uid);
+    for (const uid of [...this.pending.keys()]) this.release(uid)?.onTold?.(undefined);
     this.clientFor = undefined;
     this.endFlushes();
   }
@@ -151,6 +151,7 @@ export class Outbox {
     const { clientFor } = this;
     if (!message || !clientFor) return { kind: "done" };
     this.telling.set(uid, message);
+    const from = performance.now();
     const untold = await this.options.teller.tell(clientFor(message.name), message.name, message);
     this.telling.delete(uid);
     const left = untold && this.clientFor === clientFor ? this.leftAfter(untold) : undefined;
@@ -159,7 +160,7 @@ export class Outbox {
       const { name, since } = message;
       this.keep(uid, { ...(later ? this.merge(left, later) : left), name, since });
       this.trim();
-    }
+    } else message.onTold?.(untold ? undefined : { from, to: performance.now() });
     if (this.waiting === 0) this.endFlushes();
     if (!left) return { kind: "done" };
     const waitMs = retryAfterMs(untold?.error);
@@ -183,11 +184,13 @@ export class Outbox {
       if (other) records[same] = this.options.join(other, record);
       else records.push(record);
     }
+    if (later.onTold) earlier.onTold?.(undefined);
     return {
       regarding: later.regarding,
       verdict: later.verdict ?? earlier.verdict,
       records,
       events: [...earlier.events, ...later.events],
+      onTold: later.onTold ?? earlier.onTold,
     };
   }
 

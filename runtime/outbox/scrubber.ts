@@ -1,6 +1,7 @@
 import { ReconcileFailure } from "../failure";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Outcome } from "../reconcile/outcome";
+import type { RunTiming } from "../reconcile/timeline";
 
 /** Stands for a value that is not reported. */
 const MASK = "***";
@@ -77,6 +78,7 @@ export class Scrubber {
         log: this.text(report.log),
         ...(failure && { failure }),
         ...(report.problem !== undefined && { problem: this.text(report.problem) }),
+        ...(report.timing && { timing: this.timing(report.timing) }),
       },
       ...(verdict && {
         verdict:
@@ -94,6 +96,13 @@ export class Scrubber {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map((each) => this.inside(each)) as Value;
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.inside(each)])) as Value;
+  }
+
+  private timing(timing: RunTiming): RunTiming {
+    const steps = timing.steps.map((step) =>
+      step.error === undefined ? step : { ...step, error: this.text(step.error) },
+    );
+    return { ...timing, steps };
   }
 
   private failure(failure: ReconcileFailure): ReconcileFailure {

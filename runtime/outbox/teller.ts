@@ -4,6 +4,7 @@ import type { ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
 import type { Statuses } from "../status/statuses";
 import type { StatusVerdict } from "../status/statusWriter";
+import type { Told } from "../traces/spans";
 import { within } from "../within";
 import type { EventWriter } from "./eventWriter";
 import type { RunRecord } from "./recorder";
@@ -15,6 +16,11 @@ export interface Message {
   /** At most one record of runs that succeeded, and one of runs that failed. */
   readonly records: readonly RunRecord[];
   readonly events: readonly ObjectEvent[];
+  /**
+   * Called once, when the message is written, or never will be: then without times. If a later message is merged with it, only
+   * that one's is called with times.
+   */
+  readonly onTold?: ((told: Told | undefined) => void) | undefined;
 }
 
 /** What could not be reported. */

@@ -52,6 +52,9 @@ export function readEnvironment(
     failedRunsKept: read("failedRunsKept"),
     archive: read("archive"),
     eventPath: read("eventPath"),
+    tracesEndpoint: read("tracesEndpoint"),
+    tracesHeaders: read("tracesHeaders"),
+    tracesOneIn: read("tracesOneIn"),
     without: without as ArgoHalf[],
   };
 }

@@ -1,6 +1,9 @@
 import { writeFileSync } from "node:fs";
+import { endOf } from "../argo/recordedRun";
+import type { ReconcileReport } from "../reconcile/report";
 import { clean } from "../status/conditions";
-import { TERMINATION_LOG } from "./layout";
+import { timingText } from "../traces/timings";
+import { TERMINATION_LOG, TIMINGS_FILE } from "./layout";
 import type { PodSettings } from "./podSettings";
 
 /**
@@ -13,5 +16,14 @@ export function leaveWord({ root }: Pick<PodSettings, "root">, message: string):
     writeFileSync(`${root}${TERMINATION_LOG}`, clean(message), { flag: "r+" });
   } catch {
     // The log says the same.
+  }
+}
+
+/** Writes how long the steps of a run took, where Argo takes it as an output of the run. */
+export function leaveTimings({ root }: Pick<PodSettings, "root">, reports: readonly ReconcileReport[]): void {
+  try {
+    writeFileSync(`${root}${TIMINGS_FILE}`, endOf(timingText(reports)));
+  } catch {
+    // A run without timings is as good.
   }
 }

@@ -63,6 +63,12 @@ export const RUNNER_ENVIRONMENT = {
   archive: "ARGOSY_ARCHIVE",
   /** "resident": the halves of Argo that the platform does not have, joined by commas. Not set if it has both. */
   without: "ARGOSY_WITHOUT",
+  /** "resident" and "run": the address of a collector for traces. Not set if there are none. */
+  tracesEndpoint: "ARGOSY_TRACES_ENDPOINT",
+  /** The same: headers for the collector, from a Secret, as OTEL_EXPORTER_OTLP_HEADERS has them. */
+  tracesHeaders: "ARGOSY_TRACES_HEADERS",
+  /** The same: one in so many runs is traced. Not set for 1. */
+  tracesOneIn: "ARGOSY_TRACES_ONE_IN",
   /** "run" and "resync": the Workflow that this pod belongs to. */
   workflow: "ARGOSY_WORKFLOW",
   /** "keep": the event path's name. */
@@ -95,6 +101,12 @@ export const USED_PARAMETER = {
 
 /** Where a run that only tried the handler writes its answer, as JSON: an output of the run's template. */
 export const ANSWER_FILE = "/tmp/answer.json";
+
+/** The output of a run that says how long its steps took, as text. */
+export const TIMINGS_OUTPUT = "timings";
+
+/** Where a run in a pod writes how long its steps took, as text: an output of the run's template. */
+export const TIMINGS_FILE = "/tmp/timings.txt";
 
 /** Where a container says why it ends: the default of `terminationMessagePath`. The kubelet makes the file. */
 export const TERMINATION_LOG = "/dev/termination-log";

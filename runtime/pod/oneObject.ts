@@ -33,6 +33,7 @@ import { partsOf } from "../watch/watched";
 import { Following } from "./following";
 import { childrenFingerprint, contentFingerprint, usedFingerprint } from "./footprint";
 import { ReadMemories } from "./readMemories";
+import type { RunTrace } from "./runTrace";
 import { isWatched } from "./watchedObjects";
 
 /** What {@link OneObject} works with. */
@@ -56,6 +57,8 @@ export interface OneObjectOptions {
   readonly program: string | undefined;
   /** Whether the run will have ended after this many milliseconds. */
   readonly isBeyondRun: (afterMs: number) => boolean;
+  /** The trace of the run. @default none */
+  readonly trace?: RunTrace | undefined;
 }
 
 const nobody = () => {};
@@ -181,16 +184,20 @@ export class OneObject {
     due?: readonly DueSchedule[],
   ): Promise<ReconcileReport> {
     const { client, name, resource, runName } = this.options;
+    const trace = this.options.trace?.begin();
     this.handled = object;
     if (object) this.listed ??= await this.listChildren(object);
     const outcome = await this.sayMissingKind(
-      await this.reconciling.reconcile(name, attempt, { client, assert: nobody, due }),
+      await this.reconciling.reconcile(name, attempt, { client, assert: nobody, due, trace }),
     );
     const run = runName(outcome.report);
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
     const message = messageAbout(outcome, resource, record);
+    const from = performance.now();
     // If the report fails, the run does not fail: the next run reports.
     if (message) await this.teller.tell(client, name, message);
+    const told = message && { from, to: performance.now() };
+    if (trace) this.options.trace?.ended(trace, outcome.report, told);
     return outcome.report;
   }
 

@@ -7,6 +7,7 @@ import { Announcements } from "./announcements";
 import { identityOf } from "./identity";
 import { logReport } from "./logLine";
 import { withoutRepeats } from "./notices";
+import { openTraces, TRACES_GRACE_MS } from "./openTraces";
 import { PipeTransport } from "./pipeTransport";
 import type { Pod } from "./pod";
 import { pathOf } from "./podSettings";
@@ -46,6 +47,7 @@ export async function resident(pod: Pod): Promise<number> {
     // A standby gets no hints. It does not know which changes were announced before its term.
     onMissing: (objects) => engine.isLeading && engine.metrics.changesUnannounced(objects),
   });
+  const traces = openTraces(pod, onNotice);
   const engine = new Engine({
     operator,
     connection,
@@ -60,6 +62,7 @@ export async function resident(pod: Pod): Promise<number> {
     onChange: (name, version) => hasEvents && engine.isLeading && announcements.changed(name, version),
     onGone: (name) => announcements.gone(name),
     ...(recorder && { recorder }),
+    ...(traces && { traces }),
     onReport: (report, run) => logReport(log, report, run),
     onNotice,
   });
@@ -86,6 +89,7 @@ export async function resident(pod: Pod): Promise<number> {
   await engine.stop(Math.min(operator.timeoutSeconds, LONGEST_WAIT_SECONDS) * 1000);
   client.close();
   await transport.close();
+  await traces?.close(TRACES_GRACE_MS);
   await servers.telemetry.close();
   log("info", "stopped");
   return 0;

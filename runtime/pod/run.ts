@@ -1,8 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { KubernetesClient } from "../kubernetes/client";
-import { leaveWord } from "./lastWord";
+import type { ReconcileReport } from "../reconcile/report";
+import { leaveTimings, leaveWord } from "./lastWord";
 import { ANSWER_FILE } from "./layout";
 import { logReport } from "./logLine";
+import { openTraces, TRACES_GRACE_MS } from "./openTraces";
 import { PipeTransport } from "./pipeTransport";
 import type { Pod } from "./pod";
 import { pathOf } from "./podSettings";
@@ -22,6 +24,8 @@ export async function run(pod: Pod): Promise<number> {
   const { namespace, workflow, pod: instance } = environment;
   const transport = new PipeTransport({ life: "run", folder: pathOf(settings, "pipes") });
   const client = new KubernetesClient(connection);
+  const traces = openTraces(pod, (notice) => log("warn", notice));
+  const reports: ReconcileReport[] = [];
   try {
     const { exitCode, message, answer } = await runOnce({
       operator,
@@ -32,8 +36,13 @@ export async function run(pod: Pod): Promise<number> {
       workflow,
       instance,
       signal: stopping,
-      onReport: (report) => logReport(log, report, workflow),
+      traces,
+      onReport: (report) => {
+        reports.push(report);
+        logReport(log, report, workflow);
+      },
     });
+    leaveTimings(settings, reports);
     if (answer !== undefined) {
       writeFileSync(`${settings.root}${ANSWER_FILE}`, answer);
       process.stdout.write(`${answer}\n`);
@@ -47,5 +56,6 @@ export async function run(pod: Pod): Promise<number> {
   } finally {
     client.close();
     await transport.close();
+    await traces?.close(TRACES_GRACE_MS);
   }
 }

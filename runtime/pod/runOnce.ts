@@ -16,10 +16,12 @@ import type { Resource } from "../kubernetes/resource";
 import { MANAGER_PREFIX } from "../names";
 import type { ReconcileReport } from "../reconcile/report";
 import { tryHandler } from "../reconcile/trial";
+import type { Tracing } from "../traces/tracing";
 import { programOfRun } from "./footprint";
 import { deleteNeedlessRuns } from "./needlessRuns";
 import { OneObject, type OneObjectOptions } from "./oneObject";
 import { runSeconds } from "./runSeconds";
+import { RunTrace } from "./runTrace";
 import { withServedKind } from "./watchedObjects";
 
 /** What a run in a pod of its own works with. */
@@ -43,6 +45,8 @@ export interface RunOnceOptions {
   readonly patienceMs?: number;
   /** How long a run follows an object that changes, in milliseconds. @default what one try may take: see runSeconds */
   readonly changesPatienceMs?: number;
+  /** Traces the run. @default it is not traced */
+  readonly traces?: Tracing | undefined;
   /** Ends such waits. A reconcile in progress is completed. */
   readonly signal?: AbortSignal;
 }
@@ -71,7 +75,8 @@ const SOON_MS = 100;
  * to the next resync.
  */
 export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
-  const { client, transport, handlerReady, namespace, workflow: name } = given;
+  const { client, transport, handlerReady, namespace, workflow: name, traces } = given;
+  const from = performance.now();
   const pool = new HandlerPool({ transport, timeoutMs: given.operator.timeoutSeconds * 1000 });
   try {
     const operator = await withServedKind(given.operator, client);
@@ -88,7 +93,10 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       const { answer } = await tryHandler({ operator, childResources, pool }, target.object, target.used);
       return { exitCode: 0, message: "tried, nothing applied", answer: writeJson(answer) };
     }
+    const { kind } = operator.customResource;
+    const trace = traces && new RunTrace({ traces, operator: operator.name, kind, workflow, from });
     const run = new Run(target, options, {
+      trace,
       resource: resourceOf(operator.customResource),
       childResources,
       pool,
@@ -97,7 +105,11 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
       program: programOfRun(workflow),
     });
-    const outcome = await run.finish();
+    const outcome = await run.finish().catch((error: unknown) => {
+      trace?.finish(resultOfError(error).message);
+      throw error;
+    });
+    trace?.finish(outcome.exitCode === 0 ? undefined : outcome.message);
     // This would only save pods. If it fails, the run does not.
     const needless = run.mayHaveFollowers(workflow)
       ? await deleteNeedlessRuns(target, options).catch(() => 0)
@@ -139,7 +151,7 @@ class Run {
   constructor(
     private readonly target: Extract<RunTarget, { kind: "object" }>,
     private readonly options: RunOnceOptions,
-    parts: Pick<OneObjectOptions, "resource" | "childResources" | "pool" | "runName" | "program">,
+    parts: Pick<OneObjectOptions, "resource" | "childResources" | "pool" | "runName" | "program" | "trace">,
   ) {
     const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;
     this.until = performance.now() + patienceMs;

@@ -1,6 +1,6 @@
 import { inApplyOrder } from "../children/applyOrder";
 import { childKey, contentOf, shortName } from "../children/childOrder";
-import type { ChildStore } from "../children/childStore";
+import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import type { DesiredChild } from "../children/desiredChildren";
 import { whyNotReady } from "../children/readiness";
@@ -10,6 +10,7 @@ import type { Verdict } from "../status/conditions";
 import { wasReached } from "./memory";
 import type { Run } from "./run";
 import type { Sweep } from "./sweep";
+import type { StepChild } from "./timeline";
 
 /** What {@link ObjectChildren} work with. */
 export interface ObjectChildrenOptions {
@@ -44,7 +45,8 @@ export class ObjectChildren {
     changes.push(...(await this.deletePredecessors(object, run)));
     await this.applyInOrder(desired, run);
     changes.push(...(await this.prune(object, desired, run)));
-    changes.push(...(await this.options.sweep.deleteUndeclared(run.client, object, run.memory.kinds)));
+    const sweeping = () => this.options.sweep.deleteUndeclared(run.client, object, run.memory.kinds);
+    changes.push(...(await run.timeline.step("sweep", sweeping, (deleted) => deleted.length > 0)));
   }
 
   /** Whether the children, as they are now, are ready, and none waits for another. The run's report gets that too. */
@@ -96,7 +98,9 @@ export class ObjectChildren {
 
   private async apply(children: readonly DesiredChild[], run: Run): Promise<void> {
     for (const group of inApplyOrder(children)) {
-      const results = await Promise.allSettled(group.map((child) => this.options.writer.apply(child, run)));
+      const results = await Promise.allSettled(
+        group.map((child) => run.timeline.child(named(child), () => this.options.writer.apply(child, run))),
+      );
       for (const result of results)
         if (result.status === "fulfilled" && result.value) run.report.changes.push(result.value);
       const failed = results.find((result) => result.status === "rejected");
@@ -123,7 +127,9 @@ export class ObjectChildren {
     if (left.length === 0) return [];
     // The object that we hold may itself be the deleted one.
     await run.confirmOwner();
-    const deleted = await Promise.all(left.map((child) => writer.deleteOrphan(child, run)));
+    const deleted = await Promise.all(
+      left.map((child) => run.timeline.child(existing(child), () => writer.deleteOrphan(child, run))),
+    );
     return deleted.filter((change) => change !== undefined);
   }
 
@@ -137,13 +143,23 @@ export class ObjectChildren {
     const unwanted = store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
     const deleted = await Promise.all(
       unwanted.map((child) =>
-        writer.delete(child, run).catch((error: unknown) => {
-          // Somebody writes it all the time. Its next report leads to another try, and the rest is not held up.
-          if (isApiError(error, 409)) return undefined;
-          throw error;
-        }),
+        run.timeline
+          .child(existing(child), () => writer.delete(child, run))
+          .catch((error: unknown) => {
+            // Somebody writes it all the time. Its next report leads to another try, and the rest is not held up.
+            if (isApiError(error, 409)) return undefined;
+            throw error;
+          }),
       ),
     );
     return deleted.filter((change) => change !== undefined);
   }
+}
+
+function named({ resource: { apiVersion, kind }, manifest: { metadata } }: DesiredChild): StepChild {
+  return { apiVersion, kind, namespace: metadata.namespace, name: metadata.name };
+}
+
+function existing({ resource: { apiVersion, kind }, namespace, name }: Child): StepChild {
+  return { apiVersion, kind, namespace, name };
 }

@@ -31,7 +31,9 @@ import type { ObjectEvent, Outcome } from "./outcome";
 import { Remembering, type RememberingOptions } from "./remembering";
 import { type Draft, endOf, type Mandate, Run } from "./run";
 import { Sweep } from "./sweep";
+import { Timeline } from "./timeline";
 import { timetableOf } from "./timetable";
+import { lastWriteOf } from "./written";
 
 /** What {@link Reconcile} works with. */
 export interface ReconcileOptions extends RememberingOptions {
@@ -111,7 +113,8 @@ export class Reconcile {
 
   /** Reconciles one object. Never throws: whatever goes wrong is in the outcome. Reports nothing itself. */
   async reconcile(name: ObjectName, attempt: number, mandate: Mandate): Promise<Outcome> {
-    const startedAt = performance.now();
+    const timeline = new Timeline();
+    let writtenAt: number | undefined;
     const { operator, resource, objects } = this.options;
     const report: Draft = {
       operator: operator.name,
@@ -124,20 +127,26 @@ export class Reconcile {
       changes: [],
       log: "",
       durationMs: 0,
+      ...(mandate.arrival && { arrival: mandate.arrival }),
+      ...(mandate.trace?.isSampled && { traceId: mandate.trace.traceId }),
     };
     const outcome: Outcome = { report, events: [], again: { kind: "done" } };
     try {
-      const object = await objects.read(name);
-      await this.departures?.settle(name, object?.metadata.uid, mandate, report);
+      const object = await timeline.step("read", () => objects.read(name));
+      writtenAt = object && lastWriteOf(object);
+      const settling = async () => this.departures?.settle(name, object?.metadata.uid, mandate, report);
+      await timeline.step("sweep", settling, () => report.changes.length > 0);
       if (!object) Object.assign(report, { result: "skipped", skipped: "gone" });
       else {
         const memory = await this.options.memories.of(object);
-        await this.handle(object, new Run(object, memory, mandate, this.options, report), outcome);
+        const run = new Run(object, memory, mandate, this.options, report, timeline);
+        await this.handle(object, run, outcome);
       }
     } catch (error) {
       this.settle(error, name, report, outcome, mandate);
     }
-    report.durationMs = performance.now() - startedAt;
+    report.timing = timeline.timing(writtenAt);
+    report.durationMs = report.timing.to - report.timing.from;
     return this.scrubber.outcome(outcome);
   }
 
@@ -209,7 +218,10 @@ export class Reconcile {
     if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
     const { events, told } = newsIn(answer.events ?? [], generationOf(held), run.memory.told);
     const { after: schedules, nextLook } = timetable;
-    await this.remembering.all(current, answer, desired, { told, schedules }, verdict, run);
+    const all = { told, schedules };
+    await run.timeline.step("status", () =>
+      this.remembering.all(current, answer, desired, all, verdict, run),
+    );
     lookAgainAt(nextLook - this.now(), outcome);
     outcome.events.push(...events);
   }
@@ -217,7 +229,9 @@ export class Reconcile {
   private async ensureFinalizers(object: KubernetesObject, run: Run, elsewhere: boolean) {
     if (!this.finalizers) return object;
     const wanted = { handler: this.options.operator.finalize, elsewhere };
-    const current = await this.finalizers.ensure(run.client, object, wanted);
+    const { finalizers } = this;
+    const ensuring = () => finalizers.ensure(run.client, object, wanted);
+    const current = await run.timeline.step("finalizer", ensuring, (ensured) => ensured !== object);
     if (current !== object) this.options.objects.learn(current);
     return current;
   }
@@ -237,14 +251,13 @@ export class Reconcile {
     this.scrubber.learn(isSecretKind(object) ? [...secrets, object] : secrets);
     outcome.events.push(...warnings.map((warning) => ({ type: "Warning" as const, ...warning })));
     const { attempt } = report;
-    const question = questionAbout({ event, object, children, used, due, attempt, state: run.memory.state });
+    const { memory, traceparent: trace } = run;
+    const { state } = memory;
+    const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
     if (due.length > 0) report.due = due.map(({ name }) => name);
     const askedAt = performance.now();
-    const { answer, length, log } = await askHandler<Answer>(
-      this.options.pool,
-      question,
-      this.checkStatus,
-      this.isOurs,
+    const { answer, length, log } = await run.timeline.step("handler", () =>
+      askHandler<Answer>(this.options.pool, question, this.checkStatus, this.isOurs),
     );
     report.handlerMs = performance.now() - askedAt;
     if (length <= SMALL_ANSWER) run.answered();
@@ -284,15 +297,17 @@ export class Reconcile {
       events.push(...news.events);
       if (!answer.finalized) {
         outcome.verdict = { kind: "finalizing" };
-        await this.remembering.unfinished(object, answer, news.told, run);
+        await run.timeline.step("status", () => this.remembering.unfinished(object, answer, news.told, run));
         outcome.events.push(...events);
         againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000, run, outcome);
         return;
       }
     }
-    if (finalizers.forElsewhere(object))
-      report.changes.push(...(await this.sweep.deleteElsewhere(run.client, object, run.memory.kinds)));
-    await finalizers.removeAll(run.client, object);
+    if (finalizers.forElsewhere(object)) {
+      const sweeping = () => this.sweep.deleteElsewhere(run.client, object, run.memory.kinds);
+      report.changes.push(...(await run.timeline.step("sweep", sweeping)));
+    }
+    await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, object));
     outcome.events.push(...events);
   }
 }

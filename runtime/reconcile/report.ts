@@ -2,6 +2,8 @@ import type { ChildChange } from "../children/childWriter";
 import type { ReconcileFailure } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
 import { formatName } from "../kubernetes/objects";
+import type { Arrival } from "../work/arrivals";
+import type { RunTiming } from "./timeline";
 
 /** How a reconcile ended. */
 export const RECONCILE_RESULTS = [
@@ -47,6 +49,12 @@ export interface ReconcileReport {
   /** The end of what the handler wrote to standard error. */
   readonly log: string;
   readonly durationMs: number;
+  /** How the run came about, and how long it waited for its turn. Undefined if nobody noted that. */
+  readonly arrival?: Arrival | undefined;
+  /** How long its steps took. */
+  readonly timing?: RunTiming | undefined;
+  /** The trace of the run, as 32 hexadecimal digits. Undefined if it is not traced. */
+  readonly traceId?: string | undefined;
   /** How long the handler took to answer, including the wait for a free process. Undefined if it was not asked. */
   readonly handlerMs?: number | undefined;
   /** When the object is due again by itself, in milliseconds, because the handler asked for it. */

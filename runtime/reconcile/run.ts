@@ -3,10 +3,13 @@ import type { DueSchedule } from "../handler/contract";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { type TraceContext, traceparentOf } from "../traces/context";
 import type { KnownObjects } from "../watch/customResources";
+import type { Arrival } from "../work/arrivals";
 import { ObjectGoneError } from "./errors";
 import type { Memory, Progress } from "./memory";
 import type { ReconcileReport } from "./report";
+import type { Timeline } from "./timeline";
 
 /** On whose behalf one reconcile works. */
 export interface Mandate {
@@ -18,6 +21,10 @@ export interface Mandate {
   readonly due?: readonly DueSchedule[] | undefined;
   /** Called when the handler has given an answer that is not large: the rest of the reconcile waits for nothing but the API server. */
   readonly onAnswer?: () => void;
+  /** How the run came about. @default nobody noted that */
+  readonly arrival?: Arrival | undefined;
+  /** The trace that the run belongs to. @default none */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** A report that is still being written. */
@@ -51,6 +58,7 @@ export class Run implements WriteScope {
     private readonly mandate: Mandate,
     private readonly options: RunOptions,
     readonly report: Draft,
+    readonly timeline: Timeline,
   ) {
     const { name, namespace, uid, deletionTimestamp } = object.metadata;
     const isBeingDeleted = deletionTimestamp !== undefined;
@@ -68,6 +76,11 @@ export class Run implements WriteScope {
   /** Schedules that somebody starts by hand. */
   get startedByHand(): readonly DueSchedule[] {
     return this.mandate.due ?? [];
+  }
+
+  /** The trace of the run, as the handler is given it. Undefined if there is none. */
+  get traceparent(): string | undefined {
+    return this.mandate.trace && traceparentOf(this.mandate.trace);
   }
 
   /** The handler has given an answer that is not large. */

@@ -150,6 +150,11 @@ export class Schedule {
     return (this.entries.get(key)?.failures ?? 0) + 1;
   }
 
+  /** Since when a key that is worked on had waited for its turn, on the clock. */
+  readySinceOf(key: string): number {
+    return this.entries.get(key)?.readySince ?? this.options.now();
+  }
+
   /** The work on a key has ended. */
   settle(key: string, result: WorkResult): void {
     const entry = this.entry(key);

@@ -110,6 +110,21 @@ describe("the commands that look at a cluster", function () {
     assert.match(await argosy(0, "runs", "inspected", "--failed"), /inspected-broken/);
   });
 
+  it("explain how long the steps of the last run took", async () => {
+    await bench.applied("timed", answering(configMap("timed")));
+    const report = bench.engine.reportsOf("timed").find(({ changes }) => changes.length > 0);
+    assert.ok(report);
+    const { installation } = bench.operator.operator;
+    const place = { namespace: bench.operator.runnerNamespace, installation, instanceId: INSTANCE_ID };
+    const run = { name: "inspected-timed", report, finishedAt: new Date() };
+    await bench.api.apply(buildRecordedRun(run, { ...place, keptSeconds: 600 }));
+    const text = await argosy(0, "explain", `${kind()}/timed`);
+    const steps =
+      /^steps of inspected-timed:\n((?: {2}\+[\d.]+ ms {2}[\d.]+ ms {2}.+\n?)+)/m.exec(text)?.[1] ?? "";
+    const names = [...steps.matchAll(/ms {2}(\D.*)$/gm)].map(([, name]) => name);
+    assert.deepEqual(names.slice(-3), ["handler", "created ConfigMap timed", "status"], text);
+  });
+
   it("explain what holds a deletion, and by whom", async () => {
     const object = await bench.applied("held", { finalize: { answer: { finalized: false } } });
     await bench.api.patch(object, { metadata: { finalizers: ["backup.example.com/keep"] } });

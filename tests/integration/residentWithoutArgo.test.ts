@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { Collector } from "../support/collector";
 import { always, eventually } from "../support/eventually";
 import { type OwnCluster, startTestCluster } from "./support/cluster";
 import { configMap, inNamespace } from "./support/manifests";
@@ -18,14 +19,21 @@ describe("a resident runner without Argo", function () {
   let operator: ResidentOperator;
   let pod: ResidentPod;
   let namespace: string;
+  let collector: Collector;
 
   before(async function () {
     this.timeout(0);
+    collector = await Collector.start();
     cluster = await startTestCluster();
     operator = await ResidentOperator.install(
       cluster,
       { name: "alone" },
-      { leaseSeconds: 6, announcedWithinMs: ANNOUNCED_WITHIN_MS, without: ["events", "workflows"] },
+      {
+        leaseSeconds: 6,
+        announcedWithinMs: ANNOUNCED_WITHIN_MS,
+        without: ["events", "workflows"],
+        traces: collector.endpoint,
+      },
     );
     namespace = await cluster.api.newNamespace("alone");
     await cluster.api.apply(operator.kind);
@@ -34,6 +42,7 @@ describe("a resident runner without Argo", function () {
   after(async () => {
     await operator?.dispose();
     await cluster?.close();
+    await collector?.stop();
   });
 
   it("reconciles by its own watch, counts no change as unannounced, and asks for no kind of Argo's", async () => {
@@ -54,5 +63,19 @@ describe("a resident runner without Argo", function () {
 
   it("ends when it is told to", async () => {
     assert.equal(await pod.end("SIGTERM"), 0);
+  });
+
+  it("has sent its runs as traces, the last of them at its end, and named them in its log", () => {
+    const roots = collector.spans.filter(({ parentSpanId }) => parentSpanId === undefined);
+    assert.ok(roots.length > 0);
+    assert.ok(roots.every(({ name }) => name === "reconcile Alone"));
+    const sent = roots.map(({ traceId }) => traceId);
+    const logged = pod.log.flatMap(({ trace }) => trace ?? []);
+    assert.ok(logged.length > 0);
+    for (const trace of logged) assert.ok(sent.includes(trace), trace);
+    assert.deepEqual(
+      pod.messages.filter((message) => message.includes("traces")),
+      [],
+    );
   });
 });

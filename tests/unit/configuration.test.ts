@@ -165,6 +165,16 @@ describe("the configuration", () => {
       ["2147483648", /is 2147483648, outside of/],
     ],
     failedRunsKeptSeconds: [["", /must be a whole number, not the text ""\. Give seconds/]],
+    traces: [
+      ["http://collector:4318", /must be an object, not the text .*\. Give endpoint, and if need be headers/],
+      ['{"headers":{"secret":"a","key":"b"}}', /\.endpoint is missing\. Give the address of a collector/],
+      ['{"endpoint":"https://me:secret@example.com"}', /\.endpoint has a user or a password in it\. Give/],
+      ['{"endpoint":"https://example.com?api-key=secret"}', /\.endpoint has a query or a fragment in it/],
+      ['{"endpoint":"grpc://a:4317"}', /\.endpoint begins with grpc:, and not with http: or https:/],
+      ['{"endpoint":"http://a","headers":{"key":"b"}}', /\.headers\.secret is missing\. Name a Secret/],
+      ['{"endpoint":"http://a","headers":"a=b"}', /\.headers must be an object, not the text/],
+      ['{"endpoint":"http://a","oneIn":0}', /\.oneIn is 0, outside of 1 to 1000000/],
+    ],
     archive: [
       ["db.example.com", /must be an object, not the text "db.example.com"\. Give host, database and secret/],
       ['{"host":"db","secret":"s"}', /\.database is missing\. Give its name/],

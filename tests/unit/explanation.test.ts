@@ -42,6 +42,8 @@ const RUN: Run = {
   message: "HandlerCrashed: it ended with exit code 1",
   reason: "HandlerCrashed",
   log: TRACEBACK,
+  timings: "",
+  trace: "",
 };
 
 function ready(more: Partial<Condition> = {}): Condition {
@@ -234,6 +236,20 @@ describe("an explanation", () => {
     }
   });
 
+  it("shows the steps of the newest run that has them, and the traces of runs", () => {
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const timings = "+0.0 ms  12.1 ms  queue\n+12.1 ms  4.0 ms  handler";
+    const runs = [
+      RUN,
+      { ...RUN, name: "second", timings, trace: traceId },
+      { ...RUN, name: "third", timings },
+    ];
+    const text = formatExplanation(explain(known({ runs })), NOW, plain);
+    assert.match(text, /^steps of second:\n {2}\+0\.0 ms {2}12\.1 ms {2}queue\n {2}\+12\.1 ms/m);
+    assert.ok(!text.includes("steps of third"));
+    assert.match(text, new RegExp(`^ {2}✘ second .* {2}trace ${traceId}$`, "m"));
+  });
+
   it("is printed without anything that a terminal acts on", () => {
     const evil = "\u001b[2Joh\u202e no";
     const text = formatExplanation(
@@ -241,7 +257,7 @@ describe("an explanation", () => {
         known({
           object: object({}, [ready({ message: evil }), { ...ready(), type: "Mine", message: evil }]),
           events: [event({ note: evil })],
-          runs: [{ ...RUN, log: evil, message: evil }],
+          runs: [{ ...RUN, log: evil, message: evil, timings: evil }],
         }),
       ),
       NOW,

@@ -43,7 +43,7 @@ const ENGINE: Layers = [
   ["in a pod", "pod/"],
   ["beside Argo", "argo/", "eventPath/", "events/intake", "events/intakeServer", "events/eventWarnings"],
   ["engine", "engine", "parts", "leading", "watches", "metrics"],
-  ["reconcile", "outbox/", "reconcile/", "term", "leadership/"],
+  ["reconcile", "outbox/", "reconcile/", "traces/", "term", "leadership/"],
   ["children and status", "children/", "status/"],
   ["used objects", "uses/"],
   ["watch and work", "watch/", "work/"],

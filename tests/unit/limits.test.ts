@@ -31,6 +31,8 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
     "runtime/outbox/eventWriter.ts",
     "{ burst: 10, refillMs: 60_000 };",
   ],
+  ["spans of traces", "2,048", "runtime/traces/exporter.ts", "MOST_WAITING = 2_048;"],
+  ["spans of traces", "100 children", "runtime/reconcile/timeline.ts", "MOST_STEPS = 100;"],
   ["runs that wait", "5,000", "runtime/outbox/outbox.ts", "MOST_WAITING = 5_000;"],
   [
     "statuses and records",

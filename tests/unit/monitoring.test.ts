@@ -44,6 +44,7 @@ function registries(): Registry[] {
     isLeader: () => true,
   });
   metrics.observeRecording({ recorded: 0, coalesced: 0, dropped: 0 }, { recordsWaiting: 0, lagSeconds: 0 });
+  metrics.observeTraces({ sent: 0, dropped: 0 });
   metrics.requested({ method: "GET", code: 200, durationSeconds: 0.001 });
   metrics.watchInterrupted("Widget");
   const change = { verb: "created", apiVersion: "v1", kind: "ConfigMap", name: "a" } as const;

@@ -124,8 +124,26 @@ describe("a resident runner's pod", () => {
       failedRunsKept: "86400",
       archive: "",
       eventPath: "",
+      tracesEndpoint: "",
+      tracesHeaders: "",
+      tracesOneIn: "",
       without: [],
     });
+  });
+
+  it("tells the engine, and not the handler, where traces go; a Secret that is not there keeps it from nothing", () => {
+    const headers = { secret: "collector", key: "headers" };
+    const traces = { endpoint: "https://example.com/$(HOME)", headers, oneIn: 20 };
+    const { runner, handler } = podOf({}, operatorOptions({ traces }));
+    const given = (env: readonly { name: string }[] = []) =>
+      env.filter(({ name }) => name.startsWith("ARGOSY_TRACES_"));
+    const secretKeyRef = { name: "collector", key: "headers", optional: true };
+    assert.deepStrictEqual(given(runner.env), [
+      { name: "ARGOSY_TRACES_ENDPOINT", value: "https://example.com/$$(HOME)" },
+      { name: "ARGOSY_TRACES_HEADERS", valueFrom: { secretKeyRef } },
+      { name: "ARGOSY_TRACES_ONE_IN", value: "20" },
+    ]);
+    assert.deepStrictEqual(given(handler.env), []);
   });
 
   it("leaves room beside Node's heap", () => {

@@ -117,6 +117,56 @@ describe("Outbox", () => {
     );
   });
 
+  describe("calls back, once for each message,", () => {
+    const times: (string | undefined)[] = [];
+    const putCalled = (what: string, more: { verdict?: Verdict } = { verdict: READY }) =>
+      outbox.put(
+        { namespace: "shop", name: "widget" },
+        {
+          regarding: widget({ uid: "widget-uid" }),
+          verdict: more.verdict && { verdict: more.verdict, generation: 3 },
+          events: [],
+          records: [],
+          onTold: (told) => void times.push(`${what} ${told ? "told" : "not told"}`),
+        },
+      );
+    beforeEach(() => times.splice(0));
+
+    it("when it is told, but of several that are merged for the last alone", async () => {
+      putCalled("first");
+      await idle();
+      assert.deepEqual(times, ["first told"]);
+      putCalled("second", { verdict: progressing("0 of 1") });
+      putCalled("third");
+      put({ events: [warning("from elsewhere")] });
+      await idle();
+      assert.deepEqual(times, ["first told", "second not told", "third told"]);
+    });
+
+    it("when another try succeeds, and when none ever will", async () => {
+      answer = fails(UNREACHABLE);
+      putCalled("first");
+      await clock.tick();
+      assert.deepEqual(times, []);
+      answer = async () => undefined;
+      await idle();
+      assert.deepEqual(times, ["first told"]);
+      answer = fails(new NotLeadingError());
+      putCalled("second");
+      await idle();
+      assert.deepEqual(times, ["first told", "second not told"]);
+    });
+
+    it("when the term ends", async () => {
+      answer = fails(UNREACHABLE);
+      putCalled("first");
+      await clock.tick();
+      outbox.discard();
+      await idle();
+      assert.deepEqual(times, ["first not told"]);
+    });
+  });
+
   it("merges what waits: the newest verdict, all Events in order, one record of successes and one of failures", async () => {
     answer = fails(UNREACHABLE);
     put({ verdict: READY, events: [normal("1")], records: [{ name: "a", isFailure: false }] });

@@ -16,6 +16,9 @@ describe("a runner's environment", () => {
     [RUNNER_ENVIRONMENT.archive]: "true",
     [RUNNER_ENVIRONMENT.eventPath]: "argosy",
     [RUNNER_ENVIRONMENT.without]: "",
+    [RUNNER_ENVIRONMENT.tracesEndpoint]: "http://collector:4318",
+    [RUNNER_ENVIRONMENT.tracesHeaders]: "a=b",
+    [RUNNER_ENVIRONMENT.tracesOneIn]: "10",
   };
 
   it("says which halves of Argo are missing, and refuses what is none", () => {
@@ -37,6 +40,9 @@ describe("a runner's environment", () => {
       failedRunsKept: "600",
       archive: "true",
       eventPath: "argosy",
+      tracesEndpoint: "http://collector:4318",
+      tracesHeaders: "a=b",
+      tracesOneIn: "10",
       without: [],
     });
     const named = { ...complete, [RUNNER_ENVIRONMENT.instanceId]: "argosy" };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { leaveWord } from "../../runtime/pod/lastWord";
+import { leaveTimings, leaveWord } from "../../runtime/pod/lastWord";
 
 describe("the last word of a container", () => {
   let root: string;
@@ -25,5 +25,25 @@ describe("the last word of a container", () => {
   it("is not left where no kubelet has made a place for it", () => {
     leaveWord({ root }, "over");
     assert.equal(existsSync(file), false);
+  });
+
+  it("leaves how long the steps took where Argo takes outputs from, and nothing where there is no such place", () => {
+    const timing = { from: 0, to: 5, steps: [{ name: "handler" as const, from: 1, to: 4 }], omitted: 0 };
+    const begin = { event: "reconcile", attempt: 1, result: "succeeded" } as const;
+    const report = {
+      ...begin,
+      operator: "o",
+      kind: "K",
+      name: "n",
+      changes: [],
+      log: "",
+      durationMs: 5,
+      timing,
+    };
+    leaveTimings({ root }, [report]);
+    assert.equal(existsSync(path.join(root, "tmp")), false);
+    mkdirSync(path.join(root, "tmp"));
+    leaveTimings({ root }, [report]);
+    assert.equal(readFileSync(path.join(root, "tmp/timings.txt"), "utf8"), "+1.0 ms  3.0 ms  handler");
   });
 });

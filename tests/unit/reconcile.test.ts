@@ -13,6 +13,7 @@ import { Reconcile, type ReconcileOptions } from "../../runtime/reconcile/reconc
 import { Statuses } from "../../runtime/status/statuses";
 import { StatusWriter } from "../../runtime/status/statusWriter";
 import { NotLeadingError } from "../../runtime/term";
+import type { TraceContext } from "../../runtime/traces/context";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import {
@@ -47,6 +48,7 @@ describe("Reconcile", () => {
   /** Whether the watch says that the object is gone. */
   let isGoing: boolean;
   let isLeading: boolean;
+  let trace: TraceContext | undefined;
   let learned: KubernetesObject[];
   let invalidated: number;
 
@@ -54,6 +56,7 @@ describe("Reconcile", () => {
     cluster = new FakeCluster();
     [answer, questions, learned] = [{ children: [configMap()] }, [], []];
     byHand = [];
+    trace = undefined;
     [tellsAnswer, isGoing, isLeading, invalidated] = [false, false, true, 0];
     meanwhile = () => {};
     ({ store: children, writer } = childrenIn(cluster));
@@ -103,6 +106,7 @@ describe("Reconcile", () => {
       client,
       assert: fence,
       due: byHand,
+      trace,
       ...(tellsAnswer && { onAnswer }),
     });
   }
@@ -125,6 +129,51 @@ describe("Reconcile", () => {
     assert.deepEqual([status()["url"], status()["argosy"]], ["x", { kinds: ["v1/ConfigMap"] }]);
     assert.equal(conditionsIn(status())[0]?.status, "True");
     assert.equal(learned.length, 1);
+  });
+
+  it("notes how long each step took and which children it left as they were, and gives the handler its trace", async () => {
+    given();
+    await reconcile();
+    const { report } = await reconcile();
+    assert.equal(questions[0]?.trace, undefined);
+    assert.equal(report.traceId, undefined);
+    const steps = report.timing?.steps ?? [];
+    assert.deepEqual(
+      steps.map(({ name, verb, child }) => [name, verb, child?.name]),
+      [
+        ["read", undefined, undefined],
+        ["handler", undefined, undefined],
+        ["child", "unchanged", "settings"],
+        ["status", undefined, undefined],
+      ],
+    );
+    const { from = 0, to = 0 } = report.timing ?? {};
+    for (const step of steps) assert.ok(from <= step.from && step.from <= step.to && step.to <= to);
+    const ids = { traceId: "a".repeat(32), rootId: "b".repeat(16), handlerId: "c".repeat(16) };
+    trace = { ...ids, isSampled: true };
+    assert.equal((await reconcile()).report.traceId, ids.traceId);
+    assert.equal(questions.at(-1)?.trace, `00-${ids.traceId}-${ids.handlerId}-01`);
+    trace = { ...ids, isSampled: false };
+    assert.equal((await reconcile()).report.traceId, undefined);
+    assert.equal(questions.at(-1)?.trace, `00-${ids.traceId}-${ids.handlerId}-00`);
+  });
+
+  it("notes which child could not be written, and why", async () => {
+    given();
+    answer = { children: [configMap({ name: "a" }), configMap({ name: "b" })] };
+    cluster.refusals.set("apply ConfigMap b", new ApiError(403, { message: "not you" }, "PATCH"));
+    const { report } = await reconcile();
+    assert.equal(report.result, "failed");
+    const children = report.timing?.steps.filter(({ name }) => name === "child");
+    assert.deepEqual(
+      children
+        ?.map(({ verb, child, error }) => [child?.name, verb, error?.includes("not you") ?? false])
+        .sort(),
+      [
+        ["a", "created", false],
+        ["b", undefined, true],
+      ],
+    );
   });
 
   it("says that the handler has answered before it writes, but of a large answer nothing", async () => {

@@ -142,6 +142,16 @@ describe("a recorded run", () => {
     });
   });
 
+  it("names its trace, if it has one, and says how long its steps took", () => {
+    assert.equal(record(report()).metadata.labels?.["argosy.dev/trace-id"], undefined);
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const timing = { from: 0, to: 5, steps: [{ name: "handler" as const, from: 1, to: 4 }], omitted: 0 };
+    const given = report({ traceId, timing });
+    assert.equal(record(given).metadata.labels?.["argosy.dev/trace-id"], traceId);
+    const timings = outputsOf(given).find(({ name }) => name === "timings")?.value;
+    assert.equal(timings, `trace ${traceId}\n+1.0 ms  3.0 ms  handler`);
+  });
+
   it("has no label of an instance where the controller has no id, and is archived only where there is an archive", () => {
     const labels = (place: RecordingPlace) => Object.keys(record(report(), place).metadata.labels ?? {});
     assert.ok(!labels({ ...PLACE, instanceId: "" }).includes("workflows.argoproj.io/controller-instanceid"));

@@ -76,14 +76,29 @@ describe("Scrubber", () => {
       retryAfterSeconds: 3,
     });
     const outcome = {
-      report: { result: "failed", failure, log: text, problem: text, changes: [], name: "a" },
+      report: {
+        result: "failed",
+        failure,
+        log: text,
+        problem: text,
+        changes: [],
+        name: "a",
+        timing: { from: 0, to: 1, omitted: 0, steps: [{ name: "child", from: 0, to: 1, error: text }] },
+      },
       verdict: { kind: "failed", failure },
       events: [{ type: "Warning", reason: "X", note: text }],
       again: { kind: "done" },
     } as unknown as Outcome;
     const scrubbed = scrubber.outcome(outcome);
     const { report, verdict, events } = scrubbed;
-    const told = [report.log, report.problem, report.failure?.message, report.failure?.log, events[0]?.note];
+    const told = [
+      report.log,
+      report.problem,
+      report.failure?.message,
+      report.failure?.log,
+      report.timing?.steps[0]?.error,
+      events[0]?.note,
+    ];
     assert.deepEqual(new Set(told), new Set(["*** ***"]));
     assert.ok(verdict?.kind === "failed" && verdict.failure === report.failure);
     assert.ok(verdict.failure instanceof ReconcileFailure && verdict.failure.permanent);

@@ -52,6 +52,7 @@ function ofRunner(): Registry {
     isLeader: () => true,
   });
   metrics.observeRecording({ recorded: 0, coalesced: 0, dropped: 0 }, { recordsWaiting: 0, lagSeconds: 0 });
+  metrics.observeTraces({ sent: 0, dropped: 0 });
   return metrics.registry;
 }
 

@@ -24,11 +24,21 @@ import { ENGINE_MOUNTS, handlerMounts, type PodForm, runnerMounts, tokenMounts }
  */
 export function buildRunnerContainer(operator: Operator, options: OperatorOptions, form: PodForm): Container {
   if (form === "pod") {
-    return { ...engineContainer("main", "run", options), volumeMounts: runnerMounts(operator, form) };
+    const main = engineContainer("main", "run", options);
+    const env = [
+      ...engineEnvironment("run", options),
+      ...workflowEnvironment(),
+      ...tracesEnvironment(options),
+    ];
+    return { ...main, env, volumeMounts: runnerMounts(operator, form) };
   }
   return {
     ...engineContainer("runner", "resident", options),
-    env: [...engineEnvironment("runner", options), ...residentEnvironment(options)],
+    env: [
+      ...engineEnvironment("runner", options),
+      ...residentEnvironment(options),
+      ...tracesEnvironment(options),
+    ],
     resources: resourcesOf("runner", options),
     ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
     // A minute to begin: before that, being slow is no reason to be started anew.
@@ -143,6 +153,19 @@ function residentEnvironment(options: OperatorOptions): EnvVar[] {
     { name: RUNNER_ENVIRONMENT.failedRunsKept, value: String(failedRunsKeptSeconds) },
     ...(platform.archivesRuns ? [{ name: RUNNER_ENVIRONMENT.archive, value: "true" }] : []),
     ...(without.length > 0 ? [{ name: RUNNER_ENVIRONMENT.without, value: without.join(",") }] : []),
+  ];
+}
+
+/** Where an engine sends traces. A Secret that is not there keeps no engine from its work. */
+function tracesEnvironment({ traces }: OperatorOptions): EnvVar[] {
+  if (!traces) return [];
+  const { endpoint, headers, oneIn } = traces;
+  const { secret: name = "", key = "" } = headers ?? {};
+  const valueFrom = { secretKeyRef: { name, key, optional: true } };
+  return [
+    { name: RUNNER_ENVIRONMENT.tracesEndpoint, value: literal(endpoint) },
+    ...(headers ? [{ name: RUNNER_ENVIRONMENT.tracesHeaders, valueFrom }] : []),
+    ...(oneIn === undefined ? [] : [{ name: RUNNER_ENVIRONMENT.tracesOneIn, value: String(oneIn) }]),
   ];
 }
 

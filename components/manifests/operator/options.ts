@@ -16,4 +16,16 @@ export interface OperatorOptions extends WorkloadOptions, QuotaOptions {
   readonly failedRunsKeptSeconds: number;
   /** The name of the Sensor that sends the hints; where there are several, the first one's. */
   readonly eventPathName: string;
+  /** Where the traces of runs go. @default there are none */
+  readonly traces?: TracesOptions;
+}
+
+/** A collector of traces. */
+export interface TracesOptions {
+  /** Its address, without a password: "http://collector.monitoring:4318". */
+  readonly endpoint: string;
+  /** A Secret in the operators' namespace, and the key of it that has headers for the collector. @default no headers */
+  readonly headers?: { readonly secret: string; readonly key: string };
+  /** One in so many runs is traced. @default 1 */
+  readonly oneIn?: number;
 }

@@ -8,6 +8,8 @@ import {
   PENDING_SECONDS,
   RUN_PARAMETERS,
   runSeconds,
+  TIMINGS_FILE,
+  TIMINGS_OUTPUT,
   USED_PARAMETER,
 } from "../../../runtime/program";
 import type { ConfigMap } from "../kinds";
@@ -31,6 +33,8 @@ import { buildVolumes, engineVolumes } from "./volumes";
  * engine writes it there; nothing is written by any other run.
  */
 const ANSWER = { name: "answer", path: ANSWER_FILE } as const;
+/** The output that says how long the steps of a run took. */
+const TIMINGS = { name: TIMINGS_OUTPUT, path: TIMINGS_FILE } as const;
 
 /**
  * The WorkflowTemplate of an operator's runs, by the operator's own name. A resident runner records its runs as
@@ -137,7 +141,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
           "$setElementOrder/containers": [...containers.map(({ name }) => ({ name })), { name: WAIT }],
         }),
         outputs: {
-          parameters: [{ name: ANSWER.name, valueFrom: { path: ANSWER.path, default: "" } }],
+          parameters: [ANSWER, TIMINGS].map(({ name, path }) => ({ name, valueFrom: { path, default: "" } })),
         },
         // Not the Workflow's: of those only what a template mounts as a whole gets into the pod, and the mounts of one
         // container of a set are not looked at (argo-workflows, workflow/controller/workflowpod.go).

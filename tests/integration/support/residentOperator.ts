@@ -17,7 +17,10 @@ import { ResidentPod, type ResidentPodOptions } from "./residentPod";
 import { customResourceDefinitionOf, type ObjectPlan } from "./testOperator";
 
 /** What the runners of a test are told beside where they are. */
-export type ResidentSettings = Pick<ResidentPodOptions, "leaseSeconds" | "announcedWithinMs" | "without">;
+export type ResidentSettings = Pick<
+  ResidentPodOptions,
+  "leaseSeconds" | "announcedWithinMs" | "without" | "traces"
+>;
 
 /**
  * An operator whose runners are processes of the engine's bundle, each with a handler's container of its own, as in

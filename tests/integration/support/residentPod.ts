@@ -38,6 +38,8 @@ export interface ResidentPodOptions extends Omit<PodSettings, "root"> {
   readonly server?: string | undefined;
   /** The halves of Argo that are missing. @default none */
   readonly without?: readonly ArgoHalf[];
+  /** The address of a collector for traces. @default there are none */
+  readonly traces?: string;
 }
 
 /** The operator that a {@link ResidentPod} runs, and where. */
@@ -103,7 +105,7 @@ export class ResidentPod {
   /** Starts the runner's container, or starts it again. */
   startRunner(): this {
     const { owner, root, options } = this;
-    const { name, host, server: way, without = [], ...settings } = options;
+    const { name, host, server: way, without = [], traces = "", ...settings } = options;
     const server = new URL(way ?? owner.cluster.connection.server);
     const engine = path.join(pathOf({ root }, "engine"), "engine.js");
     const runner = spawn(process.execPath, [engine, "resident"], {
@@ -116,6 +118,7 @@ export class ResidentPod {
         [RUNNER_ENVIRONMENT.failedRunsKept]: "86400",
         [RUNNER_ENVIRONMENT.instanceId]: "",
         [RUNNER_ENVIRONMENT.without]: without.join(","),
+        [RUNNER_ENVIRONMENT.tracesEndpoint]: traces,
         [SETTINGS_VARIABLE]: JSON.stringify({ ...settings, host, root }),
         KUBERNETES_SERVICE_HOST: server.hostname,
         KUBERNETES_SERVICE_PORT: server.port,

@@ -70,7 +70,7 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
 
 /** How a controller of a test is started. */
 export interface TestControllerOptions
-  extends Pick<EngineOptions, "leaseSeconds" | "awaitKinds" | "usedPollMs"> {
+  extends Pick<EngineOptions, "leaseSeconds" | "awaitKinds" | "usedPollMs" | "traces"> {
   /** @default "one" */
   readonly identity?: string;
   /** Another way to the API server. @default the runner's service account, directly */
@@ -223,7 +223,8 @@ export class TestOperator {
 
   /** Starts a controller of this operator without waiting for anything. */
   launch(options: TestControllerOptions = {}): TestController {
-    const { identity = "one", connection = this.connection, leaseSeconds, awaitKinds, usedPollMs } = options;
+    const { identity = "one", connection = this.connection, leaseSeconds, awaitKinds } = options;
+    const { usedPollMs, traces } = options;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
     const controller = new Engine({
@@ -235,6 +236,7 @@ export class TestOperator {
       ...(leaseSeconds !== undefined && { leaseSeconds }),
       ...(awaitKinds !== undefined && { awaitKinds }),
       ...(usedPollMs !== undefined && { usedPollMs }),
+      ...(traces && { traces }),
       onReport: (report) => void reports.push(report),
       onNotice: (notice) => void notices.push(notice),
     });

@@ -1,0 +1,39 @@
+import { identityOf } from "../names";
+import { TraceExporter } from "../traces/exporter";
+import { readTraceSettings } from "../traces/settings";
+import { Tracing } from "../traces/tracing";
+import type { Pod } from "./pod";
+
+/** How long the last spans may take to be sent when a process ends, in milliseconds. */
+export const TRACES_GRACE_MS = 2_000;
+
+/**
+ * What traces the runs of this pod. Undefined if traces are off, or if what the manifests say of them cannot be used: that is
+ * said once, and no run waits for it.
+ */
+export function openTraces(
+  { operator, environment, log }: Pick<Pod, "operator" | "environment" | "log">,
+  onNotice: (notice: string) => void,
+): Tracing | undefined {
+  const {
+    tracesEndpoint: endpoint,
+    tracesHeaders: headers,
+    tracesOneIn: oneIn,
+    namespace,
+    pod,
+  } = environment;
+  if (endpoint === "") return undefined;
+  try {
+    const settings = readTraceSettings({ endpoint, headers, oneIn });
+    const resource = {
+      "service.name": identityOf(operator),
+      "service.instance.id": pod,
+      "k8s.namespace.name": namespace,
+      "k8s.pod.name": pod,
+    };
+    return new Tracing(new TraceExporter({ ...settings, resource, onNotice }), settings.ratio);
+  } catch (error) {
+    log("warn", `traces are off: ${(error as Error).message}`);
+    return undefined;
+  }
+}

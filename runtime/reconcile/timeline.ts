@@ -1,0 +1,136 @@
+import type { ChildVerb } from "../children/childApplier";
+
+/** A part of a run that takes time. */
+export const STEPS = [
+  /** The object is read: from what the watch has brought, or from the API server. */
+  "read",
+  /** Finalizers are put on the object, or taken off. */
+  "finalizer",
+  /** The handler is asked, including the wait for a free process. */
+  "handler",
+  /** One child is made as it should be, or deleted. */
+  "child",
+  /** Children are looked for, and deleted, that no watch shows or no owner reference covers. */
+  "sweep",
+  /** The handler's status fields and the engine's memory are written. */
+  "status",
+] as const;
+
+/** One of {@link STEPS}. */
+export type StepName = (typeof STEPS)[number];
+
+/** The child that a step is about. */
+export interface StepChild {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** One step of a run. */
+export interface Step {
+  readonly name: StepName;
+  /** When it began and ended, on the monotonic clock, in milliseconds. */
+  readonly from: number;
+  readonly to: number;
+  readonly child?: StepChild | undefined;
+  /** What became of the child. Undefined if that failed. */
+  readonly verb?: ChildVerb | "unchanged" | undefined;
+  /** Why it failed. Undefined if it did not. */
+  readonly error?: string | undefined;
+}
+
+/** How long a run's steps took. */
+export interface RunTiming {
+  /** When the run began and ended, on the monotonic clock, in milliseconds. */
+  readonly from: number;
+  readonly to: number;
+  /** In the order in which they ended. */
+  readonly steps: readonly Step[];
+  /** How many steps were left out, because there were too many. */
+  readonly omitted: number;
+  /** When somebody else last wrote the object, in milliseconds since 1970. Kubernetes notes whole seconds. */
+  readonly writtenAt?: number | undefined;
+}
+
+/** A run may have thousands of children. So many of its steps are kept, and so many of those that changed nothing. */
+const MOST_STEPS = 100;
+const MOST_UNCHANGED = 50;
+const LONGEST_ERROR = 1024;
+
+/** Notes how long the steps of one run take, in bounded memory. */
+export class Timeline {
+  private readonly steps: Step[] = [];
+  private omitted = 0;
+  private unchanged = 0;
+  private readonly from: number;
+
+  /** @param now a monotonic clock, in milliseconds */
+  constructor(private readonly now: () => number = () => performance.now()) {
+    this.from = now();
+  }
+
+  /**
+   * Does a step, and notes how long it took and whether it failed.
+   * @param isWorth whether a step that succeeded is noted at all. @default each is
+   * @throws what the step throws
+   */
+  async step<Result>(
+    name: StepName,
+    action: () => Promise<Result>,
+    isWorth: (result: Result) => boolean = () => true,
+  ): Promise<Result> {
+    return this.note(action, (end, result) =>
+      end.error !== undefined || isWorth(result as Result) ? { name, ...end } : undefined,
+    );
+  }
+
+  /**
+   * Makes one child as it should be, and notes what became of it.
+   * @param action undefined in its answer: nothing was to be changed
+   * @throws what the action throws
+   */
+  async child<Change extends { readonly verb: ChildVerb } | undefined>(
+    child: StepChild,
+    action: () => Promise<Change>,
+  ): Promise<Change> {
+    return this.note(action, (end, change) => ({
+      name: "child",
+      child,
+      ...(end.error === undefined && { verb: change?.verb ?? "unchanged" }),
+      ...end,
+    }));
+  }
+
+  /** What was noted until now. */
+  timing(writtenAt: number | undefined): RunTiming {
+    const { from, steps, omitted } = this;
+    return { from, to: this.now(), steps, omitted, ...(writtenAt !== undefined && { writtenAt }) };
+  }
+
+  private async note<Result>(
+    action: () => Promise<Result>,
+    stepOf: (end: Pick<Step, "from" | "to" | "error">, result: Result | undefined) => Step | undefined,
+  ): Promise<Result> {
+    const from = this.now();
+    try {
+      const result = await action();
+      this.keep(stepOf({ from, to: this.now() }, result));
+      return result;
+    } catch (thrown) {
+      const error = (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, LONGEST_ERROR);
+      this.keep(stepOf({ from, to: this.now(), error }, undefined));
+      throw thrown;
+    }
+  }
+
+  private keep(step: Step | undefined): void {
+    if (!step) return;
+    const isUnchanged = step.verb === "unchanged";
+    const hasRoom = this.steps.length < MOST_STEPS && !(isUnchanged && this.unchanged >= MOST_UNCHANGED);
+    // The steps that are no child's are few, and each says where the time went.
+    if (hasRoom || step.name !== "child") this.steps.push(step);
+    else this.omitted++;
+    if (isUnchanged) this.unchanged++;
+  }
+}

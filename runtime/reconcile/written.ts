@@ -1,0 +1,24 @@
+import type { KubernetesObject } from "../kubernetes/objects";
+import { MANAGER_PREFIX } from "../names";
+
+/**
+ * When somebody else last wrote an object, its status aside, in milliseconds since 1970: as `managedFields` notes it, in whole
+ * seconds. For an object that is being deleted it is the time of the deletion. Undefined if nothing says that.
+ *
+ * Caveat: a write that only removes fields leaves no time.
+ */
+export function lastWriteOf({ metadata }: KubernetesObject): number | undefined {
+  const { creationTimestamp, deletionTimestamp, managedFields } = metadata;
+  if (deletionTimestamp !== undefined) return timeIn(deletionTimestamp);
+  if (!managedFields) return undefined;
+  const times = managedFields
+    .filter(({ manager = "", subresource }) => !subresource && !manager.startsWith(MANAGER_PREFIX))
+    .map(({ time }) => time);
+  const known = [creationTimestamp, ...times].map(timeIn).filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+function timeIn(text: string | undefined): number | undefined {
+  const time = Date.parse(text ?? "");
+  return Number.isNaN(time) ? undefined : time;
+}

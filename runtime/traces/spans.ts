@@ -1,0 +1,245 @@
+import { groupOf } from "../kubernetes/objects";
+import type { ReconcileReport } from "../reconcile/report";
+import type { RunTiming, Step, StepChild } from "../reconcile/timeline";
+import { clean } from "../status/conditions";
+import type { Cause } from "../work/arrivals";
+import { newSpanId, type TraceContext } from "./context";
+
+/** What an attribute of a span may be. */
+export type Attributes = Readonly<Record<string, string | number | boolean>>;
+
+/** A span of a trace. */
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId?: string | undefined;
+  readonly name: string;
+  /** In milliseconds since 1970. */
+  readonly from: number;
+  readonly to: number;
+  readonly attributes: Attributes;
+  /** Why it failed. Undefined if it did not. */
+  readonly error?: string | undefined;
+}
+
+/** How long it took to write conditions, record and Events of a run, on the monotonic clock, in milliseconds. */
+export interface Told {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** All that is known of a run when its trace is made. */
+export interface TracedRun {
+  readonly trace: TraceContext;
+  readonly report: ReconcileReport;
+  /** The name of the Workflow that records the run, if there is one. */
+  readonly run?: string | undefined;
+  /** Undefined if nothing was to be written, or a later run's report took its place. */
+  readonly told?: Told | undefined;
+}
+
+/** Turns a time on the monotonic clock into one since 1970, both in milliseconds. */
+export type Epoch = (monotonic: number) => number;
+
+/** Kubernetes notes the times of writes in whole seconds. */
+const WRITE_RESOLUTION_MS = 1_000;
+/** A write that is older was not what brought the run about. */
+const OLDEST_WRITE_MS = 3_600_000;
+const LONGEST_ERROR = 1024;
+const LONGEST_NAME = 512;
+
+/** What begins a run and is told apart by a span, and how the span is called. */
+const ARRIVALS: Readonly<Record<Cause, string | undefined>> = {
+  watch: "watch",
+  hint: "hint",
+  request: "request",
+  used: "used object",
+  child: "child change",
+  retry: undefined,
+  time: undefined,
+};
+
+/** Kinds of which the semantic conventions of OpenTelemetry name an object, by group and kind. */
+const KNOWN_KINDS: Readonly<Record<string, string>> = {
+  "/Namespace": "namespace",
+  "/Node": "node",
+  "/Pod": "pod",
+  "/ReplicationController": "replicationcontroller",
+  "/ResourceQuota": "resourcequota",
+  "apps/DaemonSet": "daemonset",
+  "apps/Deployment": "deployment",
+  "apps/ReplicaSet": "replicaset",
+  "apps/StatefulSet": "statefulset",
+  "autoscaling/HorizontalPodAutoscaler": "hpa",
+  "batch/CronJob": "cronjob",
+  "batch/Job": "job",
+};
+
+/** A span before it has its place in the trace. */
+type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: string };
+
+/**
+ * The spans of a run: the run itself, and in it how the change reached the engine, the wait for its turn, and the run's steps.
+ * Pure, but for the ids of the spans.
+ *
+ * Guarantees (tests/unit/traceSpans.test.ts): each span lies within its parent. Names and times are all that is said of
+ * objects, nothing of their content. An error is said as the run's report says it, without the values of used Secrets.
+ * @param epochOf the clock
+ */
+export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string = newSpanId): Span[] {
+  const { trace, report, told } = traced;
+  const { timing } = report;
+  if (!timing) return [];
+  const parts = partsOf(traced, timing, epochOf);
+  const { traceId, rootId, parentId } = trace;
+  const root: Span = {
+    traceId,
+    spanId: rootId,
+    ...(parentId !== undefined && { parentId }),
+    name: `${report.event} ${report.kind}`,
+    from: Math.min(epochOf(timing.from), ...parts.map(({ from }) => from)),
+    to: Math.max(epochOf(timing.to), ...(told ? [epochOf(told.to)] : []), ...parts.map(({ to }) => to)),
+    attributes: attributesOf(traced, timing),
+    ...(report.failure && { error: errorText(`${report.failure.reason}: ${report.failure.message}`) }),
+  };
+  return [root, ...parts.map((part) => ({ traceId, spanId: newId(), parentId: rootId, ...part }))];
+}
+
+/** The parts of a run in the order in which they began. */
+function partsOf({ trace, report, told }: TracedRun, timing: RunTiming, epochOf: Epoch): Part[] {
+  return [
+    ...beforeRun(report, timing, epochOf),
+    ...timing.steps.map((step) => partOfStep(step, trace, epochOf)),
+    ...(told ? [{ name: "report", from: epochOf(told.from), to: epochOf(told.to), attributes: {} }] : []),
+  ].sort((one, other) => one.from - other.from);
+}
+
+/** What happened before a run, the latest first: the write of the object as far as it is known, its way to the engine, and the queue. */
+export function beforeRun(
+  { arrival, attempt }: ReconcileReport,
+  { writtenAt }: RunTiming,
+  epochOf: Epoch,
+): Part[] {
+  if (!arrival) return [];
+  const { cause, at, readyAt, takenAt } = arrival;
+  const parts: Part[] = [
+    {
+      name: "queue",
+      from: epochOf(readyAt),
+      to: epochOf(takenAt),
+      attributes: { "argosy.attempt": attempt },
+    },
+  ];
+  const name = ARRIVALS[cause];
+  if (name === undefined || at === undefined) return parts;
+  const arrivedAt = epochOf(Math.min(at, readyAt));
+  parts.push({ name, from: arrivedAt, to: epochOf(readyAt), attributes: {} });
+  const isByWrite = cause === "watch" || cause === "hint";
+  // The API server's clock may be ahead of ours.
+  const isKnown =
+    writtenAt !== undefined && writtenAt <= arrivedAt && arrivedAt - writtenAt < OLDEST_WRITE_MS;
+  if (isByWrite && isKnown) {
+    parts.push({
+      name: "api write",
+      from: writtenAt,
+      to: Math.min(writtenAt + WRITE_RESOLUTION_MS, arrivedAt),
+      attributes: { "argosy.time.resolution_ms": WRITE_RESOLUTION_MS },
+    });
+  }
+  return parts;
+}
+
+function partOfStep(step: Step, { handlerId }: TraceContext, epochOf: Epoch): Part {
+  const { name, from, to, child, verb, error } = step;
+  return {
+    ...(name === "handler" && { spanId: handlerId }),
+    name: child ? clean(`${verb ?? "apply"} ${child.kind}`, LONGEST_NAME) : name,
+    from: epochOf(from),
+    to: epochOf(to),
+    attributes: child ? { ...childAttributes(child), ...(verb && { "argosy.child.verb": verb }) } : {},
+    ...(error !== undefined && { error: errorText(error) }),
+  };
+}
+
+function attributesOf({ report, run }: TracedRun, { omitted }: RunTiming): Attributes {
+  const { operator, kind, namespace, name, uid, generation, event, attempt, result, failure, arrival } =
+    report;
+  return {
+    "argosy.operator": operator,
+    "argosy.object.kind": kind,
+    ...(namespace !== undefined && { "k8s.namespace.name": namespace }),
+    "argosy.object.name": name,
+    ...(uid !== undefined && { "argosy.object.uid": uid }),
+    ...(generation !== undefined && { "argosy.object.generation": generation }),
+    "argosy.event": event,
+    "argosy.attempt": attempt,
+    "argosy.result": result,
+    ...(arrival && { "argosy.cause": arrival.cause }),
+    ...(run !== undefined && { "argosy.run": run }),
+    ...(omitted > 0 && { "argosy.children.omitted": omitted }),
+    ...(failure && { "error.type": failure.reason }),
+  };
+}
+
+function childAttributes({ apiVersion, kind, namespace, name }: StepChild): Attributes {
+  const known = KNOWN_KINDS[`${groupOf(apiVersion)}/${kind}`];
+  const text = (value: string) => clean(value, LONGEST_NAME);
+  return {
+    "argosy.child.api_version": text(apiVersion),
+    "argosy.child.kind": text(kind),
+    "argosy.child.name": text(name),
+    ...(namespace !== undefined && { "k8s.namespace.name": text(namespace) }),
+    ...(known && { [`k8s.${known}.name`]: text(name) }),
+  };
+}
+
+function errorText(text: string): string {
+  return clean(text, LONGEST_ERROR);
+}
+
+/** A run of an operator that has a pod for each run: one or more reconciles of an object. */
+export interface PodRun {
+  readonly trace: TraceContext;
+  readonly operator: string;
+  /** The custom resource's kind. */
+  readonly kind: string;
+  /** The Workflow's name. */
+  readonly run: string;
+  /** When the Workflow was made, in milliseconds since 1970. Kubernetes notes whole seconds. Undefined if that is unknown. */
+  readonly submittedAt: number | undefined;
+  /** When the engine began in the pod, and when the run ended, on the monotonic clock, in milliseconds. */
+  readonly from: number;
+  readonly to: number;
+  /** Why it failed. Undefined if it did not. */
+  readonly error: string | undefined;
+}
+
+/** The spans of a run in a pod, beside those of its reconciles: the run, and in it the time until its pod began. */
+export function spansOfPod(
+  { trace, operator, kind, run, submittedAt, from, to, error }: PodRun,
+  epochOf: Epoch,
+  newId: () => string = newSpanId,
+): Span[] {
+  const { traceId, rootId } = trace;
+  const begin = epochOf(from);
+  const submitted = submittedAt === undefined ? begin : Math.min(submittedAt, begin);
+  const root: Span = {
+    traceId,
+    spanId: rootId,
+    name: `run ${kind}`,
+    from: submitted,
+    to: epochOf(to),
+    attributes: { "argosy.operator": operator, "argosy.object.kind": kind, "argosy.run": run },
+    ...(error !== undefined && { error: errorText(error) }),
+  };
+  const pod: Span = {
+    traceId,
+    spanId: newId(),
+    parentId: rootId,
+    name: "pod start",
+    from: submitted,
+    to: begin,
+    attributes: { "argosy.time.resolution_ms": WRITE_RESOLUTION_MS },
+  };
+  return [root, pod];
+}

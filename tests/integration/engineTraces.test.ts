@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { RUN_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { Tracing } from "../../runtime/traces/tracing";
+import { attributeOf, Collector, type ReceivedSpan } from "../support/collector";
+import { eventually } from "../support/eventually";
+import { submit } from "./support/argo";
+import { announceKind, sharedCluster } from "./support/cluster";
+import { configMap } from "./support/manifests";
+import { type PodBench, usePods } from "./support/podRun";
+import {
+  customResourceDefinitionOf,
+  type ObjectPlan,
+  type TestController,
+  TestOperator,
+} from "./support/testOperator";
+import { answering, conditionOf } from "./support/useOperator";
+
+/** What is in the object and its children, and in no span. */
+const CONTENT = "content-of-the-object";
+
+function assertTree(spans: readonly ReceivedSpan[]): void {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  for (const span of spans) {
+    assert.ok(BigInt(span.startTimeUnixNano) <= BigInt(span.endTimeUnixNano), span.name);
+    const parent = byId.get(span.parentSpanId ?? "");
+    if (!parent) continue;
+    assert.ok(BigInt(parent.startTimeUnixNano) <= BigInt(span.startTimeUnixNano), span.name);
+    assert.ok(BigInt(span.endTimeUnixNano) <= BigInt(parent.endTimeUnixNano), span.name);
+  }
+}
+
+describe("traces of a resident engine", function () {
+  this.timeout(120_000);
+  const OPTIONS = { name: "traces-test" };
+  announceKind(customResourceDefinitionOf(OPTIONS));
+  let collector: Collector;
+  let operator: TestOperator;
+  let engine: TestController;
+  let namespace: string;
+
+  before(async function () {
+    this.timeout(0);
+    collector = await Collector.start();
+    operator = await TestOperator.install(await sharedCluster(), OPTIONS);
+    engine = await operator.start({ traces: new Tracing(collector.exporter(), 1) });
+    await eventually(() => assert.ok(engine.controller.isLeading, "does not lead"));
+    namespace = await operator.cluster.api.newNamespace("traces");
+  });
+  after(async () => {
+    await operator?.dispose();
+    await collector?.stop();
+  });
+
+  const apply = (name: string, plan: ObjectPlan) =>
+    operator.cluster.api.apply(operator.object(name, plan, namespace));
+  const rootsOf = (name: string) =>
+    collector.spans.filter(
+      (span) => span.parentSpanId === undefined && attributeOf(span, "argosy.object.name") === name,
+    );
+  const traceOf = ({ traceId }: ReceivedSpan) => collector.spans.filter((span) => span.traceId === traceId);
+  const ready = (name: string) =>
+    eventually(async () => {
+      const object = await operator.cluster.api.get(operator.object(name, {}, namespace) as never);
+      assert.equal(conditionOf(object, "Ready").status, "True");
+    });
+
+  it("tell how the change came, how long it waited, what the handler took and what became of each child", async () => {
+    await apply("told", answering(configMap("told", { key: CONTENT })));
+    await ready("told");
+    const root = await eventually(() => {
+      const found = rootsOf("told").find((span) =>
+        traceOf(span).some(({ name }) => name === "created ConfigMap"),
+      );
+      assert.ok(found, "there is no such trace");
+      return found;
+    });
+    const spans = traceOf(root);
+    const names = spans.map(({ name }) => name);
+    for (const name of ["watch", "queue", "read", "handler", "status"]) assert.ok(names.includes(name), name);
+    assertTree(spans);
+    assert.equal(root.name, "reconcile TracesTest");
+    assert.equal(attributeOf(root, "argosy.cause"), "watch");
+    assert.equal(attributeOf(root, "k8s.namespace.name"), namespace);
+    assert.equal(attributeOf(root, "argosy.object.generation"), "1");
+    const child = spans.find(({ name }) => name === "created ConfigMap");
+    assert.equal(child && attributeOf(child, "argosy.child.name"), "told");
+    // The handler's own spans find their place by what it is given.
+    const handler = spans.find(({ name }) => name === "handler");
+    const given = operator.calls("told").map(({ trace }) => trace);
+    assert.ok(given.includes(`00-${root.traceId}-${handler?.spanId}-01`), given.join());
+    const traceIds = engine.reportsOf("told").map(({ traceId }) => traceId);
+    assert.ok(traceIds.includes(root.traceId));
+    assert.ok(!collector.bodies.join().includes(CONTENT));
+  });
+
+  it("tell that a hint brought a run about", async () => {
+    await apply("hinted", answering());
+    await ready("hinted");
+    assert.ok(engine.controller.hint({ namespace, name: "hinted" }));
+    await eventually(() => {
+      const root = rootsOf("hinted").find((span) => attributeOf(span, "argosy.cause") === "hint");
+      assert.ok(root && traceOf(root).some(({ name }) => name === "hint"));
+    });
+  });
+
+  it("tell why a run failed", async () => {
+    await apply("failing", { answer: { error: { message: "no luck", permanent: true } } });
+    await eventually(() => {
+      const [root] = rootsOf("failing");
+      assert.ok(root);
+      assert.deepEqual(root.status, { code: 2, message: "HandlerError: no luck" });
+      assert.equal(attributeOf(root, "error.type"), "HandlerError");
+      assert.equal(traceOf(root).find(({ name }) => name === "handler")?.status.message, "no luck");
+    });
+  });
+
+  it("hold up nobody while the collector hangs, and what is lost is counted and said once", async () => {
+    const other = await Collector.start();
+    const hanging = await TestOperator.install(operator.cluster, {
+      name: "traces-hanging",
+      kindName: "traces-test",
+      installs: false,
+    });
+    other.answer = () => {};
+    try {
+      await hanging.grant();
+      const exporter = other.exporter({ mostWaiting: 8, timeoutMs: 600_000 });
+      const second = await hanging.start({ traces: new Tracing(exporter, 1), identity: "two" });
+      await eventually(() => assert.ok(second.controller.isLeading));
+      for (let at = 0; at < 5; at++) await apply(`many-${at}`, answering());
+      for (let at = 0; at < 5; at++) await ready(`many-${at}`);
+      await eventually(() => assert.ok(exporter.dropped > 0, "nothing was dropped"));
+      assert.equal(await second.metric("argosy_spans_dropped_total"), exporter.dropped);
+      assert.equal(await second.metric("argosy_spans_sent_total"), 0);
+      assert.equal(other.notices.length, 1, other.notices.join("\n"));
+    } finally {
+      await hanging.dispose();
+      await other.stop();
+    }
+  });
+});
+
+describe("the trace of a run in a pod of its own", () => {
+  let bench: PodBench;
+  let collector: Collector;
+  usePods(
+    { name: "traced-pods" },
+    () => RUN_WORKFLOW_RULES,
+    (begun) => {
+      bench = begun;
+    },
+  );
+  before(async () => {
+    collector = await Collector.start();
+  });
+  after(() => collector?.stop());
+
+  it("begins when its Workflow was made, and has a part for each of its reconciles", async () => {
+    const exporter = collector.exporter();
+    const reports: ReconcileReport[] = [];
+    await bench.api.apply(bench.object("demo", answering(configMap("settings", { key: CONTENT }))));
+    await submit(bench.operator, "traced", { namespace: bench.namespace, name: "demo" });
+    const { exitCode } = await bench.run("traced", {
+      traces: new Tracing(exporter, 1),
+      onReport: (report) => void reports.push(report),
+    });
+    assert.equal(exitCode, 0);
+    await exporter.close(60_000);
+    const { spans } = collector;
+    assertTree(spans);
+    const [root, ...others] = spans.filter(({ parentSpanId }) => parentSpanId === undefined);
+    assert.ok(root);
+    assert.deepEqual(others, []);
+    assert.equal(root.name, "run TracedPods");
+    assert.equal(attributeOf(root, "argosy.run"), "traced");
+    assert.ok(spans.every(({ traceId }) => traceId === root.traceId));
+    assert.deepEqual(new Set(reports.map(({ traceId }) => traceId)), new Set([root.traceId]));
+    const parts = spans.filter(({ parentSpanId }) => parentSpanId === root.spanId).map(({ name }) => name);
+    assert.deepEqual(parts.sort(), ["pod start", ...reports.map(() => "reconcile TracedPods")]);
+    const names = spans.map(({ name }) => name);
+    for (const name of ["handler", "created ConfigMap", "status"]) assert.ok(names.includes(name), name);
+    assert.ok(!collector.bodies.join().includes(CONTENT));
+    const [first] = bench.operator.calls("demo");
+    assert.match(first?.trace ?? "", new RegExp(`^00-${root.traceId}-[0-9a-f]{16}-01$`));
+  });
+});

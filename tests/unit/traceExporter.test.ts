@@ -1,0 +1,297 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { newTrace } from "../../runtime/traces/context";
+import { TraceExporter, type TraceExporterOptions } from "../../runtime/traces/exporter";
+import { endpointProblem, readTraceSettings } from "../../runtime/traces/settings";
+import type { Span } from "../../runtime/traces/spans";
+import { Tracing } from "../../runtime/traces/tracing";
+import { eventually } from "../support/eventually";
+
+const SECRET = "s3cret-token";
+
+interface Received {
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+describe("the exporter of traces", () => {
+  let server: Server;
+  let received: Received[];
+  /** What the collector does with a request. */
+  let answer: RequestListener;
+  let notices: string[];
+  const exporters: TraceExporter[] = [];
+
+  beforeEach(async () => {
+    [received, notices] = [[], []];
+    answer = (_, response) => void response.writeHead(200).end("{}");
+    server = createServer((request, response) => {
+      let body = "";
+      request.on("data", (chunk) => {
+        body += chunk;
+      });
+      request.on("end", () => {
+        received.push({ url: request.url, headers: request.headers, body });
+        answer(request, response);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  });
+  afterEach(async () => {
+    // Never a header, an answer of the collector, or its address.
+    for (const notice of notices)
+      assert.ok(!notice.includes(SECRET) && !notice.includes("127.0.0.1"), notice);
+    await Promise.all(exporters.splice(0).map((exporter) => exporter.close(0)));
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  const address = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  function make(more: Partial<TraceExporterOptions> = {}, endpoint = address()): TraceExporter {
+    const { url, headers } = readTraceSettings({
+      endpoint,
+      headers: `authorization=Bearer%20${SECRET}`,
+      oneIn: "",
+    });
+    const exporter = new TraceExporter({
+      url,
+      headers,
+      resource: { "service.name": "shop" },
+      onNotice: (notice) => void notices.push(notice),
+      delayMs: 0,
+      firstPauseMs: 1,
+      ...more,
+    });
+    exporters.push(exporter);
+    return exporter;
+  }
+  const spans = (count: number): Span[] =>
+    Array.from({ length: count }, (_, at) => {
+      const { traceId, rootId } = newTrace(1);
+      return { traceId, spanId: rootId, name: `span ${at}`, from: 1, to: 2, attributes: {} };
+    });
+  const figures = ({ sent, dropped }: TraceExporter) => [sent, dropped];
+  const spansIn = ({ body }: Received) =>
+    JSON.parse(body).resourceSpans[0].scopeSpans[0].spans.map(
+      ({ name }: { name: string }) => name,
+    ) as string[];
+
+  it("posts spans to /v1/traces as JSON, with its headers, several together", async () => {
+    const exporter = make({ delayMs: 20 });
+    exporter.add(spans(2));
+    exporter.add(spans(1));
+    await eventually(() => assert.deepEqual(figures(exporter), [3, 0]));
+    assert.equal(received.length, 1);
+    const [first] = received as [Received];
+    assert.equal(first.url, "/v1/traces");
+    assert.equal(first.headers["content-type"], "application/json");
+    assert.equal(first.headers.authorization, `Bearer ${SECRET}`);
+    assert.deepEqual(spansIn(first), ["span 0", "span 1", "span 0"]);
+    assert.deepEqual(notices, []);
+  });
+
+  it("drops what is too much while the collector hangs, counts it, and says so once", async () => {
+    answer = () => {};
+    const exporter = make({ mostWaiting: 3, timeoutMs: 60_000 });
+    exporter.add(spans(3));
+    await eventually(() => assert.equal(received.length, 1));
+    exporter.add(spans(2));
+    exporter.add(spans(1));
+    assert.deepEqual(figures(exporter), [0, 3]);
+    assert.equal(notices.length, 1);
+    assert.match(
+      notices[0] ?? "",
+      /^traces are not sent: too many spans wait\. .*argosy_spans_dropped_total/,
+    );
+  });
+
+  it("gives a collector up that never answers, and tries again, as often as it may", async () => {
+    answer = () => {};
+    const exporter = make({ timeoutMs: 20 });
+    exporter.add(spans(1));
+    await eventually(() => assert.deepEqual(figures(exporter), [0, 1]));
+    assert.ok(received.length <= 5, `${received.length} requests`);
+    assert.deepEqual(notices.length, 1);
+    assert.match(notices[0] ?? "", /the collector gave no answer within 0\.02 s/);
+  });
+
+  for (const code of [429, 502, 503, 504]) {
+    it(`tries again after ${code}, and says when it is well again`, async () => {
+      let tries = 0;
+      answer = (_, response) => void response.writeHead(++tries < 3 ? code : 200).end(SECRET);
+      const exporter = make();
+      exporter.add(spans(1));
+      await eventually(() => assert.deepEqual(figures(exporter), [1, 0]));
+      assert.equal(received.length, 3);
+      assert.equal(notices.length, 2);
+      assert.match(notices[0] ?? "", new RegExp(`the collector answers ${code}`));
+      assert.equal(notices[1], "traces are sent again");
+    });
+  }
+
+  it("waits as long as Retry-After says, in seconds or until a date", async () => {
+    const times: number[] = [];
+    const after = ["1", new Date(Date.now() + 3_000).toUTCString()];
+    answer = (_, response) => {
+      times.push(performance.now());
+      const retry = after.shift();
+      if (retry === undefined) response.writeHead(200).end();
+      else response.writeHead(503, { "retry-after": retry }).end();
+    };
+    const exporter = make();
+    exporter.add(spans(1));
+    await eventually(() => assert.deepEqual(figures(exporter), [1, 0]));
+    const [first = 0, second = 0] = times;
+    assert.ok(second - first >= 990, `${second - first} ms`);
+  });
+
+  for (const code of [400, 401, 404, 301]) {
+    it(`does not try again after ${code}, and follows nobody elsewhere`, async () => {
+      answer = (_, response) =>
+        void response.writeHead(code, { location: `${address()}/elsewhere` }).end(SECRET);
+      const exporter = make();
+      exporter.add(spans(2));
+      await eventually(() => assert.deepEqual(figures(exporter), [0, 2]));
+      exporter.add(spans(1));
+      await eventually(() => assert.deepEqual(figures(exporter), [0, 3]));
+      assert.equal(received.length, 2);
+      assert.deepEqual(notices.length, 1);
+    });
+  }
+
+  it("counts spans that the collector refuses of those that it takes", async () => {
+    answer = (_, response) =>
+      void response
+        .writeHead(200)
+        .end(JSON.stringify({ partialSuccess: { rejectedSpans: "2", errorMessage: SECRET } }));
+    const exporter = make();
+    exporter.add(spans(5));
+    await eventually(() => assert.deepEqual(figures(exporter), [3, 2]));
+    assert.equal(notices.length, 1);
+  });
+
+  it("outlives an answer without end, and one that breaks off", async () => {
+    let tries = 0;
+    answer = (_, response) => {
+      response.writeHead(200, { "content-length": String(10 * 1024 * 1024) });
+      if (++tries === 1) response.write("x", () => response.destroy());
+      else response.end(Buffer.alloc(10 * 1024 * 1024, "x"));
+    };
+    const exporter = make();
+    exporter.add(spans(1));
+    await eventually(() => assert.deepEqual(figures(exporter), [1, 0]));
+    assert.equal(tries, 2);
+  });
+
+  it("outlives an address where nobody listens", async () => {
+    const exporter = make({}, "http://127.0.0.1:1");
+    exporter.add(spans(1));
+    await eventually(() => assert.deepEqual(figures(exporter), [0, 1]));
+    assert.equal(notices.length, 1);
+    assert.match(notices[0] ?? "", /the collector cannot be reached \(ECONNREFUSED\)/);
+  });
+
+  it("outlives a header that nobody can send", async () => {
+    const exporter = make({ headers: { authorization: `a\n${SECRET}` } });
+    exporter.add(spans(1));
+    await eventually(() => assert.deepEqual(figures(exporter), [0, 1]));
+    assert.deepEqual(received, []);
+  });
+
+  it("sends what waits when it is closed, and does not wait for a collector that hangs", async () => {
+    const exporter = make({ delayMs: 60_000 });
+    exporter.add(spans(2));
+    await exporter.close(10_000);
+    assert.deepEqual(figures(exporter), [2, 0]);
+    exporter.add(spans(1));
+    assert.deepEqual(figures(exporter), [2, 1], "after its end it takes no more");
+    answer = () => {};
+    const hanging = make({ timeoutMs: 60_000 });
+    hanging.add(spans(1));
+    await hanging.close(50);
+    assert.deepEqual(figures(hanging), [0, 1]);
+  });
+
+  it("loses a trace that cannot be made, and nothing else", async () => {
+    const exporter = make();
+    const tracing = new Tracing(exporter, 1);
+    tracing.send(() => {
+      throw new RangeError("NaN");
+    });
+    assert.deepEqual(figures(exporter), [0, 1]);
+    tracing.send(() => spans(1));
+    await eventually(() => assert.deepEqual(figures(exporter), [1, 1]));
+  });
+});
+
+describe("where traces go", () => {
+  const read = (endpoint: string, headers = "", oneIn = "") =>
+    readTraceSettings({ endpoint, headers, oneIn });
+
+  it("is the collector's address with /v1/traces, once", () => {
+    for (const [endpoint, url] of [
+      ["http://collector:4318", "http://collector:4318/v1/traces"],
+      ["http://collector:4318/", "http://collector:4318/v1/traces"],
+      ["https://example.com/otlp/", "https://example.com/otlp/v1/traces"],
+      ["https://example.com/v1/traces", "https://example.com/v1/traces"],
+    ] as const) {
+      assert.equal(read(endpoint).url.href, url);
+    }
+  });
+
+  it("has no password, no query and no other scheme, and an error has none of them either", () => {
+    for (const [endpoint, problem] of [
+      [`https://user:${SECRET}@example.com`, /a user or a password/],
+      [`https://${SECRET}@example.com`, /a user or a password/],
+      [`https://example.com/?key=${SECRET}`, /a query/],
+      [`https://example.com/#${SECRET}`, /a fragment/],
+      ["grpc://collector:4317", /begins with grpc:/],
+      ["collector:4318", /begins with collector:/],
+      ["collector", /is no address/],
+      ["", /is no address/],
+    ] as const) {
+      assert.match(endpointProblem(endpoint) ?? "", problem);
+      assert.throws(
+        () => read(endpoint),
+        ({ message }: Error) => problem.test(message) && !message.includes(SECRET),
+      );
+    }
+    assert.equal(endpointProblem("http://collector:4318"), undefined);
+  });
+
+  it("takes headers as OpenTelemetry's own variable has them", () => {
+    assert.deepEqual(read("http://a", "").headers, {});
+    assert.deepEqual(read("http://a", " Api-Key = abc , x=a%20b%2Cc, \n").headers, {
+      "api-key": "abc",
+      x: "a b,c",
+    });
+    assert.deepEqual(read("http://a", "authorization=Basic YTpi==").headers, {
+      authorization: "Basic YTpi==",
+    });
+  });
+
+  it("refuses headers that are none, without saying them", () => {
+    for (const headers of [
+      SECRET,
+      `=${SECRET}`,
+      `a b=${SECRET}`,
+      `a=%zz${SECRET}`,
+      `a=b,c=%0d%0a${SECRET}`,
+    ]) {
+      assert.throws(
+        () => read("http://a", headers),
+        ({ message }: Error) =>
+          /^header \d of \d for the collector/.test(message) && !message.includes(SECRET),
+      );
+    }
+  });
+
+  it("is asked by one in so many runs", () => {
+    assert.equal(read("http://a").ratio, 1);
+    assert.equal(read("http://a", "", "20").ratio, 0.05);
+    for (const oneIn of ["0", "-1", "0.5", "x", "NaN"])
+      assert.throws(() => read("http://a", "", oneIn), /no number from 1/);
+  });
+});

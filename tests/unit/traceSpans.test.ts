@@ -1,0 +1,344 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { FAILURE_REASONS, ReconcileFailure } from "../../runtime/failure";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { STEPS, type Step } from "../../runtime/reconcile/timeline";
+import { newTrace, partOf, traceparentOf } from "../../runtime/traces/context";
+import { otlpTraces } from "../../runtime/traces/otlp";
+import { type Span, spansOf, spansOfPod, type TracedRun } from "../../runtime/traces/spans";
+import { timingText, traceIdIn } from "../../runtime/traces/timings";
+import { CAUSES } from "../../runtime/work/arrivals";
+
+const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/;
+const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/;
+/** What an object may contain, and no span may. */
+const CONTENT = "CONTENT-OF-THE-OBJECT";
+/** When the monotonic clock began. */
+const BEGIN = Date.parse("2026-11-20T14:00:00Z");
+const epochOf = (monotonic: number) => BEGIN + monotonic;
+
+const moment = fc.double({ min: 0, max: 1e9, noNaN: true });
+const duration = fc.double({ min: 0, max: 1e6, noNaN: true });
+const name = fc.stringMatching(/^[a-z0-9]([-a-z0-9.]{0,60}[a-z0-9])?$/);
+
+const step: fc.Arbitrary<Step> = fc
+  .record({
+    name: fc.constantFrom(...STEPS),
+    from: moment,
+    took: duration,
+    child: fc.record({
+      apiVersion: fc.constantFrom("v1", "apps/v1", "batch/v1", "example.com/v1"),
+      kind: fc.constantFrom("Deployment", "ConfigMap", "Job", "Widget"),
+      namespace: fc.option(name, { nil: undefined }),
+      name,
+    }),
+    verb: fc.constantFrom("created", "patched", "deleted", "unchanged", undefined),
+    error: fc.option(fc.constant("it was refused"), { nil: undefined }),
+  })
+  .map(({ name: what, from, took, child, verb, error }) => ({
+    name: what,
+    from,
+    to: from + took,
+    ...(what === "child" && { child, verb }),
+    ...(error !== undefined && { error }),
+  }));
+
+const tracedRun: fc.Arbitrary<TracedRun> = fc
+  .record({
+    steps: fc.array(step, { maxLength: 20 }),
+    from: moment,
+    took: duration,
+    writtenAt: fc.option(
+      fc.integer({ min: -5_000_000, max: 5_000_000 }).map((offset) => BEGIN + offset),
+      { nil: undefined },
+    ),
+    arrival: fc.option(
+      fc.record({
+        cause: fc.constantFrom(...CAUSES),
+        at: fc.option(moment, { nil: undefined }),
+        readyAt: moment,
+        waited: duration,
+      }),
+      { nil: undefined },
+    ),
+    told: fc.option(fc.record({ from: moment, took: duration }), { nil: undefined }),
+    failure: fc.option(fc.constantFrom(...FAILURE_REASONS), { nil: undefined }),
+    namespace: fc.option(name, { nil: undefined }),
+    isPart: fc.boolean(),
+  })
+  .map(({ steps, from, took, writtenAt, arrival, told, failure, namespace, isPart }) => {
+    const trace = newTrace(1);
+    const report: ReconcileReport = {
+      operator: "shop",
+      kind: "Widget",
+      namespace,
+      name: "widget",
+      uid: "widget-uid",
+      generation: 3,
+      event: "reconcile",
+      attempt: 2,
+      result: failure ? "failed" : "succeeded",
+      ...(failure && { failure: new ReconcileFailure(failure, "no luck", { log: CONTENT }) }),
+      changes: [],
+      log: CONTENT,
+      durationMs: took,
+      timing: { from, to: from + took, steps, omitted: 0, writtenAt },
+      ...(arrival && {
+        arrival: { ...arrival, takenAt: arrival.readyAt + arrival.waited },
+      }),
+    };
+    return {
+      trace: isPart ? partOf(trace, trace.rootId) : trace,
+      report,
+      ...(told && { told: { from: told.from, to: told.from + told.took } }),
+    };
+  });
+
+function assertWithinParents(spans: readonly Span[]): void {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  for (const span of spans) {
+    assert.ok(span.from <= span.to, `${span.name} ends before it begins`);
+    const parent = byId.get(span.parentId ?? "");
+    if (!parent) continue;
+    assert.ok(parent.from <= span.from && span.to <= parent.to, `${span.name} is not within ${parent.name}`);
+  }
+}
+
+describe("the spans of a run", () => {
+  it("lie within their parents, have ids of their own, and one trace", () => {
+    fc.assert(
+      fc.property(tracedRun, (run) => {
+        const spans = spansOf(run, epochOf);
+        assertWithinParents(spans);
+        const [root, ...parts] = spans;
+        assert.equal(root?.spanId, run.trace.rootId);
+        assert.equal(root?.parentId, run.trace.parentId);
+        assert.ok(parts.every(({ parentId }) => parentId === run.trace.rootId));
+        for (const { traceId, spanId } of spans) {
+          assert.equal(traceId, run.trace.traceId);
+          assert.match(traceId, TRACE_ID);
+          assert.match(spanId, SPAN_ID);
+        }
+        const steps = run.report.timing?.steps ?? [];
+        // Each run asks its handler once.
+        if (steps.filter((each) => each.name === "handler").length < 2)
+          assert.equal(new Set(spans.map(({ spanId }) => spanId)).size, spans.length);
+      }),
+    );
+  });
+
+  it("have nothing of the object's content, and no log, in the bytes that are sent", () => {
+    fc.assert(
+      fc.property(tracedRun, (run) => {
+        const body = otlpTraces({ "service.name": "shop" }, spansOf(run, epochOf));
+        assert.ok(!body.includes(CONTENT));
+        const keys = new Set([...body.matchAll(/"key":"([^"]+)"/g)].map(([, key = ""]) => key));
+        for (const key of keys) assert.match(key, /^(argosy|k8s|service|error)\./);
+      }),
+    );
+  });
+
+  const child = (verb: Step["verb"], more: Partial<Step> = {}): Step => ({
+    name: "child",
+    from: 40,
+    to: 50,
+    child: { apiVersion: "apps/v1", kind: "Deployment", namespace: "shop", name: "sessions" },
+    verb,
+    ...more,
+  });
+  const run = (more: Partial<ReconcileReport> = {}, steps: readonly Step[] = []): TracedRun => ({
+    trace: newTrace(1),
+    report: {
+      operator: "shop",
+      kind: "Widget",
+      namespace: "shop",
+      name: "widget",
+      event: "reconcile",
+      attempt: 1,
+      result: "succeeded",
+      changes: [],
+      log: "",
+      durationMs: 80,
+      timing: { from: 20, to: 100, steps, omitted: 0, writtenAt: BEGIN - 2_000 },
+      ...more,
+    },
+  });
+  const told = ({ name: what, from, to }: Span) => [what, from - BEGIN, to - BEGIN];
+
+  it("say how the change came, how long it waited, and what was done", () => {
+    const steps: Step[] = [
+      { name: "read", from: 20, to: 21 },
+      { name: "handler", from: 22, to: 38 },
+      child("created"),
+      child("unchanged", { from: 51, to: 51 }),
+      { name: "status", from: 60, to: 90 },
+    ];
+    const arrival = { cause: "watch", at: 5, readyAt: 10, takenAt: 20 } as const;
+    const traced = { ...run({ arrival }, steps), told: { from: 120, to: 150 } };
+    const spans = spansOf(traced, epochOf);
+    assert.deepEqual(spans.map(told), [
+      ["reconcile Widget", -2_000, 150],
+      ["api write", -2_000, -1_000],
+      ["watch", 5, 10],
+      ["queue", 10, 20],
+      ["read", 20, 21],
+      ["handler", 22, 38],
+      ["created Deployment", 40, 50],
+      ["unchanged Deployment", 51, 51],
+      ["status", 60, 90],
+      ["report", 120, 150],
+    ]);
+    assert.equal(spans.find(({ name: what }) => what === "handler")?.spanId, traced.trace.handlerId);
+    assert.deepEqual(spans[6]?.attributes, {
+      "argosy.child.api_version": "apps/v1",
+      "argosy.child.kind": "Deployment",
+      "argosy.child.name": "sessions",
+      "k8s.namespace.name": "shop",
+      "k8s.deployment.name": "sessions",
+      "argosy.child.verb": "created",
+    });
+  });
+
+  it("show no write that did not bring the run about: of long ago, of the future, or if a child did", () => {
+    const names = (cause: "watch" | "child", writtenAt: number) => {
+      const arrival = { cause, at: 5, readyAt: 10, takenAt: 20 };
+      const timing = { from: 20, to: 100, steps: [], omitted: 0, writtenAt };
+      return spansOf(run({ arrival, timing }), epochOf).map(({ name: what }) => what);
+    };
+    assert.ok(names("watch", BEGIN - 1).includes("api write"));
+    assert.ok(!names("child", BEGIN - 1).includes("api write"));
+    assert.ok(!names("watch", BEGIN - 3_700_000).includes("api write"));
+    assert.ok(!names("watch", BEGIN + 6).includes("api write"));
+  });
+
+  it("say why a run failed, on the run and on the step", () => {
+    const failure = new ReconcileFailure("ChildRefused", "no\u001b[31m such field");
+    const failed = child(undefined, { error: "no such field" });
+    const [root, part] = spansOf(run({ result: "failed", failure }, [failed]), epochOf);
+    assert.deepEqual([root?.error, part?.error], ["ChildRefused: no such field", "no such field"]);
+    assert.equal(root?.attributes["error.type"], "ChildRefused");
+    assert.equal(part?.name, "apply Deployment");
+  });
+
+  it("of a run in a pod hold those of its reconciles, from when its Workflow was made", () => {
+    const trace = newTrace(1);
+    const part = partOf(trace, trace.rootId);
+    const pod = { operator: "shop", kind: "Widget", run: "shop-x2", error: undefined, from: 10, to: 200 };
+    const submittedAt = BEGIN - 3_000;
+    const spans = [
+      ...spansOfPod({ ...pod, trace, submittedAt }, epochOf),
+      ...spansOf({ ...run(), trace: part }, epochOf),
+    ];
+    assertWithinParents(spans);
+    assert.deepEqual(spans.map(told), [
+      ["run Widget", -3_000, 200],
+      ["pod start", -3_000, 10],
+      ["reconcile Widget", 20, 100],
+    ]);
+    assert.equal(spans[2]?.parentId, spans[0]?.spanId);
+    // The node's clock is behind the API server's.
+    assertWithinParents(spansOfPod({ ...pod, trace, submittedAt: BEGIN + 9_000 }, epochOf));
+  });
+
+  it("are encoded as OTLP has it in JSON", () => {
+    const span: Span = {
+      traceId: "4bf92f3577b34da6a3ce929d0e0e4736",
+      spanId: "00f067aa0ba902b7",
+      parentId: "b7ad6b7169203331",
+      name: "handler",
+      from: 1_700_000_000_000.123,
+      to: 1_700_000_000_001,
+      attributes: { text: "a", whole: 3, part: 0.5, flag: true },
+      error: "no luck",
+    };
+    assert.deepEqual(JSON.parse(otlpTraces({ "service.name": "shop" }, [span])), {
+      resourceSpans: [
+        {
+          resource: { attributes: [{ key: "service.name", value: { stringValue: "shop" } }] },
+          scopeSpans: [
+            {
+              scope: { name: "argosy" },
+              spans: [
+                {
+                  traceId: "4bf92f3577b34da6a3ce929d0e0e4736",
+                  spanId: "00f067aa0ba902b7",
+                  parentSpanId: "b7ad6b7169203331",
+                  name: "handler",
+                  kind: 1,
+                  startTimeUnixNano: "1700000000000123000",
+                  endTimeUnixNano: "1700000000001000000",
+                  attributes: [
+                    { key: "text", value: { stringValue: "a" } },
+                    { key: "whole", value: { intValue: "3" } },
+                    { key: "part", value: { doubleValue: 0.5 } },
+                    { key: "flag", value: { boolValue: true } },
+                  ],
+                  status: { code: 2, message: "no luck" },
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  it("are told as text too, from the first of them on", () => {
+    const steps: Step[] = [
+      { name: "handler", from: 22, to: 38.25 },
+      child("created"),
+      child("unchanged", { from: 51, to: 51 }),
+      child(undefined, { from: 52, to: 53, error: "no" }),
+    ];
+    const arrival = { cause: "hint", at: 5, readyAt: 10, takenAt: 20 } as const;
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const { report } = run({ arrival, traceId }, steps);
+    const text = timingText([report]);
+    assert.deepEqual(text.split("\n"), [
+      `trace ${traceId}`,
+      "+0.0 ms  5.0 ms  hint",
+      "+5.0 ms  10.0 ms  queue",
+      "+17.0 ms  16.3 ms  handler",
+      "+35.0 ms  10.0 ms  created Deployment sessions",
+      "+46.0 ms  0.0 ms  unchanged Deployment sessions",
+      "+47.0 ms  1.0 ms  apply Deployment sessions, failed",
+    ]);
+    assert.equal(traceIdIn(text), traceId);
+    assert.equal(traceIdIn("+0.0 ms"), undefined);
+  });
+});
+
+describe("the ids of a trace", () => {
+  it("are never zeros alone, whatever is drawn", () => {
+    const trace = newTrace(1, (bytes) => Buffer.alloc(bytes));
+    assert.match(trace.traceId, TRACE_ID);
+    assert.match(trace.rootId, SPAN_ID);
+  });
+
+  it("are given to the handler as the standard has them, with whether the trace is sent", () => {
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const context = { traceId, rootId: "b7ad6b7169203331", handlerId: "00f067aa0ba902b7" };
+    const header = `00-${traceId}-00f067aa0ba902b7`;
+    assert.equal(traceparentOf({ ...context, isSampled: true }), `${header}-01`);
+    assert.equal(traceparentOf({ ...context, isSampled: false }), `${header}-00`);
+  });
+
+  it("decide by the ratio whether a trace is sent: none with 0, all with 1, and so many between", () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.integer({ min: 0, max: 2 ** 48 - 1 }),
+        (ratio, drawn) => {
+          const random = (bytes: number) => {
+            const buffer = Buffer.alloc(bytes, 1);
+            buffer.writeUIntBE(drawn, bytes - 6, 6);
+            return buffer;
+          };
+          assert.equal(newTrace(ratio, random).isSampled, drawn / 2 ** 48 < ratio);
+        },
+      ),
+    );
+    assert.ok(newTrace(1).isSampled);
+    assert.ok(!newTrace(0).isSampled);
+  });
+});
