@@ -15,7 +15,7 @@ const OBJECTS = 8;
 const OPERATOR = {
   name: "property-test",
   handler: HANDLER_SOURCE,
-  timeoutSeconds: 2,
+  timeoutSeconds: 6,
   children: ["ConfigMap", "Secret", "Service"].map((kind) => ({ apiVersion: "v1", kind })),
 };
 
@@ -33,7 +33,7 @@ describe("under random interleavings", () => {
   after(() => operator?.dispose());
 
   it(`every object is right once all is quiet (seed ${SEED})`, async function () {
-    this.timeout(RUNS * 180_000);
+    this.timeout(RUNS * 300_000);
     const property = fc.asyncProperty(operations(), async (all) => {
       const world = await PropertyWorld.begin(operator);
       try {

@@ -55,7 +55,7 @@ export class ControllerProcess {
       leaseSeconds,
     };
     const child = fork(path.join(__dirname, "controllerEntry.ts"), {
-      execArgv: ["--require", "ts-node/register/transpile-only"],
+      execArgv: ["--require", "tsx/cjs"],
     });
     const controller = new ControllerProcess(child);
     child.send(input);

@@ -38,9 +38,9 @@ const FOREIGN = "foreign";
 /** How the names of objects begin that others have made as controlled by ours. */
 const FOREIGN_PREFIX = "of-others-";
 const FOREIGN_CONDITION = "example.com/Foreign";
-const LEASE_SECONDS = 3;
+const LEASE_SECONDS = 6;
 /** Failed objects come back late, and leases must be over. */
-const QUIET = { timeoutMs: 60_000 };
+const QUIET = { timeoutMs: 240_000 };
 const KINDS = ["ConfigMap", "Secret", "Service"];
 
 /** An operator at work, everybody who interferes with it, and what must be there when they are quiet. */
