@@ -50,7 +50,11 @@ describe("when the API server is gone", function () {
     this.timeout(0);
     process.on("unhandledRejection", onUncaught);
     cluster = await startTestCluster();
-    operator = await TestOperator.install(cluster, { name: "outage-test", children: CHILDREN });
+    operator = await TestOperator.install(cluster, {
+      name: "outage-test",
+      children: CHILDREN,
+      timeoutSeconds: 120,
+    });
     proxy = await TcpProxy.start(operator.connection);
     engine = await operator.start({ connection: proxy.through(operator.connection) });
     namespace = await cluster.api.newNamespace("outage");
@@ -68,7 +72,7 @@ describe("when the API server is gone", function () {
     const names = Array.from({ length: BURST }, (_, at) => `burst-${at}`);
     const reconciled = () => new Set(engine.reports.map(({ name }) => name)).size;
     // The last ones are still at work when the first are done, however fast the machine is.
-    for (const [at, name] of names.entries()) await apply(name, 1, at < BURST - 5 ? 20 : 20_000);
+    for (const [at, name] of names.entries()) await apply(name, 1, at < BURST - 5 ? 20 : 12_000);
     await eventually(() => assert.ok(reconciled() > BURST / 4));
     await controlPlane.killApiServer();
     assert.ok(reconciled() < BURST, "the burst was over");
