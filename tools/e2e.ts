@@ -20,6 +20,7 @@ export const STEPS = [
   "leaving",
   "adoption",
   "operationsPage",
+  "outsideEvents",
   "examples",
 ];
 

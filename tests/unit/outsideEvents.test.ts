@@ -123,6 +123,8 @@ describe("OutsideEvents", function () {
     assert.deepEqual(lines, [
       "replicas: 1",
       "maxAge: 24h",
+      // Else the default of all buses: 20,000, and a bus with room would be full.
+      "maxMsgs: -1",
       "maxBytes: 536870912",
       "duplicates: 2m",
       "retention: 1",

@@ -115,7 +115,8 @@ function limits(
   const stream = {
     replicas: Math.min(replicas, MOST_STREAM_REPLICAS),
     maxAge: "24h",
-    ...(use.mostEvents !== undefined && { maxMsgs: use.mostEvents }),
+    // Without it the controller's default for all buses would count (argoEvents.ts). NATS reads -1 as no limit.
+    maxMsgs: use.mostEvents ?? -1,
     maxBytes: wholeMebibytes(bytes / 2),
     duplicates: "2m",
     retention: use.retention,
