@@ -48,7 +48,7 @@ function report(thrown: unknown): number {
   return EXIT_CODES.failed;
 }
 
-/** Whoever reads our output may have seen enough: `argosy render | head`. */
+/** Anyone who reads our output may have seen enough: `argosy render | head`. */
 function endWhenNobodyReads(...streams: readonly NodeJS.WriteStream[]): void {
   for (const stream of streams) {
     if (!stream.listeners("error").includes(endQuietly)) stream.on("error", endQuietly);

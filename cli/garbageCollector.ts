@@ -6,7 +6,7 @@ const NAME = "kube-controller-manager";
 /**
  * Makes the garbage collector of the embedded control plane know kinds that were installed just now, so that children
  * go at once when their owner is deleted. By itself it looks for new kinds every 30 s, counted from its start (fixed in
- * kube-controller-manager), and then tries with growing pauses; so it is started anew. A cluster of the user's is left
+ * kube-controller-manager), and then tries with growing pauses; so it is started again. A cluster of the user's is left
  * alone.
  */
 export async function renewGarbageCollector({ controlPlane }: Cluster): Promise<void> {

@@ -50,7 +50,7 @@ export async function installOperator(options: InstallOptions): Promise<void> {
 
 /**
  * Resolves when the roles that were applied have come into force for the account: authorization follows a moment
- * after. Whoever starts to watch before that is refused and waits until he tries again.
+ * after. Anyone who starts to watch before that is refused and waits until he tries again.
  *
  * @param client that of the account
  */

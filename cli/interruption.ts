@@ -13,7 +13,7 @@ export class InterruptedError extends CommandError {
 const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGPIPE: 141, SIGTERM: 143 } as const;
 type Interruption = keyof typeof INTERRUPTIONS;
 
-/** Not SIGPIPE: whoever stops listening for it takes back that Node ignores it, and the next write ends the process. */
+/** Not SIGPIPE: anyone who stops listening for it takes back that Node ignores it, and the next write ends the process. */
 const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
 
 const running = new Set<(by: Interruption) => void>();

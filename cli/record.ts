@@ -184,7 +184,7 @@ function tell(
   print(`${style("green", "✎")} ${file}: ${parts.join(", ")}${event === "finalize" ? ", to finalize" : ""}`);
   if (fakes.size > 0) print(`  ${numbered(fakes.size, "value", "values")} of Secrets became fakes`);
   if (extent !== "lean")
-    print("  uid and times are in it, since the handler answers otherwise without them or each time anew");
+    print("  uid and times are in it, since the handler answers otherwise without them or each time again");
   if (isError) print("  the handler answers an error, and the fixture expects that error");
   if (!result.passed) print(`  ${style("red", "the fixture does not hold:")}\n${whyNot(result)}`);
   print(isRun ? `  run it: argosy test ${operator.name}` : `  argosy test runs only ${fixturesOf(operator)}`);

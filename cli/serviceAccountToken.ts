@@ -7,7 +7,7 @@ import {
 
 /**
  * The same cluster as somebody else: as a service account, by a token that is asked for when the first request needs
- * one, and anew before it expires.
+ * one, and again before it expires.
  *
  * @param admin who may create tokens for the account
  */

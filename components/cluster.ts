@@ -20,7 +20,7 @@ export interface Cluster {
  * - With `cluster` alone, a provider for that cluster is made.
  * - With an explicit provider, of the component or of its parent, that one is used. A provider does not tell where its
  *   cluster is: the checks look where `cluster` says, or nowhere.
- * - Otherwise it is the cluster of Pulumi's default provider: its configuration, else the kubeconfig of whoever runs the
+ * - Otherwise it is the cluster of Pulumi's default provider: its configuration, else the kubeconfig of the one who runs the
  *   program.
  */
 export function clusterOf(

@@ -32,7 +32,7 @@ export class DeployedOperator extends pulumi.ComponentResource {
   readonly handlerServiceAccount: k8s.core.v1.ServiceAccount | undefined;
   /** What its runs are made of as Workflows. Undefined without Argo Workflows. */
   readonly workflowTemplate: k8s.apiextensions.CustomResource | undefined;
-  /** Undefined for an operator that watches a kind of somebody else's. */
+  /** Undefined for an operator that watches a kind that others own. */
   readonly customResourceDefinition: k8s.apiextensions.v1.CustomResourceDefinition | undefined;
   /** The name of its CRD: "memcacheds.cache.example.com". Undefined if it has none. */
   readonly customResource: string | undefined;

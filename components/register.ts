@@ -34,7 +34,7 @@ const CLASSES: Readonly<Record<string, ResourceClass>> = {
   "rbac.authorization.k8s.io/v1/RoleBinding": k8s.rbac.v1.RoleBinding as ResourceClass,
 };
 
-/** Groups whose kinds are custom resources of somebody else's. */
+/** Groups whose kinds are custom resources that others own. */
 const CUSTOM: readonly string[] = ["argoproj.io", "monitoring.coreos.com"];
 
 /**

@@ -45,7 +45,8 @@ export function checkUses(
       use.namespace === undefined &&
       namespaces === "all"
     ) {
-      const complaint = "selects Secrets in all namespaces, and whoever may list those may read every Secret";
+      const complaint =
+        "selects Secrets in all namespaces, and anyone who may list those may read every Secret";
       report(`${field}.labels`, complaint, "Give namespace, or write namespaces as a list.", ["namespaces"]);
     }
     for (const name of listedNames(use) ?? []) {

@@ -68,7 +68,7 @@ export interface EngineOptions {
   readonly traces?: Tracing;
   /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
   readonly onReport?: (report: ReconcileReport, run?: string) => void;
-  /** Called with what whoever runs the operator should know and no object says: a lost watch, a lost lease. */
+  /** Called with what a user should know and no object says: a lost watch, a lost lease. */
   readonly onNotice?: (notice: string) => void;
 }
 
@@ -165,7 +165,7 @@ export class Engine {
    * Ends gracefully: begins no new work, ends the work in progress, and writes what is still to be reported. If that work
    * takes long, another process leads meanwhile. It leaves alone only the objects that are still worked on here.
    * @param graceMs how long work in progress may take, in milliseconds. What has not ended by then writes nothing more,
-   *   and whoever leads next does it again. @default for ever
+   *   and the next leader does it again. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
@@ -368,7 +368,7 @@ export class Engine {
       if (isDeleted) this.parts?.orphans.add(uid);
       this.schedule.forget(keyOf(name));
       this.arrivals.forget(keyOf(name));
-      // A run tells whoever waits for one that the object is gone.
+      // A run says that the object is gone, if somebody waits for one.
       if (this.requests.has(keyOf(name))) this.triggers.add(keyOf(name), "change");
     }
     this.options.onGone?.(name);

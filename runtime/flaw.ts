@@ -2,7 +2,7 @@ import { writeJson } from "./json";
 
 /**
  * How deep an answer, an example or a file may be nested, its outermost object included. What is deeper is nobody's
- * intention, and would break whoever walks it by recursion: `JSON.stringify` at some thousands of levels, Python's
+ * intention, and would break anyone who walks it by recursion: `JSON.stringify` at some thousands of levels, Python's
  * `json` at a thousand.
  */
 export const MOST_LEVELS = 500;

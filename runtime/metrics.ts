@@ -33,7 +33,7 @@ const HANDLER_PROCESS_REASONS = [
 export interface RecordingFigures {
   /** Workflows written. */
   readonly recorded: number;
-  /** Runs that another one's Workflow tells of. */
+  /** Runs that another one's Workflow reports. */
   readonly coalesced: number;
   /** Runs that were not written and never will be. */
   readonly dropped: number;

@@ -3,7 +3,7 @@ import Mocha from "mocha";
 import { formatDuration } from "../cli/terminal";
 import type { TestCounts } from "../tools/testRun";
 
-/** What mocha's types do not tell of. */
+/** What mocha's types leave out. */
 type Runner = Mocha.Runner & { isParallelMode(): boolean; workerReporter(path: string): Runner };
 type Options = Mocha.MochaOptions & { spec?: string[]; jobs?: number };
 

@@ -26,11 +26,11 @@ const lockFile = path.join(root, "package-lock.json");
 /** Names the lock file that node_modules was installed from, by its hash. */
 const recordFile = path.join(root, "node_modules", ".argosy-lock");
 
-/** Whether node_modules was installed from the lock file as it is now, whoever installed it. */
+/** Whether node_modules was installed from the lock file as it is now, no matter who installed it. */
 function isInstalled() {
   const modules = path.join(root, "node_modules");
   if (!existsSync(modules)) return false;
-  // Whoever linked it has packages elsewhere: npm ci would remove them there.
+  // Anyone who linked it has packages elsewhere: npm ci would remove them there.
   if (lstatSync(modules).isSymbolicLink()) return true;
   if (existsSync(recordFile)) return readFileSync(recordFile, "utf8") === lockHash();
   if (!npmHasInstalled()) return false;
@@ -90,7 +90,7 @@ async function run(program, args) {
   }
 }
 
-/** Something that whoever typed the command can put right: told without a stack. */
+/** Something that the user of the command can put right: printed without a stack. */
 class UserError extends Error {
   /** @param exitCode 1, or {@link USAGE_EXIT_CODE} */
   constructor(message, exitCode = 1) {

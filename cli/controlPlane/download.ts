@@ -47,7 +47,7 @@ export interface DownloadOptions {
  *
  * The checksum comes over https from the publisher too. It protects against a file that is damaged, or replaced on its way
  * or in the store that it lies in. It does not protect against a publisher who is deceived himself: the versions of
- * Kubernetes are chosen by whoever runs us, so that no checksum of them can stand here.
+ * Kubernetes are chosen by the one who runs us, so that no checksum of them can stand here.
  *
  * @throws if the server refuses, the connection stalls or breaks off, there is no checksum, or what came is not that
  *   program

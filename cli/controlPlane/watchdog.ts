@@ -54,7 +54,7 @@ export class Watchdog {
       throw new Error(`the control plane's ${this.directory} could not be removed`);
   }
 
-  /** Done by the watchdog a moment later anyway: whoever looks right after our end shall find nothing. */
+  /** Done by the watchdog a moment later anyway: anyone who looks right after our end shall find nothing. */
   private readonly stopAtExit = (): void => {
     spawnSync("sh", [script, this.directory], { stdio: "ignore", cwd: "/", timeout: 10_000 });
   };

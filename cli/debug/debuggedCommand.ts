@@ -13,7 +13,7 @@ export interface DebuggedCommand {
 /** The ports that editors take for granted. */
 export const USUAL_PORTS: Readonly<Record<Debugger, number>> = { node: 9229, debugpy: 5678 };
 
-/** Where debuggers listen. Whoever reaches one runs any code as the author: nobody else may. */
+/** Where debuggers listen. Anyone who reaches one runs any code as the author: nobody else may. */
 export const DEBUG_HOST = "127.0.0.1";
 
 /** What Node says when a debugger is attached. debugpy says nothing. */

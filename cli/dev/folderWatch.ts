@@ -25,7 +25,7 @@ export function isIgnored(file: string, but: readonly string[] = []): boolean {
 const QUIET_MS = 150;
 
 /**
- * Watches a folder with all that is in it; tells of changed files once it has been quiet for a moment.
+ * Watches a folder with all that is in it; reports changed files once it has been quiet for a moment.
  *
  * Not chokidar: where a folder is moved away and another is put in its place at once, as `git checkout` may do, chokidar 5
  * follows the one that is gone, and an author's edits are taken in no more. Node's own recursive watch polls on Linux.

@@ -29,7 +29,7 @@ export async function stableKubeconfig(
   const content = await readFile(kubeconfig, "utf8");
   const file = `${placeOf(operators, cache)}.kubeconfig`;
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  // It has a key in it. Whoever reads it meanwhile finds the old one or the new one.
+  // It has a key in it. Anyone who reads it meanwhile finds the old one or the new one.
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, content, { mode: 0o600 });
   await rename(draft, file);

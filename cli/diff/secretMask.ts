@@ -8,7 +8,7 @@ import type { FieldChange } from "./fields";
 /** Stands for a value that is not shown. */
 const MASK = "***";
 
-/** Whether an object is a Secret, whoever made it. */
+/** Whether an object is a Secret, no matter who made it. */
 export function isSecret({ apiVersion, kind }: { readonly apiVersion?: unknown; readonly kind?: unknown }) {
   return apiVersion === "v1" && kind === "Secret";
 }

@@ -32,7 +32,7 @@ export type RecordedRequest =
 
 /**
  * What a recorded run holds of its request. A run holds neither the object nor its children nor what it used, only names,
- * uid and generation: Argo shows all of it to whoever may read Workflows. So an object that has changed since cannot be had.
+ * uid and generation: Argo shows all of it to everybody who may read Workflows. So an object that has changed since cannot be had.
  *
  * @throws UsageError if no operator of the working tree made the run; CommandError if the request is not to be had
  */

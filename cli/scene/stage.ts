@@ -114,7 +114,7 @@ export class Stage {
     });
   }
 
-  /** Waits until the Ready condition of a Memcached tells of this failure. */
+  /** Waits until the Ready condition of a Memcached reports this failure. */
   untilFailed(name: string, reason: FailureReason): Promise<Condition> {
     return this.until(`Memcached ${name} is not Ready, for the reason ${reason}`, async () => {
       const object = await this.memcached(name);

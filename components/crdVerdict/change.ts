@@ -56,7 +56,7 @@ export function tightened(place: Place, change: ChangeKind, what: string, refuse
     change,
     inStatus(place)
       ? `${what}: the operator is refused when it writes ${refused}, and ${stored}; keep the old rule.`
-      : `${what}: ${stored}, and clients that send ${refused} are refused; keep the old rule, and let the handler tell of such objects in their status.`,
+      : `${what}: ${stored}, and clients that send ${refused} are refused; keep the old rule, and let the handler report such objects in their status.`,
   );
 }
 

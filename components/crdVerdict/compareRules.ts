@@ -23,7 +23,7 @@ function ruleAdded({ rule }: JsonObject, place: Place): CrdChange {
     return breaking(
       place,
       "validation-rule-added",
-      `${what}: whoever makes a change that it forbids is refused; leave it out, or have the handler refuse such a change.`,
+      `${what}: anyone who makes a change that it forbids is refused; leave it out, or have the handler refuse such a change.`,
     );
   }
   return tightened(place, "validation-rule-added", what, "a value that breaks it");

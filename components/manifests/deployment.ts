@@ -5,7 +5,7 @@ import { CONTAINER_SECURITY, POD_SECURITY, type PodsOptions, placementFields, po
 import { type ResourceOptions, resourcesOf } from "./resources";
 import { type TransformOptions, transformed } from "./transform";
 
-/** On the pods: changes with the configuration that they read when they start, so that they start anew. */
+/** On the pods: changes with the configuration that they read when they start, so that they start again. */
 const CONFIGURATION_ANNOTATION = `${DOMAIN}/configuration`;
 
 /** A program of Argo's, or the engine at work for all operators: a pod of one container. */

@@ -135,5 +135,5 @@ export const CONTAINER_SECURITY = {
   capabilities: { drop: ["ALL"] as string[] },
 } as const;
 
-/** Whoever may look into the pod's volumes may read them, nobody may write. */
+/** Anyone who may look into the pod's volumes may read them, nobody may write. */
 export const READ_ONLY = 0o444;

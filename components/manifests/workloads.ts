@@ -34,7 +34,7 @@ export const WORKLOAD_KEYS = {
   transform: TRANSFORM_PARTS,
 } as const;
 
-/** Something in the options that whoever gives them has to put right. */
+/** A mistake in the options that a user has given. */
 export interface OptionProblem {
   /** The option: "resources.sensor.requests.memory". */
   readonly key: string;

@@ -111,7 +111,7 @@ export class Replay {
     } catch (error) {
       const notBefore = performance.now() + Math.min(SWEEP_MS * 2 ** failures, LONGEST_RETRY_MS);
       this.progress.set(task, { state: "failed", failures: failures + 1, notBefore });
-      // Where we do not lead any more, whoever leads next answers it.
+      // Where we do not lead any more, the next leader answers it.
       if (error instanceof NotLeadingError) return;
       this.notice(`Workflow ${task.workflow} could not be answered: ${(error as Error).message}`);
     }

@@ -51,12 +51,12 @@ const MOST_REMEMBERED = 10_000;
  * Decides which runs are recorded as Workflows, under which names, and writes them: one POST each.
  *
  * The name of a failure follows from the object, its generation and what failed (but for the numbers in it). So the same
- * failure again and again is the one record of its first time, whoever leads; the Kubernetes Event counts the others.
+ * failure again and again is the one record of its first time, no matter who leads; the Kubernetes Event counts the others.
  */
 export class RunRecorder implements Recorder {
   /** Workflows written. */
   recorded = 0;
-  /** Runs without a Workflow of their own, since another one tells of them too. */
+  /** Runs without a Workflow of their own, since another one reports them too. */
   coalesced = 0;
   /** Runs that were not written and never will be. */
   dropped = 0;
@@ -90,7 +90,7 @@ export class RunRecorder implements Recorder {
     return recorded;
   }
 
-  /** One record that tells of the runs of two: it bears the newer report, and names what all of them changed. */
+  /** One record that reports the runs of two: it bears the newer report, and names what all of them changed. */
   readonly join = (earlier: RunRecord, later: RunRecord): RunRecord => {
     this.coalesced++;
     const [first, last] = [(earlier as Recorded).run, (later as Recorded).run];

@@ -11,7 +11,7 @@ import type { NodeResult } from "./taskSet";
 const LONGEST_ANSWER = 512 * 1024;
 const LONGEST_MESSAGE = 1024;
 
-/** A reconcile as the answer to whoever submitted it. */
+/** A reconcile as the answer to the one who submitted it. */
 export function resultOfReport(report: ReconcileReport): NodeResult {
   const { skipped, failure, kind } = report;
   const outputs = { parameters: outputsOf(report) };
@@ -21,7 +21,7 @@ export function resultOfReport(report: ReconcileReport): NodeResult {
   return { phase: failure ? "Failed" : "Succeeded", message: messageOf(report), outputs };
 }
 
-/** A trial as the answer to whoever submitted it: what the handler answered, as JSON. */
+/** A trial as the answer to the one who submitted it: what the handler answered, as JSON. */
 export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeResult {
   const json = writeJson(answer);
   const cut = json.length > LONGEST_ANSWER;
@@ -40,7 +40,7 @@ export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeRes
   };
 }
 
-/** What came in the way of a reconcile or a trial, as the answer to whoever submitted it. */
+/** What came in the way of a reconcile or a trial, as the answer to the one who submitted it. */
 export function resultOfError(error: unknown): NodeResult {
   const failure = error instanceof ReconcileFailure ? error : undefined;
   const message = error instanceof Error ? error.message : String(error);

@@ -21,7 +21,7 @@ export type RunTarget =
   /** An example, for the handler to be tried on. */
   | { readonly kind: "trial"; readonly object: unknown; readonly used: unknown };
 
-/** Whoever submitted a run gave it parameters that make no sense. The message says which and what to do. */
+/** A run was submitted with parameters that make no sense. The message says which and what to do. */
 export class RunTargetError extends Error {}
 
 /**

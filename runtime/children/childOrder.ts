@@ -135,7 +135,7 @@ function checkCycle(after: ReadonlyMap<string, readonly string[]>): void {
       if (left === 0) free.push(dependent);
     }
   }
-  // Each that is left waits for another one that is left: whoever follows them comes back.
+  // Each that is left waits for another one that is left: anyone who follows them comes back.
   const way: string[] = [];
   for (let key = [...waits.keys()][0]; key !== undefined; ) {
     if (way.includes(key)) {

@@ -14,7 +14,7 @@ export interface ChildKind {
   /**
    * What happens when the handler answers other content for a child that exists.
    * "apply": server-side apply. "recreate": the same, and where the API server refuses because a field is
-   * immutable, the child is deleted and created anew (Jobs). "never": created once and then left alone.
+   * immutable, the child is deleted and created again (Jobs). "never": created once and then left alone.
    * @default "apply"
    */
   readonly update?: UpdatePolicy | undefined;

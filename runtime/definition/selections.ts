@@ -20,7 +20,7 @@ export interface UsedSelection {
   readonly isMetadataOnly: boolean;
   /**
    * Whether objects are read one by one, and again from time to time, by their names: Secrets that may be in any namespace
-   * and have any name. Whoever may list them may read all of the cluster.
+   * and have any name. Anyone who may list them may read all of the cluster.
    */
   readonly isPolled: boolean;
 }

@@ -4,7 +4,7 @@ import type { EventPathPart, EventPathPod } from "./eventPathPods";
 export const SETTLED_MS = 20_000;
 
 /**
- * The pods of an event path that must begin anew, because what they stand on began after them.
+ * The pods of an event path that must start again, because what they stand on began after them.
  *
  * The stream and each Sensor's bucket are made by sensors and event sources when they start, and never again. Where the
  * bus loses its storage, the sensor finds no bucket, and the event source publishes into nothing, for ever and without

@@ -28,7 +28,7 @@ export interface EventWarningsOptions {
 export class TooManyWarningsError extends Error {}
 
 /**
- * Writes Warnings about CRDs, as Kubernetes Events. The same Warning is one Event, whoever writes it and however often: its
+ * Writes Warnings about CRDs, as Kubernetes Events. The same Warning is one Event, no matter who writes it and however often: its
  * name follows from what it says.
  */
 export class EventWarnings {

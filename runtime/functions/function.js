@@ -1,7 +1,7 @@
 // The loop around a function in JavaScript: node function.js main.ts
 //
 // It reads requests from standard input, calls reconcile(request) or finalize(request) of the author's file, and writes
-// each answer with the request's id to descriptor 3. Standard output is the log's: whoever starts this process sees to it.
+// each answer with the request's id to descriptor 3. Standard output is the log's: the parent of this process sees to it.
 //
 // The author's file is a bundle, as Argosy makes it when the operator is loaded. One that is too large for a ConfigMap goes
 // on in main.ts.part2 and so on. With "--bundled-from-input" it is the first line of standard input, as JSON, and not what

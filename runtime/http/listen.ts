@@ -21,7 +21,7 @@ export interface HttpListener {
 
 /**
  * Connections at once; a further one is closed. With the 64 KiB that a request may have, all of them together stay far
- * below a runner's memory, whoever may reach its port. A Sensor, a kubelet and Prometheus need a handful.
+ * below a runner's memory, no matter who may reach its port. A Sensor, a kubelet and Prometheus need a handful.
  */
 const MOST_CONNECTIONS = 512;
 /** Who sends slowly, or nothing at all, is cut off after so long. In milliseconds. */
@@ -31,7 +31,7 @@ const PATIENCE = { headersTimeout: 3_000, requestTimeout: 5_000, connectionsChec
 const CLOSE_GRACE_MS = 2_000;
 
 /**
- * Listens for HTTP. Whoever may reach it can cost it neither memory nor connections without end.
+ * Listens for HTTP. Anyone who may reach it can cost it neither memory nor connections without end.
  * @param options beside these bounds
  * @throws Error where the address cannot be had
  */

@@ -66,7 +66,7 @@ export interface Condition {
   observedGeneration?: number;
 }
 
-/** The conditions of a status. Whoever may write it may have written anything there: what is no condition is left out. */
+/** The conditions of a status. Anyone who may write it may have written anything there: what is no condition is left out. */
 export function conditionsIn(status: unknown): Condition[] {
   const { conditions } = (status ?? {}) as { conditions?: unknown };
   return Array.isArray(conditions) ? conditions.filter(isCondition) : [];

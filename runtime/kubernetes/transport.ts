@@ -61,7 +61,7 @@ export class HttpTransport {
       throw new Error(`the API server's address is ${connection.server}; only https:// is supported`);
     }
     this.basePath = url.pathname.replace(/\/$/, "");
-    // One for all connections: to read the certificates anew for each takes longer than the rest of it.
+    // One for all connections: to read the certificates again for each takes longer than the rest of it.
     const secureContext = secureContextOf(connection);
     // As many connections as the gate lets requests through: none waits here, where nothing is asked again.
     this.agent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });

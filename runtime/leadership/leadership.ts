@@ -7,7 +7,7 @@
  * - A handover frees the lease at once, while the old process ends its runs. Test: "hands over at once".
  * - The runs of a process that dies in a handover are taken over after its lease's time. Test: "takes over the runs of one that
  *   died while it finished them".
- * - The leader keeps its term if somebody else writes or deletes the Lease. Tests: "goes on leading, whoever else writes the
+ * - The leader keeps its term if somebody else writes or deletes the Lease. Tests: "goes on leading, no matter who else writes the
  *   Lease", "goes on leading when the Lease is deleted".
  *
  * Assumptions
@@ -69,7 +69,7 @@ const MOST_ATTEMPTS = 5;
  * Stands for election, leads, and hands over. A leader may write for two thirds of the lease's time after it *began* its last
  * renewal. So a leader that was frozen knows that it is too late. Another process takes the lease when it has seen it unchanged
  * for its whole time, by its own clock. The API server decides between them: a renewal tests that the lease is still ours, and
- * whoever takes the lease replaces exactly the version that it saw.
+ * a process that takes the lease replaces exactly the version that it saw.
  */
 export class Leadership {
   private readonly clock: Clock;
@@ -102,7 +102,7 @@ export class Leadership {
   }
 
   /**
-   * The identity of the leader, as far as we know: our own, or that of whoever holds the lease and has renewed it within its
+   * The identity of the leader, as far as we know: our own, or that of the one who holds the lease and has renewed it within its
    * time. Undefined if there is none.
    */
   get holder(): string | undefined {

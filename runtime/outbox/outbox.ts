@@ -48,7 +48,7 @@ const LONGEST_RETRY_MS = 30_000;
  *   dropped: Normal Events before Warnings, and records of runs that succeeded before those of failures.
  * - Reporting never delays a reconcile.
  *
- * Caveat: what waits when the process dies is lost. Whoever leads next reaches the verdicts again, but not the Events and
+ * Caveat: what waits when the process dies is lost. The next leader reaches the verdicts again, but not the Events and
  * records.
  */
 export class Outbox {
@@ -77,7 +77,7 @@ export class Outbox {
     this.runner.start();
   }
 
-  /** The term ended: drops what was to be reported. Whoever leads next finds it out. */
+  /** The term ended: drops what was to be reported. The next leader finds it out. */
   discard(): void {
     this.runner.pause();
     this.schedule.clear();

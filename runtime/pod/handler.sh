@@ -18,7 +18,7 @@
 argosy_root=${0%/engine/*}
 argosy_pipes=$argosy_root/pipes
 argosy_busybox=$argosy_root/kit/busybox
-# A runner that has not come by then has failed for good, or this container is begun anew and waits again.
+# A runner that has not come by then has failed for good, or this container is begun again and waits again.
 argosy_patience_seconds=600
 # The program writes its answers to descriptor 3; what it writes to standard output is log.
 argosy_answers_on_3=

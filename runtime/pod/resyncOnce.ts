@@ -71,7 +71,7 @@ const LONGEST_GAP_MS = 5_000;
  * Urgent runs come first and at once. The others are spread over `withinMs` in random order. So no object is always
  * the last, and an object that is created meanwhile need not wait for them.
  *
- * At most `concurrency` runs of the operator are in progress at once, whoever submitted them, so that thousands of
+ * At most `concurrency` runs of the operator are in progress at once, no matter who submitted them, so that thousands of
  * objects make no flood of pods. Runs that are not urgent take half of that. What gets no turn within `withinMs` is
  * left to the next resync.
  *

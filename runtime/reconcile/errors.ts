@@ -47,7 +47,7 @@ const SHORTEST_RETRY_MS = 1_000;
  * | error | whose | reported | again |
  * | --- | --- | --- | --- |
  * | `ReconcileFailure` | the object's or its handler's | yes | after a backoff, or as the failure says |
- * | `NotLeadingError` | nobody's | no | by whoever leads next |
+ * | `NotLeadingError` | nobody's | no | by the next leader |
  * | the object is gone, or its namespace is being deleted or gone | nobody's | no | no |
  * | 409: the object or a child moved on | nobody's | no | soon |
  * | the children, or what the object uses, are still being listed | nobody's | no | soon, and as soon as they are |

@@ -30,7 +30,7 @@ export interface Footprint {
  * Guarantee (tests/integration/hostile/retiredKinds.test.ts): a kind is remembered from the first run that applied a child
  * of that kind until a run that found none left.
  *
- * Assumption: only the engine writes it. Whoever may write the status may forge it. The engine then looks for children of
+ * Assumption: only the engine writes it. Anyone who may write the status may forge it. The engine then looks for children of
  * a kind that it never applied. It finds none that it can prove to be its own, and touches nothing.
  *
  * Caveat: if the process dies between the first child of a kind and the status, the kind is not remembered until the next
@@ -71,7 +71,7 @@ export function memoryOf(object: KubernetesObject): Memory {
   return memoryIn(isRecord(object["status"]) ? object["status"]["argosy"] : undefined);
 }
 
-/** What {@link remembered} wrote. Whoever may write there may have written anything: what is no memory is left out. */
+/** What {@link remembered} wrote. Anyone who may write there may have written anything: what is no memory is left out. */
 export function memoryIn(written: unknown): Memory {
   const memory = isRecord(written) ? written : {};
   const footprint = FOOTPRINT.flatMap((key) => (typeof memory[key] === "string" ? [[key, memory[key]]] : []));

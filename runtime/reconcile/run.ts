@@ -97,7 +97,7 @@ export class Run implements WriteScope {
   }
 }
 
-/** The error of a term that has ended. Whoever leads next finds out what went wrong in it. */
+/** The error of a term that has ended. The next leader finds out what went wrong in it. */
 export function endOf(mandate: Mandate): unknown {
   try {
     mandate.assert();

@@ -39,7 +39,7 @@ const METADATA_TYPES = {
 
 /**
  * Asks the handler about an object alone: nothing is read for it, there are no children, and nothing is applied. What it
- * uses is given as well: whoever may try a handler may not read all that its operator may. The
+ * uses is given as well: anyone who may try a handler may not read all that its operator may. The
  * answer is checked as it would be before it is applied. An object with a deletionTimestamp is asked to be finalized.
  *
  * @param object an example of the operator's custom resource

@@ -17,7 +17,7 @@ export interface CronSchedule {
 export interface ScheduleMemory {
   /** Everything up to this instant is done, or before the object's time: RFC 3339. */
   readonly at: string;
-  /** The cron and the time zone that it is about. A schedule that was changed begins anew. */
+  /** The cron and the time zone that it is about. A schedule that was changed starts again. */
   readonly of: string;
 }
 

@@ -21,7 +21,7 @@ const LONGEST_MESSAGE = 1024;
  * @param previous the object's conditions now: a condition whose status is the same keeps its transition time
  * @param generation the generation that the verdict is about
  * @param now RFC 3339
- * @param run the Workflow that tells of this run, which Ready then names. Where there is none, because the run changed
+ * @param run the Workflow that reports this run, which Ready then names. Where there is none, because the run changed
  *   nothing, Ready goes on naming the one that did: a routine reconcile must not write the status
  */
 export function conditionsOf(
@@ -106,7 +106,7 @@ function state(type: string, status: Condition["status"], reason: string, messag
   return { type, status, reason, message };
 }
 
-/** A text with the name of the run that it tells of. */
+/** A text with the name of the run that it reports. */
 export function withRun(text: string, run: string | undefined): string {
   return run === undefined ? text : `${text} (run ${run})`;
 }

@@ -183,7 +183,7 @@ export class UsedObjects implements UsedSource {
         onInterruption(kind, reason);
         if (!(reason instanceof UnknownKindError)) return;
         this.missing.set(key, missingNote({ apiVersion, kind }));
-        // Whoever waits for the first list goes on without.
+        // A caller that waits for the first list goes on without.
         this.allChanged(key);
         onMissing();
       },

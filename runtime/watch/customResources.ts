@@ -28,7 +28,7 @@ export interface CustomResourcesOptions {
   /** An object is gone. */
   readonly onGone: (name: ObjectName, gone: GoneObject) => void;
   /**
-   * An object is as given now, whoever changed it and whether it is to be reconciled or not. It comes before the other calls.
+   * An object is as given now, no matter who changed it and whether it is to be reconciled or not. It comes before the other calls.
    * @param object undefined: it is gone
    */
   readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;

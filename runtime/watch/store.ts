@@ -276,7 +276,7 @@ export class Store<Facts> {
   }
 
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {
-    // An object that is nested too deeply for JSON must not end the watch of all others. Whoever reads it learns why.
+    // An object that is nested too deeply for JSON must not end the watch of all others. Anyone who reads it learns why.
     stored.json = jsonOf(this.options.kept ? this.options.kept(object) : object);
     this.allowance.take(stored, stored.json?.length ?? 0);
   }

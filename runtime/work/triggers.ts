@@ -12,7 +12,7 @@ export interface TriggersOptions {
 }
 
 /**
- * If this many objects wait, a hint for another one is refused. Names cost memory, and whoever can send hints can invent
+ * If this many objects wait, a hint for another one is refused. Names cost memory, and anyone who can send hints can invent
  * names.
  */
 const MOST_WAITING = 10_000;

@@ -103,7 +103,7 @@ describe("Argo of somebody else's that is in the cluster already", function () {
   });
 });
 
-/** What each object is, whoever has written it. */
+/** What each object is, no matter who has written it. */
 async function theirWords(manifests: readonly Manifest[]): Promise<unknown[]> {
   return Promise.all(
     manifests.map(async (manifest) => {

@@ -128,7 +128,7 @@ describe("the whole examples", function () {
       );
     });
 
-    it("comments once on the pull request of what is rolled out, whoever is killed", async () => {
+    it("comments once on the pull request of what is rolled out, no matter who is killed", async () => {
       const { api } = session();
       const deployment = announced("shop", "aaaaaaa");
       await api.create(deployment);

@@ -21,7 +21,7 @@ function sample(): CorpusEntry[] {
 
 const entries = sample();
 
-/** A control plane of its own: with each CRD that comes and goes, its garbage collector begins anew. */
+/** A control plane of its own: with each CRD that comes and goes, its garbage collector starts again. */
 describe("a real API server agrees with the verdict on a change of a CRD", function () {
   this.timeout(300_000);
   let cluster: OwnCluster;

@@ -115,7 +115,7 @@ describe("the engine applies children", function () {
     });
   });
 
-  it("and brings back a child that is deleted, or deleted and made anew by somebody else", async () => {
+  it("and brings back a child that is deleted, or deleted and made again by somebody else", async () => {
     const object = await bench.applied("returns", answering(configMap("returns", { a: "1" })));
     const { uid } = (await bench.api.get(here("returns"))).metadata;
     await bench.api.delete(here("returns"));
@@ -177,7 +177,7 @@ describe("the engine changes a child that exists by the update policy of its kin
   });
   const jobHere = (name: string) => inNamespace(job(name, ""), bench.namespace);
 
-  it("recreate: a Job whose template has changed is deleted and created anew", async () => {
+  it("recreate: a Job whose template has changed is deleted and created again", async () => {
     const object = await bench.applyObject("recreated", answering(job("recreated", "example.com/one:1")));
     const { uid } = (await eventually(() => bench.api.get(jobHere("recreated")))).metadata;
     await bench.applyObject("recreated", answering(job("recreated", "example.com/two:1")));
@@ -205,7 +205,7 @@ describe("the engine changes a child that exists by the update policy of its kin
     assert.equal((await bench.api.get(jobHere("spared"))).metadata.uid, before.metadata.uid);
   });
 
-  it("recreate: a Job that does not go at once is made anew when it has gone", async () => {
+  it("recreate: a Job that does not go at once is made again when it has gone", async () => {
     const object = await bench.applied("lingers", answering(job("lingers", "example.com/one:1")));
     const { uid } = (await bench.api.get(jobHere("lingers"))).metadata;
     await bench.api.patch(jobHere("lingers"), { metadata: { finalizers: ["example.com/wait"] } });

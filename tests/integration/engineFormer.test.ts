@@ -51,11 +51,11 @@ describe("an object that was deleted while nobody collected garbage", function (
     }
   });
 
-  it("made anew, gets its own children, and those of the former one go, wanted or not", async () => {
-    const former = await bench.applied("anew", answering(configMap("kept", { of: "1" }), configMap("left")));
+  it("made again, gets its own children, and those of the former one go, wanted or not", async () => {
+    const former = await bench.applied("again", answering(configMap("kept", { of: "1" }), configMap("left")));
     await bench.api.delete(former);
     await eventually(() => bench.api.assertGone(former));
-    const object = await bench.applied("anew", answering(configMap("kept", { of: "2" })));
+    const object = await bench.applied("again", answering(configMap("kept", { of: "2" })));
     assert.notEqual(object.metadata.uid, former.metadata.uid);
     const child = await bench.api.get(here("kept"));
     assert.deepEqual(child["data"], { of: "2" });
@@ -63,7 +63,7 @@ describe("an object that was deleted while nobody collected garbage", function (
     await eventually(() => bench.api.assertGone(here("left")));
   });
 
-  it("leaves to the garbage collector what the operator has not applied, and what has another owner too, made anew or not", async () => {
+  it("leaves to the garbage collector what the operator has not applied, and what has another owner too, made again or not", async () => {
     const former = await bench.applied("owners", answering(configMap("shared")));
     const { apiVersion, kind, metadata } = former;
     const reference = { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true };

@@ -82,7 +82,7 @@ describe("the engine reconciles an object", function () {
     });
   });
 
-  it("anew when the status of a child changes, until that says ready", async () => {
+  it("again when the status of a child changes, until that says ready", async () => {
     const object = await bench.applied("grows", answering(deployment("grows", { replicas: 2 })));
     const last = bench.operator.calls("grows").at(-1);
     assert.ok(last);

@@ -30,7 +30,7 @@ describe("the engine, when the handler of a deleted object is broken for ever", 
     await eventually(async () => {
       const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
       const told = events.find(({ reason }) => reason === "FinalizeSkipped");
-      assert.ok(told, "no Event tells of it");
+      assert.ok(told, "no Event reports it");
       assert.equal((told["regarding"] as { name: string }).name, object.metadata.name);
     });
   }

@@ -5,7 +5,7 @@ import { always, eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { saying, useWatching } from "./support/useWatching";
 
-describe("an operator that watches a kind of somebody else's", function () {
+describe("an operator that watches a kind that others own", function () {
   this.timeout(90_000);
   const bench = useWatching();
   const answer = saying;
@@ -146,7 +146,7 @@ describe("an operator that watches a kind of somebody else's", function () {
     await eventually(() => assert.ok(asked() > before));
   });
 
-  it("tells of a failure by an Event and its memory, and forgets no state", async () => {
+  it("reports a failure by an Event and its memory, and forgets no state", async () => {
     const operator = await bench.install();
     operator.plan("fails", answer([configMap("of-fails")], { seen: 1 }));
     await bench.leading(operator);

@@ -19,7 +19,7 @@ function job(name: string, annotations: Record<string, string> = {}): Manifest {
   return { apiVersion: "batch/v1", kind: "Job", metadata: { name, annotations }, spec };
 }
 
-describe("an operator that watches a kind of somebody else's, with", function () {
+describe("an operator that watches a kind that others own, with", function () {
   this.timeout(90_000);
   const bench = useWatching();
   announceArgo();

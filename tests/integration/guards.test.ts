@@ -262,7 +262,7 @@ describe("the guards", function () {
     const object = () => bench.operator.object("object", {}, bench.namespace);
     const paused = { annotations: { "argosy.dev/paused": "true" } };
 
-    it("let the groups that are named set them, and nobody else, whoever sets them first", async () => {
+    it("let the groups that are named set them, and nobody else, no matter who sets them first", async () => {
       await bench.applied("object");
       const member = await guards.somebody("operations-team", "member");
       const message = await refused(() => enemy.api.patch(object(), { metadata: paused }));

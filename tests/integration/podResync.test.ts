@@ -344,7 +344,7 @@ describe("a resync of the form pod", () => {
       await api.patch(workflow(`run-${name}`), { status });
     }
 
-    it("makes those anew that have not begun and name what a roll-out has removed", async () => {
+    it("makes those again that have not begun and name what a roll-out has removed", async () => {
       await submitted("pending", { ...stored("old"), ...nodes("Pending", "Pending"), phase: "Running" });
       await submitted("locked", { ...stored("old"), phase: "Pending" });
       await submitted("new", { ...stored("new"), ...nodes("Pending"), phase: "Running" });
@@ -365,7 +365,7 @@ describe("a resync of the form pod", () => {
       ]);
     });
 
-    it("submits none beside those that it cannot delete, and tells of them", async () => {
+    it("submits none beside those that it cannot delete, and reports them", async () => {
       const told: string[] = [];
       const onError = (object: string, { message }: Error) => told.push(`${object}: ${message}`);
       const powerless = new KubernetesClient(operator.connection);
@@ -377,7 +377,7 @@ describe("a resync of the form pod", () => {
       powerless.close();
     });
 
-    it("makes those anew that the Workflow controller has passed over", async () => {
+    it("makes those again that the Workflow controller has passed over", async () => {
       await submitted("seen", { phase: "Pending" });
       await submitted("unseen", {});
       await submitted("unseen-by-hand", {}, false);

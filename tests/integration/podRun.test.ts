@@ -222,7 +222,7 @@ describe("the engine in a pod of its own", () => {
     assert.deepStrictEqual([metadata.uid, metadata.labels], [before.metadata.uid, before.metadata.labels]);
   });
 
-  it("prunes a child of a run that ended before it could tell of it", async () => {
+  it("prunes a child of a run that ended before it could report it", async () => {
     const manifest = object("demo", answering(configMap("old")));
     await api.apply(manifest);
     const { client } = counting();
@@ -276,7 +276,7 @@ describe("the engine in a pod of its own", () => {
     assert.ok(reports.length >= 2, `asked ${reports.length} times`);
   });
 
-  it("fails with a last word where the handler fails, and the object tells of it", async () => {
+  it("fails with a last word where the handler fails, and the object reports it", async () => {
     const manifest = object("demo", { exitCode: 3, log: "no plan" });
     await api.apply(manifest);
     const { exitCode, message, workflow } = await run({ namespace, name: "demo" });

@@ -24,7 +24,7 @@ const OPTIONS = {
   namespaces: NAMESPACES,
 };
 
-describe("an operator that watches a kind of somebody else's, in the form pod", function () {
+describe("an operator that watches a kind that others own, in the form pod", function () {
   this.timeout(120_000);
   let bench: PodBench;
   let runs = 0;

@@ -115,7 +115,7 @@ describe("resident runners", function () {
       assert.equal(await pod.hint({ namespace, name: "hinted" }), 204);
       await eventually(() => assert.ok(leading.calls("hinted").length > before, "not reconciled"));
       // Not as the watch has it, which may be what is broken.
-      assert.ok((await reads()) > readBefore, "not read anew");
+      assert.ok((await reads()) > readBefore, "not read again");
     }
     assert.deepEqual(standby.calls("hinted"), []);
     assert.equal(await leading.metric("argosy_hints_total", 'result="known"'), 1);

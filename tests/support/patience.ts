@@ -1,7 +1,7 @@
 /** Test files limit their tests for a machine as their authors have it. So many times slower may one be that is busy. */
 const SLOWER = 3;
 
-/** What mocha's types do not tell of a suite: its hooks. */
+/** What mocha's types do not report a suite: its hooks. */
 interface WithHooks {
   readonly _beforeAll: readonly Mocha.Runnable[];
   readonly _beforeEach: readonly Mocha.Runnable[];

@@ -6,7 +6,7 @@ import Buffered from "mocha/lib/nodejs/reporters/parallel-buffered.cjs";
 const FURTHER = ["cause", "errors"] as const;
 
 /**
- * Sends what happened to a file to the process whose reporter tells of it. An error's causes become part of its text
+ * Sends what happened to a file to the process whose reporter reports it. An error's causes become part of its text
  * first: mocha sends only the text.
  */
 class WorkerReporter extends Buffered {

@@ -9,7 +9,7 @@ describe("what brings an object to a run", () => {
     arrivals = new Arrivals(() => now);
   });
 
-  it("is the first of equal things, and the most telling of several", () => {
+  it("is the first of equal things, and the most reporting several", () => {
     arrivals.note("a", "child");
     now = 110;
     arrivals.note("a", "watch");

@@ -108,7 +108,7 @@ describe("benchmark in a cluster: memory", () => {
     });
   });
 
-  it("calls a look fresh once every running pod was measured anew", () => {
+  it("calls a look fresh once every running pod was measured again", () => {
     const [earlier, later] = [[stats("a", "1"), stats("b", "1")], [stats("a", "2")]];
     const both = ["argosy-bench/a", "argosy-bench/b"];
     assert.equal(isFresh(earlier, [...later, stats("b", "1")], both), false);
@@ -182,14 +182,14 @@ describe("benchmark in a cluster: stages", () => {
     assert.equal(processedEvents(sensor), 2);
   });
 
-  it("concludes nothing from a log that tells of more events than there were objects", () => {
+  it("concludes nothing from a log that reports more events than there were objects", () => {
     const more = [...sensor, line(300, "Making a http request")];
     const [first] = momentsOf(passages, { eventSource, sensor: more, runner }, 1000);
     assert.equal(first?.requested, undefined);
     assert.equal(first?.triggered, 1020);
   });
 
-  it("takes the median of each stage over the objects that tell of it, and leaves out what none does", () => {
+  it("takes the median of each stage over the objects that report it, and leaves out what none does", () => {
     const stages = [between("one", "sent", "answered"), between("none", "sent", "podStarted")];
     const objects = [
       { sent: 0, answered: 4 },

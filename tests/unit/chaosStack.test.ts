@@ -20,7 +20,7 @@ describe("what Pulumi says of an up that failed", () => {
     assert.equal(text, "error: Running program 'index.ts' failed: Error: Expected )");
   });
 
-  it("is its last line where it tells of none, and never nothing", () => {
+  it("is its last line where it reports none, and never nothing", () => {
     assert.equal(said("code: -2", "killed", ""), "killed");
     assert.equal(said(""), "");
   });

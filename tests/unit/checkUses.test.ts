@@ -137,7 +137,7 @@ describe("what a definition says that its objects use", () => {
     [
       "Secrets by labels in all namespaces",
       secret({ labels: { a: "'b'" } }),
-      /whoever may list those may read every Secret\. Give namespace, or/,
+      /anyone who may list those may read every Secret\. Give namespace, or/,
     ],
     ["a key that is no name", { "a-b": map({ name: "'a'" }).map }, /"a-b", not a name of letters and digits/],
     ["a misspelt field", map({ nmae: "'a'", name: "'a'" }), /Did you mean name\?/],

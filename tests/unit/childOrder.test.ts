@@ -37,7 +37,7 @@ describe("the order of children", () => {
     assert.deepEqual(order(child("ConfigMap/shop/a"), child("Job.batch/shop/b", " , ")), [none, none]);
   });
 
-  it("is read from references by kind and name, whoever comes first in the answer", () => {
+  it("is read from references by kind and name, no matter who comes first in the answer", () => {
     const [set, job, settings] = order(
       child("StatefulSet.apps/shop/db", "Job/migrate, ConfigMap/shop/settings,Job.batch/migrate"),
       child("Job.batch/shop/migrate", undefined, { "argosy.dev/keep": "true" }),

@@ -233,7 +233,7 @@ describe("ChildStore", () => {
       assert.equal(isApplied(), true);
     });
 
-    it("the owner by drift, with whoever wrote last", async () => {
+    it("the owner by drift, with the one who wrote last", async () => {
       await apply(child(5));
       watched(taken(6, "kubectl"));
       assert.deepEqual(told, ["widget-uid ConfigMap settings drifted by kubectl"]);
@@ -254,7 +254,7 @@ describe("ChildStore", () => {
       assert.deepEqual(told, ["widget-uid ConfigMap settings drifted", "widget-uid ConfigMap more drifted"]);
     });
 
-    it("the owner by marks that are taken away, with whoever took them", () => {
+    it("the owner by marks that are taken away, with the one who took them", () => {
       list(3, child(1));
       const theirs: ManagedFieldsEntry = { manager: "kubectl", operation: "Update", time: LATER };
       watched(child(4, manifest(), { ownerReferences: [], labels: {}, managedFields: [theirs] }));

@@ -31,14 +31,14 @@ describe("cli: the watch of the operators' folder", () => {
       ),
     );
 
-  it("tells of an edit, and of several at once", async () => {
+  it("reports an edit, and several at once", async () => {
     appendFileSync(path.join(root, "shop/main.py"), "2");
     writeFileSync(path.join(root, "shop/crd.yaml"), "a");
     await hasTold("shop/main.py", "shop/crd.yaml");
     assert.equal(told.length, 1);
   });
 
-  it("tells of files in a new folder, and of a folder that is put in place of another", async () => {
+  it("reports files in a new folder, and a folder that is put in place of another", async () => {
     mkdirSync(path.join(root, "cache"));
     await hasTold("cache");
     writeFileSync(path.join(root, "cache/main.py"), "1");
@@ -51,12 +51,12 @@ describe("cli: the watch of the operators' folder", () => {
     await hasTold("shop/new.py");
   });
 
-  it("tells of what is removed", async () => {
+  it("reports what is removed", async () => {
     rmSync(path.join(root, "shop"), { recursive: true });
     await hasTold("shop/main.py");
   });
 
-  it("does not tell of what an operator does not have", async () => {
+  it("does not report what an operator does not have", async () => {
     appendFileSync(path.join(root, "shop/fixtures/a.yaml"), "2");
     writeFileSync(path.join(root, "shop/.main.py.swp"), "x");
     await pause(400);

@@ -41,7 +41,7 @@ describe("cli: a reconcile in a line", () => {
     );
   });
 
-  it("tells of a failure with the end of the handler's log below it", () => {
+  it("reports a failure with the end of the handler's log below it", () => {
     const failure = new ReconcileFailure("HandlerCrashed", "exit code 1");
     const log = [...Array(30).keys()].map((number) => `line ${number}`).join("\n");
     const lines = (line({ result: "failed", failure, attempt: 2, log }) ?? "").split("\n");

@@ -19,7 +19,7 @@ async function play(...steps: Step<string>[]): Promise<{ results: StepResult[]; 
 }
 
 describe("cli: the scene", () => {
-  it("tells of each step as it is played", async () => {
+  it("reports each step as it is played", async () => {
     const { results, told } = await play(holds, holds);
     assert.deepEqual(told, results);
     assert.deepEqual(

@@ -29,7 +29,7 @@ describe("cli: the token of a service account", () => {
     assert.equal(call?.headers.authorization, "Bearer admin");
   });
 
-  it("is asked for anew before it expires", async () => {
+  it("is asked for again before it expires", async () => {
     const connection = connectionAs(account, api.connection());
     lifetimeMs = 0;
     assert.equal(await connection.token?.(), "token 2");

@@ -119,7 +119,7 @@ describe("downloading the control plane's programs", () => {
     });
   }
 
-  it("takes the digests that GitHub tells of a release's files", async () => {
+  it("takes the digests that GitHub has of a release's files", async () => {
     const assets = [
       { name: "other", digest: `sha256:${sha256("other")}` },
       { name: "kwok", digest: `sha256:${sha256(program)}` },

@@ -25,7 +25,7 @@ const documents = execFileSync("git", ["ls-files", "-co", "--exclude-standard", 
 })
   .trim()
   .split("\n")
-  // The operators of whoever uses this repository have pages of their own.
+  // The operators of the one who uses this repository have pages of their own.
   .filter((file) => !file.startsWith("handlers/"));
 const blocks = documents.flatMap(codeBlocksOf);
 

@@ -71,7 +71,7 @@ describe("what is due of a schedule", () => {
     assert.equal(memory.at, "2026-01-01T03:01:00Z");
   });
 
-  it("begins anew for a schedule that was changed", () => {
+  it("starts again for a schedule that was changed", () => {
     const hourly = { ...NIGHTLY, cron: "0 * * * *" };
     const changed = due(hourly, doneAt(NIGHTLY, "2026-01-06T03:00:00Z"), look("2026-01-06T14:20:00Z"));
     assert.deepEqual([changed.at, changed.memory], [undefined, doneAt(hourly, "2026-01-06T14:20:00Z")]);

@@ -107,7 +107,7 @@ describe("EventWriter", () => {
     );
   });
 
-  it("leaves an error to whoever writes", async () => {
+  it("leaves an error to the one who writes", async () => {
     refusals.push(new ApiError(403, { message: "not allowed" }, "POST"));
     await assert.rejects(write("a"), { message: "not allowed" });
     await write("a");

@@ -51,7 +51,7 @@ describe("runFixtures", () => {
   });
   afterEach(() => removeFolder(root));
 
-  it("gives back a state, and takes one only for objects of somebody else's", async () => {
+  it("gives back a state, and takes one only for objects that others own", async () => {
     addFiles(root, {
       "main.js": handler("{ children: [], state: { seen: (request.state?.seen ?? 0) + 1 } }"),
       "fixtures/a.yaml": `${fixture("answer: { children: [], state: { seen: 1 } }")}---\n${fixture("state: { seen: 1 }\nanswer: { children: [], state: { seen: 2 } }")}`,
@@ -172,7 +172,7 @@ describe("runFixtures", () => {
     assert.match(result?.failure ?? "", /Secret.*does not declare/);
   });
 
-  it("tells of a crash with its standard error, and goes on in a fresh process", async () => {
+  it("reports a crash with its standard error, and goes on in a fresh process", async () => {
     const crashing =
       'request.object.metadata.name === "a" ? (console.error("oh no"), process.exit(3)) : { children: [] }';
     const results = await run(handler(crashing), {

@@ -55,7 +55,7 @@ describe("the footprint of a run", () => {
     );
   });
 
-  it("says nothing of a program that nobody tells of", () => {
+  it("says nothing of a program that nobody reports", () => {
     assert.equal(programFingerprint(undefined), undefined);
   });
 });

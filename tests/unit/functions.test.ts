@@ -146,7 +146,7 @@ exports.reconcile = (request) => {
       for (const words of expected.slice(1)) assert.ok(log.includes(words), `${words} is not in ${log}`);
     };
 
-    it(`in ${language} answers by what it returns, whoever prints whatever`, async () => {
+    it(`in ${language} answers by what it returns, no matter who prints what`, async () => {
       let late = 0;
       start(files, { onLateAnswer: () => late++ });
       for (let turn = 0; turn < 3; turn++) {

@@ -113,7 +113,7 @@ describe("HandlerPool", () => {
     assert.equal(pool.size, 2);
   });
 
-  it("starts a new process after a crash, and tells of the crash once", async () => {
+  it("starts a new process after a crash, and reports the crash once", async () => {
     start(`${SHELL} next; [ "$word" = crash ] && exit 9; say "$word"; cat > /dev/null`);
     const failure = await failureOf(() => ask("crash"));
     assert.equal(failure.message, "the handler ended with exit code 9");

@@ -95,7 +95,7 @@ describe("the intake", () => {
     return metric?.values.find(({ labels }) => labels["result"] === result)?.value;
   };
 
-  it("makes an object of an event, once, whoever takes it and however often", async () => {
+  it("makes an object of an event, once, no matter who takes it and however often", async () => {
     assert.equal(await intake.take(SUBJECT, eventOf({})), "created");
     assert.equal(await intake.take(SUBJECT, eventOf({})), "known");
     assert.equal(await intakeOf().take(SUBJECT, eventOf({})), "known");
@@ -119,7 +119,7 @@ describe("the intake", () => {
     assert.ok(!JSON.stringify([cluster.of("events"), notices]).includes("s3cret"));
   });
 
-  it("takes an object of somebody else's, with the name of an event's, for other content", async () => {
+  it("takes an object that others own, with the name of an event's, for other content", async () => {
     await intake.take(SUBJECT, eventOf({}));
     const [object] = cluster.of("commands");
     delete object?.metadata.annotations;

@@ -125,7 +125,7 @@ describe("Leadership", () => {
     assert.ok(second.mayWrite());
   });
 
-  it("goes on leading, whoever else writes the Lease", async () => {
+  it("goes on leading, no matter who else writes the Lease", async () => {
     const a = await leader();
     for (let turn = 0; turn < 400; turn++) {
       const annotations = { ...world.lease?.metadata.annotations, turn: `${turn}` };
@@ -288,7 +288,7 @@ describe("Leadership", () => {
       assert.ok(tookMs >= LEASE_MS, `${tookMs} ms`);
     });
 
-    it("counts anew how old an annotation is, in a Lease that was deleted and created again", async () => {
+    it("counts again how old an annotation is, in a Lease that was deleted and created again", async () => {
       let now = 0;
       let lease: Lease | undefined;
       const unused = () => assert.fail("nothing is written");

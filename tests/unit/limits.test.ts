@@ -58,7 +58,7 @@ const MANIFESTS: readonly (readonly [row: string, words: string, yaml: RegExp])[
   ["ReplicaSets of a runner", "2", /^ +revisionHistoryLimit: 2$/m],
 ];
 
-describe("the limits that docs/operations.md tells of", () => {
+describe("the limits that docs/operations.md names", () => {
   const page = readFileSync(path.join(ROOT, "docs/operations.md"), "utf8");
   const golden = readFileSync(path.join(ROOT, "tests/golden/dev.yaml"), "utf8");
   const rowOf = (name: string) => page.split("\n").find((line) => line.startsWith(`| ${name}`)) ?? "";

@@ -60,7 +60,7 @@ describe("LineSplitter", () => {
     assert.throws(() => splitter.push(Buffer.from("678901")), LineTooLongError);
   });
 
-  it("counts the limit anew for each line", () => {
+  it("counts the limit again for each line", () => {
     const splitter = new LineSplitter(3);
     assert.deepStrictEqual(splitter.push(Buffer.from("abc\ndef\n\nghi\n")), ["abc", "def", "", "ghi"]);
   });

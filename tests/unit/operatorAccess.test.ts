@@ -153,7 +153,7 @@ describe("buildAccess", () => {
     ]);
   });
 
-  it("lets a resync look at the objects, submit what they need, and tell of runs that could not", () => {
+  it("lets a resync look at the objects, submit what they need, and report runs that could not", () => {
     const looks = (namespaces: Operator["namespaces"]) =>
       rights(build({ execution: "pod", namespaces }), "shop-resync");
     const objects = ["all: shop.example.com/widgets get,list", "all: shop.example.com/widgets/status patch"];

@@ -139,7 +139,7 @@ describe("loadOperators", () => {
     ]);
   });
 
-  it("tells of all operators at once", () => {
+  it("reports all operators at once", () => {
     addFiles(root, { "a/operator.yaml": definition({ concurrency: 0 }), "b/operator.yaml": "crd: [" });
     const [first, second] = problems();
     assert.match(first ?? "", /^a\/operator\.yaml:7:1: concurrency is 0/);

@@ -93,13 +93,13 @@ describe("Outbox", () => {
     assert.deepEqual(verdicts(), [READY]);
   });
 
-  it("tells progress at once that a record tells of too", async () => {
+  it("tells progress at once that a record reports too", async () => {
     put({ verdict: progressing("0 of 1"), records: [{ name: "run", isFailure: false }] });
     await clock.tick();
     assert.equal(told.length, 1);
   });
 
-  it("tells of one object five times at once, then once a second, the newest each time", async () => {
+  it("reports one object five times at once, then once a second, the newest each time", async () => {
     for (let at = 0; at < 300; at++) {
       put({
         verdict: progressing(String(at)),

@@ -632,7 +632,7 @@ function behaves(shell: Shell): void {
       );
     });
 
-    it("tells of a crash and starts a new process", async () => {
+    it("reports a crash and starts a new process", async () => {
       const pool = new HandlerPool({ transport: runsScript(OBEDIENT), timeoutMs: 10_000 });
       const failure = await failureOf(() => pool.ask(question("1 crash")));
       assert.equal(failure.message, "the handler ended with exit code 9");

@@ -154,7 +154,7 @@ describe("the platform's manifests", () => {
     );
   });
 
-  it("start a program anew where its configuration changes, and only then", () => {
+  it("start a program again where its configuration changes, and only then", () => {
     const annotationsOf = (instanceId: string) =>
       deploymentsOf(platformOptions({ instanceId })).map(
         ({ spec }) =>

@@ -27,7 +27,7 @@ describe("prepareHandler", () => {
     assert.deepStrictEqual(logged, ["not there within 60 s", "not there within 60 s"]);
   });
 
-  it("tells of the pod's end, not of the handler", async () => {
+  it("reports the end of the pod, not of the handler", async () => {
     stopping.abort();
     await assert.rejects(prepareHandler(pod, never, 45), { name: "AbortError" });
   });

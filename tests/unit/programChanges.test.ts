@@ -24,7 +24,7 @@ describe("one change is one difference:", () => {
   });
   afterEach(() => removeFolder(sample.root));
 
-  /** The same operators, read anew from their folders. */
+  /** The same operators, read again from their folders. */
   function reloaded(): SampleProgram {
     const definitions = sample.definitions.map(({ folder, name }) => {
       const { name: _, files: __, ...definition } = name === "gear" ? gear : press;

@@ -188,7 +188,7 @@ describe("Reconcile", () => {
     assert.deepEqual(cluster.steps, ["ask reconcile", "status"]);
   });
 
-  it("leaves the verdict to whoever tells if the run is recorded: the condition is to name the record", async () => {
+  it("leaves the verdict to the outbox if the run is recorded: the condition is to name the record", async () => {
     given();
     const { verdict } = await reconcile({ isRecorded: () => true });
     assert.deepEqual(verdict, { kind: "ready" });

@@ -179,7 +179,7 @@ describe("a recorded run", () => {
     );
   });
 
-  it("tells of a failure, and of what had been done before it", () => {
+  it("reports a failure, and what had been done before it", () => {
     const { status } = record(report({ result: "failed", failure: HANDLER_FAILED }));
     assert.match(
       JSON.stringify(status),

@@ -215,7 +215,7 @@ describe("Reflector", () => {
       },
     ],
   ];
-  it("lists anew when the server knows no version as new as ours, as after a restore of etcd", async () => {
+  it("lists again when the server knows no version as new as ours, as after a restore of etcd", async () => {
     pages = [
       { items: [item("a", "70")], resourceVersion: "70" },
       { items: [item("a", "7")], resourceVersion: "9" },
@@ -227,7 +227,7 @@ describe("Reflector", () => {
   });
 
   for (const [where, answer] of forgotten) {
-    it(`lists anew when the server has forgotten the version: 410 as ${where}`, async () => {
+    it(`lists again when the server has forgotten the version: 410 as ${where}`, async () => {
       pages = [
         { items: [item("a", "1"), item("b", "2")], resourceVersion: "2" },
         { items: [item("b", "7")], resourceVersion: "9" },

@@ -34,7 +34,7 @@ describe("the run that Ready names", () => {
     assert.equal(message(ready(READY, before)), "every child is applied and ready");
   });
 
-  it("is not the former one where a run fails that nobody tells of", () => {
+  it("is not the former one where a run fails that nobody reports", () => {
     assert.equal(message(ready(FAILED, ready(READY, [], "shop-demo-1-ab"))), "no plan");
   });
 

@@ -42,7 +42,7 @@ describe("the reporter of the tests", () => {
     ["one after the other", []],
     ["side by side", ["--parallel", "--jobs=2"]],
   ] as const) {
-    it(`tells of files that run ${how}: a failure whole and with its file, the result last`, () => {
+    it(`reports files that run ${how}: a failure whole and with its file, the result last`, () => {
       const { stdout, status, last } = run([...options], "fine", "broken");
       assert.equal(status, 1);
       assert.equal(last, "1 passed, 1 failed, 1 skipped");

@@ -66,7 +66,7 @@ describe("Triggers", () => {
     assert.equal(triggers.accepts("team/0"), true);
   });
 
-  it("wakes whoever works each time that something was added", () => {
+  it("wakes a worker each time that something was added", () => {
     triggers.add(KEY, "routine", 50);
     triggers.childReported(KEY);
     triggers.childDrifted(KEY);
@@ -127,7 +127,7 @@ describe("Triggers", () => {
     assert.equal(told, 1);
     assert.ok(Math.max(...waits.slice(0, 5)) <= 1_000, waits.join());
     assert.deepEqual(waits.slice(-3), [60_000, 60_000, 60_000]);
-    // Whoever is no operator is followed as ever.
+    // Anyone who is no operator is followed as ever.
     now += 60_000;
     triggers.usedChanged([KEY], false);
     assert.ok(nextAt() <= now);

@@ -36,7 +36,7 @@ describe("waiting until something is so", () => {
     await assert.rejects(waiting, /^Error: enough$/);
   });
 
-  it("ends with the error of whoever is asked", async () => {
+  it("ends with the error of the one who is asked", async () => {
     const fail = () => Promise.reject(new Error("it has ended"));
     await assert.rejects(until(fail, { ...WHAT, deadlineMs: 60_000 }), /^Error: it has ended$/);
   });

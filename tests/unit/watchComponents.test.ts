@@ -9,7 +9,7 @@ handler: main.py
 children: [v1/ConfigMap]
 `;
 
-describe("Operators with one that watches a kind of somebody else's", () => {
+describe("Operators with one that watches a kind that others own", () => {
   let root: string;
   beforeEach(() => {
     root = writeFolder({

@@ -8,7 +8,7 @@ import { IMAGES } from "../../components/manifests/images";
 const ROOT = path.resolve(__dirname, "../..");
 const LOCAL = /^\.\//;
 const SAME_REPOSITORY = "github.event.pull_request.head.repo.full_name == github.repository";
-/** Whoever has set neither has not set Pulumi up. */
+/** Anyone who has set neither has not set Pulumi up. */
 const IS_SET_UP = /^\(?vars\.PULUMI_ORGANIZATION != '' \|\| vars\.PULUMI_BACKEND_URL != ''(\) && |$)/;
 
 interface Step {
@@ -367,7 +367,7 @@ describe("GitHub's workflows", () => {
         assert.ok(job.environment, name);
     });
 
-    it("from whoever has not set Pulumi up: without an organization or a backend nothing of it runs", () => {
+    it("from anyone who has not set Pulumi up: without an organization or a backend nothing of it runs", () => {
       const first = withCredentials.filter(({ file, job }) => file !== "release.yml" && job.needs !== "dev");
       assert.deepEqual(
         first.map(({ name }) => name),

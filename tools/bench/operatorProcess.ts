@@ -41,7 +41,7 @@ export function startOperator(command: OperatorCommand): RunningPeer {
       if (!stopping) reject(new Error(`the operator ended by itself (${signal ?? `exit code ${code}`})`));
     });
   });
-  failed.catch(() => {}); // whoever waits for the operator sees it; nobody need to
+  failed.catch(() => {}); // the caller that waits for the operator sees it; nobody need to
 
   return {
     memoryMiB: () => residentMiB(child.pid ?? Number.NaN),

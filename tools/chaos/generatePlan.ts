@@ -107,7 +107,7 @@ function generateFaults(random: Random, deck: Deck, changes: number, options: Pl
   }));
 }
 
-/** Kinds of faults as cards: dealt until none is left, then shuffled anew. */
+/** Kinds of faults as cards: dealt until none is left, then shuffled again. */
 class Deck {
   private cards: string[] = [];
 

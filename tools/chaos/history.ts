@@ -4,7 +4,7 @@ export interface Happening {
   readonly what: string;
 }
 
-/** What was done to every object, and what went wrong meanwhile: for whoever has to find out why one is lost. */
+/** What was done to every object, and what went wrong meanwhile: for anyone who has to find out why one is lost. */
 export class History {
   private readonly startedAt = performance.now();
   private readonly changes = new Map<string, Happening[]>();

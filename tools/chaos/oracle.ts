@@ -80,7 +80,7 @@ function differencesOf(
 ): string[] {
   if (!object) return ["it is not there"];
   const { generation, uid, deletionTimestamp } = object.metadata;
-  if (deletionTimestamp) return ["it is on its way out, and was made anew"];
+  if (deletionTimestamp) return ["it is on its way out, and was made again"];
   if (specOf(object)?.value !== spec.value) {
     return [`its spec is that of change ${specOf(object)?.value}, not ${spec.value}`];
   }

@@ -27,7 +27,7 @@ export interface PlayerOptions {
   /** How long a change is tried that the API server does not accept. */
   readonly patienceMs: number;
   readonly signal: AbortSignal;
-  /** Told of each object whose spec was changed: what an event source would tell of, and no child of it. */
+  /** Told of each object whose spec was changed: what an event source would report, and no child of it. */
   readonly onChange?: (name: string) => void;
 }
 

@@ -30,7 +30,7 @@ export interface EventBusUse {
   readonly part: "eventBus" | "outsideEventBus";
   /** What stays: 0, everything within the limits; 1, what some Sensor still has to read. */
   readonly retention: 0 | 1;
-  /** What goes if there is no room: 0, the oldest event; 1, none, and whoever publishes one is told. */
+  /** What goes if there is no room: 0, the oldest event; 1, none, and the publisher gets an error. */
   readonly discard: 0 | 1;
   /** @default no limit beside that of bytes */
   readonly mostEvents?: number;

@@ -15,7 +15,7 @@ export const SENSOR_ANNOTATION = `${DOMAIN}/sensor`;
  * A shard's EventSource: it watches its operators' custom resources. One replica, so that there is nothing to elect.
  *
  * Its pods are replaced when the Sensor changes: a new one adds every object again, which makes up for what a Sensor
- * missed whose subscription began anew. Never a `filter` on it: `afterStart` drops what server-side apply writes,
+ * missed whose subscription started again. Never a `filter` on it: `afterStart` drops what server-side apply writes,
  * labels make a change look like a deletion (argo-events, pkg/eventsources/sources/resource/start.go). Never DELETE
  * either: finalizers carry deletions, as updates that nobody can miss.
  *

@@ -7,7 +7,7 @@ import { accountAnnotations } from "../pods";
 import type { EventPathOptions } from "./options";
 
 /**
- * What it takes to see when the pods of the event path began, and to let one begin anew. An eviction is the least that
+ * What it takes to see when the pods of the event path began, and to let one start again. An eviction is the least that
  * does so: it changes no specification, and no budget of a runner's is overridden by it. RBAC cannot name pods to come.
  */
 const RULES: readonly PolicyRule[] = [

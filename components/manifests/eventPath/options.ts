@@ -49,7 +49,7 @@ export interface OperatorEvent {
 
 /**
  * An operator's events: one, or one for each namespace that it lists. The names depend on the operator alone: with
- * another name a Sensor's subscription begins anew, and what lies between is lost to it.
+ * another name a Sensor's subscription starts again, and what lies between is lost to it.
  */
 export function eventsOf(operator: Operator): OperatorEvent[] {
   if (operator.namespaces === "all") return [{ name: operator.name, operator, namespace: "" }];

@@ -92,7 +92,7 @@ export function podTemplate(options: EventPathOptions, pod: EventPathPod) {
 
 /**
  * Once a second for a minute: longer than a roll-out leaves a runner's Service or the API server without an answer,
- * and soon there when it comes back. A trigger's later events wait meanwhile. Whoever gives up loses nothing: a
+ * and soon there when it comes back. A trigger's later events wait meanwhile. A trigger that gives up loses nothing: a
  * runner that starts looks at every object, and so does a resync.
  */
 const RETRY_STRATEGY = { steps: 60, duration: "1s", factor: 1, jitter: 0.2 } as const;

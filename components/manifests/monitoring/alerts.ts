@@ -104,7 +104,7 @@ function unannouncedAlert({ namespace }: PlatformOptions): Alert {
   const by = "by (namespace, operator)";
   return {
     alert: "ArgosyChangesUnannounced",
-    // A hint that the watch had not told of is mostly one that came too late, as they do in a storm: what it tells of
+    // A hint that the watch had not told of is mostly one that came too late, as they do in a storm: what it reports
     // is counted as unannounced, but not lost. A tenth: single events may be lost where something restarts.
     expr:
       `sum ${by} (increase(argosy_unannounced_changes_total{${here}}[15m])) - ` +
@@ -115,7 +115,7 @@ function unannouncedAlert({ namespace }: PlatformOptions): Alert {
     annotations: {
       summary: `Events of ${ONE} are lost: {{ $value | humanize }} changes within 15 minutes came without one.`,
       remedy:
-        "The runner has seen these changes nevertheless; operators with execution pod see them at their next resync. New pods of event source and sensor begin anew with the bus: " +
+        "The runner has seen these changes nevertheless; operators with execution pod see them at their next resync. New pods of event source and sensor start again with the bus: " +
         `kubectl -n ${namespace} delete pods --selector 'app.kubernetes.io/managed-by=argosy,app.kubernetes.io/component in (event-source,sensor)'. ${PAGE}`,
     },
   };
@@ -162,7 +162,7 @@ function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
       for: "10m",
       labels: { severity: "critical" },
       annotations: {
-        summary: `The event bus of ${path} began anew, and {{ $value }} pods that have not are still there: their events are lost.`,
+        summary: `The event bus of ${path} started again, and {{ $value }} pods that have not are still there: their events are lost.`,
         remedy: `${log} says why it cannot replace them, such as a disruption budget of yours. ${PAGE}`,
       },
     },
@@ -171,7 +171,7 @@ function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
       expr: `sum by (namespace, event_path) (increase(argosy_event_path_pods_replaced_total{${here}}[1h])) > 4`,
       labels: { severity: "warning" },
       annotations: {
-        summary: `The event bus of ${path} begins anew again and again: {{ $value | humanize }} pods were replaced for it within an hour.`,
+        summary: `The event bus of ${path} restarts again and again: {{ $value | humanize }} pods were replaced for it within an hour.`,
         remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component=event-bus says why it ends. A volume (eventBusStorage) or three members (eventBusReplicas) keep what it has. ${PAGE}`,
       },
     },
@@ -215,7 +215,7 @@ function platformAlerts(options: PlatformOptions): Alert[] {
     labels: { severity: "warning" },
     annotations: {
       summary:
-        "The keeper of the event path is down: where the event bus begins anew, events are lost until it is back.",
+        "The keeper of the event path is down: where the event bus starts again, events are lost until it is back.",
       remedy: `kubectl -n ${namespace} describe pods --selector app.kubernetes.io/component=keeper says why. ${PAGE}`,
     },
   };

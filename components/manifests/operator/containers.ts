@@ -41,7 +41,7 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
     ],
     resources: resourcesOf("runner", options),
     ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
-    // A minute to begin: before that, being slow is no reason to be started anew.
+    // A minute to begin: before that, being slow is no reason to be started again.
     startupProbe: probe("/livez", 1, 60),
     readinessProbe: probe("/readyz", 5, 2),
     // One that is frozen has lost its lease long before; one that only starves would starve more for a restart.
@@ -57,7 +57,7 @@ export function buildResyncContainer(options: OperatorOptions): Container {
 
 /**
  * The container of the author's program. It has no probes: whether the program lives is the runner's business, and
- * when the container ends, the kubelet starts it anew.
+ * when the container ends, the kubelet starts it again.
  */
 export function buildHandlerContainer(
   operator: Operator,

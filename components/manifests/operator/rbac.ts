@@ -307,7 +307,7 @@ function resyncRules({ customResource: { group, plural }, watch }: Operator): Po
   return [read, { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] }];
 }
 
-/** What a resync needs of the children, to see which of them somebody changed, and to tell of runs that failed. */
+/** What a resync needs of the children, to see which of them somebody changed, and to report runs that failed. */
 function resyncChildRules({ children }: Operator): PolicyRule[] {
   return [
     ...kindRules(

@@ -11,7 +11,7 @@ export type PodForm = "resident" | "pod";
 /** A ConfigMap keeps no modes, and any of the author's files may be the one that is run. */
 const EXECUTABLE = 0o555;
 /**
- * The engine reads its token anew when the kubelet has renewed it. Not the 3607 of a token that Kubernetes mounts by
+ * The engine reads its token again when the kubelet has renewed it. Not the 3607 of a token that Kubernetes mounts by
  * itself: that very number makes the API server issue one for a year, for clients that read it but once
  * (kubernetes, pkg/registry/core/serviceaccount/storage/token.go).
  */

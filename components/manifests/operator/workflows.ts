@@ -127,7 +127,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         // For the operator's turn, for a ResourceQuota that refuses the pod, for room in the cluster: Argo tries again each
         // second (workflow/controller/operator.go, requeueIfTransientErr). No `retryStrategy` beside it, not even for a pod
         // that was lost: Argo would look at the phase of the retries' node alone, which is never pending
-        // (checkTemplateTimeouts). The next resync tells of the failure and tries again.
+        // (checkTemplateTimeouts). The next resync reports the failure and tries again.
         pendingTimeout: `${QUEUE_SECONDS}s`,
         // The kubelet counts it from when the pod has a node: an image that cannot be pulled, a run that does not end.
         activeDeadlineSeconds: podSeconds(operator),
@@ -252,7 +252,7 @@ function workflowHead(
 function workflowFields(operator: Operator, options: OperatorOptions) {
   return {
     entrypoint: "reconcile",
-    // On every Workflow of the template, whoever submits it.
+    // On every Workflow of the template, no matter who submits it.
     workflowMetadata: { labels: { [OPERATOR_LABEL]: identityOf(operator) } },
     ttlStrategy: {
       secondsAfterSuccess: options.runsKeptSeconds,

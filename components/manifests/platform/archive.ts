@@ -61,7 +61,7 @@ export function buildPersistence(archive: ArchiveOptions): JsonObject {
 }
 
 /**
- * For ever: who has given up once never tries again until it is started anew (argo-workflows, util/sqldb/session.go).
+ * For ever: a client that has given up once never tries again until it is started again (argo-workflows, util/sqldb/session.go).
  * Nor does it after a first answer that is a refusal, as of a database that is just starting: so not too often.
  */
 const RECONNECTION = { maxRetries: 1_000_000, baseDelaySeconds: 15, maxDelaySeconds: 30, retryMultiple: 1 };

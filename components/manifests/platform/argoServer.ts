@@ -16,7 +16,7 @@ const PORT = 2746;
 /**
  * What argo-server does with its own token: it keeps lists of these two kinds (argo-workflows,
  * server/workflow/workflow_server.go, server/workflowtemplate/informer.go). All else, and who may see those lists, is
- * decided by the token of whoever asks (server/auth/gatekeeper.go).
+ * decided by the token of the one who asks (server/auth/gatekeeper.go).
  */
 const RULES: readonly PolicyRule[] = [
   { apiGroups: ["argoproj.io"], resources: ["workflows", "workflowtemplates"], verbs: ["list", "watch"] },

@@ -40,7 +40,7 @@ export function buildMemoryDefinition(operators: readonly Operator[]): Manifest 
             openAPIV3Schema: {
               type: "object",
               description:
-                "What Argosy remembers of an object that it watches and does not own. Not to be edited. Whoever deletes it makes Argosy forget.",
+                "What Argosy remembers of an object that it watches and does not own. Not to be edited. Anyone who deletes it makes Argosy forget.",
               properties: {
                 object: { ...WHOLE_OBJECT, description: "The object that it is about." },
                 memory: {

@@ -25,7 +25,7 @@ const ENVIRONMENT = {
   SEMAPHORE_NOTIFY_DELAY: "100ms",
   /** It is alone. */
   LEADER_ELECTION_DISABLE: "true",
-  /** Its own ConfigMap starts it anew, and it reads the limit of a semaphore whenever somebody wants it. */
+  /** Its own ConfigMap starts it again, and it reads the limit of a semaphore whenever somebody wants it. */
   WATCH_CONTROLLER_SEMAPHORE_CONFIGMAPS: "false",
   /** With that index, one Workflow that cannot be read ends the controller, each time that it starts (seen with 4.1.2). */
   INDEX_WORKFLOW_SEMAPHORE_KEYS: "false",
@@ -160,7 +160,7 @@ const CONFIGURATION = {
   /** A template's own words win. */
   mainContainer: { securityContext: SECURITY },
   podGCDeleteDelayDuration: "30s",
-  /** A pod that was evicted before it ran is made anew. */
+  /** A pod that was evicted before it ran is made again. */
   failedPodRestart: { enabled: true },
   metricsConfig: {
     // Its certificate would be signed by itself: nobody could check it.

@@ -11,7 +11,7 @@ export class Shell {
   /** @param environment added to our own */
   constructor(folder: string, environment: Readonly<Record<string, string>>) {
     this.bash = spawn("bash", ["-euo", "pipefail"], { cwd: folder, env: { ...process.env, ...environment } });
-    // Whoever waits sees that bash has ended.
+    // A caller that waits sees that bash has ended.
     this.bash.stdin.on("error", () => {});
     for (const stream of [this.bash.stdout, this.bash.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {

@@ -29,7 +29,7 @@ describe("an object whose handler finalizes", function () {
     });
   }
 
-  it("tells of its first failure at once, with one run", async () => {
+  it("reports its first failure at once, with one run", async () => {
     const child = { ...configMap("refused"), nonsense: 1 };
     const object = await bench.applyObject("fails-first", answering(child));
     await bench.failed(object, "ChildRefused");

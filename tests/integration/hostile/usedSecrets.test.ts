@@ -25,7 +25,7 @@ function secret(
   };
 }
 
-/** Whoever may create a custom resource names Secrets in it. He may not read them himself. */
+/** Anyone who may create a custom resource names Secrets in it. He may not read them himself. */
 for (const { form, namespaces } of [
   { form: "in all namespaces", namespaces: undefined },
   { form: "in one namespace", namespaces: ["enemy-place"] },

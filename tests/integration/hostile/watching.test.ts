@@ -7,7 +7,7 @@ import { saying, useWatching } from "../support/useWatching";
 
 const HANDLER_MS = 3_000;
 
-describe("an operator that watches a kind of somebody else's, where", function () {
+describe("an operator that watches a kind that others own, where", function () {
   this.timeout(120_000);
   const bench = useWatching();
 

@@ -6,7 +6,7 @@ const tell = (output: ControllerProcessOutput) => void process.send?.(output);
 
 process.on("unhandledRejection", (reason) => tell({ fault: String(reason) }));
 process.on("uncaughtException", (error) => tell({ fault: String(error) }));
-// Whoever started us has gone.
+// The process that started us has gone.
 process.on("disconnect", () => process.exit());
 process.once("message", (input: ControllerProcessInput) => {
   const { operator, connection, token, namespace, identity, leaseSeconds } = input;

@@ -12,7 +12,7 @@ import { configMap, deployment, inNamespace } from "./manifests";
 import type { ObjectPlan, TestController, TestOperator, TestOperatorOptions } from "./testOperator";
 import { type Installations, useOperators } from "./useOperators";
 
-/** What tests work with whose operators watch objects of somebody else's. */
+/** What tests work with whose operators watch objects that others own. */
 export class Watching {
   private operators = 0;
 

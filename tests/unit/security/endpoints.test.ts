@@ -19,7 +19,7 @@ const SERVERS: Readonly<Record<string, () => Promise<HttpListener>>> = {
 };
 
 for (const [name, start] of Object.entries(SERVERS)) {
-  describe(`whoever reaches a runner's port for ${name}`, function () {
+  describe(`anyone who reaches a runner's port for ${name}`, function () {
     this.timeout(120_000);
     let server: HttpListener;
     let sockets: Socket[];

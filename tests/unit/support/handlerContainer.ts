@@ -60,7 +60,7 @@ export class HandlerContainer {
     if (!kind.busybox) chmodSync(busybox, 0o755);
   }
 
-  /** Begins the shell, or begins it anew. */
+  /** Begins the shell, or begins it again. */
   start(): this {
     const [program = "", ...args] = this.kind.command;
     this.exitCode = undefined;

@@ -45,7 +45,7 @@ export function inGroups(manifests: readonly Manifest[]): Manifest[][] {
   return groups.filter((group) => group.length > 0);
 }
 
-/** A runner that heeds no change that its own watch tells of: what remains is the way over Argo. */
+/** A runner that heeds no change that its own watch reports: what remains is the way over Argo. */
 function heedingEvents(manifest: Manifest): Manifest {
   if (manifest.kind !== "Deployment") return manifest;
   return structuredCloneWith(manifest, (value) => {

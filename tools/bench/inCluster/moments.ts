@@ -33,7 +33,7 @@ export function processedEvents(sensor: readonly LogLine[]): number {
 
 /**
  * The moments of each object. Event source and sensor name no object, but they take events one after another: the
- * first creation is the first object's. Where they tell of more or fewer than there are objects, nothing is concluded.
+ * first creation is the first object's. Where they report more or fewer than there are objects, nothing is concluded.
  *
  * @param timeOrigin what `performance.now()` counts from, in milliseconds since the epoch
  */
@@ -64,7 +64,7 @@ export function momentsOf(passages: readonly Passage[], logs: PathLogs, timeOrig
   });
 }
 
-/** What the runner tells of the first run of each object that changed something, by the object's name. */
+/** What the runner reports about the first run of each object that changed something, by the object's name. */
 function runsOf(lines: readonly LogLine[]): Map<string, Moments> {
   const runs = new Map<string, Moments>();
   for (const line of lines) {

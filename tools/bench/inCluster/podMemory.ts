@@ -11,7 +11,7 @@ export interface PodMemory {
   readonly containers: Readonly<Record<string, number>>;
 }
 
-/** What the kubelet tells of a pod, as far as it is read here (kubernetes, staging/src/k8s.io/kubelet/pkg/apis/stats/v1alpha1). */
+/** What the kubelet reports about a pod, as far as it is read here (kubernetes, staging/src/k8s.io/kubelet/pkg/apis/stats/v1alpha1). */
 export interface PodStats {
   readonly podRef: { readonly name: string; readonly namespace: string };
   readonly memory?: MemoryStats;

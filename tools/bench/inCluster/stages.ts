@@ -58,7 +58,7 @@ export function between(title: string, from: MomentName, to: MomentName): Stage 
   };
 }
 
-/** Each stage over all objects; one that no object tells of is left out. */
+/** Each stage over all objects; one that no object reports is left out. */
 export function stageFigures(stages: readonly Stage[], objects: readonly Moments[]): StageFigure[] {
   return stages.flatMap(({ title, of }) => {
     const spans = objects.map(of).filter((span) => span !== undefined);

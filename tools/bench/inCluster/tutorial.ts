@@ -17,7 +17,7 @@ const STEPS = ["event", "check", "names", "deployment", "service", "apply-servic
 const SCRIPT = readFileSync(path.join(__dirname, "tutorial.py"), "utf8");
 
 /**
- * The Memcached operator of the published tutorial on Argo Events, written anew from its description: an event source
+ * The Memcached operator of the published tutorial on Argo Events, written again from its description: an event source
  * that skips what is older than itself, a sensor that submits a workflow by the `argo` program with the whole object as
  * an argument, seven pods in sequence, each with its script as an argument, and Argo's own defaults, among them ten
  * seconds until its controller looks at a workflow again.

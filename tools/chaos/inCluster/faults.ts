@@ -72,7 +72,7 @@ function faultsAnywhere(options: FaultOptions): Fault[] {
   return [...podFaults(administrator, parts, execution), ...troubleFaults(player), ...programFaults(options)];
 }
 
-/** What whoever owns the program does while things go wrong. */
+/** What the program's owner does while things go wrong. */
 function programFaults({ execution, program, stack, model, progress }: FaultOptions): Fault[] {
   const up = () => stack.up((why) => progress(`pulumi up has failed, and is tried again: ${why}`));
   return [

@@ -21,7 +21,7 @@ const DISCOVERY = {
   namespaced: true,
 };
 
-/** The network between two parts is cut: whoever speaks first of the two is named first. */
+/** The network between two parts is cut: the one of the two that speaks first is named first. */
 export function networkFaults(
   administrator: Administrator,
   parts: Parts,

@@ -87,7 +87,7 @@ async function killProgram(pods: Pods, program: string): Promise<undefined> {
   return undefined;
 }
 
-/** Whoever watches is frozen; meanwhile the API server starts anew, and etcd forgets all but the newest state. */
+/** The process that watches is frozen; meanwhile the API server starts again, and etcd forgets all but the newest state. */
 async function expireWatches(pods: Pods, { apiServer, etcd }: ControlPlane): Promise<FaultEnd> {
   const thaw = await freeze(pods);
   return async () => {

@@ -78,7 +78,7 @@ function scaledBack(administrator: Administrator, workloads: readonly Workload[]
 
 function restarted(administrator: Administrator, pods: Pods): Fault {
   return {
-    kind: "runners: rolled out anew",
+    kind: "runners: rolled out again",
     begin: async () => {
       const workloads = await workloadsOf(administrator, await pods());
       for (const workload of workloads) await administrator.restart(workload);

@@ -6,7 +6,7 @@ import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
 import { NotYetError } from "../persist";
 
 const GONE_MS = 10_000;
-/** Whoever looks after a process has started it again within this time. */
+/** The watchdog of a process has started it again within this time. */
 const LOOKED_AFTER_MS = 4_000;
 
 /** A process of this machine. */

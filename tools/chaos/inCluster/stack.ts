@@ -55,7 +55,7 @@ export class ChaosStack extends FileStack {
   }
 }
 
-/** The last error that Pulumi tells of. Of a program that has failed, the line after it says why. */
+/** The last error that Pulumi reports. Of a program that has failed, the line after it says why. */
 export function lastErrorOf({ message }: Pick<Error, "message">): string {
   const lines = message.split("\n").map((line) => line.trim());
   const at = lines.findLastIndex((line) => line.startsWith("error: "));

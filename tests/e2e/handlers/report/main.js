@@ -21,7 +21,7 @@ function answer(request) {
   console.log(JSON.stringify({ id: request.id, ...reconcile(request) }));
 }
 
-/** Slow is whoever waits for a test's word: how long a cluster takes for something else nobody knows. */
+/** A handler is slow if it waits for a test's word: how long a cluster takes for something else nobody knows. */
 function answerAtAWord(request) {
   fs.writeFileSync("/tmp/began", "");
   if (fs.existsSync("/tmp/go")) answer(request);
