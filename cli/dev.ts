@@ -127,9 +127,13 @@ async function work(
     (await stableKubeconfig(controlPlane.kubeconfig, folders[0] ?? scratch, cacheDirectory()));
   const debugged = await debuggingOf(options, loadInOrder().operators, cluster);
   const debugging = debugged?.debugging;
+  const said = new Set<string>();
   const workshop = new Workshop({
     load: loadInOrder,
-    run: (operator) => run(operator, cluster, signal, debugging),
+    run: (operator) => {
+      sayRuntime(operator, said);
+      return run(operator, cluster, signal, debugging);
+    },
     onNotice: print,
     onError: (error) => print(style("red", error.message)),
   });
@@ -164,6 +168,14 @@ async function work(
   }
 }
 
+/** Says once that a handler runs here in another version of its language than in its image. */
+function sayRuntime(operator: Operator, said: Set<string>): void {
+  const difference = runtimeDifference(operator);
+  if (difference === undefined || said.has(difference)) return;
+  said.add(difference);
+  print(style("yellow", difference));
+}
+
 function run(
   operator: Operator,
   { connection }: Cluster,
@@ -171,8 +183,6 @@ function run(
   debugging: Debugging | undefined,
 ) {
   const failures = new RepeatedFailures();
-  const difference = runtimeDifference(operator);
-  if (difference !== undefined) print(style("yellow", difference));
   return runOperator({
     operator,
     connection,
@@ -207,7 +217,7 @@ function silenceOf({ name, concurrency, timeoutSeconds }: Operator, { object, se
   return `${name}: the handler has not answered about ${object} for ${seconds} s. ${others} It is ended after ${timeoutSeconds} s (timeoutSeconds).`;
 }
 
-/** A cluster of the user's may be away for a while. A control plane of ours does not come back. */
+/** A user's cluster may be away for a while. The embedded control plane does not come back. */
 async function gone({ controlPlane, connection }: Cluster, signal: AbortSignal): Promise<never> {
   if (controlPlane) await lost(connection, { signal });
   return aborted(signal);
