@@ -45,7 +45,9 @@ export class TcpProxy {
   /** Cuts every connection. New ones are accepted at once. */
   cut(): void {
     for (const { client, upstream } of this.pairs) {
-      client.resetAndDestroy();
+      // Node loses the handle of a socket that is to be reset while it is being shut down (EINVAL), and never closes it.
+      if (client.writableEnded) client.destroy();
+      else client.resetAndDestroy();
       upstream.destroy();
     }
     this.pairs.clear();
