@@ -62,8 +62,8 @@ async function bench({ json, peers, ...work }: Options, signal: AbortSignal): Pr
       progress,
       signal,
     });
-    const format = json ? formatJson : formatTable;
-    process.stdout.write(`${format(runs, work, describeMachine())}\n`);
+    const machine = describeMachine();
+    process.stdout.write(`${json ? formatJson(runs, machine) : formatTable(runs, work, machine)}\n`);
     return 0;
   } catch (error) {
     if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });

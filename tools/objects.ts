@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { findResource, UnknownKindError } from "../runtime/kubernetes/discovery";
@@ -88,11 +89,8 @@ export class Objects {
   }
 
   /** What a path of the API answers, as text. */
-  async text(path: string): Promise<string> {
-    const response = await this.transport.open({ method: "GET", path, accept: "*/*" });
-    const chunks: Buffer[] = [];
-    for await (const chunk of response) chunks.push(chunk as Buffer);
-    return Buffer.concat(chunks).toString("utf8");
+  text(path: string): Promise<string> {
+    return textOf(this.transport, path);
   }
 
   /** Ends the kept-alive connections. */
@@ -122,4 +120,9 @@ export class Objects {
       throw error;
     }
   }
+}
+
+/** What a path of the API answers, as text. */
+export async function textOf(transport: HttpTransport, path: string, signal?: AbortSignal): Promise<string> {
+  return text(await transport.open({ method: "GET", path, accept: "*/*", ...(signal && { signal }) }));
 }

@@ -1,23 +1,26 @@
 import assert from "node:assert/strict";
+import { CpuMeter } from "../../tools/bench/cpuMeter";
 import { firstDifference } from "../../tools/bench/equalWork";
 import {
   alternatingOrder,
-  type Figures,
   median,
   medianFigures,
+  medianRatios,
   percentile,
+  type RoundFigures,
   type RunFigures,
-  ratios,
 } from "../../tools/bench/figures";
-import { parsePs, parseStatus, sumTree } from "../../tools/bench/memory";
+import { parseProc, parsePs, sumTree, useOfTree } from "../../tools/bench/processes";
 import { formatJson, formatTable } from "../../tools/bench/report";
 import { Sightings } from "../../tools/bench/sightings";
 
-const figures = (value: number): Figures => ({
+const figures = (value: number): RoundFigures => ({
   p50Ms: value,
   p99Ms: value,
   burstP99Ms: value,
   perSecond: value,
+  operatorCpuMs: value,
+  serverCpuMs: value,
   idleMiB: value,
   loadedMiB: value,
 });
@@ -50,8 +53,15 @@ describe("benchmark: figures", () => {
     assert.deepEqual(medianFigures(rounds), { ...figures(2), idleMiB: 1 });
   });
 
-  it("divides our figures by theirs", () => {
-    assert.deepEqual(ratios(figures(3), { ...figures(6), perSecond: 1 }), { ...figures(0.5), perSecond: 3 });
+  it("has no median of no rounds", () => {
+    assert.throws(() => medianFigures([]), RangeError);
+  });
+
+  it("takes the median of the ratios of each round, not the ratio of the medians", () => {
+    // The second round was slow for both.
+    const ours = [figures(10), figures(90), figures(20)];
+    const theirs = [figures(20), figures(100), { ...figures(10), perSecond: 40 }];
+    assert.deepEqual(medianRatios(ours, theirs), { ...figures(0.9), perSecond: 0.5 });
   });
 
   it("turns the order around in every second round", () => {
@@ -65,19 +75,19 @@ describe("benchmark: figures", () => {
 
 describe("benchmark: report", () => {
   const runs: RunFigures[] = [
-    { name: "argosy", ...figures(10.123), perSecond: 1234.5 },
-    { name: "kopf", ...figures(20.246) },
+    { name: "argosy", rounds: [{ ...figures(10.123), perSecond: 1234.5 }] },
+    { name: "kopf", rounds: [figures(20.246)] },
   ];
 
   it("prints a line for each operator and the ratio to each peer, in aligned columns", () => {
     const lines = formatTable(runs, work, "2 x test").split("\n");
     assert.deepEqual(lines.slice(0, 6), [
-      "                          p50 ms  p99 ms  burst p99 ms  changes/s  idle MiB  loaded MiB",
-      "argosy                      10.1    10.1          10.1       1235      10.1        10.1",
-      "kopf                        20.2    20.2          20.2       20.2      20.2        20.2",
+      "                          p50 ms  p99 ms  burst p99 ms  changes/s  CPU ms  API server ms  idle MiB  loaded MiB",
+      "argosy                      10.1    10.1          10.1       1235    10.1           10.1      10.1        10.1",
+      "kopf                        20.2    20.2          20.2       20.2    20.2           20.2      20.2        20.2",
       "",
       "argosy's figure / peer's",
-      "kopf                        0.50    0.50          0.50      60.98      0.50        0.50",
+      "kopf                        0.50    0.50          0.50      60.98    0.50           0.50      0.50        0.50",
     ]);
   });
 
@@ -85,6 +95,7 @@ describe("benchmark: report", () => {
     const table = formatTable(runs, work, "2 x test");
     assert.match(table, /200 Memcacheds one by one/);
     assert.match(table, /resident set .* summed over the operator's process tree/);
+    assert.match(table, /CPU time for each of the 1000, until all work/);
     assert.match(table, /Medians of 2 rounds .* 2 x test$/);
   });
 
@@ -93,41 +104,64 @@ describe("benchmark: report", () => {
   });
 
   it("prints JSON with the figures rounded to two places", () => {
-    assert.deepEqual(JSON.parse(formatJson(runs.slice(1), work, "2 x test")), {
-      runs: [{ name: "kopf", ...figures(20.25) }],
-      rounds: 2,
+    assert.deepEqual(JSON.parse(formatJson(runs.slice(1), "2 x test")), {
+      runs: [{ name: "kopf", rounds: [figures(20.25)], ...figures(20.25) }],
       machine: "2 x test",
     });
   });
 });
 
-describe("benchmark: memory", () => {
-  it("reads /proc/<pid>/status", () => {
-    const text = "Name:\tnode\nPid:\t12\nPPid:\t1\nTracerPid:\t0\nVmHWM:\t  90000 kB\nVmRSS:\t  51200 kB\n";
-    assert.deepEqual(parseStatus(text), { pid: 12, parent: 1, residentKiB: 51200 });
+describe("benchmark: processes", () => {
+  it("reads /proc/<pid>/status and /proc/<pid>/stat", () => {
+    const status = "Name:\tnode\nPid:\t12\nPPid:\t1\nTracerPid:\t0\nVmHWM:\t  90000 kB\nVmRSS:\t  51200 kB\n";
+    const stat = "12 (a) b (c) S 1 12 12 0 -1 4194304 100 0 0 0 150 25 40 10 20 0 1 0 500 1000 200";
+    assert.deepEqual(parseProc(status, stat), { pid: 12, parent: 1, residentKiB: 51200, cpuMs: 2250 });
   });
 
-  it("counts a process without memory of its own as 0", () => {
-    assert.deepEqual(parseStatus("Pid:\t3\nPPid:\t2\n"), { pid: 3, parent: 2, residentKiB: 0 });
+  it("counts a process without memory of its own, or that has ended meanwhile, as 0", () => {
+    assert.deepEqual(parseProc("Pid:\t3\nPPid:\t2\n", ""), { pid: 3, parent: 2, residentKiB: 0, cpuMs: 0 });
+  });
+
+  it("sees the CPU time that this process takes", async () => {
+    const before = await useOfTree(process.pid);
+    const until = process.cpuUsage();
+    while (process.cpuUsage(until).user < 100_000);
+    const { cpuMs, residentKiB } = await useOfTree(process.pid);
+    assert.ok(cpuMs - before.cpuMs >= 90, `${cpuMs} - ${before.cpuMs}`);
+    assert.ok(residentKiB > 0);
   });
 
   it("reads ps", () => {
-    assert.deepEqual(parsePs("    1     0   1024\n   12     1  51200\n"), [
-      { pid: 1, parent: 0, residentKiB: 1024 },
-      { pid: 12, parent: 1, residentKiB: 51200 },
+    assert.deepEqual(parsePs("    1     0   1024  0:01.50\n   12     1  51200 1-02:03:04\n"), [
+      { pid: 1, parent: 0, residentKiB: 1024, cpuMs: 1500 },
+      { pid: 12, parent: 1, residentKiB: 51200, cpuMs: 93_784_000 },
     ]);
   });
 
   it("sums over a process, its children and theirs, and nobody else", () => {
     const processes = [
-      { pid: 10, parent: 1, residentKiB: 1 },
-      { pid: 11, parent: 10, residentKiB: 2 },
-      { pid: 12, parent: 11, residentKiB: 4 },
-      { pid: 13, parent: 10, residentKiB: 8 },
-      { pid: 20, parent: 1, residentKiB: 16 },
+      { pid: 10, parent: 1, residentKiB: 1, cpuMs: 10 },
+      { pid: 11, parent: 10, residentKiB: 2, cpuMs: 20 },
+      { pid: 12, parent: 11, residentKiB: 4, cpuMs: 40 },
+      { pid: 13, parent: 10, residentKiB: 8, cpuMs: 80 },
+      { pid: 20, parent: 1, residentKiB: 16, cpuMs: 160 },
     ];
-    assert.equal(sumTree(processes, 10), 15);
-    assert.equal(sumTree(processes, 99), 0);
+    assert.deepEqual(sumTree(processes, 10), { residentKiB: 15, cpuMs: 150 });
+    assert.deepEqual(sumTree(processes, 99), { residentKiB: 0, cpuMs: 0 });
+  });
+});
+
+describe("benchmark: CPU time", () => {
+  it("is what the burst took, for each of its objects", async () => {
+    const times = { operator: [1_000, 3_000], server: [500, 700] };
+    const meter = new CpuMeter(
+      { cpuMs: async () => times.operator.shift() ?? 0 },
+      { serverCpuMs: async () => times.server.shift() ?? 0 },
+    );
+    assert.throws(() => meter.figures(100), /not settled/);
+    await meter.burstBegins();
+    await meter.burstSettled();
+    assert.deepEqual(meter.figures(100), { operatorCpuMs: 20, serverCpuMs: 2 });
   });
 });
 

@@ -4,13 +4,13 @@ import type { FormResult } from "../../tools/bench/inCluster/benchmark";
 import { hintsBetween, parseHints } from "../../tools/bench/inCluster/hints";
 import { parseLog, parseTime } from "../../tools/bench/inCluster/logs";
 import { isFresh } from "../../tools/bench/inCluster/measurePods";
-import { parseMetrics } from "../../tools/bench/inCluster/metrics";
 import { momentsOf, processedEvents } from "../../tools/bench/inCluster/moments";
 import { type PodMemory, podMemoryOf, sumMiB, titleOf } from "../../tools/bench/inCluster/podMemory";
 import { formatInCluster, formatInClusterJson, workOf } from "../../tools/bench/inCluster/report";
 import { endTenths, slopePerHour } from "../../tools/bench/inCluster/slope";
 import { formatSoak, formatSoakJson, soakFigures } from "../../tools/bench/inCluster/soakReport";
 import { between, stageFigures } from "../../tools/bench/inCluster/stages";
+import { parseMetrics } from "../../tools/bench/metrics";
 
 const MEBIBYTE = 2 ** 20;
 const pod = (name: string, workingSetMiB: number, part: PodMemory["part"] = "operator"): PodMemory => ({

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { Cluster } from "./cluster";
+import { CpuMeter } from "./cpuMeter";
 import { firstDifference } from "./equalWork";
-import { alternatingOrder, type Figures, medianFigures, type RunFigures } from "./figures";
+import { alternatingOrder, type RoundFigures, type RunFigures } from "./figures";
 import { measure } from "./measure";
 import type { Peer, Preparation, Progress, RunName } from "./peer";
 import type { Work } from "./report";
@@ -50,7 +51,7 @@ export async function runBenchmark(options: BenchmarkOptions): Promise<RunFigure
   try {
     signal.throwIfAborted();
     await withCluster(controlPlane, signal, (cluster) => cluster.install(options.crd));
-    const rounds = new Map<RunName, Figures[]>();
+    const rounds = new Map<RunName, RoundFigures[]>();
     const compareChildren = createComparison();
     for (const [index, order] of alternatingOrder(peers, work.rounds).entries()) {
       for (const peer of order) {
@@ -63,7 +64,7 @@ export async function runBenchmark(options: BenchmarkOptions): Promise<RunFigure
         rounds.set(peer.name, [...(rounds.get(peer.name) ?? []), figures]);
       }
     }
-    return [...rounds].map(([name, figures]) => ({ name, ...medianFigures(figures) }));
+    return [...rounds].map(([name, figures]) => ({ name, rounds: figures }));
   } finally {
     await controlPlane.stop();
   }
@@ -80,7 +81,7 @@ async function prepare(peer: Peer, preparation: Preparation): Promise<void> {
 
 type PeerOptions = BenchmarkOptions & { readonly onChildren: (children: string) => void };
 
-async function runPeer(peer: Peer, controlPlane: ControlPlane, options: PeerOptions): Promise<Figures> {
+async function runPeer(peer: Peer, controlPlane: ControlPlane, options: PeerOptions): Promise<RoundFigures> {
   const { work, progress, onChildren } = options;
   const logFile = join(options.cache, `${peer.name}.log`);
   const running = await peer.start({ ...controlPlane, logFile });
@@ -90,9 +91,11 @@ async function runPeer(peer: Peer, controlPlane: ControlPlane, options: PeerOpti
   const signal = AbortSignal.any([options.signal, failure.signal]);
   setMaxListeners(0, signal); // every request on its way listens
   try {
-    return await withCluster(controlPlane, signal, (cluster) =>
-      measure({ cluster, running, work, progress, signal, onChildren }),
-    );
+    return await withCluster(controlPlane, signal, async (cluster) => {
+      const observer = new CpuMeter(running, cluster);
+      const figures = await measure({ cluster, running, work, progress, signal, onChildren, observer });
+      return { ...figures, ...observer.figures(work.burst) };
+    });
   } catch (error) {
     options.signal.throwIfAborted();
     const { message } = (signal.aborted ? signal.reason : error) as Error;

@@ -5,6 +5,8 @@ import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { HttpTransport } from "../../runtime/kubernetes/transport";
 import { Reflector, type ReflectorSink } from "../../runtime/watch/reflector";
+import { textOf } from "../objects";
+import { parseMetrics } from "./metrics";
 
 /** The namespace of every object that the benchmark makes. */
 export const NAMESPACE = "benchmark";
@@ -90,6 +92,17 @@ export class Cluster {
   /** Every object of a collection. */
   async list(collection: Collection): Promise<KubernetesObject[]> {
     return this.get(collections[collection]);
+  }
+
+  /**
+   * CPU time of the API server's process so far.
+   * @see https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics
+   */
+  async serverCpuMs(): Promise<number> {
+    const metrics = await textOf(this.transport, "/metrics", this.signal);
+    const [sample] = parseMetrics(metrics, "process_cpu_seconds_total");
+    if (!sample) throw new Error("the API server does not say how much CPU time it has taken");
+    return sample.value * 1000;
   }
 
   /** The driver's only watch: the Deployments' metadata. To be started and stopped by the caller. */

@@ -1,6 +1,6 @@
 import type { RunName } from "./peer";
 
-/** What one run of an operator measured. */
+/** What {@link measure} measures of an operator that does its work once. */
 export interface Figures {
   /** From before the create call to the Deployment, one object at a time: the median. */
   readonly p50Ms: number;
@@ -16,13 +16,32 @@ export interface Figures {
   readonly loadedMiB: number;
 }
 
-/** The figures of an operator over all rounds. */
-export interface RunFigures extends Figures {
+/** What the benchmark of the engine alone measures of one round. */
+export interface RoundFigures extends Figures {
+  /** CPU time of the operator's processes for each object of the burst, until all work for it was done. */
+  readonly operatorCpuMs: number;
+  /** The same, of the API server. What the driver itself asks of it is the same for all operators. */
+  readonly serverCpuMs: number;
+}
+
+/** The figures of an operator. */
+export interface RunFigures {
   readonly name: RunName;
+  /** Its rounds in their order, at least one. */
+  readonly rounds: readonly RoundFigures[];
 }
 
 /** Names of the figures, in the order of the table. */
-export const figureNames = ["p50Ms", "p99Ms", "burstP99Ms", "perSecond", "idleMiB", "loadedMiB"] as const;
+export const figureNames = [
+  "p50Ms",
+  "p99Ms",
+  "burstP99Ms",
+  "perSecond",
+  "operatorCpuMs",
+  "serverCpuMs",
+  "idleMiB",
+  "loadedMiB",
+] as const;
 
 /**
  * The nearest-rank percentile: the smallest value that at least `percent` percent of all are not above.
@@ -44,22 +63,32 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2;
 }
 
-/** Each figure's median over the rounds. */
-export function medianFigures(rounds: readonly Figures[]): Figures {
-  return mapFigures((name) => median(rounds.map((round) => round[name])));
+/**
+ * Each figure's median over the rounds.
+ * @throws RangeError without rounds
+ */
+export function medianFigures<Each extends Figures>(rounds: readonly Each[]): Each {
+  const [first] = rounds;
+  if (!first) throw new RangeError("no rounds");
+  const names = Object.keys(first) as (keyof Each)[];
+  const medians = names.map((name) => [name, median(rounds.map((round) => Number(round[name])))]);
+  return Object.fromEntries(medians) as Each;
 }
 
-/** Each figure of `ours` divided by that of `theirs`. */
-export function ratios(ours: Figures, theirs: Figures): Figures {
-  return mapFigures((name) => ours[name] / theirs[name]);
+/**
+ * Our figures divided by theirs: the median of the quotients of all rounds. Both do their work one right after the other
+ * in a round, so that a machine that is slow for a while is slow for both.
+ */
+export function medianRatios(ours: readonly RoundFigures[], theirs: readonly RoundFigures[]): RoundFigures {
+  return medianFigures(
+    ours.map((round, at) => {
+      const quotients = figureNames.map((name) => [name, round[name] / (theirs[at]?.[name] ?? Number.NaN)]);
+      return Object.fromEntries(quotients) as Record<keyof RoundFigures, number>;
+    }),
+  );
 }
 
 /** The order in which operators run: every second round backwards, so that no one always runs first. */
 export function alternatingOrder<T>(items: readonly T[], rounds: number): T[][] {
   return Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? [...items] : [...items].reverse()));
-}
-
-function mapFigures(figure: (name: keyof Figures) => number): Figures {
-  const entries = figureNames.map((name) => [name, figure(name)] as const);
-  return Object.fromEntries(entries) as Record<keyof Figures, number>;
 }

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { residentMiB } from "./memory";
 import type { PeerStart, RunningPeer } from "./peer";
+import { useOfTree } from "./processes";
 
 /** How an operator is started. */
 export interface OperatorCommand extends Pick<PeerStart, "kubeconfig" | "logFile"> {
@@ -44,7 +44,8 @@ export function startOperator(command: OperatorCommand): RunningPeer {
   failed.catch(() => {}); // the caller that waits for the operator sees it; nobody need to
 
   return {
-    memoryMiB: () => residentMiB(child.pid ?? Number.NaN),
+    memoryMiB: async () => (await useOfTree(child.pid ?? Number.NaN)).residentKiB / 1024,
+    cpuMs: async () => (await useOfTree(child.pid ?? Number.NaN)).cpuMs,
     ready: Promise.race([untilPrinted(command.logFile, command.readyText), failed]),
     failed,
     stop: async () => {

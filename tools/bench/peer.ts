@@ -46,6 +46,8 @@ export interface RunningOperator {
 
 /** An operator that was started as a process. */
 export interface RunningPeer extends RunningOperator {
+  /** CPU time of all its processes so far. */
+  cpuMs(): Promise<number>;
   /** Rejects when the operator ends by itself; never resolves. */
   readonly failed: Promise<never>;
   /** Ends the operator and all its processes. */

@@ -1,6 +1,6 @@
 import { cpus, totalmem } from "node:os";
-import { type Figures, figureNames, type RunFigures, ratios } from "./figures";
-import { memoryMethod } from "./memory";
+import { figureNames, medianFigures, medianRatios, type RoundFigures, type RunFigures } from "./figures";
+import { cpuMethod, memoryMethod } from "./processes";
 
 /** The work that every operator did. */
 export interface Work {
@@ -11,11 +11,13 @@ export interface Work {
   readonly rounds: number;
 }
 
-const headings: Readonly<Record<keyof Figures, string>> = {
+const headings: Readonly<Record<keyof RoundFigures, string>> = {
   p50Ms: "p50 ms",
   p99Ms: "p99 ms",
   burstP99Ms: "burst p99 ms",
   perSecond: "changes/s",
+  operatorCpuMs: "CPU ms",
+  serverCpuMs: "API server ms",
   idleMiB: "idle MiB",
   loadedMiB: "loaded MiB",
 };
@@ -34,21 +36,24 @@ export function formatTable(runs: readonly RunFigures[], work: Work, machine: st
   const peers = argosy ? runs.filter((run) => run !== argosy) : [];
   const rows = [
     ["", ...figureNames.map((name) => headings[name])],
-    ...runs.map((run) => [run.name, ...figureNames.map((name) => formatFigure(run[name]))]),
+    ...runs.map((run) => {
+      const medians = medianFigures(run.rounds);
+      return [run.name, ...figureNames.map((name) => formatFigure(medians[name]))];
+    }),
   ];
   if (argosy && peers.length > 0) {
     rows.push([], ["argosy's figure / peer's"]);
     for (const peer of peers) {
-      const ratio = ratios(argosy, peer);
+      const ratio = medianRatios(argosy.rounds, peer.rounds);
       rows.push([peer.name, ...figureNames.map((name) => ratio[name].toFixed(2))]);
     }
   }
   return [...alignColumns(rows), "", ...explain(work, machine)].join("\n");
 }
 
-/** The figures for programs: one line of JSON. */
-export function formatJson(runs: readonly RunFigures[], work: Work, machine: string): string {
-  return toJson({ runs, rounds: work.rounds, machine });
+/** The figures for programs: one line of JSON, with the medians and each round. */
+export function formatJson(runs: readonly RunFigures[], machine: string): string {
+  return toJson({ runs: runs.map((run) => ({ ...run, ...medianFigures(run.rounds) })), machine });
 }
 
 /** One line of JSON, its numbers rounded to two places. */
@@ -62,8 +67,9 @@ function explain({ objects, burst, rounds }: Work, machine: string): string[] {
   return [
     `p50, p99: from just before the create call to the Deployment, ${objects} Memcacheds one by one.`,
     `burst p99, changes/s: ${burst} Memcacheds created at once.`,
+    `CPU, API server: CPU time for each of the ${burst}, until all work for them was done; ${cpuMethod}.`,
     `memory: ${memoryMethod}; idle before the first object, loaded with the ${burst}.`,
-    `Medians of ${rounds} ${rounds === 1 ? "round" : "rounds"} on one API server, one operator at a time. ${machine}`,
+    `Medians of ${rounds} ${rounds === 1 ? "round" : "rounds"} on one API server, one operator at a time; of ratios, the medians of those of each round. ${machine}`,
   ];
 }
 

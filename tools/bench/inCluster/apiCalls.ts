@@ -1,6 +1,6 @@
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import type { Objects } from "../../objects";
-import { parseMetrics } from "./metrics";
+import { parseMetrics } from "../metrics";
 
 const PREFIX = "argosy-bench.";
 /** Before those of Kubernetes that take every service account (`service-accounts`, 9000), after those of its own parts. */

@@ -1,7 +1,7 @@
 import { RUNNER_PORTS } from "../../../runtime/pod/layout";
 import type { Objects } from "../../objects";
+import { parseMetrics } from "../metrics";
 import { OPERATOR_NAMESPACE } from "./form";
-import { parseMetrics } from "./metrics";
 import { POD } from "./readiness";
 
 /** Events that reached a runner, by which way told of a change first. */
