@@ -45,6 +45,8 @@ const OF_INSPECTOR =
  */
 export class DebuggedHandler {
   private process: HandlerProcess | undefined;
+  /** Whether the process has been killed. It may be there for a moment longer, and is asked nothing. */
+  private isEnding = false;
   private asked: Request | undefined;
   private readonly waiting: Request[] = [];
   private outdated = false;
@@ -62,6 +64,7 @@ export class DebuggedHandler {
     if (this.process || this.closed) return;
     clearTimeout(this.again);
     this.outdated = false;
+    this.isEnding = false;
     this.isAttached = this.options.attached === undefined;
     const process: HandlerProcess = this.options.transport.start({
       output: (chunk) => this.answered(chunk),
@@ -92,7 +95,7 @@ export class DebuggedHandler {
   drop(listener: HandlerProcessListener): void {
     const index = this.waiting.findIndex((each) => each.listener === listener);
     if (index >= 0) for (const { over } of this.waiting.splice(index, 1)) over();
-    if (this.asked?.listener === listener) this.process?.kill();
+    if (this.asked?.listener === listener) this.kill();
   }
 
   /** The handler's files have changed: another process takes the place of this one, once this one has answered. */
@@ -101,7 +104,7 @@ export class DebuggedHandler {
     if (this.asked) {
       this.outdated = true;
       this.options.onNotice("the edit is taken in after the answer that the debugger holds");
-    } else if (this.process) this.process.kill();
+    } else if (this.process) this.kill();
     else this.start();
   }
 
@@ -109,11 +112,16 @@ export class DebuggedHandler {
   close(): void {
     this.closed = true;
     clearTimeout(this.again);
+    this.kill();
+  }
+
+  private kill(): void {
+    this.isEnding = true;
     this.process?.kill();
   }
 
   private next(): void {
-    if (this.asked || !this.process || !this.isAttached) return;
+    if (this.asked || !this.process || this.isEnding || !this.isAttached) return;
     this.asked = this.waiting.shift();
     if (this.asked) this.process.write(this.asked.line);
   }
@@ -126,7 +134,7 @@ export class DebuggedHandler {
     // The rest of this turn of the event loop brings the log.
     setImmediate(() => {
       this.asked = undefined;
-      if (this.outdated) this.process?.kill();
+      if (this.outdated) this.kill();
       else this.next();
     });
   }

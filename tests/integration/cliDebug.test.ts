@@ -132,8 +132,7 @@ describe("argosy dev --debug", function () {
     await api.apply(object("Typed", "other"));
     await ready("Typed", "other");
     await dev?.printed(/watched: the handler is asked\. It waits for a debugger/);
-    const client = await InspectorClient.attach(port);
-    await client.beginWithBreak("main.ts", 6);
+    const client = await InspectorClient.attach(port, (process) => process.beginWithBreak("main.ts", 6));
     const stop = await client.stopped();
     assert.deepEqual(await stop.evaluate("object.spec"), { size: 3 });
     assert.equal(await stop.evaluate("object.metadata.namespace"), namespace);

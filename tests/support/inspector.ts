@@ -15,9 +15,18 @@ export interface Stop {
   resume(): Promise<void>;
 }
 
+/** A command that waits for its answer. */
+interface Command {
+  readonly resolve: (result: Record<string, unknown>) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The process ended that was debugged: it answers nothing any more. */
+export class DebuggedProcessEnded extends Error {}
+
 /** A debugger that speaks the protocol of Node's inspector, as editors do. */
 export class InspectorClient {
-  private readonly waiting = new Map<number, (result: Record<string, unknown>) => void>();
+  private readonly waiting = new Map<number, Command>();
   private readonly events: InspectorEvent[] = [];
   private count = 0;
 
@@ -30,12 +39,36 @@ export class InspectorClient {
       };
       if (message.id === undefined) this.events.push(message);
       else
-        this.waiting.get(message.id)?.({ ...message.result, ...(message.error && { error: message.error }) });
+        this.waiting
+          .get(message.id)
+          ?.resolve({ ...message.result, ...(message.error && { error: message.error }) });
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      for (const { reject } of this.waiting.values()) reject(new DebuggedProcessEnded());
     });
   }
 
-  /** Attaches to the process that listens on a port of this machine, as soon as one does. */
-  static async attach(port: number): Promise<InspectorClient> {
+  /**
+   * Attaches to the process that listens on a port of this machine, as soon as one does, and lets it begin. If that process
+   * is being ended for an edit, the next one is attached to.
+   */
+  static async attach(
+    port: number,
+    begin = (client: InspectorClient) => client.begin(),
+  ): Promise<InspectorClient> {
+    for (;;) {
+      const client = await InspectorClient.open(port);
+      try {
+        await begin(client);
+        return client;
+      } catch (error) {
+        if (!(error instanceof DebuggedProcessEnded)) throw error;
+      }
+    }
+  }
+
+  private static async open(port: number): Promise<InspectorClient> {
     for (;;) {
       const list = await fetch(`http://127.0.0.1:${port}/json/list`).then(
         async (answer) => (await answer.json()) as { webSocketDebuggerUrl: string }[],
@@ -44,8 +77,11 @@ export class InspectorClient {
       const [target] = list;
       if (target) {
         const socket = new WebSocket(target.webSocketDebuggerUrl);
-        await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
-        return new InspectorClient(socket);
+        const client = new InspectorClient(socket);
+        const isOpen = await new Promise((resolve) => {
+          socket.once("open", () => resolve(true)).once("close", () => resolve(false));
+        });
+        if (isOpen) return client;
       }
       await pause(50);
     }
@@ -54,9 +90,12 @@ export class InspectorClient {
   send(method: string, params: object = {}): Promise<Record<string, unknown>> {
     this.count += 1;
     const id = this.count;
-    const answered = new Promise<Record<string, unknown>>((resolve) => this.waiting.set(id, resolve));
+    if (this.socket.readyState !== WebSocket.OPEN) return Promise.reject(new DebuggedProcessEnded());
+    const answered = new Promise<Record<string, unknown>>((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+    });
     this.socket.send(JSON.stringify({ id, method, params }));
-    return answered;
+    return answered.finally(() => this.waiting.delete(id));
   }
 
   /** The next event that is wanted. Earlier ones count that nobody has taken yet. */
@@ -65,6 +104,7 @@ export class InspectorClient {
       const index = this.events.findIndex(isWanted);
       const [found] = index < 0 ? [] : this.events.splice(index, 1);
       if (found) return found;
+      if (this.socket.readyState === WebSocket.CLOSED) throw new DebuggedProcessEnded();
       await pause(20);
     }
   }

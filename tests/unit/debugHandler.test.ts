@@ -12,6 +12,7 @@ import { LocalTransport } from "../../cli/localTransport";
 import type { Operator } from "../../runtime/definition/definition";
 import { questionAbout } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
+import type { HandlerProcessListener, HandlerTransport } from "../../runtime/handler/handlerTransport";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { eventually } from "../support/eventually";
 import { InspectorClient } from "../support/inspector";
@@ -74,9 +75,10 @@ describe("a debugged handler", function () {
   });
 
   async function attach(line?: number): Promise<InspectorClient> {
-    const client = await InspectorClient.attach(port);
+    const client = await InspectorClient.attach(port, (process) =>
+      line === undefined ? process.begin() : process.beginWithBreak("main.ts", line),
+    );
     clients.push(client);
-    await (line === undefined ? client.begin() : client.beginWithBreak("main.ts", line));
     return client;
   }
 
@@ -126,12 +128,36 @@ describe("a debugged handler", function () {
     const asked = statusOf("watched");
     const client = await attach(5);
     const stop = await client.stopped();
-    void stop.evaluate("process.exit(7)");
+    void stop.evaluate("process.exit(7)").catch(() => {});
     await assert.rejects(asked, /the handler ended with exit code 7/);
     assert.equal((await statusOf("other")).name, "other");
     const again = statusOf("watched");
     await attach();
     assert.equal((await again).name, "watched");
+  });
+
+  it("asks nothing of a process that is being ended for an edit", async () => {
+    const started: { written: string[]; listener: HandlerProcessListener }[] = [];
+    const transport: HandlerTransport = {
+      start: (listener) => {
+        const written: string[] = [];
+        started.push({ written, listener });
+        return { write: (text) => void written.push(text), end: () => {}, kill: () => {} };
+      },
+    };
+    const edited = new DebuggedHandler({ transport, onLog: () => {}, onNotice: () => {}, onWait: () => {} });
+    const exits: unknown[] = [];
+    const listener = { output: () => {}, log: () => {}, exited: (exit: unknown) => void exits.push(exit) };
+    const line = `${JSON.stringify(question("watched"))}\n`;
+    edited.start();
+    edited.renew();
+    edited.ask(line, listener);
+    started[0]?.listener.exited({ code: null, signal: "SIGKILL" });
+    await eventually(() => assert.deepEqual(started[1]?.written, [line]));
+    assert.deepEqual(started[0]?.written, []);
+    assert.deepEqual(exits, []);
+    edited.close();
+    started[1]?.listener.exited({ code: null, signal: "SIGKILL" });
   });
 
   it("says why it does not start, and refuses then", async () => {
