@@ -2,7 +2,6 @@ import { loadOperators } from "../definition/loadOperators";
 import type { Operator } from "../runtime/definition/definition";
 import { writeJson } from "../runtime/json";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
-import { isApiError } from "../runtime/kubernetes/errors";
 import { apiVersionOf, type KubernetesObject } from "../runtime/kubernetes/objects";
 import { EXIT_CODES } from "./commandError";
 import { asDeployed, type DeployedOperator, whyLeftOut } from "./diff/deployed";
@@ -10,7 +9,7 @@ import { formatPreview, formatTotal } from "./diff/formatPreview";
 import { liveObject } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { liveObjects, previewAll, withPreviews } from "./diff/session";
-import { type InstalledOperator, installedOperators } from "./inspect/installed";
+import { type InstalledOperator, installedOperatorsSeen } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
 import type { ClusterOptions } from "./openCluster";
 import { chosenOperators, findHandlers } from "./project";
@@ -65,16 +64,6 @@ export async function diff(
       );
     }
     return conclude(found, options);
-  });
-}
-
-/** The installed operators, as far as the account may see them. */
-export async function installedOperatorsSeen(
-  client: KubernetesClient,
-): Promise<readonly InstalledOperator[]> {
-  return installedOperators(client).catch((error: unknown) => {
-    if (isApiError(error, 403)) return [];
-    throw error;
   });
 }
 

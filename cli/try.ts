@@ -7,11 +7,12 @@ import type { Operator } from "../runtime/definition/definition";
 import { isRecord } from "../runtime/json";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
 import { CommandError } from "./commandError";
-import { conclude, deployedAs, installedOperatorsSeen, type PreviewCommandOptions, show } from "./diff";
+import { conclude, deployedAs, type PreviewCommandOptions, show } from "./diff";
 import type { DryRunClient } from "./diff/dryRunClient";
 import { operatorOf } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { previewAll, withPreviews } from "./diff/session";
+import { installedOperatorsSeen } from "./inspect/installed";
 import { withCluster } from "./inspect/session";
 import { findHandlers } from "./project";
 

@@ -25,7 +25,7 @@ export async function liveObject(
   installed: readonly InstalledOperator[],
   options: LiveObjectOptions,
 ): Promise<{ readonly operator: Operator; readonly object: KubernetesObject }> {
-  const target = await findTarget(client, name, options);
+  const target = await findTarget(client, name, options, installed);
   const object = await readTarget(client, target);
   const operator = operatorOf(object, operators, name);
   const deployed = asDeployed(operator, installed, options.installation).operator;

@@ -45,6 +45,19 @@ export async function installedOperators(
   return newestOf(found);
 }
 
+/**
+ * The installed operators, as far as the account may see them: without the right to list operators there are none, since
+ * an object can still be looked at, and a handler still be asked about it.
+ */
+export async function installedOperatorsSeen(
+  client: KubernetesClient,
+): Promise<readonly InstalledOperator[]> {
+  return installedOperators(client).catch((error: unknown) => {
+    if (isApiError(error, 403)) return [];
+    throw error;
+  });
+}
+
 /** In a roll-out an operator has two definitions. */
 function newestOf(configMaps: readonly KubernetesObject[]): InstalledOperator[] {
   const byAge = [...configMaps].sort((one, other) =>

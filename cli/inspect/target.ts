@@ -1,6 +1,5 @@
 import { resourceOf } from "../../runtime/argo/runTarget";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
-import { isApiError } from "../../runtime/kubernetes/errors";
 import {
   formatName,
   groupOf,
@@ -9,7 +8,7 @@ import {
 } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { CommandError, UsageError } from "../commandError";
-import { type InstalledOperator, installedOperators } from "./installed";
+import { type InstalledOperator, installedOperatorsSeen } from "./installed";
 
 /** An object that somebody has named, and who looks after its kind. */
 export interface Target {
@@ -29,22 +28,20 @@ export interface NamespaceOptions {
  * Finds what "memcached/sessions" stands for: the kind, its plural or either with its group before the slash, as
  * `kubectl get` takes them, and the name behind it.
  *
+ * @param known the installed operators, where the caller has read them already. @default they are read
  * @throws UsageError if it names no kind of this cluster, or several
  */
 export async function findTarget(
   client: KubernetesClient,
   text: string,
   { namespace }: NamespaceOptions,
+  known?: readonly InstalledOperator[],
 ): Promise<Target> {
   const [kind = "", name = "", ...more] = text.split("/");
   if (kind === "" || name === "" || more.length > 0) {
     throw new UsageError(`"${text}" names no object. Write KIND/NAME, for example memcached/sessions.`);
   }
-  // Without the right to see operators, an object can still be looked at.
-  const installed = await installedOperators(client).catch((error: unknown) => {
-    if (isApiError(error, 403)) return [];
-    throw error;
-  });
+  const installed = known ?? (await installedOperatorsSeen(client));
   const resource = await findKind(client, kind, installed);
   const operators = installed.filter(
     ({ customResource }) =>
