@@ -6,10 +6,9 @@ import { resourceOf } from "../runtime/argo/runTarget";
 import type { Operator } from "../runtime/definition/definition";
 import { isRecord } from "../runtime/json";
 import { apiVersionOf, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
-import { CommandError } from "./commandError";
 import { conclude, deployedAs, type PreviewCommandOptions, show } from "./diff";
 import type { DryRunClient } from "./diff/dryRunClient";
-import { operatorOf } from "./diff/liveObject";
+import { checkHandles, operatorOf } from "./diff/liveObject";
 import type { ObjectPreview } from "./diff/preview";
 import { previewAll, withPreviews } from "./diff/session";
 import { installedOperatorsSeen } from "./inspect/installed";
@@ -40,14 +39,10 @@ export async function tryFile(options: TryOptions, signal?: AbortSignal): Promis
       const deployed = deployedAs(operator, installed, options);
       const how = { connection, ...(options.withSecrets && { withSecrets: true }) };
       await withPreviews(deployed, how, async (session) => {
-        const { customResource, namespaces } = session.operator;
+        const { customResource } = session.operator;
         const { namespace = options.namespace ?? client.namespace } = manifest.metadata;
-        if (customResource.namespaced && namespaces !== "all" && !namespaces.includes(namespace)) {
-          throw new CommandError(
-            `${operator.name} handles no ${manifest.kind} in namespace ${namespace}, only in ${namespaces.join(", ")}.`,
-          );
-        }
         const place = customResource.namespaced ? { namespace } : {};
+        checkHandles(session.operator, place.namespace);
         const { namespace: _, ...metadata } = manifest.metadata;
         const object = await admitted(session.client.recording(), session.operator, {
           ...manifest,

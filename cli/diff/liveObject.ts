@@ -30,17 +30,26 @@ export async function liveObject(
   const operator = operatorOf(object, operators, name);
   const deployed = asDeployed(operator, installed, options.installation).operator;
   if (!isWatched(object, deployed)) throw new CommandError(`${operator.name} does not watch ${name}.`);
-  const { namespaces } = deployed;
-  const { namespace } = object.metadata;
-  if (namespace !== undefined && namespaces !== "all" && !namespaces.includes(namespace)) {
-    throw new CommandError(
-      `${operator.name} handles no ${object.kind} in namespace ${namespace}, only in ${namespaces.join(", ")}.`,
-    );
-  }
+  checkHandles(deployed, object.metadata.namespace);
   // It was found in the version that the cluster prefers.
   const { plural, namespaced } = target.resource;
   const resource = resourceOf({ ...operator.customResource, plural, namespaced });
   return { operator, object: (await client.get(resource, target.name)) ?? object };
+}
+
+/**
+ * Checks that an operator handles objects of its kind in a namespace.
+ * @param namespace undefined for an object that is in none
+ * @throws CommandError if it does not
+ */
+export function checkHandles(
+  { name, customResource, namespaces }: Pick<Operator, "name" | "customResource" | "namespaces">,
+  namespace: string | undefined,
+): void {
+  if (namespace === undefined || namespaces === "all" || namespaces.includes(namespace)) return;
+  throw new CommandError(
+    `${name} handles no ${customResource.kind} in namespace ${namespace}, only in ${namespaces.join(", ")}.`,
+  );
 }
 
 /**
