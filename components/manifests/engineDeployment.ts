@@ -1,13 +1,8 @@
-import {
-  type EngineCommand,
-  type Manifest,
-  POD_LAYOUT,
-  RUNNER_ENVIRONMENT,
-  RUNNER_PORTS,
-} from "../../runtime/program";
+import { type EngineCommand, type Manifest, POD_LAYOUT, RUNNER_PORTS } from "../../runtime/program";
 import { type ArgoProgram, buildDeployment } from "./deployment";
+import { engineCommand, engineProbe, placeEnvironment, STARTUP_PROBE } from "./engineContainer";
 import { type ImageOptions, imageOf } from "./images";
-import type { ContainerPort, Deployment, EnvVar, Probe, Volume, VolumeMount } from "./kinds";
+import type { ContainerPort, Deployment, EnvVar, Volume, VolumeMount } from "./kinds";
 import { type PodsOptions, READ_ONLY } from "./pods";
 import { heapOption, type ResourceOptions } from "./resources";
 import type { TransformOptions } from "./transform";
@@ -40,21 +35,12 @@ export function buildEngineDeployment(
       part,
       container: {
         image: imageOf("node", options),
-        command: ["node", `${POD_LAYOUT.engine}/engine.js`, command],
-        env: [
-          {
-            name: RUNNER_ENVIRONMENT.namespace,
-            valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } },
-          },
-          { name: RUNNER_ENVIRONMENT.pod, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
-          ...env,
-          { name: "NODE_OPTIONS", value: heapOption(part, options) },
-        ],
+        command: engineCommand(command),
+        env: [...placeEnvironment(), ...env, { name: "NODE_OPTIONS", value: heapOption(part, options) }],
         ports: [...ports, { name: "metrics", containerPort: RUNNER_PORTS.metrics }],
-        // A minute to begin: before that, being slow is no reason to be started again.
-        startupProbe: { ...probe("/livez"), periodSeconds: 1, failureThreshold: 60 },
-        ...(isCalled && { readinessProbe: { ...probe("/readyz"), periodSeconds: 5 } }),
-        livenessProbe: probe("/livez"),
+        startupProbe: STARTUP_PROBE,
+        ...(isCalled && { readinessProbe: engineProbe("/readyz", 5) }),
+        livenessProbe: engineProbe("/livez", 10),
         volumeMounts: [
           { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
           ...mounts.map(({ volume: _, ...mount }) => ({ ...mount, readOnly: true })),
@@ -67,8 +53,4 @@ export function buildEngineDeployment(
     },
     options,
   );
-}
-
-function probe(path: string): Probe {
-  return { httpGet: { path, port: "metrics" }, periodSeconds: 10, timeoutSeconds: 5 };
 }

@@ -10,8 +10,15 @@ import {
   RUNNER_PORTS,
   workingFolderOf,
 } from "../../../runtime/program";
+import {
+  engineCommand,
+  engineProbe,
+  fieldVariable,
+  placeEnvironment,
+  STARTUP_PROBE,
+} from "../engineContainer";
 import { handlerImageOf, imageOf } from "../images";
-import type { Container, EnvVar, Probe } from "../kinds";
+import type { Container, EnvVar } from "../kinds";
 import { CONTAINER_SECURITY } from "../pods";
 import { heapOption, resourcesOf } from "../resources";
 import { handlerResources } from "./handlerResources";
@@ -41,11 +48,10 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
     ],
     resources: resourcesOf("runner", options),
     ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
-    // A minute to begin: before that, being slow is no reason to be started again.
-    startupProbe: probe("/livez", 1, 60),
-    readinessProbe: probe("/readyz", 5, 2),
+    startupProbe: STARTUP_PROBE,
+    readinessProbe: engineProbe("/readyz", 5, 2),
     // One that is frozen has lost its lease long before; one that only starves would starve more for a restart.
-    livenessProbe: probe("/livez", 10, 6),
+    livenessProbe: engineProbe("/livez", 10, 6),
     volumeMounts: runnerMounts(operator, form),
   };
 }
@@ -116,7 +122,7 @@ function engineContainer(name: string, command: EngineCommand, options: Operator
   return {
     name,
     image: imageOf("node", options),
-    command: ["node", `${POD_LAYOUT.engine}/engine.js`, command],
+    command: engineCommand(command),
     env: [...engineEnvironment("run", options), ...workflowEnvironment()],
     resources: resourcesOf("run", options),
     securityContext: CONTAINER_SECURITY,
@@ -124,15 +130,10 @@ function engineContainer(name: string, command: EngineCommand, options: Operator
   };
 }
 
-function probe(path: string, periodSeconds: number, failureThreshold: number): Probe {
-  return { httpGet: { path, port: "metrics" }, periodSeconds, timeoutSeconds: 5, failureThreshold };
-}
-
 /** What every engine is told of where it is. */
 function engineEnvironment(container: "runner" | "run", options: OperatorOptions): EnvVar[] {
   return [
-    field(RUNNER_ENVIRONMENT.namespace, "metadata.namespace"),
-    field(RUNNER_ENVIRONMENT.pod, "metadata.name"),
+    ...placeEnvironment(),
     { name: RUNNER_ENVIRONMENT.instanceId, value: options.platform.instanceId },
     { name: "NODE_OPTIONS", value: heapOption(container, options) },
   ];
@@ -148,7 +149,7 @@ function residentEnvironment(options: OperatorOptions): EnvVar[] {
     (half) => !(half === "events" ? platform.argoEvents : platform.argoWorkflows),
   );
   return [
-    field(RUNNER_ENVIRONMENT.address, "status.podIP"),
+    fieldVariable(RUNNER_ENVIRONMENT.address, "status.podIP"),
     { name: RUNNER_ENVIRONMENT.runsKept, value: String(runsKeptSeconds) },
     { name: RUNNER_ENVIRONMENT.failedRunsKept, value: String(failedRunsKeptSeconds) },
     ...(platform.archivesRuns ? [{ name: RUNNER_ENVIRONMENT.archive, value: "true" }] : []),
@@ -193,8 +194,4 @@ export function handlerEnvironment({ env, secretEnv }: Operator): EnvVar[] {
  */
 function literal(value: string): string {
   return value.replaceAll("$", "$$$$");
-}
-
-function field(name: string, fieldPath: string): EnvVar {
-  return { name, valueFrom: { fieldRef: { fieldPath } } };
 }

@@ -1,0 +1,40 @@
+import { type EngineCommand, POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../runtime/program";
+import type { EnvVar, Probe } from "./kinds";
+
+/** The command of a container that runs the engine. */
+export function engineCommand(command: EngineCommand): string[] {
+  return ["node", `${POD_LAYOUT.engine}/engine.js`, command];
+}
+
+/** Where an engine is: its namespace and its pod. */
+export function placeEnvironment(): EnvVar[] {
+  return [
+    fieldVariable(RUNNER_ENVIRONMENT.namespace, "metadata.namespace"),
+    fieldVariable(RUNNER_ENVIRONMENT.pod, "metadata.name"),
+  ];
+}
+
+/** An environment variable with a field of the pod, for example `status.podIP`. */
+export function fieldVariable(name: string, fieldPath: string): EnvVar {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
+}
+
+/**
+ * A probe of an engine, which answers on the port of its metrics.
+ * @param failureThreshold after how many failures it counts. @default 3, Kubernetes' own
+ */
+export function engineProbe(
+  path: "/livez" | "/readyz",
+  periodSeconds: number,
+  failureThreshold?: number,
+): Probe {
+  return {
+    httpGet: { path, port: "metrics" },
+    periodSeconds,
+    timeoutSeconds: 5,
+    ...(failureThreshold !== undefined && { failureThreshold }),
+  };
+}
+
+/** An engine has a minute to begin: before that, being slow is no reason to be started again. */
+export const STARTUP_PROBE: Probe = engineProbe("/livez", 1, 60);
