@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonObject, Manifest } from "../kubernetes/objects";
+import { isJsonObject, type JsonObject, type Manifest } from "../kubernetes/objects";
 
 /**
  * Whether a server-side apply of a manifest would change nothing: the object has every value of the manifest, and our
@@ -18,12 +18,12 @@ export function appliesNothing(manifest: Manifest, observed: object, fields: Jso
 }
 
 function isSame(wanted: unknown, there: unknown, fields: unknown): boolean {
-  if (!isObject(fields)) return false;
+  if (!isJsonObject(fields)) return false;
   const keys = Object.keys(fields).filter((key) => key !== ".");
   // A leaf, or a map or list that is owned as a whole. Empty ones are not always stored.
   if (keys.length === 0) return isDeepStrictEqual(wanted, there) || (there === undefined && isEmpty(wanted));
   if (Array.isArray(wanted)) return Array.isArray(there) && isSameList(wanted, there, fields, keys);
-  if (!isObject(wanted) || !isObject(there)) return false;
+  if (!isJsonObject(wanted) || !isJsonObject(there)) return false;
   const names = Object.keys(wanted);
   return (
     names.length === keys.length &&
@@ -40,7 +40,7 @@ function isSameList(wanted: unknown[], there: unknown[], fields: JsonObject, key
   return keys.every((key) => {
     const named: unknown = JSON.parse(key.slice(2));
     if (key.startsWith("v:")) return left.delete(named) && there.includes(named);
-    if (!key.startsWith("k:") || !isObject(named)) return false;
+    if (!key.startsWith("k:") || !isJsonObject(named)) return false;
     const inner = fields[key];
     const entry = [...left].find((candidate) => isWritten(candidate, named, inner));
     const other = there.find((candidate) => hasKeys(candidate, named));
@@ -50,7 +50,7 @@ function isSameList(wanted: unknown[], there: unknown[], fields: JsonObject, key
 
 /** Whether an entry of a list has these keys. */
 function hasKeys(entry: unknown, keys: JsonObject): boolean {
-  return isObject(entry) && Object.entries(keys).every(([name, value]) => entry[name] === value);
+  return isJsonObject(entry) && Object.entries(keys).every(([name, value]) => entry[name] === value);
 }
 
 /**
@@ -58,7 +58,7 @@ function hasKeys(entry: unknown, keys: JsonObject): boolean {
  * fills the key in, and we do not own it.
  */
 function isWritten(entry: unknown, keys: JsonObject, fields: unknown): boolean {
-  if (!isObject(entry) || !isObject(fields)) return false;
+  if (!isJsonObject(entry) || !isJsonObject(fields)) return false;
   const isWhole = Object.keys(fields).every((key) => key === ".");
   return Object.entries(keys).every(([name, value]) =>
     isWhole || Object.hasOwn(fields, `f:${name}`) ? entry[name] === value : entry[name] === undefined,
@@ -67,8 +67,4 @@ function isWritten(entry: unknown, keys: JsonObject, fields: unknown): boolean {
 
 function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

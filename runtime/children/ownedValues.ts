@@ -1,4 +1,9 @@
-import type { JsonObject, KubernetesObject, ManagedFieldsEntry } from "../kubernetes/objects";
+import {
+  isJsonObject,
+  type JsonObject,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+} from "../kubernetes/objects";
 
 /**
  * The values that an object has now in the fields of one `managedFields` entry. They differ from earlier ones if somebody
@@ -28,23 +33,19 @@ function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObjec
   }
   return keys.map((key) => {
     const inner = fields[key];
-    const innerOthers = others.flatMap((other) => (isObject(other[key]) ? [other[key]] : []));
-    return [key, valuesAt(memberAt(there, key), isObject(inner) ? inner : {}, innerOthers)];
+    const innerOthers = others.flatMap((other) => (isJsonObject(other[key]) ? [other[key]] : []));
+    return [key, valuesAt(memberAt(there, key), isJsonObject(inner) ? inner : {}, innerOthers)];
   });
 }
 
 /** What a key of `fieldsV1` names: a field (`f:`), the list entry with these keys (`k:`), or a value in a list (`v:`). */
 function memberAt(there: unknown, key: string): unknown {
   const name = key.slice(2);
-  if (key.startsWith("f:")) return isObject(there) ? there[name] : undefined;
+  if (key.startsWith("f:")) return isJsonObject(there) ? there[name] : undefined;
   if (!Array.isArray(there)) return undefined;
   const named: unknown = JSON.parse(name);
-  if (!key.startsWith("k:") || !isObject(named)) return there.find((value) => value === named);
+  if (!key.startsWith("k:") || !isJsonObject(named)) return there.find((value) => value === named);
   return there.find(
-    (entry) => isObject(entry) && Object.entries(named).every(([each, value]) => entry[each] === value),
+    (entry) => isJsonObject(entry) && Object.entries(named).every(([each, value]) => entry[each] === value),
   );
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import Ajv, { type ErrorObject } from "ajv";
 import { rounded } from "../json";
-import type { Json, JsonObject } from "../kubernetes/objects";
+import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 
 /** What a schema does not allow of a value. Nothing of the value's content is in it. */
 export interface SchemaFlaw {
@@ -70,16 +70,16 @@ function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObjec
     ...(nullable === true && (intOrString || schema["type"] !== undefined) && { nullable }),
     ...(exclusiveMinimum === true && minimum !== undefined && { exclusiveMinimum: minimum }),
     ...(exclusiveMaximum === true && maximum !== undefined && { exclusiveMaximum: maximum }),
-    ...(isObject(properties) && { properties: mapValues(properties, inner) }),
-    ...(isObject(items) && { items: inner(items) }),
-    ...(isObject(additionalProperties) && { additionalProperties: inner(additionalProperties) }),
+    ...(isJsonObject(properties) && { properties: mapValues(properties, inner) }),
+    ...(isJsonObject(items) && { items: inner(items) }),
+    ...(isJsonObject(additionalProperties) && { additionalProperties: inner(additionalProperties) }),
     ...Object.fromEntries(JUNCTORS.flatMap((junctor) => junction(junctor, schema[junctor]))),
   };
 }
 
 /** The schemas below `allOf` and its like. They restrict a value, and do not say which fields it has. */
 function junction(junctor: string, value: Json | undefined): [string, Json][] {
-  const restriction = (schema: Json): Json => (isObject(schema) ? translated(schema, open) : schema);
+  const restriction = (schema: Json): Json => (isJsonObject(schema) ? translated(schema, open) : schema);
   const open = (schema: JsonObject): JsonObject => translated(schema, open);
   if (value === undefined) return [];
   return [[junctor, Array.isArray(value) ? value.map(restriction) : restriction(value)]];
@@ -87,8 +87,4 @@ function junction(junctor: string, value: Json | undefined): [string, Json][] {
 
 function mapValues(map: JsonObject, change: (value: JsonObject) => JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value as JsonObject)]));
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import type { ReconcileFailure } from "../failure";
 import { flawOf } from "../flaw";
-import { readJson } from "../json";
+import { isRecord, readJson } from "../json";
 import { isObjectName, LONGEST_OBJECT_NAME, type Manifest } from "../kubernetes/objects";
 import { MEMORY_FIELD } from "../names";
 import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
@@ -45,7 +45,7 @@ export function readAnswerLine(line: string): AnswerLine {
       `a line that is not JSON: ${quote(line)}. Print log lines to standard error, not standard output`,
     );
   }
-  if (!isObject(answer)) throw invalid(`${quote(line)} where a JSON object was expected`);
+  if (!isRecord(answer)) throw invalid(`${quote(line)} where a JSON object was expected`);
   return { id: answer["id"], answer };
 }
 
@@ -74,7 +74,7 @@ export function parseAnswer(value: Readonly<Record<string, unknown>>, event: Han
 function errorAnswer(value: Readonly<Record<string, unknown>>): ErrorAnswer {
   checkKeys(value, ["id", "error"], "");
   const { error } = value;
-  if (!isObject(error)) throw invalid('"error" must be an object with a "message"');
+  if (!isRecord(error)) throw invalid('"error" must be an object with a "message"');
   checkKeys(error, KNOWN_KEYS.error, "error.");
   const { message, permanent } = error;
   if (typeof message !== "string" || message === "")
@@ -110,7 +110,7 @@ export const LONGEST_STATE_BYTES = 64 * 1024;
 
 function stateIn({ state }: Readonly<Record<string, unknown>>): Pick<ReconcileAnswer, "state"> {
   if (state === undefined || state === null) return {};
-  if (!isObject(state)) throw invalid('"state" must be an object');
+  if (!isRecord(state)) throw invalid('"state" must be an object');
   const length = Buffer.byteLength(JSON.stringify(state));
   if (length > LONGEST_STATE_BYTES)
     throw invalid(`"state" has ${length} bytes, more than the ${LONGEST_STATE_BYTES} that are remembered`);
@@ -129,9 +129,9 @@ function common(
   value: Readonly<Record<string, unknown>>,
 ): Pick<ReconcileAnswer, "status" | "conditions" | "events" | "requeueAfterSeconds"> {
   const { status } = value;
-  if (status !== undefined && status !== null && !isObject(status))
+  if (status !== undefined && status !== null && !isRecord(status))
     throw invalid('"status" must be an object');
-  if (isObject(status)) {
+  if (isRecord(status)) {
     if (status["conditions"] != null) {
       throw invalid('"status.conditions" is Argosy\'s to write; answer your own conditions as "conditions"');
     }
@@ -145,7 +145,7 @@ function common(
   const events = eventsAnswered(value["events"]);
   const requeueAfterSeconds = seconds(value, "requeueAfterSeconds", "");
   return {
-    ...(isObject(status) && { status }),
+    ...(isRecord(status) && { status }),
     ...(conditions && { conditions }),
     ...(events && { events }),
     ...(requeueAfterSeconds !== undefined && { requeueAfterSeconds }),
@@ -154,12 +154,12 @@ function common(
 
 function checkChild(child: unknown, index: number): void {
   const path = `children[${index}]`;
-  if (!isObject(child)) throw invalid(`${path} must be an object`);
+  if (!isRecord(child)) throw invalid(`${path} must be an object`);
   for (const key of ["apiVersion", "kind"]) {
     if (typeof child[key] !== "string" || child[key] === "") throw invalid(`${path}.${key} must be a string`);
   }
   const { metadata } = child;
-  if (!isObject(metadata)) throw invalid(`${path}.metadata must be an object with a name`);
+  if (!isRecord(metadata)) throw invalid(`${path}.metadata must be an object with a name`);
   checkName(metadata["name"], `${path}.metadata.name`);
   if (metadata["namespace"] != null) checkName(metadata["namespace"], `${path}.metadata.namespace`);
   for (const key of ["labels", "annotations"]) checkStringMap(metadata[key], `${path}.metadata.${key}`);
@@ -189,12 +189,12 @@ function checkOwners(list: unknown, path: string): void {
 
 function checkObjects(list: unknown, path: string): void {
   if (list === undefined || list === null) return;
-  if (!Array.isArray(list) || !list.every(isObject)) throw invalid(`${path} must be a list of objects`);
+  if (!Array.isArray(list) || !list.every(isRecord)) throw invalid(`${path} must be a list of objects`);
 }
 
 function checkStringMap(map: unknown, path: string): void {
   if (map === undefined || map === null) return;
-  if (!isObject(map)) throw invalid(`${path} must be an object`);
+  if (!isRecord(map)) throw invalid(`${path} must be an object`);
   for (const [key, value] of Object.entries(map)) {
     if (typeof value !== "string")
       throw invalid(`${path}[${quote(key)}] must be a string; put quotes around it`);
@@ -215,8 +215,4 @@ function seconds(value: Readonly<Record<string, unknown>>, key: string, path: st
     throw invalid(`"${path}${key}" must be a number of seconds from 0 to ${LONGEST_WAIT_SECONDS}`);
   }
   return given;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

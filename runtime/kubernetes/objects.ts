@@ -121,8 +121,8 @@ export function apiVersionOf({
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** Whether a JSON value is an object. */
-export function isJsonObject(value: Json | undefined): value is JsonObject {
+/** Whether a value that was read as JSON is an object. */
+export function isJsonObject(value: unknown): value is JsonObject {
   return isRecord(value);
 }
 
