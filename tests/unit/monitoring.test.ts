@@ -5,10 +5,8 @@ import dashboard from "../../components/manifests/monitoring/dashboard.json";
 import { buildMonitoring } from "../../components/manifests/monitoring/monitoring";
 import type { MonitoringOptions } from "../../components/manifests/platform/options";
 import { checkPlatform } from "../../preflight/checkPlatform";
-import { Keeper } from "../../runtime/eventPath/keeper";
-import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { Metrics } from "../../runtime/metrics";
+import { keeperMetrics, runnerMetrics } from "../../tools/reference/metrics";
 import { removeFolder } from "./operatorFolder";
 import { fakeLook, found } from "./support/fakeLook";
 import { platformOptions } from "./support/platform";
@@ -32,19 +30,7 @@ const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 function registries(): Registry[] {
-  const none = () => 0;
-  const metrics = new Metrics("shop", {
-    queueDepth: none,
-    queueOldestSeconds: none,
-    failing: none,
-    contested: none,
-    active: none,
-    handlerProcesses: none,
-    children: none,
-    isLeader: () => true,
-  });
-  metrics.observeRecording({ recorded: 0, coalesced: 0, dropped: 0 }, { recordsWaiting: 0, lagSeconds: 0 });
-  metrics.observeTraces({ sent: 0, dropped: 0 });
+  const metrics = runnerMetrics("shop");
   metrics.requested({ method: "GET", code: 200, durationSeconds: 0.001 });
   metrics.watchInterrupted("Widget");
   const change = { verb: "created", apiVersion: "v1", kind: "ConfigMap", name: "a" } as const;
@@ -59,14 +45,7 @@ function registries(): Registry[] {
     log: "",
     durationMs: 1,
   });
-  const keeper = new Keeper({
-    client: {} as KubernetesClient,
-    namespace: "argosy",
-    eventPath: "argosy",
-    instance: "keeper-0",
-    onNotice: () => {},
-  });
-  return [metrics.registry, keeper.registry];
+  return [metrics.registry, keeperMetrics()];
 }
 
 /** The labels of each metric that runner and keeper give: read from what they give, not from what they declare. */

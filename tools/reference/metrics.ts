@@ -14,11 +14,11 @@ made from what they register. [Operations](../operations.md#look-at-the-metrics)
 /** docs/reference/metrics.md: every metric in its own words. */
 export function metricsPage(): string {
   const parts: [title: string, about: string, registry: Registry][] = [
-    ["Runner", "Each metric has the label `operator` as well.", ofRunner()],
+    ["Runner", "Each metric has the label `operator` as well.", runnerMetrics("name").registry],
     [
       "Keeper",
       "The keeper looks after the event path. Each metric has the label `event_path` as well.",
-      ofKeeper(),
+      keeperMetrics(),
     ],
     [
       "Intake",
@@ -39,9 +39,10 @@ function rowsOf(registry: Registry): string {
   return table(["metric", "type", "labels", "meaning"], rows);
 }
 
-function ofRunner(): Registry {
+/** The metrics of a runner that does nothing, with those that are registered at their first value. */
+export function runnerMetrics(operator: string): Metrics {
   const none = () => 0;
-  const metrics = new Metrics("name", {
+  const metrics = new Metrics(operator, {
     queueDepth: none,
     queueOldestSeconds: none,
     failing: none,
@@ -53,10 +54,11 @@ function ofRunner(): Registry {
   });
   metrics.observeRecording({ recorded: 0, coalesced: 0, dropped: 0 }, { recordsWaiting: 0, lagSeconds: 0 });
   metrics.observeTraces({ sent: 0, dropped: 0 });
-  return metrics.registry;
+  return metrics;
 }
 
-function ofKeeper(): Registry {
+/** The metrics of a keeper that does nothing. */
+export function keeperMetrics(): Registry {
   const options = { namespace: "argosy", eventPath: "argosy", instance: "keeper", onNotice: () => {} };
   return new Keeper({ ...options, client: {} as ConstructorParameters<typeof Keeper>[0]["client"] }).registry;
 }
