@@ -3,17 +3,18 @@ import { version } from "../package.json";
 import { type CommandLine, runCommand } from "./command";
 import { EXIT_CODES } from "./commandError";
 import {
-  contextOption,
-  handlersOption,
+  clusterOptions,
   jsonOption,
-  kubeconfigOption,
   namespaceOption,
-  operatorsStackOption,
+  objectOptions,
+  operatorsOptions,
   platformOption,
   port,
   positiveInteger,
   projectOption,
+  stackOperatorsOptions,
   stackOption,
+  stackOptions,
   wholeNumber,
 } from "./options";
 
@@ -37,10 +38,8 @@ const previewOptions = () => [
   new Option("--with-secrets", "give the handlers the values of Secrets; they are never shown"),
   new Option("--installation <name>", "which one, if an operator is deployed more than once"),
   namespaceOption("only this namespace; of one object, its namespace (default: all; that of the context)"),
-  handlersOption(),
-  projectOption(),
-  contextOption(),
-  kubeconfigOption(),
+  ...operatorsOptions(),
+  ...clusterOptions(),
   jsonOption("print a line of JSON for each object"),
 ];
 
@@ -75,8 +74,7 @@ const COMMANDS: readonly Entry[] = [
       ),
       new Option("--name <operator>", "the operator's name (default: the kind in small letters)"),
       new Option("--cluster", "objects of this kind are in no namespace"),
-      handlersOption(),
-      projectOption(),
+      ...operatorsOptions(),
     ],
     run: (options, args) =>
       (require("./new") as typeof import("./new")).newOperator(args, options as { in: string }),
@@ -94,8 +92,7 @@ const COMMANDS: readonly Entry[] = [
       new Option("--update <how>", "of a child: apply, recreate or never"),
       new Option("--namespace <name>", "of what is used, or of an event's objects: a namespace"),
       new Option("--time-zone <name>", "of a schedule, for example Europe/Berlin (default: UTC)"),
-      handlersOption(),
-      projectOption(),
+      ...operatorsOptions(),
     ],
     run: (options, args) => (require("./add") as typeof import("./add")).add(args, options),
   },
@@ -105,7 +102,7 @@ const COMMANDS: readonly Entry[] = [
     description:
       "Plays the life of a Memcached with the real engine and its real handler, on a Kubernetes control plane of its " +
       "own: created, scaled, healed, refused, broken, mended, deleted. Fails where a step does not hold.",
-    options: [contextOption(), kubeconfigOption(), jsonOption("print a line of JSON for each step")],
+    options: [...clusterOptions(), jsonOption("print a line of JSON for each step")],
     run: (options, _, signal) => (require("./start") as typeof import("./start")).start(options, signal),
   },
   {
@@ -115,12 +112,8 @@ const COMMANDS: readonly Entry[] = [
       "Runs the operators of handlers/ on a Kubernetes control plane of their own until Ctrl-C: a line for each " +
       "reconcile, and every edit of a handler or a definition is taken in as it is saved.",
     options: [
-      contextOption(),
-      kubeconfigOption(),
-      handlersOption(),
-      operatorsStackOption(),
-      platformOption(),
-      projectOption(),
+      ...clusterOptions(),
+      ...stackOperatorsOptions(),
       new Option("--keep", "keep the control plane's objects for the next start with this option"),
       new Option("--fresh", "with --keep: throw away what was kept"),
       new Option(
@@ -154,10 +147,7 @@ const COMMANDS: readonly Entry[] = [
         "--update",
         "write what is answered into the fixtures, where they expect otherwise or nothing",
       ),
-      handlersOption(),
-      operatorsStackOption(),
-      platformOption(),
-      projectOption(),
+      ...stackOperatorsOptions(),
       jsonOption("print a line of JSON for each fixture"),
     ],
     run: (options, operators, signal) =>
@@ -173,8 +163,7 @@ const COMMANDS: readonly Entry[] = [
     options: [
       new Option("--check", "write nothing, and fail where a file is missing or not current"),
       new Option("--in <language>", "python or typescript, for handlers that are programs"),
-      handlersOption(),
-      projectOption(),
+      ...operatorsOptions(),
     ],
     run: (options, operators) => (require("./types") as typeof import("./types")).types(operators, options),
   },
@@ -190,8 +179,7 @@ const COMMANDS: readonly Entry[] = [
         "--out <folder>",
         "the folder to write to, which is made, or is empty",
       ).makeOptionMandatory(),
-      handlersOption(),
-      projectOption(),
+      ...operatorsOptions(),
     ],
     run: (options, [operator = ""]) =>
       (require("./files") as typeof import("./files")).files(operator, options as { out: string }),
@@ -221,7 +209,7 @@ const COMMANDS: readonly Entry[] = [
       "Says what the changes of the operators' CustomResourceDefinitions since a git ref mean for stored objects and for " +
       "clients: each is breaking or safe. The exit code is 3 where one is breaking.",
     argument: ["<ref>", "what to compare with: a branch, a tag or a commit"],
-    options: [stackOption(), platformOption(), projectOption(), jsonOption()],
+    options: [...stackOptions(), jsonOption()],
     run: (options, [ref = ""]) =>
       (require("./verdict") as typeof import("./verdict")).verdict(ref, options as { stack: string }),
   },
@@ -234,9 +222,7 @@ const COMMANDS: readonly Entry[] = [
     argument: ["[operator]", "only its accounts (default: all)"],
     options: [
       new Option("--against <ref>", "what to compare with: a branch, a tag or a commit"),
-      stackOption(),
-      platformOption(),
-      projectOption(),
+      ...stackOptions(),
       jsonOption(),
     ],
     run: (options, [operator]) =>
@@ -284,10 +270,8 @@ const COMMANDS: readonly Entry[] = [
       new Option("--force", "overwrite a file that is there"),
       new Option("--installation <name>", "which one, if an operator is deployed more than once"),
       namespaceOption(),
-      handlersOption(),
-      projectOption(),
-      contextOption(),
-      kubeconfigOption(),
+      ...operatorsOptions(),
+      ...clusterOptions(),
       jsonOption("print a line of JSON"),
     ],
     run: (options, [object]) => (require("./record") as typeof import("./record")).record(object, options),
@@ -299,10 +283,8 @@ const COMMANDS: readonly Entry[] = [
       "Looks at this machine, at the program's operators and at the cluster of the kubeconfig: what is missing, which runners do " +
       "not lead, which deletions are held. With a remedy for each. The exit code is 1 if something is in the way.",
     options: [
-      handlersOption(),
-      projectOption(),
-      contextOption(),
-      kubeconfigOption(),
+      ...operatorsOptions(),
+      ...clusterOptions(),
       jsonOption("print a line of JSON for each finding"),
     ],
     run: (options) => (require("./doctor") as typeof import("./doctor")).doctor(options),
@@ -324,7 +306,7 @@ const COMMANDS: readonly Entry[] = [
       "Says why an object in a cluster is not Ready: since when, which attempt is next, the handler's last words with file " +
       "and line, its runs; or what holds its deletion, and by whom. With what to do. The exit code is 1 if it is not Ready.",
     argument: ["<object>", "KIND/NAME, for example memcached/sessions"],
-    options: [namespaceOption(), contextOption(), kubeconfigOption(), jsonOption()],
+    options: objectOptions(),
     run: (options, [object = ""]) =>
       (require("./explain") as typeof import("./explain")).explain(object, options),
   },
@@ -338,10 +320,7 @@ const COMMANDS: readonly Entry[] = [
       new Option("--failed", "only those that failed"),
       new Option("--log", "with the end of what the handler wrote to standard error"),
       new Option("--limit <number>", "how many").argParser(positiveInteger).default(20),
-      namespaceOption(),
-      contextOption(),
-      kubeconfigOption(),
-      jsonOption("print a line of JSON for each run"),
+      ...objectOptions("print a line of JSON for each run"),
     ],
     run: (options, [of]) =>
       (require("./runs") as typeof import("./runs")).runs(of, options as { limit: number }),
@@ -356,10 +335,7 @@ const COMMANDS: readonly Entry[] = [
     options: [
       new Option("-f, --follow", "go on until Ctrl-C, with the pods of a roll-out too"),
       new Option("--tail <lines>", "how many lines of each container").argParser(wholeNumber).default(100),
-      namespaceOption(),
-      contextOption(),
-      kubeconfigOption(),
-      jsonOption("print a line of JSON for each line"),
+      ...objectOptions("print a line of JSON for each line"),
     ],
     run: (options, [of = ""], signal) =>
       (require("./logs") as typeof import("./logs")).logs(of, options as { tail: number }, signal),
@@ -374,10 +350,7 @@ const COMMANDS: readonly Entry[] = [
     options: [
       new Option("--no-wait", "do not wait for the end of the run"),
       new Option("--timeout <seconds>", "how long to wait").argParser(positiveInteger).default(120),
-      namespaceOption(),
-      contextOption(),
-      kubeconfigOption(),
-      jsonOption(),
+      ...objectOptions(),
     ],
     run: (options, [of = ""], signal) =>
       (require("./replay") as typeof import("./replay")).replay(
@@ -392,7 +365,7 @@ const COMMANDS: readonly Entry[] = [
     description:
       "Pauses objects: nothing is done for them, not even when they are deleted, until argosy resume.",
     argument: ["<objects...>", "KIND/NAME, for example memcached/sessions"],
-    options: [namespaceOption(), contextOption(), kubeconfigOption(), jsonOption()],
+    options: objectOptions(),
     run: (options, objects) => (require("./pause") as typeof import("./pause")).pause(objects, options),
   },
   {
@@ -400,7 +373,7 @@ const COMMANDS: readonly Entry[] = [
     summary: "look after paused objects again",
     description: "Resumes paused objects: their operator reconciles them at once.",
     argument: ["<objects...>", "KIND/NAME, for example memcached/sessions"],
-    options: [namespaceOption(), contextOption(), kubeconfigOption(), jsonOption()],
+    options: objectOptions(),
     run: (options, objects) => (require("./pause") as typeof import("./pause")).resume(objects, options),
   },
 ];

@@ -8,7 +8,7 @@ export const projectOption = () =>
   );
 
 /** `--handlers`: the operators that a command works on. */
-export const handlersOption = () =>
+const handlersOption = () =>
   new Option("--handlers <folder>", "the folder of the operators (default: handlers/ of the program)");
 
 /** `--stack`: whose configuration is read. */
@@ -19,7 +19,7 @@ export const stackOption = () =>
   ).default("dev");
 
 /** `--stack`: whose operators are taken, as its program deploys them. */
-export const operatorsStackOption = () =>
+const operatorsStackOption = () =>
   new Option(
     "--stack <name>",
     "take the operators that the program deploys in this stack, with its overrides (default: as they are defined)",
@@ -33,11 +33,11 @@ export const platformOption = () =>
   );
 
 /** `--context`: the user's cluster. */
-export const contextOption = () =>
+const contextOption = () =>
   new Option("--context <name>", "use a cluster of yours: a context of the kubeconfig");
 
 /** `--kubeconfig`: where that cluster is described. */
-export const kubeconfigOption = () =>
+const kubeconfigOption = () =>
   new Option(
     "--kubeconfig <file>",
     "the kubeconfig of that cluster (default: $KUBECONFIG, else ~/.kube/config)",
@@ -50,6 +50,26 @@ export const namespaceOption = (
 
 /** `--json`: for programs that read the output. */
 export const jsonOption = (what = "print JSON") => new Option("--json", what);
+
+/** Whose configuration is read, and of which program. */
+export const stackOptions = () => [stackOption(), platformOption(), projectOption()];
+
+/** Which operators: those of a folder, or those that a program deploys in a stack. */
+export const stackOperatorsOptions = () => [
+  handlersOption(),
+  operatorsStackOption(),
+  platformOption(),
+  projectOption(),
+];
+
+/** Which operators, as their folder defines them, and of which program. */
+export const operatorsOptions = () => [handlersOption(), projectOption()];
+
+/** Which cluster, if not the embedded one. */
+export const clusterOptions = () => [contextOption(), kubeconfigOption()];
+
+/** Which cluster, and where an object is in it. @param json what `--json` prints */
+export const objectOptions = (json?: string) => [namespaceOption(), ...clusterOptions(), jsonOption(json)];
 
 /** An option's value that counts something, 0 included. */
 export function wholeNumber(text: string): number {
