@@ -152,6 +152,11 @@ export class InspectorClient {
     };
   }
 
+  /** Waits until the process has ended. */
+  async ended(): Promise<void> {
+    while (this.socket.readyState !== WebSocket.CLOSED) await pause(20);
+  }
+
   close(): void {
     this.socket.terminate();
   }

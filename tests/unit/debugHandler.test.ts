@@ -118,6 +118,8 @@ describe("a debugged handler", function () {
     pool.renew();
     await stop.resume();
     assert.equal((await asked).say, "first");
+    // The process still listens for a moment, and who attached to that would wait for good.
+    await client.ended();
     const again = statusOf("watched");
     await attach();
     assert.equal((await again).say, "second");
