@@ -116,7 +116,7 @@ export interface TracesArgs {
    * `OTEL_EXPORTER_OTLP_HEADERS` has them: `key=value,key=value`. @default no headers
    */
   readonly headers?: TracesHeadersArgs;
-  /** One in so many runs is traced. @default 1 */
+  /** With 20, one run in 20 is traced. @default 1, every run */
   readonly oneIn?: number;
 }
 
@@ -277,7 +277,7 @@ export interface OperatorsArgs extends WorkloadArgs {
   readonly failedRunsKeptSeconds?: number;
   /**
    * Where runs are sent as traces, by OTLP over HTTP: endpoint, and if need be headers with the secret and the key that has
-   * them, and oneIn for one in so many runs. @default none
+   * them, and oneIn: with 20, one run in 20 is traced. @default none
    */
   readonly traces?: TracesArgs;
   /** Whether Pulumi refuses to delete what data hangs on: every CRD, the event bus, the namespaces. @default false */

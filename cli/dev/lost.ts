@@ -13,7 +13,7 @@ export interface LostOptions {
 }
 
 /**
- * Waits until a control plane of ours no longer answers. Nothing starts it again, so that nothing would ever go on.
+ * Waits until the embedded control plane no longer answers. Nothing starts it again: without this, the command would wait forever.
  * @returns when the signal aborts
  * @throws CommandError when it has not answered for a while
  */

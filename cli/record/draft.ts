@@ -11,7 +11,7 @@ import { updateFixtures } from "../fixtures/update";
 import { yaml } from "../yaml";
 import { EXTENTS, type Extent } from "./lean";
 
-/** What a fixture asks: the fields of its document but for what it expects. */
+/** What a fixture asks: the fields of its document except those that say what is expected. */
 export interface Question {
   readonly event: HandlerEvent;
   readonly object: JsonObject;

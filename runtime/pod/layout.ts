@@ -67,7 +67,7 @@ export const RUNNER_ENVIRONMENT = {
   tracesEndpoint: "ARGOSY_TRACES_ENDPOINT",
   /** The same: headers for the collector, from a Secret, as OTEL_EXPORTER_OTLP_HEADERS has them. */
   tracesHeaders: "ARGOSY_TRACES_HEADERS",
-  /** The same: one in so many runs is traced. Not set for 1. */
+  /** The same: with "20", one run in 20 is traced. Not set for every run. */
   tracesOneIn: "ARGOSY_TRACES_ONE_IN",
   /** "run" and "resync": the Workflow that this pod belongs to. */
   workflow: "ARGOSY_WORKFLOW",

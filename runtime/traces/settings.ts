@@ -33,7 +33,7 @@ export function endpointProblem(endpoint: string): string | undefined {
 /**
  * Reads where traces go.
  * @param headers as OTEL_EXPORTER_OTLP_HEADERS has them: "key=value,key=value", the values percent-encoded
- * @param oneIn one in so many runs is traced. "" for 1
+ * @param oneIn a whole number as text: with "20", one run in 20 is traced. "" for every run
  * @throws Error that says what is wrong, and has no part of the headers or the address in it
  */
 export function readTraceSettings(given: {

@@ -136,7 +136,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
   };
 }
 
-/** Only named groups set annotations of ours on the operator's custom resources. */
+/** Only named groups set Argosy's annotations on the operator's custom resources. */
 function annotationsGuard({ customResource }: Operator, { platform, guards }: GuardedOptions) {
   const { group, plural } = customResource;
   const groups = [
@@ -187,10 +187,10 @@ function stranger(users: readonly string[], groups: readonly string[]) {
   return { name: "stranger", expression: `!(request.userInfo.username in ${list(users)}) && !${isGroup}` };
 }
 
-/** Whether a `key` of labels or annotations is of ours. */
+/** Whether the `key` of a label or an annotation is Argosy's. */
 const isOurs = `key.startsWith(${quote(`${DOMAIN}/`)})`;
 
-/** Whether labels, or annotations, of ours are the same as before. */
+/** Whether Argosy's labels, or its annotations, are the same as before. */
 function sameMarks(field: "labels" | "annotations"): string {
   const of = (object: string) => `(${object} == null ? {} : ${object}.metadata[?"${field}"].orValue({}))`;
   const within = (one: string, other: string) =>
