@@ -13,7 +13,7 @@ import { memoryOf } from "../../runtime/reconcile/memory";
 import { FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS } from "../../runtime/work/schedule";
 import { entryOf } from "../errors/catalogue";
 import type { InstalledOperator } from "./installed";
-import { type Place, placeIn } from "./place";
+import { faultIn, type Place, placeIn } from "./place";
 import type { Run } from "./runs";
 
 /** A Kubernetes Event about an object. */
@@ -311,8 +311,16 @@ function resume({ object: { kind, metadata } }: Known): string {
 }
 
 /** What to do about a failure, by its reason. */
-function adviceOn({ reason }: Condition, { object }: Known): string[] {
+function adviceOn({ reason, message }: Condition, { object }: Known): string[] {
   const tryAgain = `Try again at once: argosy replay ${object.kind.toLowerCase()}/${object.metadata.name}${object.metadata.namespace ? ` --namespace ${object.metadata.namespace}` : ""}`;
   const entry = entryOf(reason);
-  return [...(entry ? [entry.remedy, `More about it: argosy errors ${reason}`] : []), `${tryAgain}.`];
+  const remedy = reason === "HandlerError" ? adviceOnError(message) : entry?.remedy;
+  return [...(entry && remedy ? [remedy, `More about it: argosy errors ${reason}`] : []), `${tryAgain}.`];
+}
+
+/** An error is the object's where the handler answered it, and the handler's where it threw an exception. */
+function adviceOnError(message: string): string {
+  const place = faultIn(message);
+  if (place === undefined) return "Change the object as the message asks.";
+  return `Mend the handler at ${place}, and run argosy test. If the handler refuses the object there on purpose, change the object.`;
 }

@@ -6,12 +6,12 @@ export interface Place {
   readonly line: number;
 }
 
-/** How interpreters name a place: Python, Node, Bash, and compilers with all others. */
+/** How interpreters name a place: Python, Node, Bash, and compilers with all others, Argosy's own loops among them. */
 const PLACES = [
   /File "([^"]+)", line (\d+)/g,
   /(?:\(|at (?:async )?)(?:file:\/\/)?([^\s()]+\.[cm]?[jt]s):(\d+):\d+/g,
   /^([^\s:]+\.(?:sh|bash)): line (\d+)/gm,
-  /^([^\s:]+\.[a-z]+):(\d+)(?::\d+)?:/gm,
+  /^([^\s:]+\.[a-z]+):(\d+)(?::\d+)?(?: in [^:\n]+)?:/gm,
 ] as const;
 
 /** What belongs to the language or to Argosy, not to the author. */
@@ -19,6 +19,18 @@ const FOREIGN =
   /^node:|^<|\/node_modules\/|^\/argosy\/engine\/|\/lib\/python|\/functions\/function\.|(^|\/)function\.(py|js)$|(^|\/)handler\.sh$/;
 /** Where an author's files are in a pod. */
 const IN_POD = `${POD_LAYOUT.handler}/`;
+
+/**
+ * How the message of an error begins that is a function's own fault: an exception, or an answer that is none
+ * (runtime/functions). An error that a handler answers on purpose begins with words of its author's.
+ */
+const FAULT = /^(\S+\.(?:py|[cm]?[jt]s))(?::(\d+)(?: in [^:\n]+)?: |: | (?:has|exports) no function )/;
+
+/** The place of a handler's own fault, in words, from the message of its error: "main.py, line 12". Undefined: it is none. */
+export function faultIn(message: string): string | undefined {
+  const [, file, line] = FAULT.exec(message) ?? [];
+  return file && line ? `${file}, line ${line}` : file;
+}
 
 /**
  * The place in the author's files that a text of standard error names: in Python the innermost one of the last traceback,

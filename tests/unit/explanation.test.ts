@@ -123,6 +123,39 @@ describe("an explanation", () => {
     assert.equal(explain(known({ events: [event({ count: 90 })] })).nextTry, "within 298 s");
   });
 
+  describe("of an error of the handler says what to do:", () => {
+    const advised = (message: string) =>
+      explain(known({ object: object({}, [ready({ reason: "HandlerError", message })]) }));
+
+    for (const [message, at] of [
+      ["main.py:12 in reconcile: KeyError: 'size'", "main.py, line 12"],
+      ["main.py:3: SyntaxError: invalid syntax", "main.py, line 3"],
+      ["../shared/names.py:7 in named: ValueError: no name", "../shared/names.py, line 7"],
+      ["lib/main.ts:4 in Reader.read: TypeError: x is undefined", "lib/main.ts, line 4"],
+    ] as const) {
+      it(`mend the handler, which threw an exception: ${message}`, () => {
+        const { place, advice } = advised(message);
+        assert.equal(`${place?.file}, line ${place?.line}`, at);
+        assert.match(advice[0] ?? "", new RegExp(`^Mend the handler at ${at}, and run argosy test\\. `));
+      });
+    }
+
+    for (const message of [
+      "main.py: reconcile returned None, not a dict. Return, for example, {}",
+      "main.ts exports no function finalize(request). Write: export function finalize(request) { ... }",
+    ])
+      it(`mend the handler, which is no handler: ${message}`, () =>
+        assert.match(
+          advised(message).advice[0] ?? "",
+          /^Mend the handler at main\.(py|ts), and run argosy test\. /,
+        ));
+
+    it("change the object where it answered one", () => {
+      for (const message of ["spec.size is above 9", "settings.yaml:3: no such plan", "plan.js is no plan"])
+        assert.equal(advised(message).advice[0], "Change the object as the message asks.");
+    });
+  });
+
   it("of a failure for good says what it waits for", () => {
     const stalled = { ...ready(), type: "Stalled", status: "True" as const };
     assert.equal(
@@ -282,6 +315,7 @@ describe("the place that standard error names", () => {
     ["an ES module", "    at file:///argosy/handler/lib/a.mjs:7:1", { file: "lib/a.mjs", line: 7 }],
     ["Bash", "main.sh: line 4: jq: command not found", { file: "main.sh", line: 4 }],
     ["a compiler", "main.go:5:2: undefined: x", { file: "main.go", line: 5 }],
+    ["an answered exception", "main.py:12 in reconcile: KeyError: 'a'", { file: "main.py", line: 12 }],
     ["nothing that is the author's", "    at node:internal/main:1:1", undefined],
     ["nothing", "it broke", undefined],
   ] as const) {
