@@ -21,6 +21,7 @@ import { buildWorkflowController } from "./manifests/platform/workflowController
 import { warnOfSdk } from "./package";
 import { platformOf } from "./platform";
 import { after, registerSet } from "./register";
+import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
  * What operators stand on: Argo Events, Argo Workflows and argo-server as single objects, so that preview, tests and
@@ -89,6 +90,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
     this.argoServer = server.service as k8s.core.v1.Service | undefined;
     this.viewer = viewer.account as k8s.core.v1.ServiceAccount | undefined;
     this.submitter = submitter.account as k8s.core.v1.ServiceAccount | undefined;
+    leaveOutUndefined(this);
     this.registerOutputs({ platform: this.platform });
   }
 }

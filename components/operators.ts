@@ -40,6 +40,7 @@ import { OutsideEvents } from "./outsideEvents";
 import { warnOfSdk } from "./package";
 import { isPlatform, platformOf, versionDifference } from "./platform";
 import { after, register } from "./register";
+import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
  * Operators with all that they need: the platform, the event path that they share, and each operator.
@@ -140,6 +141,7 @@ export class Operators extends pulumi.ComponentResource {
     this.customResources = Object.values(this.operators).flatMap(
       ({ customResource }) => customResource ?? [],
     );
+    leaveOutUndefined(this);
     this.registerOutputs({ platform, customResources: this.customResources });
   }
 }

@@ -65,6 +65,25 @@ describe("the components", function () {
       return true;
     });
 
+  it("make Pulumi warn of nothing that they do not have, where a program returns them whole", async () => {
+    const returned = async (program: () => object) => {
+      let outputs: unknown;
+      const lines = await logged(async () => {
+        outputs = (await run(program)).outputs;
+      });
+      assert.doesNotMatch(lines, /Undefined value/);
+      return Object.keys(outputs as object);
+    };
+    const some = await returned(() => operators({ platform: samplePlatform() }));
+    assert.ok(
+      some.includes("eventPath") && !some.includes("argoPlatform") && !some.includes("outsideEvents"),
+    );
+    const whole = await returned(() => new ArgoPlatform("argo"));
+    assert.ok(whole.includes("viewer"));
+    const half = await returned(() => new ArgoPlatform("argo", { argoWorkflows: "none" }));
+    assert.ok(half.includes("platform") && !half.includes("viewer"));
+  });
+
   describe("by default", () => {
     it("take a folder and nothing else", async () => {
       const { manifests } = await run(() => new Operators("ops", { handlers: gears.root }));
