@@ -161,7 +161,7 @@ function refuseTwice({ field, key, value }: Entry, definition: JsonObject, file:
   const isThere =
     key === undefined
       ? Array.isArray(there) && there.some(same)
-      : typeof there === "object" && there !== null && key in there;
+      : isJsonObject(there) && Object.hasOwn(there, key);
   if (isThere) throw new CommandError(`${file}: ${field} has ${key ?? String(shortOf(value))} already.`);
 }
 

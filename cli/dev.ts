@@ -134,13 +134,11 @@ async function work(
       sayRuntime(operator, said);
       return run(operator, cluster, signal, debugging);
     },
+    onRenew: (operator) => debugging?.renew(operator),
     onNotice: print,
     onError: (error) => print(style("red", error.message)),
   });
-  const edited = (files: readonly string[]) => {
-    debugging?.edited(files);
-    void workshop.edited(files);
-  };
+  const edited = (files: readonly string[]) => void workshop.edited(files);
   const watches = folders.map((folder) => new FolderWatch(folder, edited));
   const registries = () => workshop.controllers.map(({ metrics }) => metrics.registry);
   try {

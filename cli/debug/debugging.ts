@@ -172,10 +172,9 @@ export class Debugging {
     return this.isAbout(question) ? Number.POSITIVE_INFINITY : operator.timeoutSeconds * 1000;
   }
 
-  /** Takes an edit in. */
-  edited(files: readonly string[]): void {
-    const { folder } = this.options.target;
-    if (files.some((file) => file.startsWith(folder))) this.current?.renew();
+  /** Takes an edit of the operator's handler in. One of another operator changes nothing. */
+  renew(operator: Operator): void {
+    if (this.isFor(operator)) this.current?.renew();
   }
 
   /** Ends the debugged process. */

@@ -16,6 +16,8 @@ export interface WorkshopOptions {
   readonly load: () => OperatorsInOrder;
   /** Starts an operator. */
   readonly run: (operator: Operator) => Promise<Engine>;
+  /** Told of an operator whose handler is about to be renewed, since a file of it was edited. */
+  readonly onRenew?: (operator: Operator) => void;
   /** Told what the workshop does: "memcached started". */
   readonly onNotice: (notice: string) => void;
   /** Told of an edit that cannot be used; what ran before runs on. */
@@ -123,6 +125,7 @@ export class Workshop {
         isShared(file) ||
         (file.startsWith(operator.folder + path.sep) && file !== definitionFile(operator.folder));
       if (renewed.has(operator.folder) || !files.some(isHandlers)) continue;
+      this.options.onRenew?.(operator);
       controller.renewHandler();
       this.options.onNotice(`${operator.name}: handler reloaded`);
     }

@@ -24,6 +24,7 @@ function crdOf(kind: string) {
 describe("argosy dev, of several operators", () => {
   let root: string;
   let told: string[];
+  let renewed: string[];
   let workshop: Workshop;
   /** Why an operator does not start, by its name. */
   let refusals: Map<string, string>;
@@ -53,6 +54,7 @@ describe("argosy dev, of several operators", () => {
         const stop = async (graceMs?: number) => void graces.push(graceMs);
         return { stop, renewHandler: () => {} } as unknown as Engine;
       },
+      onRenew: ({ name }) => renewed.push(name),
       onNotice: (notice) => told.push(notice),
       onError: (error) => told.push(error.message),
       againMs: 20,
@@ -75,6 +77,19 @@ describe("argosy dev, of several operators", () => {
     writeFileSync(definition(), good);
     await workshop.edited([definition()]);
     assert.deepEqual(running(), ["one", "two"]);
+  });
+
+  it("renews the handlers whose files were edited, and all of them after an edit of what they share", async () => {
+    await workshop.open();
+    const edit = async (...files: string[]) => {
+      renewed = [];
+      await workshop.edited(files.map((file) => path.join(root, file)));
+      return renewed.sort();
+    };
+    addFiles(root, { "shared/names.py": "" });
+    assert.deepEqual(await edit("two/main.py"), ["two"]);
+    assert.deepEqual(await edit("shared/names.py"), ["one", "two"]);
+    assert.deepEqual(await edit("one/operator.yaml"), []);
   });
 
   it("runs the others while a CRD is broken, and takes their edits in", async () => {
