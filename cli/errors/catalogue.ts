@@ -17,7 +17,8 @@ export interface Entry {
 /** The reason of a failed reconcile: in the Ready condition, the Event, the run and the metrics. */
 const FAILURES: Readonly<Record<FailureReason, Entry>> = {
   HandlerError: {
-    happened: "The handler answered an error, since it refuses the object as it is, or it raised an exception.",
+    happened:
+      "The handler answered an error, since it refuses the object as it is, or it raised an exception.",
     look: "The message is the handler's own. It is the text of error in the answer, or of the exception that the handler raised.",
     remedy:
       "If the message begins with a file of the handler, mend the handler there, and run argosy test. Else change the object as the message asks.",
