@@ -116,7 +116,7 @@ export interface TracesArgs {
    * `OTEL_EXPORTER_OTLP_HEADERS` has them: `key=value,key=value`. @default no headers
    */
   readonly headers?: TracesHeadersArgs;
-  /** With 20, one run in 20 is traced. @default 1, every run */
+  /** With 20, one run in 20 is traced. @default 1 */
   readonly oneIn?: number;
 }
 

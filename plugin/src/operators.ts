@@ -218,7 +218,7 @@ export interface Traces {
    * `OTEL_EXPORTER_OTLP_HEADERS` has them: `key=value,key=value`. Default: no headers.
    */
   headers?: SecretKey;
-  /** With 20, one run in 20 is traced. Default: 1, every run. */
+  /** With 20, one run in 20 is traced. Default: 1. */
   oneIn?: number;
 }
 

@@ -26,6 +26,6 @@ export interface TracesOptions {
   readonly endpoint: string;
   /** A Secret in the operators' namespace, and the key of it that has headers for the collector. @default no headers */
   readonly headers?: { readonly secret: string; readonly key: string };
-  /** With 20, one run in 20 is traced. @default 1, every run */
+  /** With 20, one run in 20 is traced. @default 1 */
   readonly oneIn?: number;
 }
