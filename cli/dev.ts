@@ -201,6 +201,7 @@ function debuggedHandler(operator: Operator, debugging: Debugging): OtherHandler
   return {
     transport: (env, usual) => debugging.transport(operator, env, usual),
     timeoutMs: (question) => debugging.timeoutMs(operator, question),
+    renew: () => debugging.renewToken(),
     // The object in the debugger takes no place of the others.
     concurrency: operator.concurrency + 1,
   };

@@ -1,8 +1,13 @@
 import { buildCustomResourceDefinition } from "../components/manifests/customResourceDefinition";
-import { buildRoles, type RunnerAccount } from "../components/manifests/operator/rbac";
+import {
+  buildHandlerRoles,
+  buildRoles,
+  type RunnerAccount,
+  tokenRule,
+} from "../components/manifests/operator/rbac";
 import { buildMemoryDefinition } from "../components/manifests/platform/memories";
 import { resourceOf } from "../runtime/argo/runTarget";
-import type { Operator } from "../runtime/definition/definition";
+import type { Operator, PolicyRule } from "../runtime/definition/definition";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { builtIn, discover, UnknownKindError } from "../runtime/kubernetes/discovery";
 import { isApiError } from "../runtime/kubernetes/errors";
@@ -27,11 +32,18 @@ export interface InstallOptions {
 
 /** How long the API server may take to serve what it has accepted. */
 const DEADLINE_MS = 30_000;
+/** With it an account asks about its own rights. Every account may, by system:basic-user. */
+const ACCESS_REVIEW: Resource = {
+  apiVersion: "authorization.k8s.io/v1",
+  kind: "SelfSubjectAccessReview",
+  plural: "selfsubjectaccessreviews",
+  namespaced: false,
+};
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 /**
  * Applies what an operator needs in a cluster, the very objects that `pulumi up` makes: its namespaces where they are
- * missing, its CRD, its service account and roles. Resolves when the API server serves the CRD. An operator that watches
+ * missing, its CRD, its service accounts and roles. Resolves when the API server serves the CRD. An operator that watches
  * others' objects has no CRD: that of its memories is installed.
  *
  * @throws CommandError where another CRD has its names, or other values in a field of somebody else's
@@ -45,7 +57,8 @@ export async function installOperator(options: InstallOptions): Promise<void> {
   const memories = buildMemoryDefinition([operator]);
   if (memories) await installDefinition(options, memories);
   else await installDefinition(options, buildCustomResourceDefinition(operator));
-  for (const manifest of buildRoles(operator, account)) await apply(client, manifest);
+  const roles = [...buildRoles(operator, account), ...buildHandlerRoles(operator, account)];
+  for (const manifest of roles) await apply(client, manifest);
 }
 
 /**
@@ -86,6 +99,54 @@ export async function rolesInForce(
     };
     const what = `the rights of service account ${account.namespace}/${account.serviceAccountName}`;
     await until(isAllowed, { what, deadlineMs: DEADLINE_MS, signal });
+  }
+  if (operator.rules.length > 0) {
+    const what = `the right to fetch a token for the handler of ${operator.name}`;
+    const token = tokenRule(operator);
+    await until(() => isGranted(client, token, account.namespace), { what, deadlineMs: DEADLINE_MS, signal });
+  }
+}
+
+/**
+ * Resolves when the rules of a handler have come into force for its account: the handler asks but once.
+ *
+ * @param client that of the handler's account
+ */
+export async function rulesInForce(
+  client: KubernetesClient,
+  { operator, signal }: Pick<InstallOptions, "operator" | "signal">,
+): Promise<void> {
+  const scopes = operator.namespaces === "all" ? [undefined] : operator.namespaces;
+  // A role comes into force as a whole.
+  const [rule] = operator.rules;
+  if (!rule) return;
+  for (const namespace of scopes) {
+    const what = `the rights of the handler of ${operator.name}`;
+    await until(() => isGranted(client, rule, namespace), { what, deadlineMs: DEADLINE_MS, signal });
+  }
+}
+
+/** Whether an account has the first right of a rule. Undefined: not yet. */
+async function isGranted(
+  client: KubernetesClient,
+  { apiGroups: [group], resources: [named = ""], verbs: [verb], resourceNames: [name] = [] }: PolicyRule,
+  namespace: string | undefined,
+): Promise<true | undefined> {
+  const [resource, subresource] = named.split("/");
+  const resourceAttributes = { namespace, group, resource, subresource, verb, name };
+  try {
+    const { status } = await client.create(ACCESS_REVIEW, {
+      apiVersion: ACCESS_REVIEW.apiVersion,
+      kind: ACCESS_REVIEW.kind,
+      // Metadata would be refused.
+      metadata: { name: "" },
+      spec: { resourceAttributes },
+    });
+    return (status as { allowed?: boolean } | undefined)?.allowed ? true : undefined;
+  } catch (error) {
+    // A cluster that lets no account ask about itself.
+    if (isApiError(error, 403)) return true;
+    throw error;
   }
 }
 

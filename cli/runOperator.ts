@@ -2,16 +2,18 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { checkCommand } from "../definition/commandOnPath";
 import type { Operator } from "../runtime/definition/definition";
-import { Engine } from "../runtime/engine";
+import { Engine, type EngineOptions } from "../runtime/engine";
 import type { HandlerQuestion } from "../runtime/handler/contract";
 import type { HandlerTransport } from "../runtime/handler/handlerTransport";
 import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
+import { handlerAccountOf } from "../runtime/pod/handlerToken";
 import type { ReconcileReport } from "../runtime/reconcile/report";
 import type { Silence } from "./dev/silence";
 import { guardInTheWay } from "./guardInTheWay";
+import { type HandlerAccount, openHandlerAccount } from "./handlerAccount";
 import { handlerEnvironment } from "./handlerEnvironment";
-import { installOperator, rolesInForce } from "./installOperator";
+import { installOperator, rolesInForce, rulesInForce } from "./installOperator";
 import { localHandler } from "./localHandler";
 import { LocalTransport } from "./localTransport";
 import { connectionAs } from "./serviceAccountToken";
@@ -50,15 +52,36 @@ export interface OtherHandler {
   timeoutMs?(question: HandlerQuestion): number;
   /** How many objects are worked on at once. @default the operator's `concurrency` */
   readonly concurrency?: number;
+  /** Replaces processes that the transport keeps: what they were given holds no longer. @default it keeps none */
+  renew?(): void;
 }
 
 const DEFAULT_NAMESPACE = "argosy";
 
+/** An engine on this machine, with what its handler needs here. */
+class LocalEngine extends Engine {
+  constructor(
+    options: EngineOptions,
+    private readonly account: HandlerAccount | undefined,
+  ) {
+    super(options);
+  }
+
+  override async stop(graceMs?: number): Promise<void> {
+    try {
+      await super.stop(graceMs);
+    } finally {
+      // Not before: runs in progress may need it.
+      this.account?.close();
+    }
+  }
+}
+
 /**
  * Runs an operator on this machine against a cluster as it would run there: its CRD and roles are those that
  * `pulumi up` makes, the engine acts as the runner's service account with nothing but its rights, and the handler is
- * a child process. Resolves when the engine watches. To be ended by the controller's `stop()`; what was installed
- * stays.
+ * a child process, with a token of its own account if it has `rules`. Resolves when the engine watches. To be ended by
+ * the controller's `stop()`; what was installed stays.
  *
  * @throws OperatorError, before anything is installed, where the handler's program or a variable of its environment is
  *   not on this machine; CommandError, ApiError where the cluster does not take what is to be installed
@@ -66,7 +89,7 @@ const DEFAULT_NAMESPACE = "argosy";
 export async function runOperator(options: RunOptions): Promise<Engine> {
   const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog, onSilence } = options;
   checkCommand(operator);
-  const env = handlerEnvironment(operator);
+  const given = handlerEnvironment(operator);
   const account = { namespace, serviceAccountName: `${operator.name}-runner` };
   const runner = connectionAs({ namespace, name: account.serviceAccountName }, connection);
   await withClient(connection, async (client) => {
@@ -77,20 +100,49 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
   await withClient(runner, (client) => rolesInForce(client, { operator, account, signal }));
   signal?.throwIfAborted();
   const { onReport, onNotice, leaseSeconds, handler } = options;
-  const usual = new LocalTransport(localHandler(operator, env), onHandlerLog, onSilence);
-  const controller = new Engine({
-    operator: { ...operator, concurrency: handler?.concurrency ?? operator.concurrency },
+  let controller: Engine | undefined;
+  const handlerAccount = await openHandlerAccount({
+    operator,
+    runner,
     namespace,
-    connection: runner,
-    transport: handler?.transport(env, usual) ?? usual,
-    ...(handler?.timeoutMs && { timeoutMs: (question) => handler.timeoutMs?.(question) ?? 0 }),
-    identity: `${hostname()}-${randomUUID()}`,
-    ...(leaseSeconds !== undefined && { leaseSeconds }),
-    ...(onReport && { onReport }),
-    ...(onNotice && { onNotice }),
+    signal,
+    onNotice: (notice) => onNotice?.(notice),
+    onRenewed: () => {
+      controller?.renewHandler();
+      handler?.renew?.();
+    },
   });
+  try {
+    await handlerRightsInForce(options, namespace);
+    const env = { ...handlerAccount?.env, ...given };
+    const usual = new LocalTransport(localHandler(operator, env), onHandlerLog, onSilence);
+    controller = new LocalEngine(
+      {
+        operator: { ...operator, concurrency: handler?.concurrency ?? operator.concurrency },
+        namespace,
+        connection: runner,
+        transport: handler?.transport(env, usual) ?? usual,
+        ...(handler?.timeoutMs && { timeoutMs: (question) => handler.timeoutMs?.(question) ?? 0 }),
+        identity: `${hostname()}-${randomUUID()}`,
+        ...(leaseSeconds !== undefined && { leaseSeconds }),
+        ...(onReport && { onReport }),
+        ...(onNotice && { onNotice }),
+      },
+      handlerAccount,
+    );
+  } catch (error) {
+    handlerAccount?.close();
+    throw error;
+  }
   await startController(controller, signal);
   return controller;
+}
+
+/** The handler of an operator with `rules` asks the API server itself, and does not ask again where it is refused. */
+async function handlerRightsInForce({ operator, connection, signal }: RunOptions, namespace: string) {
+  if (operator.rules.length === 0) return;
+  const handler = connectionAs({ namespace, name: handlerAccountOf(operator.name) }, connection);
+  await withClient(handler, (client) => rulesInForce(client, { operator, signal }));
 }
 
 /** A controller that waits for an API server which does not answer would do so for ever: an abort stops it. */

@@ -98,12 +98,16 @@ export class DebuggedHandler {
     if (this.asked?.listener === listener) this.kill();
   }
 
-  /** The handler's files have changed: another process takes the place of this one, once this one has answered. */
-  renew(): void {
+  /**
+   * The handler's files have changed, or what it was given: another process takes the place of this one, once this one
+   * has answered.
+   * @param news what happens then, as the beginning of a sentence. @default "the edit is taken in"
+   */
+  renew(news = "the edit is taken in"): void {
     this.tries = 0;
     if (this.asked) {
       this.outdated = true;
-      this.options.onNotice("the edit is taken in after the answer that the debugger holds");
+      this.options.onNotice(`${news} after the answer that the debugger holds`);
     } else if (this.process) this.kill();
     else this.start();
   }

@@ -177,6 +177,11 @@ export class Debugging {
     if (this.isFor(operator)) this.current?.renew();
   }
 
+  /** Gives the handler its new token, once it has answered. */
+  renewToken(): void {
+    this.current?.renew("the new token is given");
+  }
+
   /** Ends the debugged process. */
   close(): void {
     this.current?.close();

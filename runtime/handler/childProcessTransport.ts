@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { devNull } from "node:os";
 import type { HandlerProgram } from "../definition/handlerProgram";
 import {
   DRAIN_MS,
@@ -76,9 +77,13 @@ export class ChildProcessTransport implements HandlerTransport {
   }
 }
 
+/** Where there is no KUBECONFIG, Kubernetes' clients take the author's own, in HOME. An empty one has no credentials. */
+const NO_KUBECONFIG = { KUBECONFIG: devNull };
+
 function inheritedEnvironment(): Record<string, string> {
   const entries = PASSED_ON.map((name) => [name, process.env[name]] as const);
-  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
+  const inherited = entries.filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return { ...NO_KUBECONFIG, ...Object.fromEntries(inherited) };
 }
 
 function killGroup(pid: number | undefined): void {

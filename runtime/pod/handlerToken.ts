@@ -1,6 +1,7 @@
-import { chmodSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { rootCertificates } from "node:tls";
 import type { ClusterConnection } from "../kubernetes/connection";
 import { requestToken } from "../kubernetes/tokenRequest";
 
@@ -12,8 +13,12 @@ export interface HandlerTokenOptions {
   readonly namespace: string;
   /** The account's name: {@link handlerAccountOf} the operator. */
   readonly account: string;
-  /** Where the files go: an emptyDir that both containers have. */
+  /** Where the files go: in a pod an emptyDir that both containers have. */
   readonly folder: string;
+  /** Who may read the files. @default the user and the group of the pod: both containers have them */
+  readonly mode?: number;
+  /** Called with the token when its files are there, the first time and after each renewal. */
+  readonly onWritten?: (token: string) => void;
 }
 
 /** How a token is kept fresh. */
@@ -26,7 +31,6 @@ export interface KeepTokenOptions extends HandlerTokenOptions {
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
-/** Readable by the user and the group of the pod. Both containers have them. */
 const FILE_MODE = 0o440;
 
 /** The service account of an operator's handler, where it has one: where the operator declares `rules`. */
@@ -57,12 +61,13 @@ export async function keepHandlerToken(options: KeepTokenOptions): Promise<void>
  * @throws ApiError, ApiUnreachableError
  */
 export async function writeHandlerToken(options: HandlerTokenOptions): Promise<number> {
-  const { connection, namespace, account, folder } = options;
+  const { connection, namespace, account, folder, mode = FILE_MODE, onWritten } = options;
   const { text, renewAt } = await requestToken({ namespace, name: account }, connection);
   // The token is written last. A reader that finds it finds the other files too.
-  replaceFile(path.join(folder, "namespace"), namespace);
-  replaceFile(path.join(folder, "ca.crt"), connection.certificateAuthority ?? "");
-  replaceFile(path.join(folder, "token"), text);
+  replaceFile(path.join(folder, "namespace"), namespace, mode);
+  replaceFile(path.join(folder, "ca.crt"), authorityOf(connection), mode);
+  replaceFile(path.join(folder, "token"), text, mode);
+  onWritten?.(text);
   return renewAt;
 }
 
@@ -78,11 +83,18 @@ async function writeEventually(options: KeepTokenOptions): Promise<number> {
   }
 }
 
+/** A connection without an authority of its own trusts those of Node. A pod's has its own. */
+function authorityOf({ certificateAuthority }: ClusterConnection): string | Buffer {
+  return certificateAuthority ?? `${rootCertificates.join("\n")}\n`;
+}
+
 /** Renames a new file: a reader finds the old content or the new one, never a part of one. */
-function replaceFile(file: string, content: string | Buffer): void {
+export function replaceFile(file: string, content: string | Buffer, mode: number): void {
   const next = `${file}.next`;
-  writeFileSync(next, content, { mode: FILE_MODE });
+  // The one of a process that was killed may be left, and nobody may write to it.
+  rmSync(next, { force: true });
+  writeFileSync(next, content, { mode });
   // A umask may have taken bits away.
-  chmodSync(next, FILE_MODE);
+  chmodSync(next, mode);
   renameSync(next, file);
 }

@@ -24,6 +24,12 @@ export const POD_LAYOUT = {
   serviceAccount: "/var/run/secrets/kubernetes.io/serviceaccount",
 } as const;
 
+/**
+ * The environment variable of a handler with `rules` that names the folder of its token: `serviceAccount` of
+ * {@link POD_LAYOUT} in a pod, another one on an author's machine.
+ */
+export const HANDLER_ACCOUNT_VARIABLE = "ARGOSY_SERVICE_ACCOUNT";
+
 /** Ports of a resident runner, and of an intake. */
 export const RUNNER_PORTS = {
   /** POST /events: hints, or events from outside. */

@@ -12,11 +12,19 @@ export class CommandProcess {
   private readonly child: ChildProcess;
   private readonly closed: Promise<unknown>;
 
-  /** @param temporaryFolder what the command takes for the machine's folder of temporary files */
-  constructor(program: string, args: readonly string[], temporaryFolder: string) {
+  /**
+   * @param temporaryFolder what the command takes for the machine's folder of temporary files
+   * @param env further variables of its environment
+   */
+  constructor(
+    program: string,
+    args: readonly string[],
+    temporaryFolder: string,
+    env: NodeJS.ProcessEnv = {},
+  ) {
     this.child = spawn(program, args, {
       cwd: path.join(__dirname, "..", ".."),
-      env: { ...process.env, TMPDIR: temporaryFolder },
+      env: { ...process.env, TMPDIR: temporaryFolder, ...env },
       // A group of its own, to be interrupted as a terminal does it.
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { devNull, tmpdir } from "node:os";
 import path from "node:path";
 import { ChildProcessTransport } from "../../runtime/handler/childProcessTransport";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "../../runtime/handler/handlerTransport";
@@ -113,8 +113,11 @@ describe("ChildProcessTransport", () => {
       const seen = Object.fromEntries(handler.output.split("\n").map((line) => line.split("=", 2)));
       assert.equal(seen.PATH, process.env.PATH);
       assert.deepStrictEqual([seen.LEVEL, seen.HOME], ["debug", "/tmp"]);
+      // Not set, Kubernetes' clients would take the author's own in HOME.
+      assert.equal(seen.KUBECONFIG, devNull);
       const allowed = [
         "PATH",
+        "KUBECONFIG",
         "HOME",
         "LANG",
         "LC_ALL",

@@ -99,6 +99,16 @@ describe("the program", () => {
           /serviceaccount/.test(mountPath),
         )?.name,
     );
+    // The variable says where, for exactly those.
+    const told = handlers.map(({ env }) => {
+      const variables = env as { name: string; value?: string }[];
+      return variables.find(({ name }) => name === "ARGOSY_SERVICE_ACCOUNT")?.value;
+    });
+    const folder = "/var/run/secrets/kubernetes.io/serviceaccount";
+    assert.deepEqual(
+      told,
+      mounted.map((name) => (name === "handler-token" ? folder : undefined)),
+    );
     assert.deepEqual(mounted.sort(), ["handler-token", "handler-token", "no-token", undefined]);
   });
 });

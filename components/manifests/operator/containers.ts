@@ -2,6 +2,7 @@ import path from "node:path";
 import {
   ARGO_HALVES,
   type EngineCommand,
+  HANDLER_ACCOUNT_VARIABLE,
   type Operator,
   PENDING_SECONDS,
   POD_LAYOUT,
@@ -23,7 +24,7 @@ import { CONTAINER_SECURITY } from "../pods";
 import { heapOption, resourcesOf } from "../resources";
 import { handlerResources } from "./handlerResources";
 import type { OperatorOptions } from "./options";
-import { ENGINE_MOUNTS, handlerMounts, type PodForm, runnerMounts, tokenMounts } from "./volumes";
+import { ENGINE_MOUNTS, handlerMounts, hasToken, type PodForm, runnerMounts, tokenMounts } from "./volumes";
 
 /**
  * The container of the engine. In a pod of its own it is called "main": Argo takes outputs from a container of that
@@ -175,11 +176,15 @@ function workflowEnvironment(): EnvVar[] {
   return [{ name: RUNNER_ENVIRONMENT.workflow, value: "{{workflow.name}}" }];
 }
 
-/** The author's variables, as he wrote them, and a home that can be written to. */
-export function handlerEnvironment({ env, secretEnv }: Operator): EnvVar[] {
-  const home = "HOME" in env || "HOME" in secretEnv ? [] : [{ name: "HOME", value: "/tmp" }];
+/** The author's variables, as he wrote them, a home that can be written to, and the folder of the token if there is one. */
+export function handlerEnvironment(operator: Operator): EnvVar[] {
+  const { env, secretEnv } = operator;
+  const own = [
+    { name: "HOME", value: "/tmp" },
+    ...(hasToken(operator) ? [{ name: HANDLER_ACCOUNT_VARIABLE, value: POD_LAYOUT.serviceAccount }] : []),
+  ];
   return [
-    ...home,
+    ...own.filter(({ name }) => !(name in env || name in secretEnv)),
     ...Object.entries(env).map(([name, value]) => ({ name, value: literal(value) })),
     ...Object.entries(secretEnv).map(([name, { secret, key }]) => ({
       name,

@@ -42,6 +42,14 @@ export function buildRoles(operator: Operator, account: RunnerAccount): Manifest
 }
 
 /**
+ * What a handler with `rules` has besides: its service account, these rules, and the runner's right to fetch a token for it.
+ * Empty for a handler without.
+ */
+export function buildHandlerRoles(operator: Operator, account: RunnerAccount): Manifest[] {
+  return hasToken(operator) ? Object.values(handlerSet(operator, { ...account, component: "runner" })) : [];
+}
+
+/**
  * The service accounts of an operator in a cluster with Argo, with their rights: the runner's, that of a handler with
  * `rules`, and that of the resync where runs have pods of their own.
  */
@@ -137,7 +145,11 @@ function handlerSet(operator: Operator, runner: OperatorAccount): ManifestSet {
   const handler = accountOf("handler", handlerAccountOf(operator.name), namespace);
   const { namespaces, rules } = operator;
   return {
-    ...buildGrant(operator, runner, { about: "token", namespaces: [namespace], rules: tokenRules(operator) }),
+    ...buildGrant(operator, runner, {
+      about: "token",
+      namespaces: [namespace],
+      rules: [tokenRule(operator)],
+    }),
     ...buildOperatorAccount(operator, handler),
     ...buildGrant(operator, handler, { namespaces, rules }),
   };
@@ -319,9 +331,9 @@ function resyncChildRules({ children }: Operator): PolicyRule[] {
 }
 
 /** To fetch the token of the handler's own account, and of no other. */
-function tokenRules(operator: Operator): PolicyRule[] {
-  const resourceNames = [handlerAccountOf(operator.name)];
-  return [{ apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"], resourceNames }];
+export function tokenRule({ name }: Pick<Operator, "name">): PolicyRule {
+  const resourceNames = [handlerAccountOf(name)];
+  return { apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"], resourceNames };
 }
 
 const ARGO = { apiGroups: ["argoproj.io"] };

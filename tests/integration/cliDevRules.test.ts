@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { cacheDirectory, programPaths } from "../../cli/controlPlane/cache";
+import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
+import type { Manifest } from "../../runtime/kubernetes/objects";
+import { eventually } from "../support/eventually";
+import { InspectorClient } from "../support/inspector";
+import { CommandProcess, processesNaming } from "./cliProcess";
+import { Api } from "./support/api";
+import { announceKind } from "./support/cluster";
+import { deployment, inNamespace } from "./support/manifests";
+import { askForCluster } from "./support/sharedCluster";
+import { conditionOf, statusOf } from "./support/useOperator";
+
+const GROUP = "rules.example.com";
+
+/** The handler that docs/handlers.md shows. It asks for the Deployment "shop". */
+const [, DOCUMENTED = ""] =
+  /## Ask the API server\n[\s\S]*?```python\n([\s\S]*?)```/.exec(
+    readFileSync(path.join(__dirname, "..", "..", "docs", "handlers.md"), "utf8"),
+  ) ?? [];
+
+/** Asks the API server by nothing but Python's own library, and then by kubectl, which looks where every client looks. */
+const ASKING = `import json
+import os
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+
+
+def ask(path):
+    folder = os.environ["ARGOSY_SERVICE_ACCOUNT"]
+    server = f"https://{os.environ['KUBERNETES_SERVICE_HOST']}:{os.environ['KUBERNETES_SERVICE_PORT']}"
+    with open(os.path.join(folder, "token")) as file:
+        headers = {"Authorization": f"Bearer {file.read()}"}
+    trusted = ssl.create_default_context(cafile=os.path.join(folder, "ca.crt"))
+    request = urllib.request.Request(server + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, context=trusted) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        return {"code": error.code}
+
+
+def kubectl(*words):
+    done = subprocess.run([os.environ["KUBECTL"], *words], capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else "refused"
+
+
+def reconcile(request):
+    namespace = request["object"]["metadata"]["namespace"]
+    status = {
+        "who": kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"),
+        "read": kubectl("get", "deployment", "seen", "-n", namespace, "-o", "jsonpath={.spec.replicas}"),
+        "given": sorted(name for name in os.environ if name.startswith(("KUBERNETES_", "ARGOSY_"))),
+    }
+    if "ARGOSY_SERVICE_ACCOUNT" in os.environ:
+        found = ask(f"/apis/apps/v1/namespaces/{namespace}/deployments/seen")
+        status["replicas"] = found["spec"]["replicas"]
+        status["secrets"] = ask(f"/api/v1/namespaces/{namespace}/secrets")["code"]
+        with open(os.path.join(os.environ["ARGOSY_SERVICE_ACCOUNT"], "namespace")) as file:
+            status["home"] = file.read()
+    return {"children": [], "status": status}
+`;
+
+const STOPPED = `export function reconcile({ object }: { object: unknown }) {
+  const seen = object;
+  return { children: [], status: { seen: seen !== undefined } };
+}
+`;
+
+function definitionOf(kind: string): Manifest {
+  const plural = `${kind.toLowerCase()}s`;
+  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  const schema = { openAPIV3Schema: { type: "object", properties: { spec: open, status: open } } };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${GROUP}` },
+    spec: {
+      group: GROUP,
+      scope: "Namespaced",
+      names: { kind, plural, singular: kind.toLowerCase() },
+      versions: [{ name: "v1", served: true, storage: true, schema, subresources: { status: {} } }],
+    },
+  };
+}
+
+describe("argosy dev: a handler with rules", function () {
+  this.timeout(180_000);
+  for (const kind of ["Asking", "Bare", "Documented", "Stopped"]) announceKind(definitionOf(kind));
+  let folder: string;
+  let api: Api;
+  let kubeconfig: string;
+  let namespace: string;
+  let dev: CommandProcess | undefined;
+
+  before(async () => {
+    kubeconfig = await askForCluster();
+    api = new Api(await connectionFromKubeconfig(kubeconfig));
+  });
+  beforeEach(async () => {
+    folder = realpathSync(mkdtempSync(path.join(tmpdir(), "argosy-rules-test-")));
+    namespace = await api.newNamespace("rules");
+    await api.apply(inNamespace(deployment("seen", { replicas: 3 }), namespace));
+    await api.apply(inNamespace(deployment("shop", { replicas: 2 }), namespace));
+  });
+  afterEach(() => {
+    dev?.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function write(kind: string, handler: string, content: string, fields = {}): void {
+    const own = path.join(folder, "handlers", kind.toLowerCase());
+    mkdirSync(own, { recursive: true });
+    const env = { KUBECTL: programPaths(cacheDirectory()).kubectl };
+    const definition = { crd: "crd.yaml", handler, children: [], env, ...fields };
+    writeFileSync(path.join(own, "operator.yaml"), JSON.stringify(definition));
+    writeFileSync(path.join(own, "crd.yaml"), JSON.stringify(definitionOf(kind)));
+    writeFileSync(path.join(own, handler), content);
+  }
+
+  const RULES = { rules: [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] }] };
+
+  /** The developer may do everything, by a kubeconfig in the home folder and by one that KUBECONFIG names. */
+  function start(...options: string[]): CommandProcess {
+    mkdirSync(path.join(folder, "home", ".kube"), { recursive: true });
+    copyFileSync(kubeconfig, path.join(folder, "home", ".kube", "config"));
+    const developer = {
+      HOME: path.join(folder, "home"),
+      KUBECONFIG: kubeconfig,
+      ARGOSY_CACHE: cacheDirectory(),
+      KUBERNETES_SERVICE_HOST: "developer.example.com",
+      ARGOSY_SERVICE_ACCOUNT: folder,
+    };
+    writeFileSync(path.join(folder, "Pulumi.yaml"), "name: rules\nruntime: nodejs\n");
+    const where = ["--kubeconfig", kubeconfig, "--project", folder, ...options];
+    dev = new CommandProcess("npm", ["run", "dev", "--silent", "--", ...where], folder, developer);
+    return dev;
+  }
+
+  const object = (kind: string, name: string): Manifest => ({
+    apiVersion: `${GROUP}/v1`,
+    kind,
+    metadata: { name, namespace },
+    spec: {},
+  });
+
+  async function statusOfReady(kind: string, name: string): Promise<Record<string, unknown>> {
+    return eventually(async () => {
+      const found = await api.get(object(kind, name));
+      assert.equal(conditionOf(found, "Ready").status, "True", dev?.stdout);
+      return statusOf(found);
+    });
+  }
+
+  it("acts as its own account, with its rules and no others, and one without rules has nothing", async () => {
+    write("Asking", "main.py", ASKING, RULES);
+    write("Bare", "main.py", ASKING);
+    write("Documented", "main.py", DOCUMENTED, RULES);
+    const running = start();
+    await running.printed(/Ctrl-C ends it/);
+    for (const kind of ["Asking", "Bare", "Documented"]) await api.apply(object(kind, "one"));
+    const asking = await statusOfReady("Asking", "one");
+    assert.equal(asking.who, "system:serviceaccount:argosy:asking-handler");
+    assert.deepEqual([asking.replicas, asking.read, asking.secrets], [3, "3", 403]);
+    assert.equal(asking.home, "argosy");
+    assert.deepEqual(asking.given, [
+      "ARGOSY_SERVICE_ACCOUNT",
+      "KUBERNETES_SERVICE_HOST",
+      "KUBERNETES_SERVICE_PORT",
+    ]);
+    const bare = await statusOfReady("Bare", "one");
+    assert.deepEqual([bare.who, bare.read, bare.given], ["refused", "refused", []]);
+    assert.equal((await statusOfReady("Documented", "one")).replicas, 2);
+    running.interrupt();
+    assert.equal(await running.ended(), 130, running.stderr);
+    assert.deepEqual(await processesNaming(folder), []);
+  });
+
+  it("has its token in a debugger too, until the end", async () => {
+    write("Stopped", "main.ts", STOPPED, RULES);
+    const running = start("--debug", "stopped/one", "--namespace", namespace);
+    const port = Number(await running.printed(/(?<=waits for a debugger at 127\.0\.0\.1:)\d+/));
+    await api.apply(object("Stopped", "one"));
+    const client = await InspectorClient.attach(port);
+    await client.beginWithBreak("main.ts", 3);
+    const stop = await client.stopped();
+    const account = String(await stop.evaluate("process.env.ARGOSY_SERVICE_ACCOUNT"));
+    const config = String(await stop.evaluate("process.env.KUBECONFIG"));
+    assert.equal(path.dirname(config), account);
+    const who = new Api(await connectionFromKubeconfig(config));
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    const { status } = await who.post<{ status: { userInfo: { username: string } } }>(
+      "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+      review,
+    );
+    assert.equal(status.userInfo.username, "system:serviceaccount:argosy:stopped-handler");
+    who.close();
+    await stop.resume();
+    client.close();
+    await statusOfReady("Stopped", "one");
+    running.interrupt();
+    assert.equal(await running.ended(), 130, running.stderr);
+    assert.ok(!existsSync(account), "the token is gone");
+  });
+});

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { addressOf, type HandlerAccount, openHandlerAccount } from "../../cli/handlerAccount";
+import { connectionFromKubeconfig } from "../../preflight/kubeconfig";
+import type { Operator } from "../../runtime/definition/definition";
+import { eventually } from "../support/eventually";
+import { json, refuse, TestApiServer } from "./support/testApiServer";
+
+const RULES = [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"] }];
+
+describe("cli: the account of a handler with rules", () => {
+  let api: TestApiServer;
+  let account: HandlerAccount | undefined;
+  let lifetimeMs: number;
+  let renewed: number;
+  let notices: string[];
+
+  beforeEach(async () => {
+    [lifetimeMs, renewed, notices, account] = [3_600_000, 0, [], undefined];
+    api = await TestApiServer.start((_call, response) => {
+      const expirationTimestamp = new Date(Date.now() + lifetimeMs).toISOString();
+      json(response, { status: { token: `token-${api.calls.length}`, expirationTimestamp } }, 201);
+    });
+  });
+  afterEach(async () => {
+    account?.close();
+    await api.stop();
+  });
+
+  async function open(rules = RULES, connection = api.connection()): Promise<HandlerAccount> {
+    account = await openHandlerAccount({
+      operator: { name: "cache", rules } as unknown as Operator,
+      runner: connection,
+      namespace: "argosy",
+      onRenewed: () => {
+        renewed += 1;
+      },
+      onNotice: (notice) => notices.push(notice),
+    });
+    assert.ok(account);
+    return account;
+  }
+
+  it("is the handler's own, in files that nobody else may read, beside a kubeconfig", async () => {
+    const { folder, env } = await open();
+    assert.equal(api.calls[0]?.path, "/api/v1/namespaces/argosy/serviceaccounts/cache-handler/token");
+    assert.deepEqual(readdirSync(folder).sort(), ["ca.crt", "kubeconfig", "namespace", "token"]);
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    for (const name of readdirSync(folder))
+      assert.equal(statSync(path.join(folder, name)).mode & 0o777, 0o600, name);
+    const { hostname, port } = new URL(api.connection().server);
+    assert.deepEqual(env, {
+      ARGOSY_SERVICE_ACCOUNT: folder,
+      KUBECONFIG: path.join(folder, "kubeconfig"),
+      KUBERNETES_SERVICE_HOST: hostname,
+      KUBERNETES_SERVICE_PORT: port,
+    });
+  });
+
+  it("has a kubeconfig that gives the server, its authority, the token and the namespace, and nothing of the runner's", async () => {
+    const runner = api.connection({ token: () => "runner" });
+    const { env } = await open(RULES, runner);
+    const found = await connectionFromKubeconfig(env.KUBECONFIG);
+    assert.deepEqual(
+      [found.server, found.certificateAuthority?.toString(), await found.token?.(), found.namespace],
+      [runner.server, runner.certificateAuthority?.toString(), "token-1", "argosy"],
+    );
+    assert.doesNotMatch(readFileSync(env.KUBECONFIG ?? "", "utf8"), /runner/);
+  });
+
+  it("carries over how the server is to be trusted", async () => {
+    const lax = api.connection({ skipVerification: true, serverName: "api.example.com" });
+    const found = await connectionFromKubeconfig((await open(RULES, lax)).env.KUBECONFIG);
+    assert.deepEqual([found.skipVerification, found.serverName], [true, "api.example.com"]);
+  });
+
+  it("is renewed in all its files before it ends, and says so", async () => {
+    lifetimeMs = 100;
+    const { folder, env } = await open();
+    assert.equal(renewed, 0);
+    await eventually(() => assert.ok(renewed > 0));
+    lifetimeMs = 3_600_000;
+    await eventually(async () => {
+      const token = readFileSync(path.join(folder, "token"), "utf8");
+      assert.notEqual(token, "token-1");
+      assert.equal(await (await connectionFromKubeconfig(env.KUBECONFIG)).token?.(), token);
+    });
+  });
+
+  it("says why a token is not given, and asks again", async () => {
+    const { answer } = api;
+    api.answer = (call, response) =>
+      api.calls.length < 2 ? refuse(response, 403, { message: "not yet" }) : answer(call, response);
+    await open();
+    assert.deepEqual(notices, ["the handler's token: not yet"]);
+  });
+
+  it("is gone when it is closed, and when the wait for it is given up", async () => {
+    const { folder } = await open();
+    account?.close();
+    assert.ok(!existsSync(folder));
+    const abort = new AbortController();
+    api.answer = (_call, response) => {
+      refuse(response, 403);
+      abort.abort(new Error("Ctrl-C"));
+    };
+    const opened = openHandlerAccount({
+      operator: { name: "cache", rules: RULES } as unknown as Operator,
+      runner: api.connection(),
+      namespace: "argosy",
+      onRenewed: () => {},
+      onNotice: () => {},
+      signal: abort.signal,
+    });
+    await assert.rejects(opened, /Ctrl-C/);
+  });
+
+  it("is none without rules, and nothing is asked for", async () => {
+    const none = await openHandlerAccount({
+      operator: { name: "cache", rules: [] } as unknown as Operator,
+      runner: api.connection(),
+      namespace: "argosy",
+      onRenewed: () => {},
+      onNotice: () => {},
+    });
+    assert.equal(none, undefined);
+    assert.equal(api.calls.length, 0);
+  });
+});
+
+describe("cli: the address of an API server as a pod has it", () => {
+  it("is host and port, as far as these can say it", () => {
+    const of = (server: string) => Object.values(addressOf(server));
+    assert.deepEqual(of("https://127.0.0.1:6443"), ["127.0.0.1", "6443"]);
+    assert.deepEqual(of("https://api.example.com"), ["api.example.com", "443"]);
+    assert.deepEqual(of("https://[fd00::1]:6443/"), ["fd00::1", "6443"]);
+    assert.deepEqual(of("https://rancher.example.com/k8s/clusters/c-1"), []);
+    assert.deepEqual(of("http://127.0.0.1:8001"), []);
+  });
+});
