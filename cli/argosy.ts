@@ -110,10 +110,12 @@ const COMMANDS: readonly Entry[] = [
     summary: "run the operators on this machine, and take every edit in",
     description:
       "Runs the operators of handlers/ on a Kubernetes control plane of their own until Ctrl-C: a line for each " +
-      "reconcile, and every edit of a handler or a definition is taken in as it is saved.",
+      "reconcile, and every edit of a handler or a definition is taken in as it is saved. On a terminal, a table of all " +
+      "objects stands below the lines.",
     options: [
       ...clusterOptions(),
       ...stackOperatorsOptions(),
+      new Option("--no-table", "no table of the objects below the lines"),
       new Option("--keep", "keep the control plane's objects for the next start with this option"),
       new Option("--fresh", "with --keep: throw away what was kept"),
       new Option(
@@ -130,7 +132,7 @@ const COMMANDS: readonly Entry[] = [
     ],
     run: (options, _, signal) =>
       (require("./dev") as typeof import("./dev")).dev(
-        options as { metricsPort: number; debugPort: number },
+        options as { metricsPort: number; debugPort: number; table: boolean },
         signal,
       ),
   },

@@ -8,6 +8,7 @@ import { attachInstructions, checkedDebugger, Debugging, debugPort, debugTarget 
 import { writeExample } from "./dev/example";
 import { FolderWatch } from "./dev/folderWatch";
 import { type KeptData, openKeptData } from "./dev/keptData";
+import { canShowTable, LiveTable } from "./dev/liveTable";
 import { lost } from "./dev/lost";
 import { RepeatedFailures } from "./dev/repeatedFailures";
 import { runtimeDifference } from "./dev/runtimes";
@@ -26,6 +27,8 @@ import { print, progress, styleFor } from "./terminal";
 /** @see dev */
 export interface DevOptions extends ClusterOptions, OperatorsOptions {
   readonly metricsPort: number;
+  /** Show a table of all objects below the log, on a terminal. */
+  readonly table: boolean;
   /** Keep the objects of the embedded control plane for the next start. */
   readonly keep?: true;
   /** Throw away what was kept. */
@@ -128,11 +131,15 @@ async function work(
   const debugged = await debuggingOf(options, loadInOrder().operators, cluster);
   const debugging = debugged?.debugging;
   const said = new Set<string>();
-  const workshop = new Workshop({
+  const table =
+    options.table && canShowTable(process.stdout, process.env)
+      ? new LiveTable(process.stdout, () => workshop.running, style)
+      : undefined;
+  const workshop: Workshop = new Workshop({
     load: loadInOrder,
     run: (operator) => {
       sayRuntime(operator, said);
-      return run(operator, cluster, signal, debugging);
+      return run({ operator, cluster, signal, debugging, table });
     },
     onRenew: (operator) => debugging?.renew(operator),
     onNotice: print,
@@ -140,12 +147,13 @@ async function work(
   });
   const edited = (files: readonly string[]) => void workshop.edited(files);
   const watches = folders.map((folder) => new FolderWatch(folder, edited));
-  const registries = () => workshop.controllers.map(({ metrics }) => metrics.registry);
+  const registries = () => workshop.running.map(({ controller }) => controller.metrics.registry);
   try {
     await workshop.open();
     await renewGarbageCollector(cluster);
     const metrics = await startMetricsServer(options.metricsPort, registries);
-    await printInstructions(kubeconfig?.path, workshop.operators, metrics.url, scratch);
+    const operators = workshop.running.map(({ operator }) => operator);
+    await printInstructions(kubeconfig?.path, operators, metrics.url, scratch);
     for (const line of debugged?.instructions() ?? []) print(`${style("yellow", "debug:")} ${line}`);
     const end = new AbortController();
     const either = AbortSignal.any([signal, end.signal]);
@@ -160,7 +168,7 @@ async function work(
     // A handler that a debugger has stopped would never come to its end.
     debugging?.close();
     // Without its control plane an engine cannot end what it has begun.
-    await workshop.close(signal.aborted ? undefined : CLOSING_MS);
+    await workshop.close(signal.aborted ? undefined : CLOSING_MS).finally(() => table?.close());
     await kubeconfig?.remove();
     await rm(scratch, { recursive: true, force: true });
   }
@@ -174,19 +182,27 @@ function sayRuntime(operator: Operator, said: Set<string>): void {
   print(style("yellow", difference));
 }
 
-function run(
-  operator: Operator,
-  { connection }: Cluster,
-  signal: AbortSignal,
-  debugging: Debugging | undefined,
-) {
+function run({
+  operator,
+  cluster,
+  signal,
+  debugging,
+  table,
+}: {
+  operator: Operator;
+  cluster: Cluster;
+  signal: AbortSignal;
+  debugging: Debugging | undefined;
+  table: LiveTable | undefined;
+}) {
   const failures = new RepeatedFailures();
   return runOperator({
     operator,
-    connection,
+    connection: cluster.connection,
     signal,
     ...(debugging?.isFor(operator) && { handler: debuggedHandler(operator, debugging) }),
     onReport: (report) => {
+      table?.report(report);
       const times = failures.count(report);
       const line = times && formatReconcile(report, style, new Date(), times);
       if (line) print(line);

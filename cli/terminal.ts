@@ -1,13 +1,29 @@
 import { styleText } from "node:util";
 
+/** Takes what is printed to the terminal, in the place of the streams. */
+let above: ((text: string) => void) | undefined;
+
 /** Prints a line of what a command gives, on standard output. */
 export function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  if (above) above(`${line}\n`);
+  else process.stdout.write(`${line}\n`);
 }
 
 /** Prints a line about how far a command is, on standard error: standard output is for what the command gives. */
 export function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
+  if (above && process.stderr.isTTY) above(`${line}\n`);
+  else process.stderr.write(`${line}\n`);
+}
+
+/**
+ * Hands what is printed to something that writes it to the terminal: lines stay below it.
+ * @returns gives the streams back
+ */
+export function printAbove(write: (text: string) => void): () => void {
+  above = write;
+  return () => {
+    if (above === write) above = undefined;
+  };
 }
 
 /** Sets a text off from others. */

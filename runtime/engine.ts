@@ -35,7 +35,7 @@ import type { GoneObject, ObjectChange } from "./watch/customResources";
 import { Arrivals, type Cause } from "./work/arrivals";
 import { Resync } from "./work/resync";
 import { Runner } from "./work/runner";
-import { type Priority, Schedule, type WorkResult } from "./work/schedule";
+import { type KeyState, type Priority, Schedule, type WorkResult } from "./work/schedule";
 import { Triggers } from "./work/triggers";
 
 /** What an {@link Engine} runs, where, and who is called. */
@@ -70,6 +70,12 @@ export interface EngineOptions {
   readonly onReport?: (report: ReconcileReport, run?: string) => void;
   /** Called with what a user should know and no object says: a lost watch, a lost lease. */
   readonly onNotice?: (notice: string) => void;
+}
+
+/** An object of an operator, and how it stands with the work on it. */
+export interface ObjectState extends ObjectName, KeyState {
+  /** Undefined if only what is left of the object is known. */
+  readonly uid: string | undefined;
 }
 
 /**
@@ -184,6 +190,15 @@ export class Engine {
   /** The identity of the process that leads, as far as this one knows. Undefined if none does. */
   get leader(): string | undefined {
     return this.leading?.leader;
+  }
+
+  /** Every object that is known now, for people to look at. */
+  objects(): ObjectState[] {
+    return this.names().map((name) => ({
+      ...name,
+      uid: this.parts?.watches.objects.uidOf(name),
+      ...this.schedule.stateOf(keyOf(name)),
+    }));
   }
 
   /** Reconciles an object soon, as if it had changed. */

@@ -30,14 +30,15 @@ const AGAIN_MS = 3_000;
 /** How long runs in progress may take when their operator is replaced: a handler that is stuck must not hold up its own remedy. */
 const GRACE_MS = 2_000;
 
-interface Running {
+/** An operator that runs, and its engine. */
+export interface Running {
   readonly operator: Operator;
   readonly controller: Engine;
 }
 
 /** Runs operators and keeps them in step with their files. */
 export class Workshop {
-  private readonly running = new Map<string, Running>();
+  private readonly engines = new Map<string, Running>();
   /** Edits are taken in one after another. */
   private tail: Promise<void> = Promise.resolve();
   private closed = false;
@@ -47,14 +48,9 @@ export class Workshop {
 
   constructor(private readonly options: WorkshopOptions) {}
 
-  /** The engines that run now. */
-  get controllers(): Engine[] {
-    return [...this.running.values()].map(({ controller }) => controller);
-  }
-
-  /** The operators that run now. */
-  get operators(): Operator[] {
-    return [...this.running.values()].map(({ operator }) => operator);
+  /** What runs now. */
+  get running(): Running[] {
+    return [...this.engines.values()];
   }
 
   /**
@@ -71,7 +67,7 @@ export class Workshop {
         this.failed.set(operator.folder, (reason as Error).message);
       });
     await Promise.all(operators.map(start));
-    const last = this.running.size === 0 ? errors.pop() : undefined;
+    const last = this.engines.size === 0 ? errors.pop() : undefined;
     for (const each of errors) this.options.onError(each as Error);
     if (last) throw last;
     if (errors.length > 0)
@@ -95,12 +91,12 @@ export class Workshop {
     this.closed = true;
     clearTimeout(this.again);
     await within(graceMs, this.tail);
-    await Promise.all([...this.running.values()].map(({ controller }) => controller.stop(graceMs)));
-    this.running.clear();
+    await Promise.all(this.running.map(({ controller }) => controller.stop(graceMs)));
+    this.engines.clear();
   }
 
   private async takeIn(files: readonly string[]): Promise<void> {
-    for (const { operator } of [...this.running.values()]) {
+    for (const { operator } of this.running) {
       if (!existsSync(definitionFile(operator.folder))) await this.stop(operator, "removed");
     }
     const renewed = new Set<string>();
@@ -117,10 +113,10 @@ export class Workshop {
     }
     this.tryAgain();
     // Also where a definition is broken: the last good one goes on with the handler as it is now.
-    const folders = [...this.running.keys()].map((folder) => folder + path.sep);
+    const folders = [...this.engines.keys()].map((folder) => folder + path.sep);
     // What lies beside the operators is shared by them.
     const isShared = (file: string) => !folders.some((folder) => file.startsWith(folder));
-    for (const { operator, controller } of this.running.values()) {
+    for (const { operator, controller } of this.running) {
       const isHandlers = (file: string) =>
         isShared(file) ||
         (file.startsWith(operator.folder + path.sep) && file !== definitionFile(operator.folder));
@@ -160,7 +156,7 @@ export class Workshop {
 
   /** @returns whether the operator is new or another one now */
   private async replace(operator: Operator): Promise<boolean> {
-    const before = this.running.get(operator.folder);
+    const before = this.engines.get(operator.folder);
     if (before && isDeepStrictEqual(before.operator, operator)) return false;
     if (before) await this.stop(before.operator, "stopped: its definition has changed");
     try {
@@ -175,14 +171,14 @@ export class Workshop {
 
   private async start(operator: Operator): Promise<void> {
     const controller = await this.options.run(operator);
-    this.running.set(operator.folder, { operator, controller });
+    this.engines.set(operator.folder, { operator, controller });
     const { kind, group } = operator.customResource;
     this.options.onNotice(`${operator.name}: running, for ${kind} of ${group}`);
   }
 
   private async stop(operator: Operator, why: string): Promise<void> {
-    const running = this.running.get(operator.folder);
-    this.running.delete(operator.folder);
+    const running = this.engines.get(operator.folder);
+    this.engines.delete(operator.folder);
     await running?.controller.stop(GRACE_MS);
     this.options.onNotice(`${operator.name}: ${why}`);
   }

@@ -57,15 +57,16 @@ export class ObjectChildren {
       const why = whyNotReady(child);
       return why ? [`${child.kind} ${child.metadata.name} ${why}`] : [];
     });
-    Object.assign(report, {
-      ready: reasons.length === 0 && waiting.length === 0,
-      unready: reasons.length,
-      waits: waiting.length > 0,
-    });
     const expected = new Set([
       ...waiting.map(childKey),
       ...children.map((child) => childKey({ resource: child, manifest: child })),
     ]);
+    Object.assign(report, {
+      ready: reasons.length === 0 && waiting.length === 0,
+      unready: reasons.length,
+      children: { ready: children.length - reasons.length, total: expected.size },
+      waits: waiting.length > 0,
+    });
     for (const { manifest, after = [] } of waiting) {
       const names = after
         .filter((key) => !reached.has(key))

@@ -63,6 +63,11 @@ export interface ReconcileReport {
   readonly ready?: boolean | undefined;
   /** How many children are there and not ready. Undefined if the run ended before it could judge that. */
   readonly unready?: number | undefined;
+  /**
+   * How many children are ready, of how many, with those that wait until another one is ready. Undefined if the run ended
+   * before it could judge that.
+   */
+  readonly children?: { readonly ready: number; readonly total: number } | undefined;
   /** Whether a child waits until another one is ready. @default false */
   readonly waits?: boolean | undefined;
 }

@@ -26,6 +26,18 @@ export type WorkResult =
   /** Nobody's failure: something changed meanwhile, or the API server was busy. Tried again soon, as the same attempt. */
   | { readonly kind: "again"; readonly afterMs?: number };
 
+/** How it stands with a key. */
+export interface KeyState {
+  /** "idle": nothing is to be done. "ready": it waits for its turn. */
+  readonly state: "idle" | "delayed" | "ready" | "working";
+  /** Which attempt the work in progress is, or else the next work. */
+  readonly attempt: number;
+  /** For how long it has been worked on, in milliseconds. Only while it is. */
+  readonly workingMs?: number;
+  /** When it becomes ready by itself, in milliseconds from now. Only while it is delayed. */
+  readonly dueInMs?: number;
+}
+
 /** How a {@link Schedule} times keys. */
 export interface ScheduleOptions {
   /** The longest wait for the next try, whatever the failure asks for, in milliseconds. @default no limit */
@@ -43,10 +55,12 @@ export interface ScheduleOptions {
 }
 
 interface Entry {
-  state: "idle" | "delayed" | "ready" | "working";
+  state: KeyState["state"];
   priority: Priority;
   /** When it became ready. */
   readySince: number;
+  /** When the work on it began, while it is worked on. */
+  workingSince: number;
   /** When it becomes ready, while it is delayed. */
   dueAt: number;
   /** Whether it is delayed because it changes faster than its pace allows. */
@@ -139,6 +153,7 @@ export class Schedule {
     const entry = this.entry(key);
     this.ready[entry.priority].delete(key);
     entry.state = "working";
+    entry.workingSince = this.options.now();
     entry.again = undefined;
     entry.againAt = Number.POSITIVE_INFINITY;
     entry.againEndsBackoff = false;
@@ -153,6 +168,20 @@ export class Schedule {
   /** Since when a key that is worked on had waited for its turn, on the clock. */
   readySinceOf(key: string): number {
     return this.entries.get(key)?.readySince ?? this.options.now();
+  }
+
+  /** How it stands with a key, for people to look at. */
+  stateOf(key: string): KeyState {
+    const entry = this.entries.get(key);
+    if (!entry) return { state: "idle", attempt: 1 };
+    const { state, workingSince, dueAt } = entry;
+    const now = this.options.now();
+    return {
+      state,
+      attempt: this.attemptOf(key),
+      ...(state === "working" && { workingMs: now - workingSince }),
+      ...(state === "delayed" && { dueInMs: Math.max(0, dueAt - now) }),
+    };
   }
 
   /** The work on a key has ended. */
@@ -241,6 +270,7 @@ export class Schedule {
         state: "idle",
         priority: "routine",
         readySince: 0,
+        workingSince: 0,
         dueAt: Number.POSITIVE_INFINITY,
         paced: false,
         again: undefined,

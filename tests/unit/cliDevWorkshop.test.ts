@@ -65,7 +65,7 @@ describe("argosy dev, of several operators", () => {
     removeFolder(root);
   });
 
-  const running = () => workshop.operators.map(({ name }) => name).sort();
+  const running = () => workshop.running.map(({ operator }) => operator.name).sort();
   const definition = () => path.join(root, "one", "operator.yaml");
 
   it("runs the others while one is broken, names file and line, and starts it when it is mended", async () => {
@@ -97,7 +97,7 @@ describe("argosy dev, of several operators", () => {
     await workshop.open();
     addFiles(root, { "two/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
     await workshop.edited([path.join(root, "two", "operator.yaml")]);
-    assert.equal(workshop.operators[0]?.concurrency, 2);
+    assert.equal(workshop.running[0]?.operator.concurrency, 2);
   });
 
   it("starts one whose interpreter was missing as soon as it is there, without an edit, and says it once", async () => {

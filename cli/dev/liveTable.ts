@@ -1,0 +1,62 @@
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { printAbove, type Style } from "../terminal";
+import { Footer, type Screen } from "./footer";
+import { ObjectRows } from "./objectRows";
+import { renderTable } from "./objectTable";
+import type { Running } from "./workshop";
+
+/** A table of all objects, at the bottom of the terminal, while lines of the log go by above. */
+export class LiveTable {
+  private readonly rows = new ObjectRows();
+  private readonly footer: Footer;
+  private readonly printAsBefore: () => void;
+
+  /** @param running the operators that run now */
+  constructor(
+    screen: Screen,
+    private readonly running: () => readonly Running[],
+    private readonly style: Style,
+  ) {
+    this.footer = new Footer({ screen, frame: (width, height) => this.frame(width, height) });
+    this.printAsBefore = printAbove(this.footer.write);
+  }
+
+  /** Takes in what a run reports. */
+  report(report: ReconcileReport): void {
+    this.rows.report(report);
+    this.footer.changed();
+  }
+
+  /** Takes the table away, for good. */
+  close(): void {
+    this.printAsBefore();
+    this.footer.close();
+  }
+
+  private frame(width: number, height: number): string[] {
+    const sources = this.running().map(({ operator, controller }) => ({
+      operator: operator.name,
+      kind: operator.customResource.kind,
+      objects: controller.objects(),
+    }));
+    const rows = this.rows.rows(sources);
+    if (height < ROOMY) return renderTable(rows, width, height, this.style);
+    const lines = renderTable(rows, width, height - 1, this.style);
+    // A rule sets the table off from the log.
+    return lines.length > 0 ? [this.style("dim", "─".repeat(width)), ...lines] : [];
+  }
+}
+
+/** From so many lines on, one may be a rule. */
+const ROOMY = 5;
+
+/**
+ * Whether a table that is drawn again and again can be shown: on a terminal that can be written anywhere, for somebody who wants
+ * colours. A log of CI, a file or a pipe gets lines alone.
+ */
+export function canShowTable(
+  stream: Pick<NodeJS.WriteStream, "isTTY">,
+  { TERM, CI, NO_COLOR }: NodeJS.ProcessEnv,
+): boolean {
+  return stream.isTTY === true && TERM !== "dumb" && !CI && !NO_COLOR;
+}

@@ -1,0 +1,112 @@
+import type { ObjectState } from "../../runtime/engine";
+import type { ReconcileReport } from "../../runtime/reconcile/report";
+import { clean } from "../../runtime/status/conditions";
+import type { ObjectRow } from "./objectTable";
+
+/** An operator, and what is known of its objects. */
+export interface RowSource {
+  readonly operator: string;
+  /** The objects' kind. */
+  readonly kind: string;
+  readonly objects: readonly ObjectState[];
+}
+
+/** What the last run of an object showed. */
+interface LastRun extends Pick<ObjectRow, "ready" | "reason" | "children"> {
+  readonly uid: string | undefined;
+  readonly endedAt: number;
+  readonly tookMs: number;
+  readonly failed: boolean;
+}
+
+/** The rows of the table: the objects that the engines know, with what the last run of each showed. */
+export class ObjectRows {
+  private lastRuns = new Map<string, LastRun>();
+
+  /** @param now a monotonic clock, in milliseconds. @default performance.now */
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** Takes in what a run reports. */
+  report(report: ReconcileReport): void {
+    const verdict = verdictOf(report);
+    if (!verdict) return;
+    const key = keyOf(report.operator, report);
+    const { uid, durationMs: tookMs } = report;
+    // Why a run failed says nothing of the children: those that were counted before are still there.
+    const before = this.lastRuns.get(key);
+    const children = report.children ?? (before?.uid === uid ? before?.children : undefined);
+    const failed = report.result === "failed";
+    this.lastRuns.set(key, { ...verdict, children, uid, tookMs, failed, endedAt: this.now() });
+  }
+
+  /** A row for each object. What is remembered of all others is forgotten. */
+  rows(sources: readonly RowSource[]): ObjectRow[] {
+    const known = new Map<string, LastRun>();
+    const rows = sources.flatMap(({ operator, kind, objects }) =>
+      objects.map((object): ObjectRow => {
+        const key = keyOf(operator, object);
+        const last = this.lastRuns.get(key);
+        // An object of that name that was deleted says nothing about this one.
+        const run = last && (object.uid === undefined || last.uid === object.uid) ? last : undefined;
+        if (run) known.set(key, run);
+        const { namespace, name } = object;
+        return {
+          kind,
+          namespace,
+          name,
+          ready: run?.ready ?? "Unknown",
+          reason: run?.reason ?? "",
+          next: nextOf(object, run),
+          children: run?.children,
+          lastRun: run && { agoMs: this.now() - run.endedAt, tookMs: run.tookMs },
+        };
+      }),
+    );
+    this.lastRuns = known;
+    return rows;
+  }
+}
+
+function keyOf(operator: string, { namespace = "", name }: { namespace?: string | undefined; name: string }) {
+  return `${operator} ${namespace}/${name}`;
+}
+
+/** What the object's Ready condition says after that run. Undefined if the run says nothing about the object. */
+function verdictOf({
+  result,
+  skipped,
+  event,
+  ready,
+  failure,
+}: ReconcileReport): Pick<LastRun, "ready" | "reason"> | undefined {
+  if (result === "skipped") return skipped === "paused" ? { ready: "Unknown", reason: "paused" } : undefined;
+  if (result === "failed") return { ready: "False", reason: clean(failure?.reason ?? "Failed", 64) };
+  if (event === "finalize") return { ready: "False", reason: "Finalizing" };
+  return ready === false
+    ? { ready: "False", reason: "ChildrenNotReady" }
+    : { ready: "True", reason: "Reconciled" };
+}
+
+/** What comes next for an object, in a few words. */
+function nextOf(
+  { state, attempt, workingMs = 0, dueInMs = 0 }: ObjectState,
+  run: LastRun | undefined,
+): string {
+  const again = attempt > 1 ? `try ${attempt}` : "";
+  switch (state) {
+    case "working":
+      // Most runs are over before anybody could read about them.
+      return workingMs < 1_000 ? again : `${again || "running"} ${seconds(workingMs)}`;
+    case "ready":
+      return again ? `${again} waits` : "waits";
+    case "delayed":
+      return `${again ? `${again} ` : ""}in ${seconds(dueInMs)}`;
+    case "idle":
+      return run?.failed ? "on change" : "";
+  }
+}
+
+function seconds(ms: number): string {
+  const whole = Math.round(ms / 1_000);
+  return whole < 120 ? `${whole} s` : `${Math.round(whole / 60)} min`;
+}
