@@ -6,7 +6,7 @@ import { buildMonitoring } from "../../components/manifests/monitoring/monitorin
 import type { MonitoringOptions } from "../../components/manifests/platform/options";
 import { checkPlatform } from "../../preflight/checkPlatform";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { keeperMetrics, runnerMetrics } from "../../tools/reference/metrics";
+import { intakeMetrics, keeperMetrics, runnerMetrics } from "../../tools/reference/metrics";
 import { removeFolder } from "./operatorFolder";
 import { fakeLook, found } from "./support/fakeLook";
 import { platformOptions } from "./support/platform";
@@ -45,10 +45,10 @@ function registries(): Registry[] {
     log: "",
     durationMs: 1,
   });
-  return [metrics.registry, keeperMetrics()];
+  return [metrics.registry, keeperMetrics(), intakeMetrics(["shop-called"])];
 }
 
-/** The labels of each metric that runner and keeper give: read from what they give, not from what they declare. */
+/** The labels of each metric that runner, keeper and intake give: read from what they give, not from what they declare. */
 async function given(): Promise<Map<string, Set<string>>> {
   const labels = new Map<string, Set<string>>(
     Object.entries(OF_OTHERS).map(([metric, own]) => [metric, new Set(own)]),
@@ -109,7 +109,7 @@ describe("the monitoring", function () {
     await assertGiven(queries.map(({ expr }) => expr));
   });
 
-  it("shows every metric of runner and keeper, but for the parts of a histogram", async () => {
+  it("shows every metric of runner, keeper and intake, but for the parts of a histogram", async () => {
     const shown = new Set(queries.flatMap(({ expr }) => metricsIn(expr).map(({ metric }) => metric)));
     const hidden = [...(await given()).keys()].filter(
       (metric) => metric.startsWith("argosy_") && !/_(sum|count)$/.test(metric) && !shown.has(metric),

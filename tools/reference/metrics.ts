@@ -23,7 +23,7 @@ export function metricsPage(): string {
     [
       "Intake",
       "The intake makes custom resources of events from outside. Each metric has the label `installation` as well.",
-      ofIntake(),
+      intakeMetrics(),
     ],
   ];
   const sections = parts.map(([title, about, registry]) => `## ${title}\n\n${about}\n\n${rowsOf(registry)}`);
@@ -63,7 +63,12 @@ export function keeperMetrics(): Registry {
   return new Keeper({ ...options, client: {} as ConstructorParameters<typeof Keeper>[0]["client"] }).registry;
 }
 
-function ofIntake(): Registry {
+/**
+ * The metrics of an intake that has taken nothing.
+ * @param subjects the events that it knows
+ */
+export function intakeMetrics(subjects: readonly string[] = []): Registry {
   type Options = ConstructorParameters<typeof Intake>[0];
-  return new Intake({ file: { installation: "argosy", events: [] } } as unknown as Options).registry;
+  const events = subjects.map((subject) => ({ subject, spec: {}, id: [] }));
+  return new Intake({ file: { installation: "argosy", events } } as unknown as Options).registry;
 }

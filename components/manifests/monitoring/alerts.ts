@@ -45,7 +45,7 @@ export function alertsOf(options: PlatformOptions): Alert[] {
     ...operatorAlerts(options),
     ...(hasEvents ? [unannouncedAlert(options)] : []),
     ...(options.argoWorkflows === "none" ? [] : recordingAlerts(options)),
-    ...(hasEvents ? keeperAlerts(options) : []),
+    ...(hasEvents ? [...keeperAlerts(options), postponedAlert(options)] : []),
     ...platformAlerts(options),
   ];
 }
@@ -176,6 +176,23 @@ function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
       },
     },
   ];
+}
+
+/** The alert about events from outside that no object can be made of now. */
+function postponedAlert({ namespace }: PlatformOptions): Alert {
+  const here = `namespace="${namespace}"`;
+  return {
+    alert: "ArgosyEventsPostponed",
+    // The sensor sends a postponed event again once a second. A short outage of the API server is over before this holds so long.
+    expr: `sum by (namespace, event) (increase(argosy_intake_events_total{${here},result="postponed"}[5m])) > 0`,
+    for: "10m",
+    labels: { severity: "warning" },
+    annotations: {
+      summary:
+        "No objects are made of the event {{ $labels.event }} from outside: it waits, and all later ones of its name with it.",
+      remedy: `kubectl -n ${namespace} logs --selector app.kubernetes.io/component=intake --tail 100 | grep 'not now' says what is missing, such as a namespace, a right or room in a quota. The bus keeps an event for a day. More: docs/events.md.`,
+    },
+  };
 }
 
 /** Alerts about what all operators stand on. */
