@@ -7,6 +7,7 @@ import { awaitKind } from "./kubernetes/awaitKind";
 import type { KubernetesClient } from "./kubernetes/client";
 import { discover } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
+import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { kindKey, type Resource } from "./kubernetes/resource";
 import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf, OPERATOR_LABEL } from "./names";
@@ -241,7 +242,8 @@ export class Watches {
   private watched({ labels, on }: Watch): WatchedObjects {
     const { managers } = this.options;
     return {
-      isWatched: (object) => isSelected(object, labels) && !isOwnWork(object, managers),
+      isWatched: (object) =>
+        isSelected(object, labels) && !isOwnWork(object, managers) && !isNeverGiven(object),
       partsOf: (object) => partsOf(object, on),
       isSettled: (object) => this.memories?.isSettled(object) ?? false,
     };

@@ -1,4 +1,4 @@
-import { groupOf } from "./objects";
+import { groupOf, type KubernetesObject } from "./objects";
 
 /** The kinds of one API group that can be listed and watched, by scope. */
 interface GroupKinds {
@@ -88,6 +88,24 @@ export function isSecretKind({
   readonly kind: string;
 }): boolean {
   return groupOf(apiVersion) === "" && kind === "Secret";
+}
+
+/** The types of Secrets that no handler is given: they are keys to the cluster, or hold other Secrets. */
+const NEVER_GIVEN = [
+  "kubernetes.io/service-account-token",
+  "bootstrap.kubernetes.io/token",
+  "helm.sh/release.v1",
+  "helm.sh/release.v2",
+];
+
+/** Whether no handler is given Secrets of this type. */
+export function isNeverGivenType(type: unknown): boolean {
+  return typeof type === "string" && NEVER_GIVEN.includes(type);
+}
+
+/** Whether an object is a Secret that no handler is given. A Secret's type never changes. */
+export function isNeverGiven(object: KubernetesObject): boolean {
+  return isSecretKind(object) && isNeverGivenType(object["type"]);
 }
 
 /** Kinds whose plural does not follow from English rules; among Kubernetes' own there is one. */

@@ -12,7 +12,7 @@ import { ReconcileFailure, type WarningReason } from "../failure";
 import type { HandlerEvent, Used } from "../handler/contract";
 import { writeJson } from "../json";
 import { isApiError } from "../kubernetes/errors";
-import { isSecretKind } from "../kubernetes/kinds";
+import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { formerIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
@@ -50,13 +50,6 @@ export interface GatheredUse {
   readonly secrets: readonly KubernetesObject[];
 }
 
-/** The kinds of Secrets that nobody is given: they are keys to the cluster, or hold other Secrets. */
-const NEVER_GIVEN = [
-  "kubernetes.io/service-account-token",
-  "bootstrap.kubernetes.io/token",
-  "helm.sh/release.v1",
-  "helm.sh/release.v2",
-];
 /** The most objects that one custom resource may name by one use. */
 const MOST_NAMES = 500;
 /** In characters of JSON, for all uses of one object together. A request is in memory several times. */
@@ -81,8 +74,7 @@ export function whyNotGiven(
   operator: UsingOperator,
 ): string | undefined {
   const type = secret["type"];
-  if (typeof type === "string" && NEVER_GIVEN.includes(type))
-    return `a Secret of type ${type} is never given`;
+  if (isNeverGivenType(type)) return `a Secret of type ${type} is never given`;
   if (use.name !== undefined && listedNames(use)?.includes(metadata.name)) return undefined;
   const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
   const usedBy = metadata.labels?.[USED_BY_LABEL];

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { conditionsIn, type JsonObject } from "../../../runtime/kubernetes/objects";
+import type { Reference } from "../../../tools/objects";
 import { always, eventually, meanwhile } from "../../support/eventually";
 import { configMap, namespace } from "../support/manifests";
 import { saying, useWatching } from "../support/useWatching";
@@ -212,5 +213,38 @@ describe("an operator that watches a kind that others own, where", function () {
     for (const told of [kept, event, running.reportsOf("credentials")])
       assert.doesNotMatch(JSON.stringify(told), new RegExp(`${value}|${encoded}`));
     assert.equal(running.reportsOf("credentials")[0]?.log.trim(), "log ***");
+  });
+
+  it("Secrets are watched: somebody labels a token, and the handler is never shown it", async () => {
+    const labels = { "example.com/by": "enemy" };
+    const operator = await bench.install({
+      namespaces: [bench.namespace],
+      watch: { apiVersion: "v1", kind: "Secret", labels },
+    });
+    for (const name of ["token", "release", "plain"]) operator.plan(name, saying([configMap(`of-${name}`)]));
+    const secret = (name: string, more: object) =>
+      bench.here({ apiVersion: "v1", kind: "Secret", metadata: { name, labels }, ...more });
+    await bench.api.apply(
+      bench.here({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "victim" } }),
+    );
+    const token = secret("token", { type: "kubernetes.io/service-account-token" });
+    token.metadata.annotations = { "kubernetes.io/service-account.name": "victim" };
+    const release = secret("release", { type: "helm.sh/release.v1", stringData: { release: "values" } });
+    // One is there before the operator, and one comes while the operator is at work.
+    await bench.api.apply(token);
+    await bench.leading(operator);
+    await bench.api.apply(release);
+    const filled = await eventually(async () => {
+      const found = await bench.api.get(token as Reference);
+      assert.ok((found["data"] as JsonObject | undefined)?.["token"], "the token is not written yet");
+      return found;
+    });
+    const plain = await bench.api.apply(secret("plain", { type: "Opaque" }));
+    await bench.settled(operator, plain);
+    await bench.api.annotate(filled, { "example.com/again": "1" });
+    await bench.api.annotate(plain, { "example.com/again": "1" });
+    await eventually(() => assert.ok(operator.calls("plain").length > 1));
+    assert.deepEqual([...operator.calls("token"), ...operator.calls("release")], []);
+    for (const name of ["token", "release"]) await bench.api.assertGone(bench.configMap(`of-${name}`));
   });
 });
