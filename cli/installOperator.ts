@@ -39,6 +39,11 @@ const ACCESS_REVIEW: Resource = {
   plural: "selfsubjectaccessreviews",
   namespaced: false,
 };
+/**
+ * The annotation of a manifest that takes an object's fields over from others. Pulumi's provider heeds it too
+ * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
+ */
+const TAKE_OVER = "pulumi.com/patchForce";
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 /**
@@ -183,14 +188,20 @@ function servedBy({ spec }: Manifest): [apiVersion: string, kind: string] {
 }
 
 async function apply(client: KubernetesClient, manifest: Manifest): Promise<void> {
-  const resource = builtIn(manifest.apiVersion, manifest.kind);
+  const { apiVersion, kind, metadata } = manifest;
+  const force = metadata.annotations?.[TAKE_OVER] === "true";
   try {
-    await client.apply(resource, manifest, { fieldManager: FIELD_MANAGER });
+    await client.apply(builtIn(apiVersion, kind), manifest, { fieldManager: FIELD_MANAGER, force });
   } catch (error) {
     if (!isApiError(error, 409)) throw error;
-    const what = `${manifest.kind} ${manifest.metadata.name}`;
-    const remedy = "Remove it, or use another cluster.";
-    throw new CommandError(`${what} is there already, made by others. ${remedy} ${error.message}`);
+    // With a CRD all its objects would go.
+    const remedy =
+      kind === CRD.kind
+        ? `Use another cluster. If the CRD and its objects are to be taken over, add the annotation ${TAKE_OVER}: "true" to it in the operator's folder.`
+        : "Remove it, or use another cluster.";
+    throw new CommandError(
+      `${kind} ${metadata.name} is there already, made by others. ${remedy} ${error.message}`,
+    );
   }
 }
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { FIELD_MANAGER } from "../../../cli/installOperator";
+import { FIELD_MANAGER, installOperator } from "../../../cli/installOperator";
 import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
-import { announceKind } from "../support/cluster";
+import { announceKind, sharedCluster } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
-import { customResourceDefinitionOf } from "../support/testOperator";
+import { customResourceDefinitionOf, TestOperator } from "../support/testOperator";
 import { answering, type Bench, statusOf, useOperator } from "../support/useOperator";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
@@ -160,3 +160,43 @@ describe("when somebody deletes the CRD and creates it again", function () {
 function specOf(object: KubernetesObject | { spec?: unknown }): JsonObject {
   return ((object as { spec?: JsonObject }).spec ?? {}) as JsonObject;
 }
+
+describe("a CRD that somebody else has made, with objects", function () {
+  this.timeout(60_000);
+  const options = { name: "crd-of-others" };
+  let operator: TestOperator;
+
+  before(async () => {
+    operator = await TestOperator.install(await sharedCluster(), { ...options, installs: false });
+    const theirs = structuredClone(buildCustomResourceDefinition(operator.operator));
+    const [version] = (theirs["spec"] as unknown as { versions: Version[] }).versions;
+    assert.ok(version);
+    version.schema.openAPIV3Schema.properties.spec["description"] = "theirs";
+    await operator.cluster.api.create(theirs);
+  });
+  after(() => operator?.dispose());
+
+  it("is not taken over by installing the operator, which says how that is asked for", async () => {
+    await assert.rejects(
+      operator.grant(),
+      /CustomResourceDefinition crdofotherss\S+ is there already, made by others\. Use another cluster\. .* add the annotation pulumi\.com\/patchForce: "true"/,
+    );
+  });
+
+  it("is taken over if its file has that annotation, and keeps its objects", async () => {
+    const { cluster, operator: loaded, runnerNamespace: namespace } = operator;
+    const namespaceOfObject = await cluster.api.newNamespace("of-others");
+    const object = await eventually(() =>
+      cluster.api.create(operator.object("kept", {}, namespaceOfObject) as Manifest),
+    );
+    const annotations = { "pulumi.com/patchForce": "true" };
+    const crd = { ...loaded.crd, metadata: { ...(loaded.crd["metadata"] as JsonObject), annotations } };
+    await installOperator({
+      client: cluster.api.client,
+      operator: { ...loaded, crd },
+      account: { namespace, serviceAccountName: namespace },
+    });
+    const kept = await cluster.api.get(object);
+    assert.equal(kept.metadata.uid, object.metadata.uid);
+  });
+});
