@@ -29,6 +29,10 @@ export function main(args: readonly string[]): Promise<number> {
       require("./bench/inCluster/command") as typeof import("./bench/inCluster/command");
     return mainInCluster(args);
   }
+  if (args.includes("--commands")) {
+    const { main: mainOfCommands } = require("./bench/commands") as typeof import("./bench/commands");
+    return mainOfCommands(args);
+  }
   const command = new Command("npm run bench --")
     .description(
       "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: " +
@@ -43,6 +47,7 @@ export function main(args: readonly string[]): Promise<number> {
         .default(runNames, "all"),
     )
     .option("--json", "print JSON instead of the table")
+    .option("--commands", "how long commands take that need no cluster, instead")
     .option(
       "--cluster",
       "on the cluster that the kubeconfig names instead; --cluster --help tells its options",

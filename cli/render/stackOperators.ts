@@ -5,7 +5,6 @@ import { Problems } from "../../definition/problems";
 import type { Operator } from "../../runtime/definition/definition";
 import { CommandError, UsageError } from "../commandError";
 import { findHandlers, findProject } from "../project";
-import { renderStack } from "./renderStack";
 
 /** Whose operators a command works on. */
 export interface OperatorsOptions {
@@ -50,6 +49,8 @@ export async function operatorSource(options: OperatorsOptions): Promise<Operato
   if (handlers !== undefined) {
     throw new UsageError("--stack takes the operators of the program. Leave --handlers out.");
   }
+  // Only here: Pulumi takes longer to load than all else that a command does without a stack.
+  const { renderStack } = require("./renderStack") as typeof import("./renderStack");
   const heard: Announcement[] = [];
   await listening(
     (announcement) => void heard.push(announcement),

@@ -1,4 +1,4 @@
-import Ajv, { type ErrorObject } from "ajv";
+import Ajv, { type ErrorObject, type ValidateFunction } from "ajv";
 import { rounded } from "../json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 
@@ -26,13 +26,43 @@ export function flawFinder(
   root: string,
 ): (value: Json) => SchemaFlaw | undefined {
   if (schema === undefined) return () => undefined;
-  const check = new Ajv({ strict: false, validateFormats: false, useDefaults: true }).compile(closed(schema));
+  const check = compiled(schema, "filled");
   return (value) => {
     // Defaults are set in the value that is checked.
     if (check(structuredClone(rounded(value)))) return undefined;
     const [first] = check.errors ?? [];
     return first && flawOf(first, root);
   };
+}
+
+/** Whether defaults are set in the value that is checked. */
+type Mode = "filled" | "as it is";
+
+/** One of each for the whole process: what ajv needs before its first schema takes longer than any schema of a CRD. */
+const compilers = new Map<Mode, Ajv>();
+const checks: Readonly<Record<Mode, WeakMap<JsonObject, ValidateFunction>>> = {
+  filled: new WeakMap(),
+  "as it is": new WeakMap(),
+};
+
+/**
+ * The check of a CRD's schema, compiled once for each schema.
+ * @throws Error if it is no schema
+ */
+export function compiled(schema: JsonObject, mode: Mode): ValidateFunction {
+  const known = checks[mode].get(schema);
+  if (known) return known;
+  let ajv = compilers.get(mode);
+  if (!ajv) {
+    ajv = new Ajv({ strict: false, validateFormats: false, useDefaults: mode === "filled" });
+    compilers.set(mode, ajv);
+  }
+  const all = closed(schema);
+  const check = ajv.compile(all);
+  // It would be kept for ever.
+  ajv.removeSchema(all);
+  checks[mode].set(schema, check);
+  return check;
 }
 
 /** What an error of ajv says, and where. */
@@ -47,7 +77,7 @@ export function flawOf(
 }
 
 /** The same schema in JSON Schema's terms, with unknown fields refused where the API server would drop them. */
-export function closed(schema: JsonObject): JsonObject {
+function closed(schema: JsonObject): JsonObject {
   const drops =
     schema["properties"] !== undefined &&
     schema["additionalProperties"] === undefined &&

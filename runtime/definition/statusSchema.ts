@@ -1,8 +1,8 @@
-import Ajv, { type ErrorObject, type ValidateFunction } from "ajv";
+import type { ErrorObject } from "ajv";
 import { rounded } from "../json";
 import type { JsonObject } from "../kubernetes/objects";
 import { OWN_STATUS_FIELDS } from "../names";
-import { closed, flawOf } from "./contentSchema";
+import { compiled, flawOf } from "./contentSchema";
 
 /**
  * Makes a check of the handler's status against the schema that the author gave it in the CRD. The API server
@@ -28,8 +28,7 @@ export function statusChecker(schema: JsonObject | undefined): (status: unknown)
  * @returns a function that gives what is wrong with a value, in a sentence; undefined where nothing is
  */
 export function schemaChecker(schema: JsonObject, name: string): (value: unknown) => string | undefined {
-  const ajv = new Ajv({ strict: false, validateFormats: false });
-  const check: ValidateFunction = ajv.compile(closed(schema));
+  const check = compiled(schema, "as it is");
   return (value) =>
     check(rounded(value)) ? undefined : check.errors?.map((error) => explain(error, name)).join("; ");
 }

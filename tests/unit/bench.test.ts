@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { formatCommands } from "../../tools/bench/commands";
 import { CpuMeter } from "../../tools/bench/cpuMeter";
 import { firstDifference } from "../../tools/bench/equalWork";
 import {
@@ -198,5 +199,25 @@ describe("benchmark: equal work", () => {
   it("names the first line in which two operators' children differ", () => {
     assert.equal(firstDifference("a\n  b\nc", "a\n  x\ny"), '"b", "x"');
     assert.equal(firstDifference("a\nb", "a"), '"b", ""');
+  });
+});
+
+describe("benchmark: commands", () => {
+  it("are compared with a Node that does nothing, round by round", () => {
+    const figures = [
+      { name: "node -e 0", roundsMs: [40, 80, 50] },
+      { name: "argosy test", roundsMs: [200, 480, 200] },
+    ];
+    assert.deepEqual(formatCommands(figures, "A machine").split("\n"), [
+      "             median ms  longest ms  / node -e 0",
+      "node -e 0         50.0        80.0          1.0",
+      "argosy test        200         480          5.0",
+      "",
+      "Medians of 3 rounds, one command after another; of ratios, the medians of those of each round. A machine",
+    ]);
+  });
+
+  it("have no figures without a round", () => {
+    assert.throws(() => formatCommands([{ name: "node -e 0", roundsMs: [] }], ""), RangeError);
   });
 });

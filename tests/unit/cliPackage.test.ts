@@ -47,14 +47,15 @@ describe("the command of the npm package", function () {
     assert.match(stdout, /^\d passed, 0 failed$/m);
   });
 
-  it("loads the compiler for a program only, since that takes longer than most commands", () => {
-    const spy = `process.on("exit", () =>
-      console.error(Object.keys(require("node:module")._cache).some((file) => file.includes("/tsx/"))));`;
+  it("loads the compiler and Pulumi for a program only, since each takes longer than most commands", () => {
+    const spy = `process.on("exit", () => console.error(["/tsx/", "/@pulumi/pulumi/"].filter((name) =>
+      Object.keys(require("node:module")._cache).some((file) => file.includes(name))).join(" ")));`;
     project.add({ "spy.cjs": spy });
     const loads = (...args: string[]) =>
       project.node("--require", "./spy.cjs", path.join(project.package, "dist/cli.js"), ...args).stderr;
-    assert.equal(loads("test", "--project", "shop"), "false\n");
-    assert.equal(loads("render", "--project", "shop"), "true\n");
+    for (const args of [["--help"], ["errors"], ["test", "--project", "shop"]])
+      assert.equal(loads(...args), "\n", args.join(" "));
+    assert.equal(loads("render", "--project", "shop"), "/tsx/ /@pulumi/pulumi/\n");
   });
 
   it("makes a program whose types are right, and which it renders", () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { compiled } from "../../runtime/definition/contentSchema";
 import { statusChecker } from "../../runtime/definition/statusSchema";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
 
@@ -114,5 +115,25 @@ describe("statusChecker", () => {
     };
     assert.equal(problem({ properties: "a", pattern: "b", items: 1 }, properties), undefined);
     assert.match(problem({ items: "b" }, properties) ?? "", /status\.items must be integer/);
+  });
+});
+
+describe("a compiled schema", () => {
+  const schema = { type: "object", properties: { size: { type: "integer", default: 3 } } };
+
+  it("is compiled once, and once more where defaults are set", () => {
+    const [checked, filled] = [compiled(schema, "as it is"), compiled(schema, "filled")];
+    assert.equal(compiled(schema, "as it is"), checked);
+    assert.equal(compiled(schema, "filled"), filled);
+    const values = [{}, {}];
+    assert.ok(checked(values[0]) && filled(values[1]));
+    assert.deepEqual(values, [{}, { size: 3 }]);
+  });
+
+  it("is another one for another schema of the same content, and for one that is no schema an error each time", () => {
+    assert.notEqual(compiled({ ...schema }, "as it is"), compiled(schema, "as it is"));
+    const wrong = { type: "nothing" };
+    for (let time = 0; time < 2; time++)
+      assert.throws(() => compiled(wrong, "as it is"), /schema is invalid/);
   });
 });

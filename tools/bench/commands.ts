@@ -1,0 +1,126 @@
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
+import { Command } from "commander";
+import { runCommand } from "../../cli/command";
+import { CommandError } from "../../cli/commandError";
+import { positiveInteger } from "../../cli/options";
+import { progress } from "../../cli/terminal";
+import { build } from "../build";
+import { median } from "./figures";
+import { alignColumns, describeMachine, formatFigure, toJson } from "./report";
+
+const PROJECT = path.resolve(__dirname, "..", "..");
+/** Operators whose fixtures are run: each is in a folder alone. */
+const TESTED = ["memcached", "01-minimal", "14-manifest-template"];
+
+/** How long one command took, in each round, in milliseconds. */
+export interface CommandFigures {
+  /** As it is typed. */
+  readonly name: string;
+  readonly roundsMs: readonly number[];
+}
+
+/**
+ * `npm run bench -- --commands`: how long commands take that people wait for, of the package as users install it, beside
+ * a Node that does nothing.
+ */
+export function main(args: readonly string[]): Promise<number> {
+  const command = new Command("npm run bench -- --commands")
+    .description(
+      "Runs commands of the built package that need no cluster, in turn with a Node that does nothing.",
+    )
+    .option("--commands", "this benchmark")
+    .option("--rounds <n>", "rounds; the figures are their medians", positiveInteger, 10)
+    .option("--json", "print JSON instead of the table");
+  return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
+}
+
+async function bench(
+  { rounds, json }: { readonly rounds: number; readonly json?: true },
+  signal: AbortSignal,
+): Promise<number> {
+  const folder = mkdtempSync(path.join(tmpdir(), "argosy-bench-"));
+  try {
+    progress("building the package");
+    const [load] = loadavg();
+    const figures = await measure(install(folder), folder, rounds, signal);
+    const machine = `${describeMachine()}, load ${load?.toFixed(1)} before it`;
+    process.stdout.write(
+      `${json ? toJson({ commands: figures, machine }) : formatCommands(figures, machine)}\n`,
+    );
+    return 0;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The package in a folder of its own, and a folder for each operator. Gives the package's command. */
+function install(folder: string): string {
+  const dist = path.join(folder, "dist");
+  build(dist);
+  cpSync(path.join(PROJECT, "package.json"), path.join(folder, "package.json"));
+  symlinkSync(path.join(PROJECT, "node_modules"), path.join(folder, "node_modules"));
+  for (const name of TESTED) {
+    const handlers = path.join(folder, name);
+    mkdirSync(handlers);
+    cpSync(path.join(PROJECT, "examples", name), path.join(handlers, name), { recursive: true });
+  }
+  return path.join(dist, "cli.js");
+}
+
+async function measure(
+  cli: string,
+  folder: string,
+  rounds: number,
+  signal: AbortSignal,
+): Promise<CommandFigures[]> {
+  const commands: [name: string, args: readonly string[]][] = [
+    ["node -e 0", ["-e", "0"]],
+    ["argosy --help", [cli, "--help"]],
+    ...TESTED.map((name): [string, string[]] => [
+      `argosy test (${name})`,
+      [cli, "test", "--handlers", path.join(folder, name)],
+    ]),
+  ];
+  const { NODE_OPTIONS: _, ...env } = process.env;
+  const times = commands.map((): number[] => []);
+  for (let round = 1; round <= rounds; round++) {
+    progress(`round ${round} of ${rounds}`);
+    for (const [index, [name, args]] of commands.entries()) {
+      const startedAt = performance.now();
+      await promisify(execFile)(process.execPath, args, { cwd: folder, env, signal }).catch(
+        (error: Error) => {
+          signal.throwIfAborted();
+          throw new CommandError(`${name}: ${error.message}`);
+        },
+      );
+      times[index]?.push(performance.now() - startedAt);
+    }
+  }
+  return commands.map(([name], index) => ({ name, roundsMs: times[index] ?? [] }));
+}
+
+/**
+ * The figures as a table, each divided by that of the first command too.
+ * @throws RangeError if there is no round
+ */
+export function formatCommands(figures: readonly CommandFigures[], machine: string): string {
+  const [first] = figures;
+  const rows = figures.map(({ name, roundsMs }) => {
+    const ratios = roundsMs.map((ms, round) => ms / (first?.roundsMs[round] ?? ms));
+    return [
+      name,
+      formatFigure(median(roundsMs)),
+      formatFigure(Math.max(...roundsMs)),
+      median(ratios).toFixed(1),
+    ];
+  });
+  return [
+    ...alignColumns([["", "median ms", "longest ms", `/ ${first?.name}`], ...rows]),
+    "",
+    `Medians of ${first?.roundsMs.length} rounds, one command after another; of ratios, the medians of those of each round. ${machine}`,
+  ].join("\n");
+}
