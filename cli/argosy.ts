@@ -118,6 +118,7 @@ const COMMANDS: readonly Entry[] = [
       new Option("--no-table", "no table of the objects below the lines"),
       new Option("--keep", "keep the control plane's objects for the next start with this option"),
       new Option("--fresh", "with --keep: throw away what was kept"),
+      new Option("--in-image", "run every handler in its image, by Docker or Podman, as a pod would"),
       new Option(
         "--debug <object>",
         "stop in the handler of KIND/NAME with your debugger; other objects go on",

@@ -42,6 +42,7 @@ export class UsageError extends CommandError {
 export const FORESEEN_ERRORS = [
   "OperatorError",
   "KubeconfigError",
+  "ContainerEngineError",
   "ApiError",
   "ApiUnreachableError",
   "DeadlineError",

@@ -3,10 +3,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Operator } from "../runtime/definition/definition";
 import { UsageError } from "./commandError";
+import type { Containers } from "./containers/containers";
 import { cacheDirectory, programPaths } from "./controlPlane/cache";
 import { attachInstructions, checkedDebugger, Debugging, debugPort, debugTarget } from "./debug/debugging";
 import { writeExample } from "./dev/example";
 import { FolderWatch } from "./dev/folderWatch";
+import { HandlerPlaces } from "./dev/handlerPlaces";
 import { type KeptData, openKeptData } from "./dev/keptData";
 import { canShowTable, LiveTable } from "./dev/liveTable";
 import { lost } from "./dev/lost";
@@ -33,6 +35,8 @@ export interface DevOptions extends ClusterOptions, OperatorsOptions {
   readonly keep?: true;
   /** Throw away what was kept. */
   readonly fresh?: true;
+  /** Run every handler in its image, by Docker or Podman. */
+  readonly inImage?: true;
   /** An object, as KIND/NAME, whose handler waits for a debugger. */
   readonly debug?: string;
   /** Where the debugger listens; 0 takes the usual port, or a free one. */
@@ -55,16 +59,27 @@ export async function dev(options: DevOptions, signal: AbortSignal): Promise<num
   // Workshop loads them again. If none is in order, that should not wait for a control plane.
   const { operators, error } = source.loadInOrder();
   if (operators.length === 0 && error) throw error;
+  if (options.debug !== undefined && options.inImage)
+    throw new UsageError(
+      "--debug and --in-image exclude each other: a debugger is attached to a process of this machine.",
+    );
   if (options.debug !== undefined) checkDebug(options.debug, operators);
+  const places = new HandlerPlaces({
+    inImage: options.inImage === true,
+    onNotice: (notice) => print(style("yellow", notice)),
+    onProgress: progress,
+  });
+  await places.check(signal);
   const kept = await keptData(options, source.folders[0] ?? process.cwd());
   try {
     const cluster = await openCluster(options, progress, signal, kept?.etcd);
     try {
-      return await work(source, cluster, options, signal);
+      return await work(source, cluster, options, places, signal);
     } finally {
       await cluster.close();
     }
   } finally {
+    await places.close();
     await kept?.release();
   }
 }
@@ -121,6 +136,7 @@ async function work(
   { folders, loadInOrder }: OperatorSource,
   cluster: Cluster,
   options: DevOptions,
+  places: HandlerPlaces,
   signal: AbortSignal,
 ): Promise<never> {
   const scratch = await mkdtemp(path.join(tmpdir(), "argosy-dev-"));
@@ -137,9 +153,11 @@ async function work(
       : undefined;
   const workshop: Workshop = new Workshop({
     load: loadInOrder,
-    run: (operator) => {
-      sayRuntime(operator, said);
-      return run({ operator, cluster, signal, debugging, table });
+    run: async (operator) => {
+      const isDebugged = debugging?.isFor(operator) === true;
+      const containers = isDebugged ? undefined : await places.containersFor(operator, signal);
+      if (!containers) sayRuntime(operator, said);
+      return run({ operator, cluster, signal, debugging, containers, table });
     },
     onRenew: (operator) => debugging?.renew(operator),
     onNotice: print,
@@ -187,12 +205,14 @@ function run({
   cluster,
   signal,
   debugging,
+  containers,
   table,
 }: {
   operator: Operator;
   cluster: Cluster;
   signal: AbortSignal;
   debugging: Debugging | undefined;
+  containers: Containers | undefined;
   table: LiveTable | undefined;
 }) {
   const failures = new RepeatedFailures();
@@ -201,6 +221,7 @@ function run({
     connection: cluster.connection,
     signal,
     ...(debugging?.isFor(operator) && { handler: debuggedHandler(operator, debugging) }),
+    containers,
     onReport: (report) => {
       table?.report(report);
       const times = failures.count(report);

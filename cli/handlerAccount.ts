@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Operator } from "../runtime/definition/definition";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { handlerAccountOf, keepHandlerToken, replaceFile } from "../runtime/pod/handlerToken";
-import { HANDLER_ACCOUNT_VARIABLE } from "../runtime/pod/layout";
+import { HANDLER_ACCOUNT_VARIABLE, POD_LAYOUT } from "../runtime/pod/layout";
 
 /** The service account of a handler with `rules`, as a handler on this machine finds it. */
 export interface HandlerAccount {
@@ -12,6 +12,8 @@ export interface HandlerAccount {
   readonly folder: string;
   /** The variables of the handler's environment that say where the API server and the token are. */
   readonly env: Readonly<Record<string, string>>;
+  /** The same for a handler in a container, which has the folder where a pod has it. */
+  readonly envInPod: Readonly<Record<string, string>>;
   /** Removes the files, and renews them no more. */
   close(): void;
 }
@@ -27,6 +29,8 @@ export interface HandlerAccountOptions {
   readonly onRenewed: () => void;
   /** Called, in a sentence, with each failure to get a token, before the next try. */
   readonly onNotice: (notice: string) => void;
+  /** Whether the handler runs as another user, in a container. Nobody else reaches the files then either. @default false */
+  readonly isForContainer?: boolean;
   /** Aborts the wait for the first token. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -35,6 +39,8 @@ export interface HandlerAccountOptions {
 const KUBECONFIG = "kubeconfig";
 /** Nobody but the author, and what runs as the author. */
 const PRIVATE = 0o600;
+/** Anybody who reaches the folder, which lies in one of the author's own. A container has it mounted. */
+const SHARED = 0o444;
 
 /**
  * Gets a token for a handler with `rules`, and renews it before it ends. The handler finds it as in a pod, by
@@ -50,17 +56,24 @@ export async function openHandlerAccount({
   namespace,
   onRenewed,
   onNotice,
+  isForContainer = false,
   signal,
 }: HandlerAccountOptions): Promise<HandlerAccount | undefined> {
   if (operator.rules.length === 0) return undefined;
   // Made for its owner alone, whatever the umask is.
-  const folder = mkdtempSync(path.join(tmpdir(), "argosy-account-"));
+  const own = mkdtempSync(path.join(tmpdir(), "argosy-account-"));
+  const folder = isForContainer ? path.join(own, "account") : own;
+  const mode = isForContainer ? SHARED : PRIVATE;
+  if (isForContainer) {
+    mkdirSync(folder);
+    chmodSync(folder, 0o755);
+  }
   const kubeconfig = path.join(folder, KUBECONFIG);
   const closing = new AbortController();
   let isFirst = true;
   const close = () => {
     closing.abort();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(own, { recursive: true, force: true });
   };
   // Nobody who is killed by process.exit has closed it.
   process.once("exit", close);
@@ -70,10 +83,10 @@ export async function openHandlerAccount({
       namespace,
       account: handlerAccountOf(operator.name),
       folder,
-      mode: PRIVATE,
+      mode,
       signal: signal ? AbortSignal.any([signal, closing.signal]) : closing.signal,
       onWritten: (token) => {
-        replaceFile(kubeconfig, kubeconfigOf({ runner, namespace, folder, token }), PRIVATE);
+        replaceFile(kubeconfig, kubeconfigOf(runner, namespace, token), mode);
         if (!isFirst) onRenewed();
         isFirst = false;
       },
@@ -86,9 +99,18 @@ export async function openHandlerAccount({
     signal?.throwIfAborted();
     throw error;
   }
+  const address = addressOf(runner.server);
   return {
     folder,
-    env: { ...addressOf(runner.server), [HANDLER_ACCOUNT_VARIABLE]: folder, KUBECONFIG: kubeconfig },
+    env: { ...address, [HANDLER_ACCOUNT_VARIABLE]: folder, KUBECONFIG: kubeconfig },
+    envInPod: {
+      ...address,
+      [HANDLER_ACCOUNT_VARIABLE]: POD_LAYOUT.serviceAccount,
+      // A pod has none. Where the address cannot be told as in a pod, this tells it.
+      ...(Object.keys(address).length === 0 && {
+        KUBECONFIG: path.posix.join(POD_LAYOUT.serviceAccount, KUBECONFIG),
+      }),
+    },
     close: () => {
       process.off("exit", close);
       close();
@@ -98,19 +120,13 @@ export async function openHandlerAccount({
 
 /**
  * A kubeconfig with a token, as JSON, which is YAML. The token stands in it and is named by its file: some clients read the file
- * again when it has changed, and others know only one of the two.
+ * again when it has changed, and others know only one of the two. Paths are from the kubeconfig's own folder.
  */
-function kubeconfigOf({
-  runner: { server, serverName, skipVerification },
-  namespace,
-  folder,
-  token,
-}: {
-  readonly runner: ClusterConnection;
-  readonly namespace: string;
-  readonly folder: string;
-  readonly token: string;
-}): string {
+function kubeconfigOf(
+  { server, serverName, skipVerification }: ClusterConnection,
+  namespace: string,
+  token: string,
+): string {
   const [cluster, user, context] = ["cluster", "handler", "handler"];
   return JSON.stringify({
     apiVersion: "v1",
@@ -123,12 +139,12 @@ function kubeconfigOf({
           // The two exclude each other.
           ...(skipVerification
             ? { "insecure-skip-tls-verify": true }
-            : { "certificate-authority": path.join(folder, "ca.crt") }),
+            : { "certificate-authority": "ca.crt" }),
           ...(serverName !== undefined && { "tls-server-name": serverName }),
         },
       },
     ],
-    users: [{ name: user, user: { token, tokenFile: path.join(folder, "token") } }],
+    users: [{ name: user, user: { token, tokenFile: "token" } }],
     contexts: [{ name: context, context: { cluster, user, namespace } }],
     "current-context": context,
   });

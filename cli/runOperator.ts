@@ -9,6 +9,7 @@ import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { handlerAccountOf } from "../runtime/pod/handlerToken";
 import type { ReconcileReport } from "../runtime/reconcile/report";
+import type { Containers } from "./containers/containers";
 import type { Silence } from "./dev/silence";
 import { guardInTheWay } from "./guardInTheWay";
 import { type HandlerAccount, openHandlerAccount } from "./handlerAccount";
@@ -37,6 +38,8 @@ export interface RunOptions {
   readonly onSilence?: (silence: Silence) => void;
   /** Another way to run the handler. @default a child process */
   readonly handler?: OtherHandler;
+  /** Runs the handler in its image, which must be there. @default on this machine, which must have its program */
+  readonly containers?: Pick<Containers, "transport"> | undefined;
   /** Aborts the start. */
   readonly signal?: AbortSignal;
 }
@@ -88,7 +91,8 @@ class LocalEngine extends Engine {
  */
 export async function runOperator(options: RunOptions): Promise<Engine> {
   const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog, onSilence } = options;
-  checkCommand(operator);
+  const { containers } = options;
+  if (!containers) checkCommand(operator);
   const given = handlerEnvironment(operator);
   const account = { namespace, serviceAccountName: `${operator.name}-runner` };
   const runner = connectionAs({ namespace, name: account.serviceAccountName }, connection);
@@ -106,6 +110,7 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
     runner,
     namespace,
     signal,
+    isForContainer: containers !== undefined,
     onNotice: (notice) => onNotice?.(notice),
     onRenewed: () => {
       controller?.renewHandler();
@@ -115,14 +120,19 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
   try {
     await handlerRightsInForce(options, namespace);
     const env = { ...handlerAccount?.env, ...given };
-    const usual = new LocalTransport(localHandler(operator, env), onHandlerLog, onSilence);
+    const { server } = connection;
+    const processes =
+      containers?.transport({ operator, env: given, account: handlerAccount, server }) ??
+      localHandler(operator, env);
+    const usual = new LocalTransport(processes, onHandlerLog, onSilence);
+    const timeoutMs = handler?.timeoutMs?.bind(handler) ?? (containers && timeoutInImage(operator));
     controller = new LocalEngine(
       {
         operator: { ...operator, concurrency: handler?.concurrency ?? operator.concurrency },
         namespace,
         connection: runner,
         transport: handler?.transport(env, usual) ?? usual,
-        ...(handler?.timeoutMs && { timeoutMs: (question) => handler.timeoutMs?.(question) ?? 0 }),
+        ...(timeoutMs && { timeoutMs }),
         identity: `${hostname()}-${randomUUID()}`,
         ...(leaseSeconds !== undefined && { leaseSeconds }),
         ...(onReport && { onReport }),
@@ -136,6 +146,13 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
   }
   await startController(controller, signal);
   return controller;
+}
+
+/** A container takes longer to begin than a process in a pod, whose container is there. */
+const CONTAINER_BEGINS_MS = 10_000;
+
+function timeoutInImage({ timeoutSeconds }: Operator): () => number {
+  return () => timeoutSeconds * 1000 + CONTAINER_BEGINS_MS;
 }
 
 /** The handler of an operator with `rules` asks the API server itself, and does not ask again where it is refused. */

@@ -38,7 +38,7 @@ export function runtimeDifference(
   // "python:3" says less than a whole version does.
   const isSame = one?.every((part, index) => part === other?.[index]);
   if (isSame) return undefined;
-  return `${operator.name}: the handler runs in ${name} ${here} here, and in ${name} ${there} in its image ${operator.handler.image}.`;
+  return `${operator.name}: the handler runs in ${name} ${here} here, and in ${name} ${there} in its image ${operator.handler.image}. With --in-image it runs there, by Docker or Podman.`;
 }
 
 function versionHere(program: string, { folder, env }: Pick<Operator, "folder" | "env">): string {

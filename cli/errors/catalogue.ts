@@ -179,6 +179,12 @@ const COMMANDS: Readonly<Record<Exclude<ForeseenError, FailureReason>, Entry>> =
     look: "The file that --kubeconfig or KUBECONFIG names, else ~/.kube/config, and the context in it.",
     remedy: "Name another file or context with --kubeconfig or --context.",
   },
+  ContainerEngineError: {
+    happened: "Docker or Podman cannot be used, or has not the handler's image.",
+    look: "The message has the engine's own words. handler in operator.yaml names the image.",
+    remedy:
+      "Do what the message says: start the engine, pull, build or load the image, or run argosy dev without --in-image.",
+  },
   ApiUnreachableError: {
     happened: "The API server did not answer.",
     look: "The message names the address. The kubeconfig says which cluster that is.",

@@ -117,7 +117,7 @@ function isEmpty(value: object | undefined): boolean {
  * The user and group of every pod of ours, the same in all containers of a pod, so that they may share files. No
  * image needs to know it.
  */
-const POD_USER = 65532;
+export const POD_USER = 65532;
 
 /** What the `restricted` Pod Security Standard asks of a pod (https://kubernetes.io/docs/concepts/security/pod-security-standards/). */
 export const POD_SECURITY = {

@@ -1,0 +1,86 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Operator } from "../../runtime/definition/definition";
+import type { HandlerTransport } from "../../runtime/handler/handlerTransport";
+import type { HandlerAccount } from "../handlerAccount";
+import { type ContainerEngine, findEngine } from "./engine";
+import { Images } from "./images";
+import { ImageTransport } from "./imageTransport";
+import { ContainerSession, removeLeftOvers } from "./session";
+
+/** What a handler in a container is started with. */
+export interface InImage {
+  readonly operator: Operator;
+  /** The author's variables. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The account of a handler with `rules`. */
+  readonly account: HandlerAccount | undefined;
+  /** The API server, as this machine reaches it. */
+  readonly server: string;
+}
+
+/** Runs handlers in their images, by Docker or Podman. */
+export class Containers {
+  private readonly images: Images;
+  private readonly session: ContainerSession;
+  /** For its owner alone, whatever the umask is. What is in it, the containers may read. */
+  private readonly scratch = mkdtempSync(path.join(tmpdir(), "argosy-containers-"));
+  private readonly removeScratch = () => rmSync(this.scratch, { recursive: true, force: true });
+
+  private constructor(
+    readonly engine: ContainerEngine,
+    onProgress: (line: string) => void,
+  ) {
+    this.images = new Images(engine, (image) => onProgress(`${engine.name} pulls ${image}`));
+    this.session = new ContainerSession(engine, this.scratch);
+    process.once("exit", this.removeScratch);
+  }
+
+  /**
+   * Finds the engine, and removes what a process left that was killed.
+   * @param onProgress told, in a line, of what takes a while
+   * @throws ContainerEngineError; the signal's reason
+   */
+  static async open(onProgress: (line: string) => void, signal?: AbortSignal): Promise<Containers> {
+    const engine = await findEngine(signal);
+    const count = await removeLeftOvers(engine);
+    if (count > 0) onProgress(`containers that an earlier argosy dev has left are removed: ${count}`);
+    return new Containers(engine, onProgress);
+  }
+
+  /**
+   * Sees to it that an operator's image is there.
+   * @throws ContainerEngineError if it cannot be pulled; the signal's reason
+   */
+  async prepare({ handler }: Pick<Operator, "handler">, signal?: AbortSignal): Promise<void> {
+    await this.images.ensure(handler.image, signal);
+  }
+
+  /** The processes of a handler, each in a container. Its image must be there. */
+  transport({ operator, env, account, server }: InImage): HandlerTransport {
+    const { engine, session, scratch } = this;
+    return new ImageTransport({
+      operator,
+      engine,
+      session,
+      scratch,
+      env: { ...account?.envInPod, ...env },
+      account: account?.folder,
+      onHostNetwork: account !== undefined && isLoopback(server),
+    });
+  }
+
+  /** Removes all containers that are left. */
+  async close(): Promise<void> {
+    await this.session.close();
+    process.off("exit", this.removeScratch);
+    this.removeScratch();
+  }
+}
+
+/** Whether an address leads to this machine from this machine alone: a container has a loopback of its own. */
+export function isLoopback(server: string): boolean {
+  const { hostname } = new URL(server);
+  return hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
+}

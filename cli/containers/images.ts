@@ -1,0 +1,50 @@
+import { type ContainerEngine, ContainerEngineError, lastSentence, WITHOUT } from "./engine";
+
+/** After a failure the registry is left alone for so long: `argosy dev` tries every few seconds to start what could not be started. */
+const AGAIN_MS = 60_000;
+
+/** What engines say of a registry that cannot be reached. */
+const AWAY =
+  /no such host|dial tcp|i\/o timeout|timed? ?out|connection (refused|reset)|network is unreachable|temporary failure|deadline exceeded|TLS handshake/i;
+/** What they say of an image that is not there, or not for everybody: registries do not tell the two apart. */
+const MISSING = /manifest unknown|not found|denied|unauthorized|does not exist|name unknown/i;
+
+/** The images of an engine: each is pulled once, if it is not there. */
+export class Images {
+  private readonly failures = new Map<string, { readonly error: Error; readonly at: number }>();
+
+  constructor(
+    private readonly engine: ContainerEngine,
+    /** Told of each image that is pulled: that takes a while. */
+    private readonly onPull: (image: string) => void,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /**
+   * Sees to it that an image is there. An image that is there is not asked for again, so that nothing needs a network.
+   * @throws ContainerEngineError if it cannot be pulled; the signal's reason
+   */
+  async ensure(image: string, signal?: AbortSignal): Promise<void> {
+    const { run } = this.engine;
+    if ((await run(["image", "inspect", image], signal)).code === 0) return;
+    const failure = this.failures.get(image);
+    if (failure && this.now() - failure.at < AGAIN_MS) throw failure.error;
+    this.onPull(image);
+    const { code, complaint } = await run(["pull", "--quiet", image], signal);
+    if (code === 0) return;
+    const error = new ContainerEngineError(pullComplaint(this.engine.name, image, complaint));
+    this.failures.set(image, { error, at: this.now() });
+    throw error;
+  }
+}
+
+/** Why an image could not be pulled, by what the engine says, and what to do. */
+export function pullComplaint(engine: string, image: string, complaint: string): string {
+  const said = lastSentence(complaint);
+  const begin = `Image ${image} is not here, and`;
+  if (AWAY.test(complaint))
+    return `${begin} its registry cannot be reached: ${said} Connect this machine, or load the image (${engine} load --input FILE). ${WITHOUT}`;
+  if (MISSING.test(complaint))
+    return `${begin} its registry does not give it: ${said} Correct the image in operator.yaml, build it here, or log in (${engine} login). ${WITHOUT}`;
+  return `${begin} ${engine} cannot pull it: ${said} ${WITHOUT}`;
+}

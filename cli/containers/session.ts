@@ -1,0 +1,110 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { DOMAIN } from "../../runtime/names";
+import type { ContainerEngine } from "./engine";
+
+const SESSION = `${DOMAIN}/dev-session`;
+const PROCESS = `${DOMAIN}/dev-process`;
+const HOST = `${DOMAIN}/dev-host`;
+
+/**
+ * Waits for the end of standard input, which comes with the process that holds the other end, however that went. Then removes
+ * all containers of a label, and a folder. More than once: the engine may be about to make one for a process that was killed.
+ */
+const GUARD = `trap '' HUP INT TERM
+while read -r _; do :; done
+for pause in 0 1 3; do
+  sleep $pause
+  ids=$("$1" ps --all --quiet --filter "label=$2")
+  [ -z "$ids" ] || "$1" rm --force $ids
+  rm -rf -- "$3"
+done`;
+
+/** The containers of this process: none outlives it for long, also where it is killed. */
+export class ContainerSession {
+  private readonly id = randomBytes(4).toString("hex");
+  private readonly guard;
+  private count = 0;
+
+  /** The labels of all its containers. */
+  readonly labels = {
+    [SESSION]: this.id,
+    [PROCESS]: String(process.pid),
+    [HOST]: hostname(),
+  };
+
+  /** @param folder what its containers have of this machine: it goes with them */
+  constructor(
+    private readonly engine: ContainerEngine,
+    folder: string,
+  ) {
+    const words = [engine.name, `${SESSION}=${this.id}`, folder];
+    // A session of its own keeps Ctrl-C in the terminal away from it.
+    this.guard = spawn("sh", ["-c", GUARD, "argosy-containers", ...words], {
+      stdio: ["pipe", "ignore", "ignore"],
+      detached: true,
+      cwd: "/",
+    });
+    // Without it, the next session removes what is left.
+    this.guard.on("error", () => undefined);
+    this.guard.unref();
+    (this.guard.stdin as unknown as { unref?: () => void }).unref?.();
+  }
+
+  /** A name for the next container. */
+  nextName(operator: string): string {
+    this.count += 1;
+    return `argosy-${operator}-${this.id}-${this.count}`;
+  }
+
+  /** Kills a container. Waits for nothing, so that it can be done while this process exits. */
+  remove(name: string): void {
+    const child = spawn(this.engine.name, ["rm", "--force", name], { stdio: "ignore", detached: true });
+    child.on("error", () => undefined);
+    child.unref();
+  }
+
+  /** Removes what is left of the session. */
+  async close(): Promise<void> {
+    await removeAll(this.engine, await idsOf(this.engine, `${SESSION}=${this.id}`));
+    this.guard.stdin?.end();
+  }
+}
+
+/**
+ * Removes the containers of processes of this machine that are gone.
+ * @returns how many there were
+ */
+export async function removeLeftOvers(engine: ContainerEngine): Promise<number> {
+  const ids = await idsOf(engine, `${HOST}=${hostname()}`);
+  if (ids.length === 0) return 0;
+  const format = `{{.Id}} {{index .Config.Labels "${PROCESS}"}}`;
+  const { output } = await engine.run(["inspect", "--type", "container", "--format", format, ...ids]);
+  const gone = output
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" "))
+    .filter(([, pid]) => pid !== undefined && !isAlive(Number(pid)))
+    .map(([id = ""]) => id);
+  await removeAll(engine, gone);
+  return gone.length;
+}
+
+async function idsOf({ run }: ContainerEngine, label: string): Promise<string[]> {
+  const { output } = await run(["ps", "--all", "--quiet", "--filter", `label=${label}`]);
+  return output.split(/\s+/).filter(Boolean);
+}
+
+async function removeAll({ run }: ContainerEngine, ids: readonly string[]): Promise<void> {
+  if (ids.length > 0) await run(["rm", "--force", ...ids]);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

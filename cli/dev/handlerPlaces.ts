@@ -1,0 +1,101 @@
+import { commandOnPath } from "../../definition/commandOnPath";
+import type { Operator } from "../../runtime/definition/definition";
+import { programOf } from "../../runtime/definition/handlerProgram";
+import { Containers } from "../containers/containers";
+import { ContainerEngineError } from "../containers/engine";
+
+/** What {@link HandlerPlaces} works with. */
+export interface HandlerPlacesOptions {
+  /** Whether every handler is to run in its image. */
+  readonly inImage: boolean;
+  /** Told, in a sentence, of a handler that runs in its image although nobody asked for that. Once for each. */
+  readonly onNotice: (notice: string) => void;
+  /** Told of what takes a while. */
+  readonly onProgress: (line: string) => void;
+  /** Finds Docker or Podman. @default Containers.open */
+  readonly open?: typeof Containers.open;
+}
+
+/**
+ * Where handlers run: as processes of this machine, where they begin at once and can be debugged, or in their images, where everything
+ * is as in a pod. In an image without being asked only what could not run at all without.
+ */
+export class HandlerPlaces {
+  private containers: Promise<Containers> | undefined;
+  private readonly said = new Set<string>();
+
+  constructor(private readonly options: HandlerPlacesOptions) {}
+
+  /**
+   * Looks for Docker or Podman, if every handler is to run in its image: nobody should wait for a control plane before hearing
+   * that there is none.
+   * @throws ContainerEngineError if there is none; the signal's reason
+   */
+  async check(signal?: AbortSignal): Promise<void> {
+    if (this.options.inImage) await this.opened(signal);
+  }
+
+  /**
+   * What runs an operator's handler in its image, which is there then. Undefined: it runs on this machine.
+   * @throws ContainerEngineError if it is to run in its image, and cannot; the signal's reason
+   */
+  async containersFor(operator: Operator, signal?: AbortSignal): Promise<Containers | undefined> {
+    if (this.options.inImage) return this.prepared(operator, signal);
+    const missing = programInImageOnly(operator);
+    if (missing === undefined) return undefined;
+    try {
+      const containers = await this.prepared(operator, signal);
+      this.sayOnce(
+        `${operator.name}: ${missing} is not on this machine. The handler runs in its image ${operator.handler.image}, by ${containers.engine.name}.`,
+      );
+      return containers;
+    } catch (error) {
+      if (!(error instanceof ContainerEngineError)) throw error;
+      // The program that is missing is what is to be told. What is wrong with the engine may be why it is still missing.
+      if (commandIsThere("docker") || commandIsThere("podman"))
+        this.sayOnce(
+          `${operator.name}: ${missing} is not on this machine, and its image cannot be used. ${error.message}`,
+        );
+      return undefined;
+    }
+  }
+
+  /** Removes all containers that are left. */
+  async close(): Promise<void> {
+    await (await this.containers?.catch(() => undefined))?.close();
+  }
+
+  private async prepared(operator: Operator, signal: AbortSignal | undefined): Promise<Containers> {
+    const containers = await this.opened(signal);
+    await containers.prepare(operator, signal);
+    return containers;
+  }
+
+  private opened(signal: AbortSignal | undefined): Promise<Containers> {
+    const { open = Containers.open, onProgress } = this.options;
+    this.containers ??= open(onProgress, signal).catch((error: unknown) => {
+      // It may be started meanwhile.
+      this.containers = undefined;
+      throw error;
+    });
+    return this.containers;
+  }
+
+  private sayOnce(notice: string): void {
+    if (this.said.has(notice)) return;
+    this.said.add(notice);
+    this.options.onNotice(notice);
+  }
+}
+
+/** The handler's program if only its image may have it. A path within its folder is a file of the author's, here as there. */
+function programInImageOnly(operator: Operator): string | undefined {
+  const [program = ""] = programOf(operator, "").command;
+  const isOwn = program.includes("/") && !program.startsWith("/");
+  const environment = { ...process.env, ...operator.env };
+  return isOwn || commandOnPath(program, environment, operator.folder) !== undefined ? undefined : program;
+}
+
+function commandIsThere(name: string): boolean {
+  return commandOnPath(name) !== undefined;
+}
