@@ -25,8 +25,8 @@ export interface Run {
   readonly outputs: unknown;
 }
 
-/** @see runStack */
-export interface StackOptions extends ProgramOptions {
+/** @see runStack. The folder is always the same: see {@link FOLDER}. */
+export interface StackOptions extends Omit<ProgramOptions, "folder"> {
   /** Configuration on top of the stack's, without the project's prefix. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -42,7 +42,7 @@ export function runStack(stack: string, options: StackOptions = {}): Promise<Run
     value,
   ]);
   const values = { ...configuration.values, ...Object.fromEntries(settings) };
-  return run(require("../../../index") as () => unknown, { folder: FOLDER, ...options, values });
+  return run(require("../../../index") as () => unknown, { ...options, folder: FOLDER, values });
 }
 
 /** Runs any program, with the errors of all that it began. */
