@@ -1,10 +1,10 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { generateDtsBundle } from "dts-bundle-generator";
 import { buildSync } from "esbuild";
 import { ASSETS, PACKED_NAMES } from "../components/assets";
 import { bundleEngine } from "../components/engineBundle";
 import { dependencies, peerDependencies } from "../package.json";
+import { declarationsOf } from "./declarations";
 import { licencesOf } from "./licences";
 
 const PROJECT_FOLDER = path.resolve(__dirname, "..");
@@ -28,7 +28,7 @@ export function build(folder: string): void {
   const command = compile(COMMAND.entry);
   const engine = bundleEngine();
   write(LIBRARY.file, library.code);
-  write(LIBRARY.file.replace(/\.js$/, ".d.ts"), declare(LIBRARY.entry));
+  write(LIBRARY.file.replace(/\.js$/, ".d.ts"), declarationsOf(LIBRARY.entry, PROJECT_FOLDER));
   write(COMMAND.file, `#!/usr/bin/env node\n${command.code}`);
   chmodSync(path.join(folder, COMMAND.file), 0o755);
   write("engine.js", engine.code);
@@ -79,21 +79,6 @@ function compile(entry: string): Bundle {
   const [output] = outputFiles;
   if (!output) throw new Error(`esbuild made no bundle of ${entry}`);
   return { code: output.text, inputs: Object.keys(metafile.inputs) };
-}
-
-/** The declarations of what a file exports, in one text that names no other file of ours. */
-function declare(entry: string): string {
-  const [declarations] = generateDtsBundle(
-    [
-      {
-        filePath: path.join(PROJECT_FOLDER, entry),
-        output: { noBanner: true, exportReferencedTypes: false },
-      },
-    ],
-    { preferredConfigPath: path.join(PROJECT_FOLDER, "tsconfig.json") },
-  );
-  if (declarations === undefined) throw new Error(`no declarations were made of ${entry}`);
-  return declarations;
 }
 
 if (require.main === module) {
