@@ -617,7 +617,11 @@ function behaves(shell: Shell): void {
       );
       await fc.assert(
         fc.asyncProperty(fc.array(verb, { minLength: 1, maxLength: 30 }), async (verbs) => {
-          const pool = new HandlerPool({ transport: transport as PipeTransport, timeoutMs: 4_000 });
+          const pool = new HandlerPool({
+            transport: transport as PipeTransport,
+            // What hangs may also be killed before it has begun. Nothing else is to be.
+            timeoutMs: ({ object }) => (object.metadata.name.endsWith(" hang") ? 300 : 60_000),
+          });
           const answers = await Promise.all(
             verbs.map((word, id) => pool.ask(question(`${id} ${word}`)).catch((failure) => failure)),
           );
