@@ -58,15 +58,29 @@ export function readTestArguments(
   return { files: [...new Set(files)], options, ...(jobs !== undefined && { jobs }) };
 }
 
+/** Files that take far longer than their size tells: they pack, copy or run the whole project. */
+export const LONG_FILES: readonly string[] = [
+  "handlersFolder",
+  "package",
+  "cliPackage",
+  "renderProgram",
+  "renderCommand",
+].map((name) => `tests/unit/${name}.test.ts`);
+
 /**
- * The test files below a folder, the largest first: when files run side by side, a long one that begins last would be
- * waited for.
+ * The test files below a folder, first the {@link LONG_FILES}, then the largest: when files run side by side, a long one that
+ * begins last would be waited for.
  */
 export function testFilesIn(folder: string): string[] {
   return readdirSync(path.join(PACKAGE_FOLDER, folder), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => path.join(folder, file))
-    .sort((a, b) => sizeOf(b) - sizeOf(a));
+    .sort((a, b) => placeOf(a) - placeOf(b) || sizeOf(b) - sizeOf(a));
+}
+
+function placeOf(file: string): number {
+  const index = LONG_FILES.indexOf(file);
+  return index < 0 ? LONG_FILES.length : index;
 }
 
 function sizeOf(file: string): number {

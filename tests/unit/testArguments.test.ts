@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { asCommandError, CommandError } from "../../cli/commandError";
-import { readTestArguments, testCommand, testFilesIn } from "../../tools/testArguments";
+import { LONG_FILES, readTestArguments, testCommand, testFilesIn } from "../../tools/testArguments";
 
 const FOLDERS = ["tests/unit", "tests/integration"];
 
@@ -29,6 +29,10 @@ describe("cli: arguments of npm test", () => {
     assert.deepEqual(read(["tests/unit/fuzz/"]).files, testFilesIn("tests/unit/fuzz"));
     assert.ok(read(["tests"]).files.length > 150);
     assert.ok(read(["tests"]).files.every((each) => !each.startsWith("tests/e2e")));
+  });
+
+  it("begin with the files that take longest", () => {
+    assert.deepEqual(testFilesIn("tests/unit").slice(0, LONG_FILES.length), LONG_FILES);
   });
 
   it("fail what is skipped in CI, where it would be tried nowhere", () => {
