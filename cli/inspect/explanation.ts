@@ -1,58 +1,20 @@
-import { isRecord } from "../../runtime/json";
 import { type Condition, conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import {
   annotated,
   ENGINE_CONDITIONS,
-  elsewhereFinalizerOf,
-  finalizerOf,
   identityOf,
+  OPERATOR_LABEL,
   PAUSED_ANNOTATION,
-  SKIP_FINALIZE_ANNOTATION,
 } from "../../runtime/names";
-import { memoryOf } from "../../runtime/reconcile/memory";
+import { type Memory, memoryIn, memoryOf } from "../../runtime/reconcile/memory";
+import { isSelected } from "../../runtime/watch/watched";
 import { FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS } from "../../runtime/work/schedule";
 import { entryOf } from "../errors/catalogue";
+import { type Hold, holdsOf, WAITS } from "./holds";
 import type { InstalledOperator } from "./installed";
+import type { Known, ObjectEvent } from "./known";
 import { faultIn, type Place, placeIn } from "./place";
 import type { Run } from "./runs";
-
-/** A Kubernetes Event about an object. */
-export interface ObjectEvent {
-  readonly type: string;
-  readonly reason: string;
-  readonly note: string;
-  /** How often it has happened. */
-  readonly count: number;
-  /** When it last happened, as RFC 3339. */
-  readonly lastAt: string;
-}
-
-/** Everything that an explanation is made from. */
-export interface Known {
-  readonly object: KubernetesObject;
-  readonly operators: readonly InstalledOperator[];
-  /** The pod that leads the operator. Undefined if none does, or if that cannot be read. */
-  readonly leader?: string | undefined;
-  /** Whether the operator's Lease could be read. */
-  readonly leaseRead: boolean;
-  /** Warnings about the object, the newest first. */
-  readonly events: readonly ObjectEvent[];
-  /** Its runs, the newest first. */
-  readonly runs: readonly Run[];
-  /** Children elsewhere that are still there, as "ConfigMap team-a/settings". */
-  readonly childrenElsewhere: readonly string[];
-  readonly now: Date;
-}
-
-/** What keeps an object that is being deleted. */
-export interface Hold {
-  readonly finalizer: string;
-  /** Who put it on, as the API server noted it. */
-  readonly by: string;
-  /** What it waits for, as a clause. */
-  readonly waitsFor: string;
-  readonly remedy: string;
-}
 
 /** Why an object is as it is. */
 export interface Explanation {
@@ -84,11 +46,12 @@ export interface Explanation {
 
 /** Says why an object is not Ready, or why it does not go. Pure: all that it knows is given. */
 export function explain(known: Known): Explanation {
-  const { object, operators, now, events, runs } = known;
+  const { object, operators, events, runs, memoryRead = true } = known;
   const { metadata, kind } = object;
   const operator = operatorOf(known);
   const identity = operator ? identityOf(operator) : managerOf(object);
-  const conditions = conditionsIn(object["status"]);
+  // The status of an object that others own is theirs, with a Ready condition of its own maybe.
+  const conditions = conditionsIn(operator?.watch ? known.memory : object["status"]);
   const ready = conditions.find(({ type }) => type === "Ready");
   const stalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True");
   const holds = metadata.deletionTimestamp === undefined ? [] : holdsOf(known);
@@ -133,11 +96,24 @@ export function explain(known: Known): Explanation {
       `Add the namespace to the field namespaces of ${name}, and run pulumi up.`,
     );
   }
+  if (operator?.watch && !memoryRead) {
+    return say(
+      `Whether it was handled is not known: what ${operator.name} remembers of it cannot be read.`,
+      `Ask for the right to get memories in the namespace ${operator.home}.`,
+    );
+  }
+  if (operator?.watch && !known.memory && !isSelected(object, operator.watch.labels)) {
+    const labels = Object.entries(operator.watch.labels).map((label) => label.join("="));
+    return say(
+      `Nobody looks after it: the operator ${operator.name} watches only objects with the labels ${labels.join(", ")}.`,
+      "Give it these labels if the operator is to look after it.",
+    );
+  }
   const observed = ready?.observedGeneration ?? 0;
   if (!ready || observed < (metadata.generation ?? 0)) {
     const what = ready
       ? `Its generation ${metadata.generation} was not handled yet; the conditions are about generation ${observed}.`
-      : "It was never handled: it has no Ready condition.";
+      : `It was never handled: ${operator?.watch ? `${operator.name} remembers nothing of it` : "it has no Ready condition"}.`;
     if (!operator && !identity) {
       return say(
         `${what} No operator for ${kind} is installed in this cluster.`,
@@ -153,7 +129,7 @@ export function explain(known: Known): Explanation {
     return say(what, `See what the runner says: argosy logs ${identity?.split(".").at(-1)}`);
   }
   if (ready.status === "True") {
-    const advice = operator?.execution === "pod" ? [`The next resync looks at it${dueIn(object, now)}.`] : [];
+    const advice = operator?.execution === "pod" ? [`The next resync looks at it${dueIn(known)}.`] : [];
     return { ...base, fine: true, summary: "It is Ready.", advice };
   }
   const wait = WAITS[ready.reason];
@@ -171,20 +147,15 @@ export function explain(known: Known): Explanation {
   };
 }
 
-/** Reasons of Ready that are no failures. */
-const WAITS: Readonly<Record<string, string>> = {
-  ChildrenNotReady: "its children are applied, and some of them are not ready themselves",
-  Finalizing: "its handler cleans up",
-};
 const ADVICE_WHILE_WAITING = ["Look at the child that the message names: kubectl describe shows its Events."];
 
-/** The operator that looks after the object: it handles the namespace, and has left its name if several do. */
-function operatorOf({ object, operators }: Known): InstalledOperator | undefined {
+/** The operator that looks after the object: it handles the namespace, and has left its name or a Memory if several do. */
+function operatorOf({ object, operators, memory }: Known): InstalledOperator | undefined {
   const { namespace } = object.metadata;
   const here = operators.filter(
     ({ namespaces }) => namespaces === "all" || namespace === undefined || namespaces.includes(namespace),
   );
-  const manager = managerOf(object);
+  const manager = memory?.metadata.labels?.[OPERATOR_LABEL] ?? managerOf(object);
   return here.find((each) => identityOf(each) === manager) ?? here[0];
 }
 
@@ -214,95 +185,23 @@ function failuresOf(
 
 /** When a resident engine, or a resync, tries again. */
 function nextTryOf(
-  { object, now }: Known,
+  known: Known,
   operator: InstalledOperator | undefined,
   failures: Failures | undefined,
 ): string {
-  if (operator?.execution === "pod") return `at the next resync${dueIn(object, now)}`;
+  if (operator?.execution === "pod") return `at the next resync${dueIn(known)}`;
   if (!failures) return `within ${LONGEST_BACKOFF_MS / 1000} s of the last failure`;
   // Half of the pause at least, and all of it at most.
   const pauseMs = Math.min(FIRST_BACKOFF_MS * 2 ** (failures.count - 1), LONGEST_BACKOFF_MS);
-  const leftSeconds = (Date.parse(failures.lastAt) + pauseMs - now.getTime()) / 1000;
+  const leftSeconds = (Date.parse(failures.lastAt) + pauseMs - known.now.getTime()) / 1000;
   return leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`;
 }
 
-function dueIn(object: KubernetesObject, now: Date): string {
-  const { dueAt } = memoryOf(object);
+function dueIn({ object, memory, now }: Known): string {
+  const { dueAt }: Memory = memory ? memoryIn(memory["memory"]) : memoryOf(object);
   if (dueAt === undefined) return "";
   const seconds = Math.ceil((Date.parse(dueAt) - now.getTime()) / 1000);
   return seconds > 0 ? ` after ${seconds} s` : "";
-}
-
-/** Every finalizer of an object that is being deleted. */
-function holdsOf(known: Known): Hold[] {
-  const { object, operators, childrenElsewhere } = known;
-  const { finalizers = [] } = object.metadata;
-  const ready = conditionsIn(object["status"]).find(({ type }) => type === "Ready");
-  return finalizers.map((finalizer) => {
-    const by = whoPut(finalizer, object);
-    const own = operators.find((each) => finalizerOf(each) === finalizer);
-    if (own) {
-      const failure =
-        ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? `: ${ready.message}` : "";
-      return {
-        finalizer,
-        by,
-        waitsFor: `its handler has not answered "finalized": true${failure}`,
-        remedy: `Mend the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
-      };
-    }
-    if (operators.some((each) => elsewhereFinalizerOf(each) === finalizer)) {
-      const some = childrenElsewhere.slice(0, 5).join(", ");
-      return {
-        finalizer,
-        by,
-        waitsFor: some
-          ? `its children elsewhere are still there: ${some}`
-          : "its children elsewhere are looked for",
-        remedy: some ? "Find out what holds these children: argosy explain names it too." : "Wait a moment.",
-      };
-    }
-    const operator = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
-    if (operator !== undefined) {
-      return {
-        finalizer,
-        by,
-        waitsFor: `the operator ${operator}, which holds it, is not installed in this cluster`,
-        remedy: `Deploy ${operator} again, or give its name as formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}`,
-      };
-    }
-    if (finalizer === "foregroundDeletion" || finalizer === "orphan") {
-      return {
-        finalizer,
-        by: "Kubernetes' garbage collector",
-        waitsFor:
-          finalizer === "orphan"
-            ? "the garbage collector takes its name off its children"
-            : "its children in the same namespace go first",
-        remedy: "Wait for the garbage collector, or look at what holds the children.",
-      };
-    }
-    return {
-      finalizer,
-      by,
-      waitsFor: `${by} has not removed its finalizer ${finalizer}`,
-      remedy: `Look at what ${by} says. Argosy has nothing to do with the finalizer ${finalizer}.`,
-    };
-  });
-}
-
-/** The field manager that owns a finalizer. */
-function whoPut(finalizer: string, { metadata }: KubernetesObject): string {
-  const owner = metadata.managedFields?.find(({ fieldsV1 }) => {
-    const inMetadata = fieldsV1?.["f:metadata"];
-    const finalizers = isRecord(inMetadata) ? inMetadata["f:finalizers"] : undefined;
-    return isRecord(finalizers) && `v:"${finalizer}"` in finalizers;
-  });
-  return owner?.manager ?? "somebody unknown";
-}
-
-function reference({ kind, metadata: { namespace, name } }: KubernetesObject): string {
-  return `${namespace ? `-n ${namespace} ` : ""}${kind.toLowerCase()} ${name}`;
 }
 
 function resume({ object: { kind, metadata } }: Known): string {

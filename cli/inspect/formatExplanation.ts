@@ -11,7 +11,7 @@ export function formatExplanation(explanation: Explanation, now: Date, style: St
   const { operator, leader, conditions, holds, events, runs, advice } = explanation;
   const lines = [`${style("bold", object)}: ${style(fine ? "green" : "red", safe(summary))}`];
   const row = (name: string, value: string | undefined) => {
-    if (value) lines.push(`  ${style("dim", name.padEnd(10))}${safe(value)}`);
+    if (value) lines.push(`  ${style("dim", `${name} `.padEnd(10))}${safe(value)}`);
   };
   row("since", since && `${since}, ${ago(since, now)}`);
   row("reason", reason);

@@ -5,14 +5,16 @@ import { EVENTS, namespaceOfEvents } from "../../runtime/kubernetes/events";
 import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { kindOfKey } from "../../runtime/kubernetes/resource";
 import type { Lease } from "../../runtime/leadership/lease";
-import { leaseNameOf, OWNER_UID_LABEL } from "../../runtime/names";
+import { leaseNameOf, memoryPrefixOf, OWNER_UID_LABEL } from "../../runtime/names";
+import { memoryResourceOf } from "../../runtime/reconcile/keptMemories";
 import { memoryOf } from "../../runtime/reconcile/memory";
-import type { Known, ObjectEvent } from "./explanation";
 import type { InstalledOperator } from "./installed";
+import type { Known, ObjectEvent } from "./known";
 import { listRuns, type Run } from "./runs";
 import type { Target } from "./target";
 
 const LEASE = "the operator's Lease";
+const MEMORY = "what operators remember of it";
 
 /**
  * Reads all that says something about an object. What the account may not read is left out and said.
@@ -24,19 +26,20 @@ export async function lookAt(
   { operators }: Target,
   onUnread: (what: string) => void,
 ): Promise<Known> {
-  const [operator] = operators;
-  const home = operator?.home;
-  let leaseRead = operator !== undefined;
+  const unread = new Set<string>();
   const readable = async <T>(what: string, read: Promise<T>, otherwise: T): Promise<T> => {
     try {
       return await read;
     } catch (error) {
       if (!isApiError(error, 403)) throw error;
-      if (what === LEASE) leaseRead = false;
+      unread.add(what);
       onUnread(what);
       return otherwise;
     }
   };
+  const kept = await readable(MEMORY, keptBy(client, operators, object), undefined);
+  const operator = kept?.operator ?? operators[0];
+  const home = operator?.home;
   const uid = object.metadata.uid;
   const [events, runs, leader, childrenElsewhere] = await Promise.all([
     readable("its Events", eventsOf(client, object), []),
@@ -47,13 +50,30 @@ export async function lookAt(
   return {
     object,
     operators,
+    memory: kept?.memory,
+    memoryRead: !unread.has(MEMORY),
     leader,
-    leaseRead,
+    leaseRead: operator !== undefined && !unread.has(LEASE),
     events,
     runs,
     childrenElsewhere,
     now: new Date(),
   };
+}
+
+/** The operator that remembers something of an object that others own, and what it remembers. Undefined if none does. */
+async function keptBy(
+  client: KubernetesClient,
+  operators: readonly InstalledOperator[],
+  { metadata: { uid } }: KubernetesObject,
+): Promise<{ operator: InstalledOperator; memory: KubernetesObject } | undefined> {
+  for (const operator of operators) {
+    if (!operator.watch) continue;
+    const name = { namespace: operator.home, name: `${memoryPrefixOf(operator)}${uid}` };
+    const memory = await client.get(memoryResourceOf(operator), name);
+    if (memory) return { operator, memory };
+  }
+  return undefined;
 }
 
 interface WrittenEvent {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { explain, type Known, type ObjectEvent } from "../../cli/inspect/explanation";
+import { explain } from "../../cli/inspect/explanation";
 import { formatExplanation } from "../../cli/inspect/formatExplanation";
 import type { InstalledOperator } from "../../cli/inspect/installed";
+import type { Known, ObjectEvent } from "../../cli/inspect/known";
 import { placeIn } from "../../cli/inspect/place";
 import type { Run } from "../../cli/inspect/runs";
 import { plain } from "../../cli/terminal";

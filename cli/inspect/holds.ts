@@ -1,0 +1,92 @@
+import { isRecord } from "../../runtime/json";
+import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/objects";
+import { elsewhereFinalizerOf, finalizerOf, SKIP_FINALIZE_ANNOTATION } from "../../runtime/names";
+import type { Known } from "./known";
+
+/** What keeps an object that is being deleted. */
+export interface Hold {
+  readonly finalizer: string;
+  /** Who put it on, as the API server noted it. */
+  readonly by: string;
+  /** What it waits for, as a clause. */
+  readonly waitsFor: string;
+  readonly remedy: string;
+}
+
+/** Reasons of Ready that are no failures. */
+export const WAITS: Readonly<Record<string, string>> = {
+  ChildrenNotReady: "its children are applied, and some of them are not ready themselves",
+  Finalizing: "its handler cleans up",
+};
+
+/** Every finalizer of an object that is being deleted. */
+export function holdsOf(known: Known): Hold[] {
+  const { object, operators, childrenElsewhere } = known;
+  const { finalizers = [] } = object.metadata;
+  const ready = conditionsIn(object["status"]).find(({ type }) => type === "Ready");
+  return finalizers.map((finalizer) => {
+    const by = whoPut(finalizer, object);
+    const own = operators.find((each) => finalizerOf(each) === finalizer);
+    if (own) {
+      const failure =
+        ready && !WAITS[ready.reason] && ready.reason !== "Reconciled" ? `: ${ready.message}` : "";
+      return {
+        finalizer,
+        by,
+        waitsFor: `its handler has not answered "finalized": true${failure}`,
+        remedy: `Mend the handler of ${own.name}. To let the object go without its handler: kubectl annotate ${reference(object)} ${SKIP_FINALIZE_ANNOTATION}=true`,
+      };
+    }
+    if (operators.some((each) => elsewhereFinalizerOf(each) === finalizer)) {
+      const some = childrenElsewhere.slice(0, 5).join(", ");
+      return {
+        finalizer,
+        by,
+        waitsFor: some
+          ? `its children elsewhere are still there: ${some}`
+          : "its children elsewhere are looked for",
+        remedy: some ? "Find out what holds these children: argosy explain names it too." : "Wait a moment.",
+      };
+    }
+    const operator = /^(?:elsewhere\.)?argosy\.dev\/(.+)$/.exec(finalizer)?.[1];
+    if (operator !== undefined) {
+      return {
+        finalizer,
+        by,
+        waitsFor: `the operator ${operator}, which holds it, is not installed in this cluster`,
+        remedy: `Deploy ${operator} again, or give its name as formerNames of its successor, or remove the finalizer ${finalizer} by kubectl edit ${reference(object)}`,
+      };
+    }
+    if (finalizer === "foregroundDeletion" || finalizer === "orphan") {
+      return {
+        finalizer,
+        by: "Kubernetes' garbage collector",
+        waitsFor:
+          finalizer === "orphan"
+            ? "the garbage collector takes its name off its children"
+            : "its children in the same namespace go first",
+        remedy: "Wait for the garbage collector, or look at what holds the children.",
+      };
+    }
+    return {
+      finalizer,
+      by,
+      waitsFor: `${by} has not removed its finalizer ${finalizer}`,
+      remedy: `Look at what ${by} says. Argosy has nothing to do with the finalizer ${finalizer}.`,
+    };
+  });
+}
+
+/** The field manager that owns a finalizer. */
+function whoPut(finalizer: string, { metadata }: KubernetesObject): string {
+  const owner = metadata.managedFields?.find(({ fieldsV1 }) => {
+    const inMetadata = fieldsV1?.["f:metadata"];
+    const finalizers = isRecord(inMetadata) ? inMetadata["f:finalizers"] : undefined;
+    return isRecord(finalizers) && `v:"${finalizer}"` in finalizers;
+  });
+  return owner?.manager ?? "somebody unknown";
+}
+
+function reference({ kind, metadata: { namespace, name } }: KubernetesObject): string {
+  return `${namespace ? `-n ${namespace} ` : ""}${kind.toLowerCase()} ${name}`;
+}

@@ -1,0 +1,35 @@
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import type { InstalledOperator } from "./installed";
+import type { Run } from "./runs";
+
+/** A Kubernetes Event about an object. */
+export interface ObjectEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly note: string;
+  /** How often it has happened. */
+  readonly count: number;
+  /** When it last happened, as RFC 3339. */
+  readonly lastAt: string;
+}
+
+/** Everything that an explanation is made from. */
+export interface Known {
+  readonly object: KubernetesObject;
+  readonly operators: readonly InstalledOperator[];
+  /** What an operator keeps of an object that others own, as its Memory has it. Undefined if there is none. */
+  readonly memory?: KubernetesObject | undefined;
+  /** Whether {@link memory} could be read. @default true */
+  readonly memoryRead?: boolean;
+  /** The pod that leads the operator. Undefined if none does, or if that cannot be read. */
+  readonly leader?: string | undefined;
+  /** Whether the operator's Lease could be read. */
+  readonly leaseRead: boolean;
+  /** Warnings about the object, the newest first. */
+  readonly events: readonly ObjectEvent[];
+  /** Its runs, the newest first. */
+  readonly runs: readonly Run[];
+  /** Children elsewhere that are still there, as "ConfigMap team-a/settings". */
+  readonly childrenElsewhere: readonly string[];
+  readonly now: Date;
+}
