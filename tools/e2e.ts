@@ -22,6 +22,8 @@ export const STEPS = [
   "operationsPage",
   "outsideEvents",
   "examples",
+  "guards",
+  "watching",
 ];
 
 /**

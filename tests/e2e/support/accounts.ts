@@ -1,0 +1,33 @@
+import { connectionAs } from "../../../cli/serviceAccountToken";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
+import { Api } from "../../integration/support/api";
+import { session } from "./hooks";
+
+/** Somebody with an account of their own. */
+export interface Somebody {
+  readonly api: Api;
+  /** Takes the account and its rights away. */
+  readonly leave: () => Promise<void>;
+}
+
+/** Makes an account with every right in the cluster, which is not of the group of its administrators. */
+export async function somebody(namespace: string, name: string): Promise<Somebody> {
+  const { api, connection } = session();
+  const account: Manifest = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } };
+  const rights: Manifest = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: `everything.${namespace}.${name}` },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ kind: "ServiceAccount", name, namespace }],
+  };
+  await api.create(account);
+  await api.create(rights);
+  const theirs = new Api(connectionAs({ name, namespace }, connection));
+  const leave = async (): Promise<void> => {
+    theirs.close();
+    await api.delete(rights);
+    await api.delete(account);
+  };
+  return { api: theirs, leave };
+}
