@@ -1,10 +1,11 @@
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { checkPlatform } from "../preflight/checkPlatform";
-import { type ArgoPlatformArgs, type CompletePlatformArgs, completePlatformArgs } from "./arguments";
+import type { ArgoPlatformArgs } from "./arguments";
 import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
 import { type Claim, claim, claimant } from "./claims";
 import { type Cluster, clusterOf } from "./cluster";
+import { type CompletePlatformArgs, completePlatformArgs } from "./completeArguments";
 import { componentNamed, withReadableErrors } from "./errors";
 import { hasPlaceholders } from "./inputs";
 import { madeBy } from "./manifests/installation";

@@ -9,17 +9,16 @@ import { checkInstallation } from "../preflight/checkInstallation";
 import { together } from "../preflight/lookInCluster";
 import type { Operator } from "../runtime/program";
 import { ArgoPlatform, platformNamespace } from "./argoPlatform";
+import type { OperatorsArgs, PlatformComponent } from "./arguments";
+import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
+import { type Claim, claim, claimant } from "./claims";
+import { type Cluster, clusterOf } from "./cluster";
 import {
   type CompleteOperatorsArgs,
   checkWorkloads,
   completeOperatorsArgs,
   completePlatformArgs,
-  type OperatorsArgs,
-  type PlatformComponent,
-} from "./arguments";
-import { afterCheck, checkInCluster, thisProgram } from "./checkInCluster";
-import { type Claim, claim, claimant } from "./claims";
-import { type Cluster, clusterOf } from "./cluster";
+} from "./completeArguments";
 import { DeployedOperator } from "./deployedOperator";
 import { engineFiles } from "./engineBundle";
 import { ConfigurationError, componentNamed, withReadableErrors } from "./errors";

@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { isRecord } from "../runtime/program";
-import type { CompletePlatformArgs } from "./arguments";
+import type { CompletePlatformArgs } from "./completeArguments";
 import { ConfigurationError } from "./errors";
 import type { Platform } from "./manifests/platform/options";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "./package";

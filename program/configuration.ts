@@ -1,7 +1,7 @@
 import { type ArgoPlatformArgs, ConfigurationError, type OperatorsArgs } from "@argosy-dev/argosy";
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
-import { checkArguments, OPERATORS_ARGUMENTS, PLATFORM_ARGUMENTS } from "../components/arguments";
+import { checkArguments, OPERATORS_ARGUMENTS, PLATFORM_ARGUMENTS } from "../components/completeArguments";
 import { check, fields, oneOf, pattern } from "../definition/checks";
 import type { Report } from "../definition/problems";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type ArgoPlatformArgs, completePlatformArgs } from "../../components/arguments";
+import type { ArgoPlatformArgs } from "../../components/arguments";
+import { completePlatformArgs } from "../../components/completeArguments";
 import { ConfigurationError } from "../../components/errors";
 import { anyPlatformOptions } from "./support/platform";
 

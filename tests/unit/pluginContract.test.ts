@@ -3,7 +3,11 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
-import { completePlatformArgs, OPERATORS_ARGUMENTS, PLATFORM_ARGUMENTS } from "../../components/arguments";
+import {
+  completePlatformArgs,
+  OPERATORS_ARGUMENTS,
+  PLATFORM_ARGUMENTS,
+} from "../../components/completeArguments";
 import { platformOf } from "../../components/platform";
 import { OVERRIDES } from "../../definition/schema";
 

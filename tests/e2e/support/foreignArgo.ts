@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CompletePlatformArgs } from "../../../components/arguments";
+import type { CompletePlatformArgs } from "../../../components/completeArguments";
 import { buildArgoEventsController } from "../../../components/manifests/platform/argoEvents";
 import {
   buildArgoEventsDefinitions,
