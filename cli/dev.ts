@@ -14,7 +14,7 @@ import { canShowTable, LiveTable } from "./dev/liveTable";
 import { lost } from "./dev/lost";
 import { RepeatedFailures } from "./dev/repeatedFailures";
 import { runtimeDifference } from "./dev/runtimes";
-import type { Silence } from "./dev/silence";
+import { formatSilence } from "./dev/silence";
 import { stableKubeconfig } from "./dev/stableKubeconfig";
 import { Workshop } from "./dev/workshop";
 import { renewGarbageCollector } from "./garbageCollector";
@@ -228,7 +228,8 @@ function run({
       const line = times && formatReconcile(report, style, new Date(), times);
       if (line) print(line);
     },
-    onSilence: (silence) => print(style("yellow", silenceOf(operator, silence))),
+    onSilence: (silence) =>
+      print(style("yellow", formatSilence(operator, silence, containers !== undefined))),
     onNotice: (notice) => print(style("dim", `${operator.name}: ${notice}`)),
     onHandlerLog: (text) => print(formatLog(text, style)),
   });
@@ -242,15 +243,6 @@ function debuggedHandler(operator: Operator, debugging: Debugging): OtherHandler
     // The object in the debugger takes no place of the others.
     concurrency: operator.concurrency + 1,
   };
-}
-
-/** Says that a handler has not answered, what becomes of it and what of the others. */
-function silenceOf({ name, concurrency, timeoutSeconds }: Operator, { object, seconds }: Silence): string {
-  const others =
-    concurrency === 1
-      ? "This operator's other objects wait, since concurrency is 1."
-      : "Other objects do not wait for it.";
-  return `${name}: the handler has not answered about ${object} for ${seconds} s. ${others} It is ended after ${timeoutSeconds} s (timeoutSeconds).`;
 }
 
 /** A user's cluster may be away for a while. The embedded control plane does not come back. */

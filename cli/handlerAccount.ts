@@ -1,10 +1,11 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Operator } from "../runtime/definition/definition";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { handlerAccountOf, keepHandlerToken, replaceFile } from "../runtime/pod/handlerToken";
 import { HANDLER_ACCOUNT_VARIABLE, POD_LAYOUT } from "../runtime/pod/layout";
+import { Watchdog } from "./controlPlane/watchdog";
 
 /** The service account of a handler with `rules`, as a handler on this machine finds it. */
 export interface HandlerAccount {
@@ -14,8 +15,8 @@ export interface HandlerAccount {
   readonly env: Readonly<Record<string, string>>;
   /** The same for a handler in a container, which has the folder where a pod has it. */
   readonly envInPod: Readonly<Record<string, string>>;
-  /** Removes the files, and renews them no more. */
-  close(): void;
+  /** Removes the files, and renews them no more. They go with this process too, however that ends. */
+  close(): Promise<void>;
 }
 
 /** @see openHandlerAccount */
@@ -61,7 +62,8 @@ export async function openHandlerAccount({
 }: HandlerAccountOptions): Promise<HandlerAccount | undefined> {
   if (operator.rules.length === 0) return undefined;
   // Made for its owner alone, whatever the umask is.
-  const own = mkdtempSync(path.join(tmpdir(), "argosy-account-"));
+  const own = mkdtempSync(path.join(realpathSync(tmpdir()), "argosy-account-"));
+  const watchdog = new Watchdog(own);
   const folder = isForContainer ? path.join(own, "account") : own;
   const mode = isForContainer ? SHARED : PRIVATE;
   if (isForContainer) {
@@ -73,10 +75,8 @@ export async function openHandlerAccount({
   let isFirst = true;
   const close = () => {
     closing.abort();
-    rmSync(own, { recursive: true, force: true });
+    return watchdog.stop();
   };
-  // Nobody who is killed by process.exit has closed it.
-  process.once("exit", close);
   try {
     await keepHandlerToken({
       connection: runner,
@@ -95,7 +95,7 @@ export async function openHandlerAccount({
       },
     });
   } catch (error) {
-    close();
+    await close();
     signal?.throwIfAborted();
     throw error;
   }
@@ -111,10 +111,7 @@ export async function openHandlerAccount({
         KUBECONFIG: path.posix.join(POD_LAYOUT.serviceAccount, KUBECONFIG),
       }),
     },
-    close: () => {
-      process.off("exit", close);
-      close();
-    },
+    close,
   };
 }
 

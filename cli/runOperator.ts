@@ -10,6 +10,7 @@ import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { handlerAccountOf } from "../runtime/pod/handlerToken";
 import type { ReconcileReport } from "../runtime/reconcile/report";
 import type { Containers } from "./containers/containers";
+import { secondsInImage } from "./containers/patience";
 import type { Silence } from "./dev/silence";
 import { guardInTheWay } from "./guardInTheWay";
 import { type HandlerAccount, openHandlerAccount } from "./handlerAccount";
@@ -75,7 +76,7 @@ class LocalEngine extends Engine {
       await super.stop(graceMs);
     } finally {
       // Not before: runs in progress may need it.
-      this.account?.close();
+      await this.account?.close();
     }
   }
 }
@@ -125,7 +126,8 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
       containers?.transport({ operator, env: given, account: handlerAccount, server }) ??
       localHandler(operator, env);
     const usual = new LocalTransport(processes, onHandlerLog, onSilence);
-    const timeoutMs = handler?.timeoutMs?.bind(handler) ?? (containers && timeoutInImage(operator));
+    const timeoutMs =
+      handler?.timeoutMs?.bind(handler) ?? (containers && (() => secondsInImage(operator) * 1000));
     controller = new LocalEngine(
       {
         operator: { ...operator, concurrency: handler?.concurrency ?? operator.concurrency },
@@ -141,18 +143,11 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
       handlerAccount,
     );
   } catch (error) {
-    handlerAccount?.close();
+    await handlerAccount?.close();
     throw error;
   }
   await startController(controller, signal);
   return controller;
-}
-
-/** A container takes longer to begin than a process in a pod, whose container is there. */
-const CONTAINER_BEGINS_MS = 10_000;
-
-function timeoutInImage({ timeoutSeconds }: Operator): () => number {
-  return () => timeoutSeconds * 1000 + CONTAINER_BEGINS_MS;
 }
 
 /** The handler of an operator with `rules` asks the API server itself, and does not ask again where it is refused. */

@@ -1,5 +1,7 @@
+import type { Operator } from "../../runtime/definition/definition";
 import { isRecord } from "../../runtime/json";
 import { formatName, type ObjectName } from "../../runtime/kubernetes/objects";
+import { secondsInImage } from "../containers/patience";
 
 /** After this long without an answer it is said, in milliseconds: a handler that asks something outside may take a while. */
 const FIRST_MS = 5_000;
@@ -40,6 +42,19 @@ export function untilAnswered(
   };
   wait(firstMs);
   return () => clearTimeout(timer);
+}
+
+/** Says that a handler has not answered, what becomes of it and what of the others. */
+export function formatSilence(operator: Operator, { object, seconds }: Silence, isInImage: boolean): string {
+  const { name, concurrency, timeoutSeconds } = operator;
+  const limit = isInImage
+    ? `${secondsInImage(operator)} s (timeoutSeconds, and what a container takes to begin)`
+    : `${timeoutSeconds} s (timeoutSeconds)`;
+  const others =
+    concurrency === 1
+      ? "This operator's other objects wait, since concurrency is 1."
+      : "Other objects do not wait for it.";
+  return `${name}: the handler has not answered about ${object} for ${seconds} s. ${others} It is ended after ${limit}.`;
 }
 
 function objectOf(request: string): string {

@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -187,16 +188,15 @@ describe("argosy dev: a handler with rules", function () {
     assert.equal((await statusOfReady("Documented", "one")).replicas, 2);
     running.interrupt();
     assert.equal(await running.ended(), 130, running.stderr);
-    assert.deepEqual(await processesNaming(folder), []);
+    await nothingIsLeft();
   });
 
-  it("has its token in a debugger too, until the end", async () => {
+  it("has its token in a debugger too, and no longer than argosy dev runs, also where that is killed", async () => {
     write("Stopped", "main.ts", STOPPED, RULES);
     const running = start("--debug", "stopped/one", "--namespace", namespace);
     const port = Number(await running.printed(/(?<=waits for a debugger at 127\.0\.0\.1:)\d+/));
     await api.apply(object("Stopped", "one"));
-    const client = await InspectorClient.attach(port);
-    await client.beginWithBreak("main.ts", 3);
+    const client = await InspectorClient.attach(port, (each) => each.beginWithBreak("main.ts", 3));
     const stop = await client.stopped();
     const account = String(await stop.evaluate("process.env.ARGOSY_SERVICE_ACCOUNT"));
     const config = String(await stop.evaluate("process.env.KUBECONFIG"));
@@ -212,8 +212,16 @@ describe("argosy dev: a handler with rules", function () {
     await stop.resume();
     client.close();
     await statusOfReady("Stopped", "one");
-    running.interrupt();
-    assert.equal(await running.ended(), 130, running.stderr);
-    assert.ok(!existsSync(account), "the token is gone");
+    assert.ok(existsSync(account));
+    running.kill();
+    await eventually(() => assert.ok(!existsSync(account), "the token is gone"));
   });
+
+  async function nothingIsLeft(): Promise<void> {
+    assert.deepEqual(await processesNaming(folder), []);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.startsWith("argosy-")),
+      [],
+    );
+  }
 });

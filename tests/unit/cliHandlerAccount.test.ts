@@ -24,7 +24,7 @@ describe("cli: the account of a handler with rules", () => {
     });
   });
   afterEach(async () => {
-    account?.close();
+    await account?.close();
     await api.stop();
   });
 
@@ -98,7 +98,7 @@ describe("cli: the account of a handler with rules", () => {
 
   it("is gone when it is closed, and when the wait for it is given up", async () => {
     const { folder } = await open();
-    account?.close();
+    await account?.close();
     assert.ok(!existsSync(folder));
     const abort = new AbortController();
     api.answer = (_call, response) => {

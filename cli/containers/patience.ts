@@ -1,0 +1,9 @@
+import type { Operator } from "../../runtime/definition/definition";
+
+/** A container takes longer to begin than a process in a pod, whose container is there, in seconds. */
+const BEGINS_SECONDS = 10;
+
+/** How long a handler in a container may take to answer, in seconds. */
+export function secondsInImage({ timeoutSeconds }: Pick<Operator, "timeoutSeconds">): number {
+  return timeoutSeconds + BEGINS_SECONDS;
+}
