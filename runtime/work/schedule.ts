@@ -71,6 +71,10 @@ interface Entry {
   /** Whether it must be worked on again even if the work in progress fails. */
   againEndsBackoff: boolean;
   failures: number;
+  /** How often in a row its pause has doubled: once for the first failure, and for each one after a pause that was waited out. */
+  doublings: number;
+  /** Whether it waits for the end of the pause after a failure, or has waited for that before the work in progress. */
+  isPausing: boolean;
   /** How often in a row it had to be tried again without a failure. */
   repeats: number;
 }
@@ -91,7 +95,8 @@ const LONGEST_REPEAT_MS = 2_000;
  * Guarantees, each with a test in tests/unit/schedule.test.ts:
  * - A key is never given out twice at once. What is added while it is worked on is worked on once more afterwards.
  * - Whatever was added is given out in the end, however many more urgent keys are added.
- * - A key that failed comes back after an exponential backoff with jitter, but never later than `longestWaitMs`.
+ * - A key that failed comes back after an exponential backoff with jitter, but never later than `longestWaitMs`. Only a backoff
+ *   that was waited out doubles: a key that is added many times while it fails comes back as soon as one that is not.
  *
  * Assumption: {@link settle} is called once for each key that {@link take} gave.
  *
@@ -189,8 +194,12 @@ export class Schedule {
     const entry = this.entry(key);
     entry.state = "idle";
     if (result.kind !== "again") entry.repeats = 0;
-    if (result.kind === "done") entry.failures = 0;
-    if (result.kind === "failed") entry.failures++;
+    if (result.kind === "done") entry.failures = entry.doublings = 0;
+    if (result.kind === "failed") {
+      // What somebody changes many times in a row while it fails is tried as often. That says nothing of how long it will fail.
+      if (entry.isPausing || entry.failures === 0) entry.doublings++;
+      entry.failures++;
+    }
     const waitMs = this.waitAfter(entry, result);
     const { again, againAt } = entry;
     const now = this.options.now();
@@ -201,7 +210,9 @@ export class Schedule {
       if (dueAt > now) this.delay(key, entry, dueAt, again);
       else this.admit(key, entry, again);
     } else if (waitMs !== undefined) {
+      const { isPausing } = entry;
       this.delay(key, entry, now + waitMs, result.kind === "again" ? entry.priority : "routine");
+      entry.isPausing = result.kind === "failed" || (result.kind === "again" && isPausing);
     } else if (entry.failures === 0) {
       this.entries.delete(key);
     }
@@ -214,7 +225,7 @@ export class Schedule {
     this.ready[entry.priority].delete(key);
     this.delayed.delete(key);
     entry.again = undefined;
-    entry.failures = 0;
+    entry.failures = entry.doublings = 0;
     if (entry.state !== "working") this.entries.delete(key);
   }
 
@@ -277,6 +288,8 @@ export class Schedule {
         againAt: Number.POSITIVE_INFINITY,
         againEndsBackoff: false,
         failures: 0,
+        doublings: 0,
+        isPausing: false,
         repeats: 0,
       };
       this.entries.set(key, entry);
@@ -290,8 +303,10 @@ export class Schedule {
     for (let first = this.delayed.first; first && first.at <= now; first = this.delayed.first) {
       this.delayed.delete(first.key);
       const entry = this.entry(first.key);
+      const { isPausing } = entry;
       if (entry.paced) this.admit(first.key, entry, entry.priority);
       else this.makeReady(first.key, entry, entry.priority);
+      entry.isPausing = isPausing;
     }
   }
 
@@ -305,6 +320,7 @@ export class Schedule {
   private makeReady(key: string, entry: Entry, priority: Priority): void {
     this.delayed.delete(key);
     entry.paced = false;
+    entry.isPausing = false;
     entry.dueAt = Number.POSITIVE_INFINITY;
     entry.state = "ready";
     entry.priority = priority;
@@ -323,6 +339,7 @@ export class Schedule {
     entry.state = "delayed";
     entry.priority = priority;
     entry.paced = false;
+    entry.isPausing = false;
     entry.dueAt = at;
     this.delayed.set(key, at);
   }
@@ -358,7 +375,7 @@ export class Schedule {
       return Math.max(result.afterMs ?? 0, doubledMs * (0.5 + random() / 2));
     }
     if (result.permanent) return undefined;
-    const backoffMs = Math.min(firstBackoffMs * 2 ** (entry.failures - 1), longestBackoffMs);
+    const backoffMs = Math.min(firstBackoffMs * 2 ** (entry.doublings - 1), longestBackoffMs);
     // Half fixed, half random: objects that failed together do not come back together.
     return Math.min(result.retryAfterMs ?? backoffMs * (0.5 + random() / 2), longestWaitMs);
   }

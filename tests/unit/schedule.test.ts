@@ -236,6 +236,29 @@ describe("Schedule", () => {
       assert.equal(nextInMs(failing(3, { random: () => 0 })), 1_000);
     });
 
+    it("waits no longer because it was tried many times before the pause was over", () => {
+      const schedule = failing(2);
+      for (let time = 0; time < 12; time++) {
+        // Somebody changes a child back while the handler fails.
+        schedule.add("a", { priority: "child", endsBackoff: true });
+        assert.deepEqual(drain(schedule, { kind: "failed" }), ["a"]);
+      }
+      assert.equal(schedule.attemptOf("a"), 15);
+      assert.equal(nextInMs(schedule), 1_000);
+      now += 1_000;
+      drain(schedule, { kind: "failed" });
+      assert.equal(nextInMs(schedule), 2_000);
+    });
+
+    it("waits longer although nobody's fault came between the pause and the next failure", () => {
+      const schedule = failing(2);
+      now += nextInMs(schedule);
+      drain(schedule, { kind: "again", afterMs: 50 });
+      now += nextInMs(schedule);
+      drain(schedule, { kind: "failed" });
+      assert.equal(nextInMs(schedule), 2_000);
+    });
+
     it("waits as long as the failure asks for", () => {
       const schedule = make();
       schedule.add("a");
