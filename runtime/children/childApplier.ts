@@ -131,16 +131,42 @@ export class ChildApplier {
   ): Promise<ChildVerb | undefined> {
     if (target.how === "mark") return this.restoreMarks(child, target.seen, scope);
     const { seen } = target;
-    const { object, created } = await this.send(child, seen ?? MUST_NOT_EXIST, scope);
+    const { object, created } = await this.sendOver(seen, child, scope);
     await this.releaseFormer(child, object, scope);
     if (created) return "created";
     if (target.how === "adopt") return "adopted";
     return object.metadata.resourceVersion === seen?.resourceVersion ? undefined : "patched";
   }
 
+  /**
+   * Server-side apply. What a former name of the operator applied stays beside that until it is released, and the two together
+   * may be refused: two ports of a Service need names. Then the same is applied under the former name first.
+   */
+  private async sendOver(seen: Seen | undefined, child: DesiredChild, scope: WriteScope) {
+    try {
+      return await this.send(child, seen ?? MUST_NOT_EXIST, scope);
+    } catch (error) {
+      if (!seen || !isApiError(error, 422) || isAnotherObject(error)) throw error;
+      const { formerManagers, ownerKind } = this.options;
+      const found =
+        formerManagers.length > 0 && (await scope.client.get(child.resource, child.manifest.metadata));
+      const former = found && formerManagers.find((manager) => applyEntry(found, manager));
+      if (!former || provenOwner(found, ownerKind, this.managers)?.uid !== child.ownerUid) throw error;
+      const { object } = await this.send(child, seenOf(found.metadata), scope, former).catch(() => {
+        throw error;
+      });
+      return this.send(child, seenOf(object.metadata), scope);
+    }
+  }
+
   /** Server-side apply, under a condition on the object that exists now. */
-  private send(child: DesiredChild, condition: Condition, { client }: WriteScope) {
-    const { store, fieldManager } = this.options;
+  private send(
+    child: DesiredChild,
+    condition: Condition,
+    { client }: WriteScope,
+    fieldManager = this.options.fieldManager,
+  ) {
+    const { store } = this.options;
     const { resource, manifest } = child;
     return store.write(resource, manifest.metadata, manifest, () =>
       applyManifest(client, resource, conditional(manifest, condition), { fieldManager, force: true }),

@@ -11,10 +11,16 @@ const BEFORE = { name: "renamed-before", kindName: "renamed", finalize: true };
 const AFTER = { ...BEFORE, name: "renamed-after" };
 /** A third operator of the kind, for the test without former names. */
 const SILENT = { ...BEFORE, name: "renamed-silently" };
+/** One with a child that cannot have both what is applied now and what the former name applied. */
+const SERVES = {
+  name: "served-before",
+  kindName: "served",
+  children: [{ apiVersion: "v1", kind: "Service" }],
+};
 
 describe("an operator that was renamed", function () {
   this.timeout(90_000);
-  const bench = useOperators([BEFORE]);
+  const bench = useOperators([BEFORE, SERVES]);
   let api: Api;
   let [here, elsewhere] = ["", ""];
   /** The operator under its former name. */
@@ -70,6 +76,33 @@ describe("an operator that was renamed", function () {
     await eventually(() => api.assertGone(former.object("object", {}, here)));
     await api.assertGone(inNamespace(far(), elsewhere));
     assert.ok(operator.calls("object").some(({ event }) => event === "finalize"));
+  });
+
+  it("and names its former name replaces an entry of a list, such as the port of a Service", async () => {
+    const before = await bench.install(SERVES);
+    const controller = await before.start();
+    const service = (port: number) => ({
+      ...{ apiVersion: "v1", kind: "Service", metadata: { name: "served" } },
+      spec: { ports: [{ port }] },
+    });
+    const served = await api.apply(before.object("served", answering(service(1)), here));
+    await bench.ready(served);
+    await controller.stop();
+    const operator = await bench.install({ ...SERVES, name: "served-after", formerNames: [SERVES.name] });
+    operator.plan("served", answering(service(2)));
+    await operator.start();
+    const found = await eventually(async () => {
+      const now = await api.get(inNamespace(service(2), here));
+      const { ports } = now["spec"] as { ports: { port: number }[] };
+      assert.deepEqual(
+        ports.map(({ port }) => port),
+        [2],
+      );
+      return now;
+    });
+    await bench.ready(served);
+    assert.ok(!managersOf(found).includes(before.fieldManager));
+    assert.ok(managersOf(found).includes(operator.fieldManager));
   });
 
   it("and does not, says on the object what it found, and how to name the former name", async () => {
