@@ -35,7 +35,7 @@ describe("under random interleavings", () => {
   it(`every object is right once all is quiet (seed ${SEED})`, async function () {
     this.timeout(RUNS * 300_000);
     const property = fc.asyncProperty(operations(), async (all) => {
-      const world = await PropertyWorld.begin(operator);
+      const world = await PropertyWorld.begin(operator, OPERATOR);
       try {
         for (const operation of all) await operation(world);
         await world.assertQuiet();
@@ -56,7 +56,7 @@ function operations(): fc.Arbitrary<Operation[]> {
     arbitrary: arbitrary.map(([text, operation]) => named(text, operation)),
   });
   const of = (text: string, operation: Operation) => fc.constant<[string, Operation]>([text, operation]);
-  const ofChild = (verb: "editChild" | "deleteChild" | "markChild" | "contest") =>
+  const ofChild = (verb: "editChild" | "deleteChild" | "markChild" | "contest" | "autoscale") =>
     fc.tuple(name, pick).map<[string, Operation]>(([object, child]) => {
       return [`${verb} ${object} ${child}`, (world) => world[verb](object, child)];
     });
@@ -102,9 +102,18 @@ function operations(): fc.Arbitrary<Operation[]> {
         ),
       ),
       each(2, ofChild("contest")),
+      each(3, ofChild("autoscale")),
       each(
         1,
         of("renewFar", (world) => world.renewFar()),
+      ),
+      each(
+        1,
+        of("renewNear", (world) => world.renewNear()),
+      ),
+      each(
+        1,
+        of("rename", (world) => world.rename()),
       ),
       each(
         2,

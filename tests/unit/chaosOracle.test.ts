@@ -16,6 +16,7 @@ function made(manifest: Manifest, uid: string): KubernetesObject {
 /** A world in which all is right: one object with its children. */
 function world() {
   const model = new Model("here", "far");
+  model.bystanders = [BYSTANDER];
   model.created("o-1", model.specOf(WISH));
   const status = {
     observedGeneration: 3,
@@ -36,7 +37,7 @@ function world() {
 
 /** What is told of a snapshot. */
 function told(model: Model, snapshot: Snapshot, ledger = '{"key":"u1/3","value":7}'): string[] {
-  return findDifferences(model, snapshot, [BYSTANDER], parseLedger(ledger)).map(
+  return findDifferences(model, snapshot, parseLedger(ledger)).map(
     ({ object, what }) => `${object}: ${what}`,
   );
 }
@@ -107,6 +108,20 @@ describe("the oracle of a chaos run", () => {
     assert.deepEqual(model.foreignersOf("u1"), [theirs]);
     model.released("u1");
     assert.deepEqual(told(model, { ...snapshot, objects: [], children: [], foreigners: [theirs] }), []);
+  });
+
+  it("tells a child that somebody else has scaled, and that is not so any more, as long as it is the same one", () => {
+    const { model, snapshot, children } = world();
+    const [first, ...others] = children;
+    assert.ok(first);
+    const scaled = { ...first, data: { ...(first["data"] as object), scaled: "9-4" } } as KubernetesObject;
+    model.scaled(first.metadata.uid, "9-4");
+    assert.deepEqual(told(model, { ...snapshot, children: [scaled, ...others] }), []);
+    assert.deepEqual(told(model, snapshot), [
+      "o-1: ConfigMap here/o-1-0 was scaled to 9-4 by somebody else, and is not scaled",
+    ]);
+    const again = { ...first, metadata: { ...first.metadata, uid: "another" } };
+    assert.deepEqual(told(model, { ...snapshot, children: [again, ...others] }), []);
   });
 
   it("tells what was seen on the way", () => {

@@ -31,6 +31,9 @@ const VERBS: Readonly<Record<Exclude<Verb, "create">, number>> = {
   status: 8,
   touch: 4,
   foreigner: 4,
+  forge: 3,
+  autoscale: 4,
+  contest: 3,
   orphan: 3,
   editChild: 10,
   deleteChild: 10,
@@ -76,9 +79,12 @@ function generateChange(random: Random, value: number, alive: Set<string>, optio
     case "status":
     case "touch":
     case "foreigner":
+    case "forge":
+    case "autoscale":
       return { verb, object, value };
     case "editChild":
     case "deleteChild":
+    case "contest":
       return { verb, object, pick: random.below(2 ** 16) };
     default:
       return { verb, object, wish };

@@ -19,9 +19,12 @@ export interface Violation {
 export class Model {
   private readonly all = new Map<string, Expected>();
   private others: readonly KubernetesObject[] = [];
+  private readonly scalings = new Map<string, string>();
   private readonly broken: Violation[] = [];
   /** The version of the handler's files. */
   version = 1;
+  /** What is nobody's business, as it was made. */
+  bystanders: readonly KubernetesObject[] = [];
 
   constructor(
     private readonly namespace: string,
@@ -66,6 +69,16 @@ export class Model {
 
   foreign(made: KubernetesObject): void {
     this.others = [...this.others, made];
+  }
+
+  /** An autoscaler has set its field of the child with that uid. */
+  scaled(uid: string, value: string): void {
+    this.scalings.set(uid, value);
+  }
+
+  /** What an autoscaler's field of the child with that uid must be. Undefined if no autoscaler has set it. */
+  scalingOf(uid: string): string | undefined {
+    return this.scalings.get(uid);
   }
 
   /** An object was deleted so that what is controlled by it stays, and nobody controls that any more. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { OWNER_UID_LABEL } from "../../runtime/names";
 import type { Expected, Model } from "./model";
+import { SCALED } from "./others";
 import { FOREIGN_CONDITION, specOf } from "./player";
 import type { Snapshot } from "./snapshot";
 
@@ -33,12 +34,10 @@ interface Status {
 
 /**
  * Compares what is with what must be. Nothing may differ once all is quiet.
- * @param bystanders as they were made
  */
 export function findDifferences(
   model: Model,
-  { objects, children, foreigners, bystanders: seen }: Snapshot,
-  bystanders: readonly KubernetesObject[],
+  { objects, children, foreigners, bystanders }: Snapshot,
   effects: Effects,
 ): Difference[] {
   const found: Difference[] = [];
@@ -65,7 +64,8 @@ export function findDifferences(
     ...model.violations,
     ...found,
     ...foreignDifferences(model, foreigners, uids),
-    ...touched(bystanders, seen),
+    ...unscaled(model, children),
+    ...touched(model.bystanders, bystanders),
     ...ambiguous(effects),
   ];
 }
@@ -140,6 +140,17 @@ function foreignDifferences(
   });
 }
 
+/** What an autoscaler has set of a child, and no handler answers, stays as long as that child is there. */
+function unscaled(model: Model, children: readonly KubernetesObject[]): Difference[] {
+  return children.flatMap((child) => {
+    const wanted = model.scalingOf(child.metadata.uid);
+    const is = (child["data"] as JsonObject | undefined)?.[SCALED];
+    if (wanted === undefined || is === wanted) return [];
+    const what = `${keyOf(child)} was scaled to ${wanted} by somebody else, and is ${is ?? "not scaled"}`;
+    return [{ object: labelOf(child), what }];
+  });
+}
+
 function touched(made: readonly KubernetesObject[], seen: readonly KubernetesObject[]): Difference[] {
   const now = new Map(seen.map((object) => [keyOf(object), object]));
   const differing = made.filter((object) => !isDeepStrictEqual(now.get(keyOf(object)), object));
@@ -160,12 +171,13 @@ function ambiguous(effects: Effects): Difference[] {
     }));
 }
 
-/** What the handler says of a child, without what the API server adds. */
+/** What the handler says of a child, without what the API server and autoscalers add. */
 function essenceOf({ metadata, ...content }: Manifest): JsonObject {
   const { ports } = (content["spec"] ?? {}) as { ports?: { port: number }[] };
+  const { [SCALED]: _, ...data } = (content["data"] ?? {}) as JsonObject;
   return {
     app: metadata.labels?.["app"] ?? "",
-    data: (content["data"] ?? {}) as JsonObject,
+    data,
     text: metadata.annotations?.["text"] ?? "",
     ports: (ports ?? []).map(({ port }) => port),
   };

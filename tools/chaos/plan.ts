@@ -12,12 +12,18 @@ export type Change =
   | { readonly verb: "label" | "status"; readonly object: string; readonly value: number }
   /** An annotation that is nobody's business, many times in a row. */
   | { readonly verb: "touch"; readonly object: string; readonly value: number }
-  /** Another controller makes something as controlled by the object. */
-  | { readonly verb: "foreigner"; readonly object: string; readonly value: number }
+  /** Another controller makes something as controlled by the object; with "forge" under our field manager too. */
+  | { readonly verb: "foreigner" | "forge"; readonly object: string; readonly value: number }
+  /** An autoscaler sets a field of a child that no handler answers. */
+  | { readonly verb: "autoscale"; readonly object: string; readonly value: number }
   /** Deleted in the middle of a run, so that its children stay. */
   | { readonly verb: "orphan"; readonly object: string; readonly value: number }
-  /** By hand. */
-  | { readonly verb: "editChild" | "deleteChild"; readonly object: string; readonly pick: number };
+  /** By hand; with "contest" many times in a row, as an autoscaler does of a field that the handler answers. */
+  | {
+      readonly verb: "editChild" | "deleteChild" | "contest";
+      readonly object: string;
+      readonly pick: number;
+    };
 
 /** What a {@link Change} does. */
 export type Verb = Change["verb"];

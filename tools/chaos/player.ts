@@ -1,12 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { Condition, JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import { childResource, type Ground } from "./ground";
+import { childResource } from "./ground";
 import type { History } from "./history";
-import type { Model } from "./model";
+import { Others, type OthersOptions } from "./others";
 import { NotYetError, persist } from "./persist";
 import { type Change, describeChange } from "./plan";
-import { FOREIGNER } from "./snapshot";
 import type { ChaosSpec, Trouble, Wish } from "./spec";
 
 /** A condition that is somebody else's. */
@@ -16,17 +15,14 @@ const USER = "chaos-user";
 const FOREIGN_MANAGER = "chaos-foreigner";
 const TOUCHED = "example.com/touched";
 const TOUCHES = 20;
+const CONTESTS = 8;
+const CONTEST_MS = 40;
 const LATE_MS = 1_000;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** What a {@link Player} works with. */
-export interface PlayerOptions {
-  readonly ground: Ground;
-  readonly model: Model;
+export interface PlayerOptions extends OthersOptions {
   readonly history: History;
-  /** How long a change is tried that the API server does not accept. */
-  readonly patienceMs: number;
-  readonly signal: AbortSignal;
   /** Told of each object whose spec was changed: what an event source would report, and no child of it. */
   readonly onChange?: (name: string) => void;
 }
@@ -37,9 +33,12 @@ export interface PlayerOptions {
  */
 export class Player {
   private readonly lanes = new Map<string, Promise<void>>();
+  private readonly others: Others;
   private failure: unknown;
 
-  constructor(private readonly options: PlayerOptions) {}
+  constructor(private readonly options: PlayerOptions) {
+    this.others = new Others(options);
+  }
 
   /** Begins a change. What goes wrong with it, {@link settled} tells. */
   play(change: Change): void {
@@ -66,6 +65,11 @@ export class Player {
         onChange?.(object);
       });
     }
+  }
+
+  /** Deletes the namespace of the children elsewhere, and creates it again. */
+  renewFar(): Promise<void> {
+    return this.others.renewFar();
   }
 
   /** Resolves when every change that was begun is made. @throws what went wrong first */
@@ -105,7 +109,13 @@ export class Player {
       case "touch":
         return this.touch(object);
       case "foreigner":
-        return model.foreign(await this.makeForeigner(object, change.value));
+        return model.foreign(await this.others.makeForeigner(object, change.value));
+      case "forge":
+        return model.foreign(await this.others.forge(object, change.value));
+      case "autoscale":
+        return this.others.autoscale(object, change.value);
+      case "contest":
+        return this.contest(object, change.pick);
       case "orphan":
         return this.orphan(object, change.value);
       case "editChild":
@@ -149,27 +159,6 @@ export class Player {
     for (let time = 0; time < TOUCHES; time++) {
       await this.patch(object, { metadata: { annotations: { [TOUCHED]: String(time) } } });
     }
-  }
-
-  /** As a controller does that has the object for its own custom resource. */
-  private makeForeigner(object: string, value: number): Promise<KubernetesObject> {
-    const { client, namespace } = this.options.ground;
-    const resource = childResource("ConfigMap");
-    const name = `${FOREIGNER}-${object}-${value}`;
-    return this.persist(async () => {
-      const owner = await this.find(object);
-      if (!owner) throw new NotYetError(`${object} is not there yet`);
-      const { apiVersion, kind, metadata } = owner;
-      const reference = { apiVersion, kind, name: object, uid: metadata.uid, controller: true };
-      const manifest: Manifest = {
-        apiVersion: "v1",
-        kind: "ConfigMap",
-        metadata: { name, namespace, ownerReferences: [reference] },
-        data: { value: "others" },
-      };
-      // An earlier try of ours, whose answer was lost.
-      return (await client.get(resource, { name, namespace })) ?? (await client.create(resource, manifest));
-    });
   }
 
   /** Deletes an object while its children are changed, sees whether they stay, and deletes them by hand. */
@@ -279,6 +268,14 @@ export class Player {
         if (!isApiError(error, 404)) throw error;
       }
     });
+  }
+
+  /** Changes a child back many times in a row, as somebody does who wants it otherwise. */
+  private async contest(object: string, pick: number): Promise<void> {
+    for (let time = 0; time < CONTESTS; time++) {
+      await this.touchChild(object, pick, "editChild");
+      await pause(CONTEST_MS, undefined, { signal: this.options.signal });
+    }
   }
 
   private find(object: string): Promise<KubernetesObject | undefined> {

@@ -2,6 +2,17 @@ import type { Fault } from "./fault";
 import type { Player } from "./player";
 import { TROUBLES } from "./spec";
 
+/** The namespace of children elsewhere goes, with all that is in it, and comes again. */
+export function namespaceFault(player: Pick<Player, "renewFar">): Fault {
+  return {
+    kind: "namespace of children elsewhere: deleted, and created again",
+    begin: async () => {
+      await player.renewFar();
+      return undefined;
+    },
+  };
+}
+
 /** Handlers that fail for some of the objects, and for a time. */
 export function troubleFaults(player: Pick<Player, "trouble">): Fault[] {
   return TROUBLES.map((trouble) => ({

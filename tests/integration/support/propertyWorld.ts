@@ -18,7 +18,7 @@ import {
   VERSION_FILE,
 } from "./propertyHandler";
 import { TcpProxy } from "./tcpProxy";
-import type { TestController, TestOperator } from "./testOperator";
+import { type TestController, TestOperator, type TestOperatorOptions } from "./testOperator";
 import { conditionOf, statusOf } from "./useOperator";
 
 /** What the test believes of one object. */
@@ -35,6 +35,8 @@ interface Mark {
 }
 
 const FOREIGN = "foreign";
+/** A field of a ConfigMap that an autoscaler sets, and no handler answers. */
+const SCALED = "scaled";
 /** How the names of objects begin that others have made as controlled by ours. */
 const FOREIGN_PREFIX = "of-others-";
 const FOREIGN_CONDITION = "example.com/Foreign";
@@ -42,36 +44,48 @@ const LEASE_SECONDS = 6;
 /** Failed objects come back late, and leases must be over. */
 const QUIET = { timeoutMs: 240_000 };
 const KINDS = ["ConfigMap", "Secret", "Service"];
+/** The spec of an object that a bystander is in the way of. */
+const BLOCKED = { mode: "good", value: 0, maps: 1, secret: false, service: false, delayMs: 0 } as const;
+
+/** How many names were given in this process. */
+let renamed = 0;
 
 /** An operator at work, everybody who interferes with it, and what must be there when they are quiet. */
 export class PropertyWorld {
   private readonly models = new Map<string, Model>();
   private readonly marks: Mark[] = [];
-  private readonly conditions: Mark[] = [];
+  private conditions: Mark[] = [];
+  /** What an autoscaler has set last, by the child's uid. */
+  private readonly scalings = new Map<string, { readonly child: Reference; readonly value: string }>();
   /** What other controllers have made as controlled by our objects, as they made it. */
-  private readonly foreigners: KubernetesObject[] = [];
+  private foreigners: KubernetesObject[] = [];
   private bystanders: KubernetesObject[] = [];
   private main: TestController | undefined;
   private second: TestController | undefined;
   private version = 1;
   private started = 0;
+  /** The operator under the names that it had before in this world. */
+  private readonly former: TestOperator[] = [];
 
   private constructor(
-    private readonly operator: TestOperator,
+    private operator: TestOperator,
+    private readonly options: TestOperatorOptions,
     private readonly proxy: TcpProxy,
     private readonly namespace: string,
     /** Where no owner reference reaches. */
     readonly far: string,
   ) {}
 
-  /** A world with nothing but bystanders in it, and one controller. */
-  static async begin(operator: TestOperator): Promise<PropertyWorld> {
+  /**
+   * A world with nothing but bystanders in it, and one controller.
+   * @param options what the operator is made of, to make it again under another name
+   */
+  static async begin(operator: TestOperator, options: TestOperatorOptions): Promise<PropertyWorld> {
     const { api } = operator.cluster;
     const proxy = await TcpProxy.start(operator.connection);
     const [here, far] = [await api.newNamespace("property"), await api.newNamespace("property-far")];
-    const world = new PropertyWorld(operator, proxy, here, far);
-    writeFileSync(path.join(operator.operator.folder, VERSION_FILE), "1");
-    writeFileSync(path.join(operator.operator.folder, RUNS_FILE), "");
+    const world = new PropertyWorld(operator, options, proxy, here, far);
+    world.writeFiles();
     const labels = { app: "o-0", [CHILD_OF_LABEL]: identityOf(operator.operator) };
     world.bystanders = await Promise.all(
       [
@@ -81,8 +95,7 @@ export class PropertyWorld {
         inNamespace(configMap("blocked-0", { value: "in the way" }), here),
       ].map((manifest) => api.create(manifest)),
     );
-    const blocked = { mode: "good", value: 0, maps: 1, secret: false, service: false, delayMs: 0 } as const;
-    await api.apply(world.manifest("blocked", blocked));
+    await api.apply(world.manifest("blocked", BLOCKED));
     world.main = await world.start("main", proxy);
     return world;
   }
@@ -225,28 +238,81 @@ export class PropertyWorld {
 
   /** Deletes the namespace of the children elsewhere, and creates it again. */
   async renewFar(): Promise<void> {
-    const namespace: Manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: this.far } };
-    await this.api.delete(namespace);
-    await eventually(() => this.api.assertGone(namespace), QUIET);
-    await this.api.create(namespace);
     const isFar = ({ metadata }: Manifest) => metadata.namespace === this.far;
-    const again = this.bystanders
-      .filter(isFar)
-      .map(({ apiVersion, kind, metadata: { name, labels }, ...rest }) =>
-        this.api.create({
-          ...rest,
-          apiVersion,
-          kind,
-          metadata: { name, namespace: this.far, ...(labels && { labels }) },
-        }),
-      );
-    this.bystanders = [...this.bystanders.filter((each) => !isFar(each)), ...(await Promise.all(again))];
+    await this.renewNamespace(this.far);
     // Where the handler fails, nobody can bring back what went with the namespace.
     for (const [name, { spec, left }] of this.models) {
       if (!left) continue;
       const children = left.children.filter((child) => !isFar(child));
       this.models.set(name, { spec, left: { ...left, children } });
     }
+  }
+
+  /** Deletes the namespace of the objects with all that is in it, and creates it again. */
+  async renewNear(): Promise<void> {
+    await this.renewNamespace(this.namespace);
+    this.models.clear();
+    this.foreigners = [];
+    this.conditions = [];
+    await this.api.apply(this.manifest("blocked", BLOCKED));
+  }
+
+  /** Deletes a namespace, and creates it again with its bystanders. */
+  private async renewNamespace(name: string): Promise<void> {
+    const namespace: Manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    await this.api.delete(namespace);
+    await eventually(() => this.api.assertGone(namespace), QUIET);
+    await this.api.create(namespace);
+    const isIn = ({ metadata }: Manifest) => metadata.namespace === name;
+    const again = this.bystanders
+      .filter(isIn)
+      .map(({ apiVersion, kind, metadata: { name: bystander, labels }, ...rest }) =>
+        this.api.create({
+          ...rest,
+          apiVersion,
+          kind,
+          metadata: { name: bystander, namespace: name, ...(labels && { labels }) },
+        }),
+      );
+    this.bystanders = [...this.bystanders.filter((each) => !isIn(each)), ...(await Promise.all(again))];
+  }
+
+  /** Sets a field of a child that the handler does not answer, again and again, as an autoscaler does. */
+  async autoscale(name: string, pick: number): Promise<void> {
+    const children = this.childrenNow(name).filter(({ kind }) => kind === "ConfigMap");
+    const child = children[pick % children.length];
+    const found = child && (await this.api.find(child));
+    if (!child || !found) return;
+    const { uid } = found.metadata;
+    for (let time = 0; time < 5; time++) {
+      const value = `${pick}-${time}`;
+      const patch = { metadata: { uid }, data: { [SCALED]: value } };
+      if (!(await tolerate(this.api.patch(child, patch)))) return;
+      this.scalings.set(uid, { child, value });
+    }
+  }
+
+  /** Renames the operator: the runners of the former name end, and one of the new name begins. */
+  async rename(): Promise<void> {
+    await Promise.all([this.main?.stop(), this.second?.stop()]);
+    this.second = undefined;
+    this.former.push(this.operator);
+    const formerNames = this.former.map(({ operator }) => operator.name);
+    const [kindName = ""] = formerNames;
+    renamed += 1;
+    const name = `renamed-${renamed}-${process.pid}`;
+    this.operator = await TestOperator.install(this.operator.cluster, {
+      ...this.options,
+      ...{ name, kindName, formerNames },
+    });
+    this.writeFiles();
+    this.main = await this.start("main", this.proxy);
+  }
+
+  private writeFiles(): void {
+    const { folder } = this.operator.operator;
+    writeFileSync(path.join(folder, VERSION_FILE), String(this.version));
+    writeFileSync(path.join(folder, RUNS_FILE), "");
   }
 
   /** Changes the handler's files. */
@@ -293,6 +359,8 @@ export class PropertyWorld {
       await api.patch(object, { metadata: { finalizers: [] } });
       await api.delete(object);
     }
+    // The first one is not ours to remove.
+    for (const each of [...this.former, this.operator].slice(1)) await each.dispose();
   }
 
   private async assertAllRight(): Promise<void> {
@@ -309,6 +377,11 @@ export class PropertyWorld {
       assert.equal(found.metadata.labels?.[FOREIGN], "kept", keyOf(found));
       assert.equal(found.metadata.annotations?.[FOREIGN], "kept", keyOf(found));
       if (found.kind === "ConfigMap") assert.equal((found["data"] as JsonObject)[FOREIGN], "kept");
+    }
+    for (const [uid, { child, value }] of this.scalings) {
+      const found = await this.api.find(child);
+      if (found?.metadata.uid !== uid) continue;
+      assert.equal((found["data"] as JsonObject)[SCALED], value, `${keyOf(found)} is not as it was scaled`);
     }
     for (const { uid, reference } of this.conditions) {
       const found = await this.api.find(reference);
@@ -338,8 +411,10 @@ export class PropertyWorld {
     if (mode === "good") assert.equal(ready.status, "True", `${name}: ${ready.message}`);
     else assert.equal(ready.reason, FAILURES[mode], `${name}: ${ready.message}`);
     assert.equal(status["value"], model.left ? model.left.value : value, `the status of ${name}`);
+    if (mode === "good") this.assertHandedOver(object);
     for (const wanted of this.childrenNow(name)) {
       const found = await this.api.get(wanted);
+      if (mode === "good") this.assertHandedOver(found);
       assert.deepEqual(essenceOf(found), essenceOf(wanted), keyOf(wanted));
       const { ownerReferences, labels } = found.metadata;
       const owner = ownerReferences?.[0]?.uid ?? labels?.["argosy.dev/owner-uid"];
@@ -347,11 +422,24 @@ export class PropertyWorld {
     }
   }
 
+  /** Nothing of a former name is on an object that was reconciled under the new one, or on its children. */
+  private assertHandedOver(object: KubernetesObject): void {
+    const { managedFields = [], finalizers = [] } = object.metadata;
+    for (const former of this.former) {
+      const managers = managedFields.map(({ manager = "" }) => manager);
+      assert.ok(
+        !managers.includes(former.fieldManager),
+        `${keyOf(object)} is still ${former.fieldManager}'s`,
+      );
+      assert.ok(!finalizers.includes(former.elsewhereFinalizer), `${keyOf(object)} has an old finalizer`);
+    }
+  }
+
   /** Never two runs of one object at once under one leader. */
   private assertNoOverlap(): void {
     const file = path.join(this.operator.operator.folder, RUNS_FILE);
     const running = new Map<string, RunMark>();
-    for (const line of readFileSync(file, "utf8").trimEnd().split("\n")) {
+    for (const line of readFileSync(file, "utf8").split("\n").filter(Boolean)) {
       const mark = JSON.parse(line) as RunMark;
       const key = `${mark.controller} ${mark.name}`;
       const before = running.get(key);
@@ -428,7 +516,7 @@ function keyOf({ kind, metadata }: Manifest): string {
 
 /** What the handler says of a child, without what the API server and others add. */
 function essenceOf({ metadata, ...content }: Manifest): unknown {
-  const { [FOREIGN]: _, ...data } = (content["data"] ?? {}) as JsonObject;
+  const { [FOREIGN]: _, [SCALED]: __, ...data } = (content["data"] ?? {}) as JsonObject;
   const { ports } = (content["spec"] ?? {}) as { ports?: { port: number }[] };
   const { app } = metadata.labels ?? {};
   return { app, data, text: metadata.annotations?.["text"], ports: ports?.map(({ port }) => port) };

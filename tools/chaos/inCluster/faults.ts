@@ -1,7 +1,7 @@
 import type { Fault, LeftOut } from "../fault";
 import type { Model } from "../model";
 import type { Player } from "../player";
-import { troubleFaults } from "../troubles";
+import { namespaceFault, troubleFaults } from "../troubles";
 import type { Administrator } from "./administrator";
 import { cutByPolicy, cutOnNode, networkFaults } from "./networkFaults";
 import { NODE_FAULTS, nodeFaults } from "./nodeFaults";
@@ -17,7 +17,7 @@ export interface FaultOptions {
   readonly execution: Execution;
   readonly program: Pick<Program, "renewHandler" | "upgrade">;
   readonly stack: Pick<ChaosStack, "up">;
-  readonly player: Pick<Player, "trouble">;
+  readonly player: Pick<Player, "trouble" | "renewFar">;
   readonly model: Pick<Model, "version">;
   readonly progress: (line: string) => void;
 }
@@ -52,7 +52,10 @@ export async function findFaults(
 
 /** Every kind of fault that a form knows, wherever it is to be had. */
 export function faultKinds(administrator: Administrator, execution: Execution): readonly string[] {
-  const nothing = { renewHandler: () => {}, upgrade: () => {}, up: async () => {}, trouble: () => {} };
+  const nothing = {
+    ...{ renewHandler: () => {}, upgrade: () => {}, trouble: () => {} },
+    ...{ up: async () => {}, renewFar: async () => {} },
+  };
   const noProgram = { name: "", option: "", value: "" };
   const parts = partsOf(administrator, execution);
   const faults = [
@@ -69,7 +72,12 @@ export function faultKinds(administrator: Administrator, execution: Execution): 
 function faultsAnywhere(options: FaultOptions): Fault[] {
   const { administrator, execution, player } = options;
   const parts = partsOf(administrator, execution);
-  return [...podFaults(administrator, parts, execution), ...troubleFaults(player), ...programFaults(options)];
+  return [
+    ...podFaults(administrator, parts, execution),
+    ...troubleFaults(player),
+    namespaceFault(player),
+    ...programFaults(options),
+  ];
 }
 
 /** What the program's owner does while things go wrong. */

@@ -143,7 +143,8 @@ async function playForm(form: Form): Promise<Outcome> {
   const progress = (line: string) => form.progress(`${execution}: ${line}`);
   const model = new Model(ground.namespace, ground.far);
   const history = new History();
-  const player = new Player({ ground, model, history, patienceMs, signal });
+  const operator = { installation: DEFAULT_INSTALLATION, name: operatorOf(execution) };
+  const player = new Player({ ground, model, operator, history, patienceMs, signal });
   const trial = { url: ledger.url, namespace: LEDGER };
   const found = await findFaults(
     { ...form, player, model, progress },
@@ -152,10 +153,7 @@ async function playForm(form: Form): Promise<Outcome> {
   const isAsked = ({ kind }: LeftOut | Fault) => kind.includes(only);
   const [faults, leftOut] = [found.faults.filter(isAsked), found.leftOut.filter(isAsked)];
   for (const { kind, why } of leftOut) progress(`left out: ${kind}: ${why}`);
-  const bystanders = await makeBystanders(ground, {
-    installation: DEFAULT_INSTALLATION,
-    name: operatorOf(execution),
-  });
+  model.bystanders = await makeBystanders(ground, operator);
   const plan = generatePlan({
     seed,
     changes: form.changes[execution],
@@ -177,7 +175,7 @@ async function playForm(form: Form): Promise<Outcome> {
     effects,
     differences: async () => {
       const snapshot = await persist(() => takeSnapshot(ground), { patienceMs, signal });
-      return findDifferences(model, snapshot, bystanders, await effects());
+      return findDifferences(model, snapshot, await effects());
     },
     changesPerSecond,
     patienceMs,
