@@ -11,6 +11,7 @@
  * - `NamespaceNotGranted`: the runner may not list children in the object's namespace
  * - `KindMissing`: the cluster does not serve a declared kind
  * - `KindNotListed`: the children of a declared kind are not known yet
+ * - `WatchCycle`: a watched object was made of the operator's own children, many times over
  * - `UsedNotReadable`: what the object uses cannot be read, or is too much
  * - `ApiError`: anything else that the API server refused
  * - `InternalError`: a fault in Argosy
@@ -28,6 +29,7 @@ export const FAILURE_REASONS = [
   "NamespaceNotGranted",
   "KindMissing",
   "KindNotListed",
+  "WatchCycle",
   "UsedNotReadable",
   "ApiError",
   "InternalError",

@@ -17,7 +17,7 @@ import { MemoryStore } from "./reconcile/memoryStore";
 import { UsedObjects, type UsedObjectsOptions } from "./uses/usedObjects";
 import { CustomResources, type CustomResourcesOptions, type WatchedObjects } from "./watch/customResources";
 import { type NotSynced, Scopes } from "./watch/scopes";
-import { isSelected, labelSelectorOf, partsOf } from "./watch/watched";
+import { isSelected, labelSelectorOf, madeOf, partsOf } from "./watch/watched";
 import { within } from "./within";
 
 /** What {@link Watches} watch, and who is called. */
@@ -225,6 +225,7 @@ export class Watches {
     isElsewhere: boolean,
   ): ReconcileFailure | StillListingError | undefined {
     const { operator } = this.options;
+    if (operator.watch && this.roundsOf(object) > MOST_ROUNDS) return watchCycle();
     const served = this.childResources.map(kindKey);
     const missing = operator.children
       .map(kindKey)
@@ -237,6 +238,20 @@ export class Watches {
       .notSynced(isElsewhere ? undefined : namespace)
       .find(({ resource, problem }) => !problem || kinds.includes(kindKey(resource)));
     return notSynced && notSyncedError(notSynced);
+  }
+
+  /**
+   * How many times in a row a watched object comes of this operator: 1 if it was made of a child of the operator's, 2 if that
+   * child is one of an object that was made in the same way, and so on.
+   */
+  private roundsOf(object: KubernetesObject): number {
+    let rounds = 0;
+    for (let uids: readonly string[] = madeOf(object); rounds <= MOST_ROUNDS; rounds++) {
+      const owner = uids.map((uid) => this.children.ownerOf(uid)).find((each) => each !== undefined);
+      if (!owner) break;
+      uids = this.objects.madeOf(owner);
+    }
+    return rounds;
   }
 
   private watched({ labels, on }: Watch): WatchedObjects {
@@ -253,6 +268,14 @@ export class Watches {
     const [notSynced] = this.memoryScopes?.notSynced(undefined) ?? [];
     if (notSynced) throw notSyncedError(notSynced, "in which is kept what must be remembered");
   }
+}
+
+/** So many times an object may come of this operator by way of others. Work in several steps takes one or two. */
+const MOST_ROUNDS = 5;
+
+function watchCycle(): ReconcileFailure {
+  const message = `another operator makes objects of this operator's children, and this operator watches them: this one was made so more than ${MOST_ROUNDS} times in a row. No children are made of it, since that would go on without end.`;
+  return new ReconcileFailure("WatchCycle", message, { permanent: true });
 }
 
 const RETRY = { retryAfterSeconds: 30 };

@@ -82,6 +82,13 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     look: "The ClusterRole and the ClusterRoleBinding of the operator's runner, which somebody probably changed by hand.",
     remedy: "Run pulumi up --refresh.",
   },
+  WatchCycle: {
+    happened:
+      "Two operators watch what the other one makes: a watched object was made of a child of this operator, and that child of an object that was made in the same way, more than five times in a row. No children are made of it, since that would go on without end.",
+    look: "watch and children in operator.yaml of both operators. The object's owner references name what it was made of, step by step.",
+    remedy:
+      "Give what one of the two makes a label that the other one does not select. Then delete the objects that were made.",
+  },
   UsedNotReadable: {
     happened: "An object that the custom resource uses cannot be read, or is too much.",
     look: "The message names the key in uses of operator.yaml, and the right or the size.",

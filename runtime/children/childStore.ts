@@ -71,6 +71,8 @@ export class ChildStore {
   private readonly store: Store<ChildFacts>;
   /** The children of each owner, by their own uid. */
   private readonly byOwner = new Map<string, Map<string, Child>>();
+  /** The owners of the children, by the child's uid. */
+  private readonly ownerByChild = new Map<string, Owner>();
   /** The uids of owners by their name: more than one if an object was deleted and created again. */
   private readonly uidsByName = new Map<string, readonly string[]>();
   /** By the uid of the child. */
@@ -109,6 +111,11 @@ export class ChildStore {
   ofPredecessors(owner: Owner): Child[] {
     const uids = this.uidsByName.get(formatName(owner)) ?? [];
     return uids.filter((uid) => uid !== owner.uid).flatMap((uid) => this.of(uid));
+  }
+
+  /** The owner of the child with that uid. Undefined if it is no child. */
+  ownerOf(childUid: string): Owner | undefined {
+    return this.ownerByChild.get(childUid);
   }
 
   /** Every owner of a child. */
@@ -293,6 +300,7 @@ export class ChildStore {
 
   private link(child: Child): void {
     const { owner } = child.facts;
+    this.ownerByChild.set(child.uid, owner);
     this.byOwner.set(owner.uid, (this.byOwner.get(owner.uid) ?? new Map()).set(child.uid, child));
     const uids = this.uidsByName.get(formatName(owner)) ?? [];
     if (!uids.includes(owner.uid)) this.uidsByName.set(formatName(owner), [...uids, owner.uid]);
@@ -300,6 +308,7 @@ export class ChildStore {
 
   private unlink(child: Child): void {
     const { owner } = child.facts;
+    this.ownerByChild.delete(child.uid);
     const siblings = this.byOwner.get(owner.uid);
     siblings?.delete(child.uid);
     if (siblings?.size !== 0) return;

@@ -5,7 +5,7 @@ import type { Resource } from "../kubernetes/resource";
 import { DOMAIN } from "../names";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store, type StoredObject } from "./store";
-import { annotationsOf } from "./watched";
+import { annotationsOf, madeOf } from "./watched";
 
 /** What is known of the custom resources. */
 export interface KnownObjects {
@@ -71,6 +71,8 @@ interface Facts {
   /** The part of {@link trigger} that the event path announces. */
   readonly announced: string;
   readonly isSettled: boolean;
+  /** The uids of what it was made of. Only of objects that are not ours. */
+  readonly madeOf?: readonly string[];
 }
 
 /** How many deleted objects are remembered, so that a reconcile in progress knows that its object is gone. */
@@ -136,6 +138,11 @@ export class CustomResources implements KnownObjects {
   /** The uid of the object of that name. Undefined if none is known. */
   uidOf(name: ObjectName): string | undefined {
     return this.store.find(this.options.resource, name)?.uid;
+  }
+
+  /** The uids of what the object of that name was made of. None if no such object is known, or if objects are our own. */
+  madeOf(name: ObjectName): readonly string[] {
+    return this.store.find(this.options.resource, name)?.facts.madeOf ?? [];
   }
 
   /** Whether an object with that uid is known. */
@@ -224,7 +231,7 @@ function factsOf(object: KubernetesObject, watched: WatchedObjects | undefined):
   const ours = others.filter(([key]) => key.startsWith(`${DOMAIN}/`));
   if (watched) {
     const trigger = fingerprint([deletionTimestamp, ours, watched.partsOf(object)]);
-    return { trigger, announced: "", isSettled: watched.isSettled(object) };
+    return { trigger, announced: "", isSettled: watched.isSettled(object), madeOf: madeOf(object) };
   }
   const announced = fingerprint([generation, deletionTimestamp, ours]);
   return {

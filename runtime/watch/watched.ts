@@ -1,5 +1,6 @@
 import type { Watch, WatchedPart } from "../definition/definition";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
+import { OWNER_UID_LABEL } from "../names";
 
 /** The annotation in which `kubectl apply` keeps what was applied. It says nothing that the object does not say. */
 export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -26,6 +27,12 @@ export function partsOf(object: KubernetesObject, on: readonly WatchedPart[]): u
     on.includes("status") && status,
     on.includes("labels") && [Object.entries(metadata.labels ?? {}).sort(), annotationsOf(object)],
   ];
+}
+
+/** The uids of what an object was made of, by its owner references, or by Argosy's label if none can be set. */
+export function madeOf({ metadata }: KubernetesObject): string[] {
+  const label = metadata.labels?.[OWNER_UID_LABEL];
+  return [...(metadata.ownerReferences ?? []).map(({ uid }) => uid), ...(label === undefined ? [] : [label])];
 }
 
 /** An object's annotations, sorted, but that of `kubectl apply`. */

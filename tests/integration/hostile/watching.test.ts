@@ -247,4 +247,42 @@ describe("an operator that watches a kind that others own, where", function () {
     assert.deepEqual([...operator.calls("token"), ...operator.calls("release")], []);
     for (const name of ["token", "release"]) await bench.api.assertGone(bench.configMap(`of-${name}`));
   });
+
+  it("two operators watch what the other one makes: they end after some rounds, and say so", async () => {
+    const watch = (by: string) => ({ apiVersion: "v1", kind: "ConfigMap", labels: { "example.com/by": by } });
+    const one = await bench.install({ watch: watch("one"), handler: makingMore("a", "two") });
+    const two = await bench.install({ watch: watch("two"), handler: makingMore("b", "one") });
+    await Promise.all([bench.leading(one), bench.leading(two)]);
+    await bench.api.apply(bench.here(configMap("x", {}, { labels: { "example.com/by": "one" } })));
+    const made = async () => {
+      const all = await bench.api.list({ apiVersion: "v1", kind: "ConfigMap" }, bench.namespace);
+      return all.filter(({ metadata }) => metadata.name.startsWith("x"));
+    };
+    const warning = await eventually(async () => {
+      const events = await bench.api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, bench.namespace);
+      const found = events.find(({ reason }) => reason === "WatchCycle");
+      assert.ok(found);
+      return found;
+    });
+    assert.match(String(warning["note"]), /more than 5 times in a row/);
+    const { length } = await made();
+    assert.ok(length <= 13, `${length} objects`);
+    const last = (await made()).find(({ metadata }) => metadata.name.length === length);
+    assert.ok(last);
+    const who = last.metadata.labels?.["example.com/by"] === "one" ? one : two;
+    const kept = await eventually(() => bench.memory(who, last));
+    assert.equal(conditionsIn(kept)[0]?.reason, "WatchCycle");
+    await always(async () => assert.equal((await made()).length, length), { forMs: 3_000 });
+  });
 });
+
+/** A handler that makes one more object of each, with a longer name and a label that another operator selects. */
+function makingMore(suffix: string, label: string): string {
+  const metadata = `{ name: object.metadata.name + "${suffix}", labels: { "example.com/by": "${label}" } }`;
+  return `
+    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, object } = JSON.parse(line);
+      const child = { apiVersion: "v1", kind: "ConfigMap", metadata: ${metadata} };
+      process.stdout.write(JSON.stringify({ id, children: [child] }) + "\\n");
+    });`;
+}
