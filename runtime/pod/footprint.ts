@@ -54,7 +54,8 @@ export function programOfRun(workflow: KubernetesObject): string | undefined {
 
 /**
  * A fingerprint of the engine and the handler that the `spec` of a WorkflowTemplate runs: its ConfigMaps, whose names
- * tell their content, and the image, command and environment of each container. Undefined if there is none.
+ * tell their content, the images that it mounts, and the image, command and environment of each container. Undefined if
+ * there is none.
  */
 export function programFingerprint(spec: unknown): string | undefined {
   if (!isRecord(spec)) return undefined;
@@ -66,18 +67,33 @@ export function programFingerprint(spec: unknown): string | undefined {
     command,
     recordsIn(env).map(({ name, value, valueFrom }) => [name, value, inOrder(valueFrom)]),
   ]);
-  return fingerprint([[...configMapsOf(spec)].sort(), programs]);
+  const mounted = [...configMapsOf(spec), ...imagesMountedIn(spec)].sort();
+  return fingerprint([mounted, programs]);
 }
 
 /** The ConfigMaps that the volumes of a Workflow's templates name. */
 export function configMapsOf(spec: unknown): Set<string> {
-  const names = new Set<string>();
-  for (const { volumes } of recordsIn(isRecord(spec) ? spec["templates"] : undefined)) {
-    for (const { configMap } of recordsIn(volumes)) {
-      if (isRecord(configMap) && typeof configMap["name"] === "string") names.add(configMap["name"]);
-    }
-  }
-  return names;
+  const sources = volumesOf(spec).flatMap((volume) => [
+    volume,
+    ...recordsIn(isRecord(volume["projected"]) ? volume["projected"]["sources"] : undefined),
+  ]);
+  return new Set(sources.flatMap(({ configMap }) => textOf(configMap, "name")));
+}
+
+/** The images that the volumes of a Workflow's templates name. */
+function imagesMountedIn(spec: unknown): string[] {
+  return volumesOf(spec).flatMap(({ image }) => textOf(image, "reference"));
+}
+
+function volumesOf(spec: unknown): Record<string, unknown>[] {
+  return recordsIn(isRecord(spec) ? spec["templates"] : undefined).flatMap(({ volumes }) =>
+    recordsIn(volumes),
+  );
+}
+
+function textOf(source: unknown, key: string): string[] {
+  const text = isRecord(source) ? source[key] : undefined;
+  return typeof text === "string" ? [text] : [];
 }
 
 function recordsIn(value: unknown): Record<string, unknown>[] {

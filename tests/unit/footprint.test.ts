@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { contentFingerprint, programFingerprint } from "../../runtime/pod/footprint";
+import { configMapsOf, contentFingerprint, programFingerprint } from "../../runtime/pod/footprint";
 
 const OBJECT = {
   apiVersion: "shop.example.com/v1",
@@ -53,6 +53,30 @@ describe("the footprint of a run", () => {
       programFingerprint(template({ ...container, env: env(secret) })),
       programFingerprint(template({ ...container, env: env({ name: "shop", key: "token" }) })),
     );
+  });
+
+  it("differs with the files of the handler, wherever they are mounted from", () => {
+    const spec = (volume: object) => ({
+      templates: [{ containerSet: { containers: [{}] }, volumes: [volume] }],
+    });
+    const inImage = (reference: string) =>
+      spec({ name: "handler", image: { reference, pullPolicy: "IfNotPresent" } });
+    const inMany = (...names: string[]) =>
+      spec({
+        name: "handler",
+        projected: {
+          sources: [...names.map((name) => ({ configMap: { name } })), { serviceAccountToken: {} }],
+        },
+      });
+    const seen = [
+      spec({ name: "handler", configMap: { name: "files-1" } }),
+      inImage("example.com/files:1"),
+      inImage("example.com/files:2"),
+      inMany("files-1", "files-2"),
+      inMany("files-1", "files-3"),
+    ].map(programFingerprint);
+    assert.equal(new Set(seen).size, seen.length);
+    assert.deepEqual([...configMapsOf(inMany("files-1", "files-3"))], ["files-1", "files-3"]);
   });
 
   it("says nothing of a program that nobody reports", () => {
