@@ -59,7 +59,7 @@ function withoutOthers(schema: JsonObject): JsonObject {
  * does not allow counts as missing where there is a default
  * (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting).
  */
-export function withDefaults(value: Json | undefined, schema: JsonObject): Json | undefined {
+function withDefaults(value: Json | undefined, schema: JsonObject): Json | undefined {
   const { properties, items, additionalProperties } = schema;
   const given =
     value === null && schema.nullable !== true && schema.default !== undefined ? undefined : value;

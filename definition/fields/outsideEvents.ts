@@ -304,6 +304,3 @@ export const OUTSIDE_EVENTS = mapOf(
   outsideEvent,
   "Write, for example, on: { deploy-command: { github: ..., id: [body.comment.id], create: ... } }.",
 );
-
-/** `on`, checked. */
-export type CheckedOutsideEvents = z.output<typeof OUTSIDE_EVENTS>;

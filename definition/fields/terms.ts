@@ -46,7 +46,7 @@ export const KIND = pattern(
 ).describe("The kind, as in the manifest: Deployment.");
 
 /** The name of a resource in the API. */
-export const PLURAL = pattern(
+const PLURAL = pattern(
   /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
   "the lower-case plural of a resource",
   "Name it as `kubectl api-resources` does.",

@@ -42,7 +42,7 @@ export function listedNames({ name, names }: Pick<Use, "name" | "names">): reado
 }
 
 /** The label by which a Secret says who may use it, with the values that mean this operator. */
-export function usedBySelector(operator: UsingOperator): string {
+function usedBySelector(operator: UsingOperator): string {
   const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
   const [identity = "", ...former] = identities;
   return former.length === 0

@@ -8,9 +8,9 @@ import type { EventObject } from "./mapEvent";
 /** On an object that was made of an event: the event's name in `on`. */
 export const EVENT_LABEL = `${DOMAIN}/event`;
 /** Beside it: the values of the id's fields, for people. */
-export const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
+const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
 /** Beside it: a hash of what the object was made with. */
-export const EVENT_CONTENT_ANNOTATION = `${DOMAIN}/event-content`;
+const EVENT_CONTENT_ANNOTATION = `${DOMAIN}/event-content`;
 
 /** The field manager with which an intake creates objects of an operator. */
 export function intakeManagerOf(operator: OperatorIdentity): string {

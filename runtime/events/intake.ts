@@ -9,7 +9,7 @@ import { type IntakeEvent, type IntakeFile, resourceOfEvent } from "./intakeFile
 import { type EventMapper, type EventObject, eventMapper, type Mapped, type Refusal } from "./mapEvent";
 
 /** What became of an event. */
-export const INTAKE_RESULTS = [
+const INTAKE_RESULTS = [
   /** An object was made of it. */
   "created",
   /** Its object was there. */

@@ -106,7 +106,7 @@ function reconcileAnswer(value: Readonly<Record<string, unknown>>): ReconcileAns
 }
 
 /** The longest state, as JSON in UTF-8. */
-export const LONGEST_STATE_BYTES = 64 * 1024;
+const LONGEST_STATE_BYTES = 64 * 1024;
 
 function stateIn({ state }: Readonly<Record<string, unknown>>): Pick<ReconcileAnswer, "state"> {
   if (state === undefined || state === null) return {};
