@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { checkCommand } from "../definition/commandOnPath";
+import { schemaComment } from "../definition/jsonSchema";
 import { loadOperator } from "../definition/loadOperator";
 import { nearest } from "../definition/nearest";
 import { displayPath } from "../definition/problems";
@@ -49,7 +50,7 @@ export async function newOperator(
   }
   const isNamespaced = options.cluster !== true;
   const files: Readonly<Record<string, string>> = {
-    "operator.yaml": `# yaml-language-server: $schema=${schemaFor(folder)}\n${yaml({
+    "operator.yaml": `${schemaComment(schemaFor(folder))}\n${yaml({
       crd: "crd.yaml",
       handler: language.handler,
       children: ["v1/ConfigMap"],

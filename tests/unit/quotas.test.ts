@@ -102,7 +102,7 @@ describe("quotas", function () {
       [
         "of a resident operator",
         { gear: { pods: 1 } },
-        /quotas\.gear is given, and the operator has not execution "pod"\. Give resources and replicas/,
+        /quotas\.gear is given, and the execution of the operator is not "pod"\. Give resources and replicas/,
       ],
       [
         "without room for one run",

@@ -82,7 +82,7 @@ export function buildQuota(
   };
 }
 
-/** How many runs of an operator have a pod at once: as many as it lets, and no more than its quota has room for. */
+/** How many runs of an operator have a pod at once: as many as its concurrency allows, and no more than its quota has room for. */
 export function runsAtOnce(operator: Operator, options: Options): number {
   const hard = Object.entries(figuresOf(options.quotas?.[operator.name] ?? {}));
   const fitting = hard.map(([key, figure]) =>
@@ -134,7 +134,7 @@ export function quotaProblems(operators: readonly Operator[], options: Options):
     }
     if (operator.execution !== "pod") {
       const remedy = "Give resources and replicas: a resident operator has no more pods than these.";
-      return { key, complaint: 'is given, and the operator has not execution "pod"', remedy };
+      return { key, complaint: 'is given, and the execution of the operator is not "pod"', remedy };
     }
     return Object.entries(figuresOf(quota)).flatMap(([each, figure]) =>
       problemsOfFigure(operator, options, each, figure).map((problem) => ({
