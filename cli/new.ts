@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { checkCommand } from "../definition/commandOnPath";
-import { schemaComment } from "../definition/jsonSchema";
+import { SCHEMA_FILE, schemaAddress, schemaComment } from "../definition/jsonSchema";
 import { loadOperator } from "../definition/loadOperator";
 import { nearest } from "../definition/nearest";
 import { displayPath } from "../definition/problems";
+import { name as PACKAGE_NAME } from "../package.json";
 import { pluralOf } from "../runtime/kubernetes/kinds";
 import type { JsonObject } from "../runtime/kubernetes/objects";
 import { CommandError, EXIT_CODES, UsageError } from "./commandError";
@@ -127,16 +128,14 @@ function fixtureOf(
   };
 }
 
-const SCHEMA = "operator.schema.json";
-
 /** Where an editor finds the schema of operator.yaml: in the package that is installed above, else in the registry. */
 function schemaFor(folder: string): string {
   for (let place = path.dirname(folder); ; place = path.dirname(place)) {
-    for (const file of [SCHEMA, `node_modules/@argosy-dev/argosy/${SCHEMA}`]) {
+    for (const file of [SCHEMA_FILE, `node_modules/${PACKAGE_NAME}/${SCHEMA_FILE}`]) {
       const found = path.join(place, file);
       if (existsSync(found)) return path.relative(folder, found).split(path.sep).join("/");
     }
-    if (place === path.dirname(place)) return `https://unpkg.com/@argosy-dev/argosy/${SCHEMA}`;
+    if (place === path.dirname(place)) return schemaAddress(PACKAGE_NAME);
   }
 }
 

@@ -29,7 +29,7 @@ export function operatorSchema(packageName: string): object {
 }
 
 /** Where the schema of the newest version is, for programs that have no node_modules. */
-function schemaAddress(packageName: string): string {
+export function schemaAddress(packageName: string): string {
   return `https://unpkg.com/${packageName}/${SCHEMA_FILE}`;
 }
 
