@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { argosy } from "./support/argosy";
 import {
   assertChild,
   CRASHES,
@@ -59,6 +60,18 @@ for (const form of Object.values(FORMS)) {
     it("has a child that was edited by hand put right", async () => {
       await session().api.patch(form.child("main"), form.content(7));
       await waitFor("the child to be put right", () => assertChild(form, "main", 2), 180_000);
+    });
+
+    it("is explained with the steps of its last run", async () => {
+      const { kind } = form.object("main", 0);
+      const steps =
+        /steps of \S+:\n(?: +\+\d+\.\d ms +\d+\.\d ms +.+\n)* +\+\d+\.\d ms +\d+\.\d ms +handler\n/;
+      // A run in a pod of its own has noted them when its pod has ended.
+      await waitFor("the steps", async () => {
+        const text = await argosy("explain", `${kind.toLowerCase()}/main`, "--namespace", session().team);
+        assert.match(text, steps);
+        assert.match(text, new RegExp(`ms +\\w+ ${form.child("main").kind} main`));
+      });
     });
 
     it("is told what is wrong with it where the handler refuses it", async () => {
