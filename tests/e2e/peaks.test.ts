@@ -12,6 +12,8 @@ const AT_ONCE = 6;
 const OBJECTS = 100;
 /** Under the quota each pod that is refused is asked for again: fewer show the same. */
 const UNDER_QUOTA = 20;
+/** Enough that many of them still wait when the other limit comes. */
+const UNDER_CHANGE = 40;
 const POD = { apiVersion: "v1", kind: "Pod" };
 const RUNS = `app.kubernetes.io/name=${FORM.operator},app.kubernetes.io/component=run`;
 
@@ -58,16 +60,45 @@ describe("heavy work at a peak", function () {
       await session().api.delete(quota);
     }
   });
+
+  it("goes on while another limit is rolled out, and none is lost or reported as failed", async () => {
+    const { project, stack } = session();
+    const narrower = limited.replace(String(AT_ONCE), String(AT_ONCE - 2));
+    let absences = 0;
+    try {
+      await handledAtOnce("change", UNDER_CHANGE, async () => {
+        project.edit(definition, limited, narrower);
+        const limit = watchLimit();
+        try {
+          await stack.up();
+        } finally {
+          absences = await limit.stop();
+        }
+      });
+    } finally {
+      project.edit(definition, narrower, limited);
+    }
+    // Pulumi deletes the ConfigMap of the limit before it makes the other one, and Argo keeps to the last limit meanwhile.
+    tell(`the limit was not there at ${absences} looks`);
+  });
 });
 
-/** Creates objects and waits until each has its child. Gives the most pods of runs that there were at once. */
-async function handledAtOnce(prefix: string, count: number): Promise<number> {
+/**
+ * Creates objects and waits until each has its child. Gives the most pods of runs that there were at once.
+ * @param meanwhile done as soon as the objects are there
+ */
+async function handledAtOnce(
+  prefix: string,
+  count: number,
+  meanwhile: () => Promise<unknown> = async () => {},
+): Promise<number> {
   const { api, team } = session();
   const names = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
   const startedAt = performance.now();
   await Promise.all(names.map((name) => api.create(FORM.object(name, 3))));
   const pods = watchPods();
   try {
+    await meanwhile();
     await waitFor(`${count} objects to be handled`, () => Promise.all(names.map(isHandled)), LONG_MS);
   } finally {
     pods.stop();
@@ -109,6 +140,27 @@ function watchPods(): { readonly most: Promise<number>; stop(): void } {
     most: count(),
     stop: () => {
       isOver = true;
+    },
+  };
+}
+
+/** Counts how often the limit is not there, until it is stopped. */
+function watchLimit(): { stop(): Promise<number> } {
+  const metadata = { name: `${FORM.operator}-run-limit`, namespace: NAMESPACE };
+  let isOver = false;
+  const count = async (): Promise<number> => {
+    let absences = 0;
+    while (!isOver) {
+      if (!(await session().api.find({ apiVersion: "v1", kind: "ConfigMap", metadata }))) absences++;
+      await pause(50);
+    }
+    return absences;
+  };
+  const counted = count();
+  return {
+    stop: () => {
+      isOver = true;
+      return counted;
     },
   };
 }
