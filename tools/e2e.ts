@@ -21,6 +21,7 @@ export const STEPS = [
   "adoption",
   "operationsPage",
   "outsideEvents",
+  "outsideEventsLimits",
   "examples",
   "guards",
   "watching",

@@ -3,20 +3,27 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { freezeApiServer } from "./support/apiServer";
 import { session } from "./support/hooks";
-import type { Installation } from "./support/installation";
 import { kubectl, needKubectl } from "./support/kubectl";
 import { LONG_MS, waitFor } from "./support/progress";
+import {
+  allAreThere,
+  CRD,
+  deployReleases,
+  idOf,
+  killOutside as kill,
+  RELEASES,
+  type ReleasesStack,
+  releases,
+  releasesOf,
+  selectorOf,
+  sensorAsks,
+  TOKEN,
+  URL,
+  warnings,
+} from "./support/releases";
 import { NAMESPACE } from "./support/session";
-import { createVolumes, deleteVolumes } from "./support/volumes";
 import { planWebhooks, startSender } from "./support/webhooks";
 
-const EXAMPLE = "06-outside-event";
-const URL = `http://argosy-outside-eventsource-svc.${NAMESPACE}.svc:12000/releases`;
-const TOKEN = "the token of the webhook";
-/** Where the example makes its objects. */
-const RELEASES = "releases";
-const RELEASE = { apiVersion: "releases.example.com/v1", kind: "Release" };
-const CRD = "releases.releases.example.com";
 const EVENTS = 1_000;
 /** Of almost a megabyte each: more than the stream's half of a volume holds. */
 const LARGE = 90;
@@ -40,37 +47,15 @@ describe("events from outside", function () {
   this.timeout(LONG_MS);
   const rounds = Object.entries(FAULTS);
   const plan = planWebhooks(EVENTS, rounds.length);
-  let installation: Installation;
+  let stack: ReleasesStack | undefined;
 
   before(async function () {
     needKubectl(this);
-    const { api } = session();
-    installation = await session().anotherInstallation("outside", {
-      examples: [EXAMPLE],
-      settings: { outsideEventsStorage: "128Mi" },
-    });
-    // One for the bus, and one for after its loss.
-    await createVolumes(2);
-    await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: RELEASES } });
-    const up = installation.up();
-    up.catch(() => {});
-    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
-    await waitFor("the namespace of the operators", () => api.get(namespace), LONG_MS);
-    await api.create({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: "releases-webhook", namespace: NAMESPACE },
-      stringData: { token: TOKEN },
-    });
-    await up;
+    // A volume for the bus, and one for after its loss.
+    stack = await deployReleases("outside", {}, 2);
   });
 
-  after(async () => {
-    const { api } = session();
-    await installation?.takeDown();
-    await api.delete({ apiVersion: "v1", kind: "Namespace", metadata: { name: RELEASES } });
-    await deleteVolumes(2);
-  });
+  after(() => stack?.takeDown());
 
   it("are taken with the secret alone", async () => {
     const body = { event: "published", repository: "example/other", version: "0.1.0" };
@@ -156,21 +141,7 @@ describe("events from outside", function () {
     await waitFor("a refusal", () => sender.isAnswered(500), 300_000);
     await scale("event-source", 0);
     await kubectl("delete", "pod", "--namespace", NAMESPACE, "--selector", selectorOf("sensor"));
-    await waitFor(
-      "the new sensor to ask for events",
-      async () => {
-        const log = await kubectl(
-          "logs",
-          "--namespace",
-          NAMESPACE,
-          "--selector",
-          selectorOf("sensor"),
-          "--tail=-1",
-        );
-        assert.match(log, /Subscribing to subject/);
-      },
-      300_000,
-    );
+    await sensorAsks();
     await scale("event-source", 1);
     await sender.ended();
     await allAreThere("example/emptied", FEW);
@@ -189,21 +160,8 @@ describe("events from outside", function () {
   });
 });
 
-function releases(): Promise<KubernetesObject[]> {
-  return session().api.list(RELEASE, RELEASES);
-}
-
-function idOf({ metadata }: KubernetesObject): string {
-  return metadata.annotations?.["argosy.dev/event-id"] ?? "";
-}
-
 function ordered({ repository, version, notes }: Readonly<Record<string, string>>) {
   return { repository, version, notes };
-}
-
-async function warnings(): Promise<KubernetesObject[]> {
-  const all = await session().api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, "default");
-  return all.filter((event) => (event["regarding"] as { name?: string } | undefined)?.name === CRD);
 }
 
 /** The ids that Warnings name, each as often as there is one. */
@@ -212,29 +170,6 @@ function idsIn(events: readonly KubernetesObject[], reason: string): string[] {
     .filter((event) => event["reason"] === reason)
     .map((event) => /with the id "([^"]+)"/.exec(String(event["note"]))?.[1] ?? "none")
     .sort();
-}
-
-function releasesOf(repository: string, count: number) {
-  return Array.from({ length: count }, (_, index) => ({
-    event: "published",
-    repository,
-    version: `1.0.${index}`,
-  }));
-}
-
-async function allAreThere(repository: string, count: number): Promise<void> {
-  await waitFor(
-    `${count} objects of ${repository}`,
-    async () => {
-      const ids = (await releases()).map(idOf).filter((id) => id.startsWith(`${repository}/`));
-      assert.equal(ids.length, count);
-    },
-    600_000,
-  );
-}
-
-function selectorOf(component: string): string {
-  return `app.kubernetes.io/name=argosy-outside,app.kubernetes.io/component=${component}`;
 }
 
 /** Stops a part that Argo deploys, or starts it again, and waits for its pods. */
@@ -249,16 +184,6 @@ async function scale(component: "sensor" | "event-source", replicas: 0 | 1): Pro
     );
     assert.equal(pods.length, replicas);
   });
-}
-
-/** Kills the pods of these parts twice, the second time as they come back. */
-async function kill(...components: readonly string[]): Promise<void> {
-  const selector = `app.kubernetes.io/name=argosy-outside,app.kubernetes.io/component in (${components.join(",")})`;
-  for (let time = 1; time <= 2; time++) {
-    const force = ["--grace-period=0", "--force", "--wait=false"];
-    await kubectl("delete", "pod", ...force, "--namespace", NAMESPACE, "--selector", selector);
-    await pause(4_000);
-  }
 }
 
 /** No object can be made for a while. Meanwhile the sensor is replaced, with an event in its hands, as a roll-out does it. */

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import type { KubernetesObject } from "../../../runtime/kubernetes/objects";
+import { session } from "./hooks";
+import type { Installation } from "./installation";
+import { kubectl } from "./kubectl";
+import { LONG_MS, waitFor } from "./progress";
+import { NAMESPACE } from "./session";
+import { createVolumes, deleteVolumes } from "./volumes";
+
+const EXAMPLE = "06-outside-event";
+/** Where its webhooks are sent to. */
+export const URL = `http://argosy-outside-eventsource-svc.${NAMESPACE}.svc:12000/releases`;
+export const TOKEN = "the token of the webhook";
+/** Where the example makes its objects. */
+export const RELEASES = "releases";
+const RELEASE = { apiVersion: "releases.example.com/v1", kind: "Release" };
+export const CRD = "releases.releases.example.com";
+
+/** A stack with the example outside-event, and what it needs beside it. */
+export interface ReleasesStack {
+  /** Takes all of it away. */
+  readonly takeDown: () => Promise<void>;
+}
+
+/**
+ * Deploys the example outside-event.
+ * @param settings of the stack
+ * @param volumes how many members of the bus want one
+ */
+export async function deployReleases(
+  name: string,
+  settings: Readonly<Record<string, unknown>>,
+  volumes: number,
+): Promise<ReleasesStack> {
+  const { api } = session();
+  const installation: Installation = await session().anotherInstallation(name, {
+    examples: [EXAMPLE],
+    settings: { outsideEventsStorage: "128Mi", ...settings },
+  });
+  const releasesNamespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: RELEASES } };
+  await createVolumes(volumes);
+  await api.create(releasesNamespace);
+  const up = installation.up();
+  up.catch(() => {});
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
+  await waitFor("the namespace of the operators", () => api.get(namespace), LONG_MS);
+  await api.create({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "releases-webhook", namespace: NAMESPACE },
+    stringData: { token: TOKEN },
+  });
+  await up;
+  await sensorAsks();
+  const takeDown = async (): Promise<void> => {
+    await installation.takeDown();
+    await api.delete(releasesNamespace);
+    await deleteVolumes(volumes);
+  };
+  return { takeDown };
+}
+
+/** Waits until the sensor asks for events. The bus keeps none that come before: see docs/events.md. */
+export async function sensorAsks(): Promise<void> {
+  const where = ["--namespace", NAMESPACE, "--selector", selectorOf("sensor"), "--tail=-1"];
+  await waitFor(
+    "the sensor to ask for events",
+    async () => assert.match(await kubectl("logs", ...where), /Subscribing to subject/),
+    300_000,
+  );
+}
+
+/** The objects that were made of events. */
+export function releases(): Promise<KubernetesObject[]> {
+  return session().api.list(RELEASE, RELEASES);
+}
+
+/** The id of the event that an object was made of. */
+export function idOf({ metadata }: KubernetesObject): string {
+  return metadata.annotations?.["argosy.dev/event-id"] ?? "";
+}
+
+/** What is told of events of which no object was made, or another. */
+export async function warnings(): Promise<KubernetesObject[]> {
+  const all = await session().api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, "default");
+  return all.filter((event) => (event["regarding"] as { name?: string } | undefined)?.name === CRD);
+}
+
+/** So many webhooks of releases. */
+export function releasesOf(repository: string, count: number) {
+  return Array.from({ length: count }, (_, index) => ({
+    event: "published",
+    repository,
+    version: `1.0.${index}`,
+  }));
+}
+
+/** Waits until each webhook of {@link releasesOf} is an object. */
+export async function allAreThere(repository: string, count: number): Promise<void> {
+  await waitFor(
+    `${count} objects of ${repository}`,
+    async () => {
+      const ids = (await releases()).map(idOf).filter((id) => id.startsWith(`${repository}/`));
+      assert.equal(ids.length, count);
+    },
+    600_000,
+  );
+}
+
+/** Finds the pods and the Deployment of a part of the path of outside events. */
+export function selectorOf(component: string): string {
+  return `app.kubernetes.io/name=argosy-outside,app.kubernetes.io/component=${component}`;
+}
+
+/** Kills the pods of these parts twice, the second time as they come back. */
+export async function killOutside(...components: readonly string[]): Promise<void> {
+  const selector = `app.kubernetes.io/name=argosy-outside,app.kubernetes.io/component in (${components.join(",")})`;
+  for (let time = 1; time <= 2; time++) {
+    const force = ["--grace-period=0", "--force", "--wait=false"];
+    await kubectl("delete", "pod", ...force, "--namespace", NAMESPACE, "--selector", selector);
+    await pause(4_000);
+  }
+}
