@@ -18,6 +18,8 @@ export interface RunTraceOptions {
 /** The one trace of a run in a pod of its own. Each of its reconciles is a part of that. */
 export class RunTrace {
   private readonly trace: TraceContext;
+  /** One for all spans: the wall clock has whole milliseconds, and two readings differ by up to one. */
+  private readonly epochOf = epochNow();
 
   constructor(private readonly options: RunTraceOptions) {
     this.trace = options.traces.begin();
@@ -30,18 +32,19 @@ export class RunTrace {
 
   /** A reconcile has ended. */
   ended(trace: TraceContext, report: ReconcileReport, told: Told | undefined): void {
-    this.options.traces.end({ trace, report, run: this.options.workflow.metadata.name, told });
+    const { traces, workflow } = this.options;
+    traces.end({ trace, report, run: workflow.metadata.name, told }, this.epochOf);
   }
 
   /** The run has ended. @param error why it failed. Undefined if it did not */
   finish(error: string | undefined): void {
     const { traces, operator, kind, workflow, from } = this.options;
-    const { trace } = this;
+    const { trace, epochOf } = this;
     if (!trace.isSampled) return;
     const { name: run, creationTimestamp = "" } = workflow.metadata;
     const created = Date.parse(creationTimestamp);
     const submittedAt = Number.isNaN(created) ? undefined : created;
     const to = performance.now();
-    traces.send(() => spansOfPod({ trace, operator, kind, run, submittedAt, from, to, error }, epochNow()));
+    traces.send(() => spansOfPod({ trace, operator, kind, run, submittedAt, from, to, error }, epochOf));
   }
 }

@@ -23,11 +23,14 @@ export class Tracing {
     return newTrace(this.ratio);
   }
 
-  /** A run has ended. If there was nothing to do, or not now, nothing is sent. Never throws. */
-  end(run: TracedRun): void {
+  /**
+   * A run has ended. If there was nothing to do, or not now, nothing is sent. Never throws.
+   * @param epochOf the clock, for a trace of several runs. @default {@link epochNow}
+   */
+  end(run: TracedRun, epochOf = epochNow()): void {
     const { report, trace } = run;
     const didNothing = report.result === "skipped" && report.changes.length === 0;
-    if (trace.isSampled && !didNothing) this.send(() => spansOf(run, epochNow()));
+    if (trace.isSampled && !didNothing) this.send(() => spansOf(run, epochOf));
   }
 
   /** Sends spans. A fault of ours in making them loses them, and nothing else. */

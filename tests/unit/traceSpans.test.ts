@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { FAILURE_REASONS, ReconcileFailure } from "../../runtime/failure";
+import { RunTrace } from "../../runtime/pod/runTrace";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { STEPS, type Step } from "../../runtime/reconcile/timeline";
 import { newTrace, partOf, traceparentOf } from "../../runtime/traces/context";
+import type { TraceExporter } from "../../runtime/traces/exporter";
 import { otlpTraces } from "../../runtime/traces/otlp";
 import { type Span, spansOf, spansOfPod, type TracedRun } from "../../runtime/traces/spans";
 import { timingText, traceIdIn } from "../../runtime/traces/timings";
+import { Tracing } from "../../runtime/traces/tracing";
 import { CAUSES } from "../../runtime/work/arrivals";
 
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/;
@@ -238,6 +241,35 @@ describe("the spans of a run", () => {
     assert.equal(spans[2]?.parentId, spans[0]?.spanId);
     // The node's clock is behind the API server's.
     assertWithinParents(spansOfPod({ ...pod, trace, submittedAt: BEGIN + 9_000 }, epochOf));
+  });
+
+  it("of a run in a pod lie within it, although the wall clock is read in whole milliseconds", () => {
+    const spans: Span[] = [];
+    const exporter = { add: (made: Span[]) => void spans.push(...made), lose: assert.fail };
+    const traces = new Tracing(exporter as unknown as TraceExporter, 1);
+    const metadata = {
+      name: "shop-x2",
+      uid: "1",
+      resourceVersion: "1",
+      creationTimestamp: "2026-11-20T14:00:00Z",
+    };
+    const workflow = { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow", metadata };
+    const now = Date.now;
+    const wall = Date.parse("2026-11-20T14:00:09Z");
+    try {
+      Date.now = () => wall + 1;
+      const runTrace = new RunTrace({ traces, operator: "shop", kind: "Widget", workflow, from: 0 });
+      const to = performance.now();
+      const { report } = run();
+      const timing = { from: 0, to, steps: [], omitted: 0, writtenAt: undefined };
+      runTrace.ended(runTrace.begin(), { ...report, timing }, undefined);
+      Date.now = () => wall;
+      runTrace.finish(undefined);
+    } finally {
+      Date.now = now;
+    }
+    assert.deepEqual(spans.map(({ name }) => name).sort(), ["pod start", "reconcile Widget", "run Widget"]);
+    assertWithinParents(spans);
   });
 
   it("are encoded as OTLP has it in JSON", () => {
