@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { DOMAIN } from "../../runtime/names";
+import { isRunning } from "../isRunning";
 import type { ContainerEngine } from "./engine";
 
 const SESSION = `${DOMAIN}/dev-session`;
@@ -85,7 +86,7 @@ export async function removeLeftOvers(engine: ContainerEngine): Promise<number> 
     .trim()
     .split("\n")
     .map((line) => line.split(" "))
-    .filter(([, pid]) => pid !== undefined && !isAlive(Number(pid)))
+    .filter(([, pid]) => pid !== undefined && !isRunning(Number(pid)))
     .map(([id = ""]) => id);
   await removeAll(engine, gone);
   return gone.length;
@@ -98,13 +99,4 @@ async function idsOf({ run }: ContainerEngine, label: string): Promise<string[]>
 
 async function removeAll({ run }: ContainerEngine, ids: readonly string[]): Promise<void> {
   if (ids.length > 0) await run(["rm", "--force", ...ids]);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }

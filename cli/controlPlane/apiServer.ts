@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { isRunning } from "../isRunning";
 import { until } from "../until";
 import { ApiClient } from "./apiClient";
 import {
   type Component,
-  isRunning,
   killComponent,
   logPath,
   processIdOf,

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { mkdir, open, readFile, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
+import { isRunning } from "../isRunning";
 import { until } from "../until";
 import { ApiClient } from "./apiClient";
-import { type Component, isRunning, logPath, processIdOf, readComponents, startComponent } from "./component";
+import { type Component, logPath, processIdOf, readComponents, startComponent } from "./component";
 import { clusterName, kwokctlConfiguration, type Ports } from "./configuration";
 import type { ProgramPaths } from "./programs";
 import { createNode, isNodeReady } from "./simulatedNode";

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
 import { open, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { isRunning } from "../isRunning";
 import { clusterDirectory } from "./configuration";
 
 /** One of the control plane's long-running programs, as kwokctl recorded it. */
@@ -43,17 +43,6 @@ function processIdPath(directory: string, component: Component): string {
 export async function processIdOf(directory: string, component: Component): Promise<number | undefined> {
   const text = await readFile(processIdPath(directory, component), "utf8").catch(() => "");
   return Number.parseInt(text, 10) || undefined;
-}
-
-/** Whether a process runs. One that has ended without its parent's notice, which Docker leaves behind, does not. */
-export function isRunning(processId: number): boolean {
-  try {
-    process.kill(processId, 0);
-  } catch {
-    return false;
-  }
-  const status = `/proc/${processId}/stat`;
-  return !existsSync(status) || !/\) [ZX] /.test(readFileSync(status, "utf8"));
 }
 
 /** Starts a component as kwokctl did: same arguments, same log (continued), its process id written down. */

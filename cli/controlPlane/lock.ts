@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
+import { isRunning } from "../isRunning";
 import { until } from "../until";
 import { type Report, reportWhile } from "./progress";
 
@@ -113,14 +114,5 @@ async function readOwner(path: string): Promise<Owner | undefined> {
     return JSON.parse(await readFile(path, "utf8")) as Owner;
   } catch {
     return undefined;
-  }
-}
-
-function isRunning(processId: number): boolean {
-  try {
-    process.kill(processId, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
-import { join } from "node:path";
-import { withLock } from "../../cli/controlPlane/lock";
+import { dirname, join } from "node:path";
+import { takeLock, withLock } from "../../cli/controlPlane/lock";
+import { eventually } from "../support/eventually";
 
 /** The id of a process that has ended. */
 function deadProcessId(): number {
@@ -52,6 +54,27 @@ describe("the lock around building programs", () => {
     assert.deepEqual(events, ["first leaves", "second enters"]);
     assert.match(lines[0] ?? "", new RegExp(`waiting for process ${process.pid}`));
     assert.ok(!existsSync(path));
+  });
+
+  it("is taken from a process that was killed, before its parent notices that", async function () {
+    if (process.platform !== "linux") this.skip();
+    const parent = spawn("sh", ["-c", "sleep 100 & echo $!; exec sleep 100"]);
+    const [output] = (await once(parent.stdout, "data")) as [Buffer];
+    const processId = Number(output);
+    const owner = { processId, host: hostname(), token: "killed" };
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, JSON.stringify(owner));
+    assert.deepEqual(await takeLock(path), { owner: processId });
+    process.kill(processId, "SIGKILL");
+    await eventually(
+      async () => {
+        const lock = await takeLock(path);
+        assert.ok("release" in lock);
+        await lock.release();
+      },
+      { timeoutMs: 5_000 },
+    );
+    parent.kill();
   });
 
   it("is given back when the step fails", async () => {

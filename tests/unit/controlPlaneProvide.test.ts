@@ -4,9 +4,9 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { programPaths } from "../../cli/controlPlane/cache";
-import { isRunning } from "../../cli/controlPlane/component";
 import { programNames, programs } from "../../cli/controlPlane/programs";
 import { providePrograms } from "../../cli/controlPlane/provide";
+import { isRunning } from "../../cli/isRunning";
 import { eventually } from "../support/eventually";
 
 const offline = async (): Promise<boolean> => false;

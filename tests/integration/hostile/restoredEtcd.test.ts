@@ -3,12 +3,12 @@ import { cpSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Component,
-  isRunning,
   killComponent,
   processIdOf,
   readComponents,
   startComponent,
 } from "../../../cli/controlPlane/component";
+import { isRunning } from "../../../cli/isRunning";
 import { isNewer } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import { type OwnCluster, startTestCluster } from "../support/cluster";
