@@ -12,6 +12,7 @@ import { InspectorClient } from "../support/inspector";
 import { CommandProcess, processesNaming } from "./cliProcess";
 import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
+import { customResourceDefinition } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { conditionOf } from "./support/useOperator";
 
@@ -32,22 +33,10 @@ const PYTHON = `def reconcile(request):
     return {"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}]}
 `;
 
-function definitionOf(kind: string): Manifest {
-  const plural = `${kind.toLowerCase()}s`;
-  const size = { type: "object", properties: { size: { type: "integer" } } };
-  const schema = { openAPIV3Schema: { type: "object", properties: { spec: size } } };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${GROUP}` },
-    spec: {
-      group: GROUP,
-      scope: "Namespaced",
-      names: { kind, plural, singular: kind.toLowerCase() },
-      versions: [{ name: "v1", served: true, storage: true, schema }],
-    },
-  };
-}
+const definitionOf = (kind: string) =>
+  customResourceDefinition(GROUP, kind, {
+    spec: { type: "object", properties: { size: { type: "integer" } } },
+  });
 
 describe("argosy dev --debug", function () {
   this.timeout(180_000);

@@ -18,7 +18,7 @@ import { eventually } from "../support/eventually";
 import { CommandProcess, processesNaming } from "./cliProcess";
 import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
-import { deployment, inNamespace } from "./support/manifests";
+import { customResourceDefinition, deployment, inNamespace, OPEN_SCHEMA } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { conditionOf, statusOf } from "./support/useOperator";
 
@@ -55,22 +55,8 @@ for line in sys.stdin:
     print(json.dumps({"id": request["id"], "children": [], "status": {"words": sys.argv[1:]}}), flush=True)
 `;
 
-function definitionOf(kind: string): Manifest {
-  const plural = `${kind.toLowerCase()}s`;
-  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  const schema = { openAPIV3Schema: { type: "object", properties: { spec: open, status: open } } };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${GROUP}` },
-    spec: {
-      group: GROUP,
-      scope: "Namespaced",
-      names: { kind, plural, singular: kind.toLowerCase() },
-      versions: [{ name: "v1", served: true, storage: true, schema, subresources: { status: {} } }],
-    },
-  };
-}
+const definitionOf = (kind: string) =>
+  customResourceDefinition(GROUP, kind, { spec: OPEN_SCHEMA, status: OPEN_SCHEMA });
 
 /** The engine is a stand-in, which shows what Argosy asks of one, and how it speaks with what runs in a container. */
 describe("argosy dev: a handler in its image", function () {

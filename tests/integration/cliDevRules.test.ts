@@ -20,7 +20,7 @@ import { InspectorClient } from "../support/inspector";
 import { CommandProcess, processesNaming } from "./cliProcess";
 import { Api } from "./support/api";
 import { announceKind } from "./support/cluster";
-import { deployment, inNamespace } from "./support/manifests";
+import { customResourceDefinition, deployment, inNamespace, OPEN_SCHEMA } from "./support/manifests";
 import { askForCluster } from "./support/sharedCluster";
 import { conditionOf, statusOf } from "./support/useOperator";
 
@@ -82,22 +82,8 @@ const STOPPED = `export function reconcile({ object }: { object: unknown }) {
 }
 `;
 
-function definitionOf(kind: string): Manifest {
-  const plural = `${kind.toLowerCase()}s`;
-  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  const schema = { openAPIV3Schema: { type: "object", properties: { spec: open, status: open } } };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${GROUP}` },
-    spec: {
-      group: GROUP,
-      scope: "Namespaced",
-      names: { kind, plural, singular: kind.toLowerCase() },
-      versions: [{ name: "v1", served: true, storage: true, schema, subresources: { status: {} } }],
-    },
-  };
-}
+const definitionOf = (kind: string) =>
+  customResourceDefinition(GROUP, kind, { spec: OPEN_SCHEMA, status: OPEN_SCHEMA });
 
 describe("argosy dev: a handler with rules", function () {
   this.timeout(180_000);

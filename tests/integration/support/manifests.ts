@@ -22,6 +22,36 @@ export function deployment(name: string, spec: JsonObject = {}, metadata: Metada
   };
 }
 
+/**
+ * The CustomResourceDefinition of a kind with namespaces, as an author writes one. Its plural is the kind with an "s".
+ * @param status the schema of the status. @default there is no status
+ */
+export function customResourceDefinition(
+  group: string,
+  kind: string,
+  { spec, status }: { readonly spec: JsonObject; readonly status?: JsonObject },
+): Manifest {
+  const singular = kind.toLowerCase();
+  const plural = `${singular}s`;
+  const properties = { spec, ...(status && { status }) };
+  const version = {
+    name: "v1",
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: { type: "object", properties } },
+    ...(status && { subresources: { status: {} } }),
+  };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: { group, scope: "Namespaced", names: { kind, plural, singular }, versions: [version] },
+  };
+}
+
+/** The schema of an object with any fields. */
+export const OPEN_SCHEMA: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+
 export function job(name: string, image: string): Manifest {
   const template = { spec: { ...podSpec(image), restartPolicy: "Never" } };
   return { apiVersion: "batch/v1", kind: "Job", metadata: { name }, spec: { template } };
