@@ -12,7 +12,7 @@ interface UsageEvaluator {
 }
 
 /**
- * The declarations of what a file exports, in one text that names no other file of ours.
+ * The declarations of all exports of a file, in one text that imports no other file of this repository.
  * @param entry relative to the folder
  * @throws Error where the sources have an error of types
  */
@@ -30,8 +30,8 @@ const { TypesUsageEvaluator } = require("dts-bundle-generator/dist/types-usage-e
 };
 const everything = new WeakMap<UsageEvaluator, (user: Name) => ReadonlySet<Name>>();
 
-// The library searches all names for each question whose answer is no: of the Kubernetes SDK's there are so many that this
-// took two thirds of a build. Here one search for each user answers all questions about that user.
+// The library searches all names again for each question. With the many names of the Kubernetes SDK, these searches took two
+// thirds of a build. Here one search answers all questions about a user.
 TypesUsageEvaluator.prototype.isSymbolUsedBySymbolImpl = function (used, user) {
   const usedBy = everything.get(this) ?? searchOf(this.nodesParentsMap);
   everything.set(this, usedBy);

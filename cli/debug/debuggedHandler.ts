@@ -33,7 +33,7 @@ interface Request {
 const AGAIN_MS = 500;
 /** An editor learns of a script, and sets its breakpoints there, a moment after it is attached. */
 const BREAKPOINTS_MS = 1_000;
-/** A debugger's port can stay in use for a moment after its process has ended. If it is still in use after so many tries, another program has it. */
+/** A debugger's port can stay in use for a moment after its process has ended. After this many tries, another program has the port. */
 const MOST_TRIES = 10;
 /** What Node's inspector says of itself. */
 const OF_INSPECTOR =

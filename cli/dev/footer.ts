@@ -147,7 +147,7 @@ export class Footer {
     this.kept = [...this.kept, ...log.split("\n").slice(0, -1)].slice(-KEPT_LINES);
   }
 
-  /** The end of the log that has room in so many rows. */
+  /** The end of the log, as much of it as fits into these rows. */
   private tailOf(columns: number, rows: number): string {
     let left = rows;
     let first = this.kept.length;

@@ -47,7 +47,7 @@ export class LiveTable {
   }
 }
 
-/** From so many lines on, one may be a rule. */
+/** A shorter table has no line to spare for a rule. */
 const ROOMY = 5;
 
 /**

@@ -109,7 +109,7 @@ describe("the monitoring", function () {
     await assertGiven(queries.map(({ expr }) => expr));
   });
 
-  it("shows every metric of runner, keeper and intake, but for the parts of a histogram", async () => {
+  it("shows every metric of runner, keeper and intake, except the parts of a histogram", async () => {
     const shown = new Set(queries.flatMap(({ expr }) => metricsIn(expr).map(({ metric }) => metric)));
     const hidden = [...(await given()).keys()].filter(
       (metric) => metric.startsWith("argosy_") && !/_(sum|count)$/.test(metric) && !shown.has(metric),

@@ -24,7 +24,8 @@ export class CpuMeter implements Observer {
   }
 
   /**
-   * What each of so many objects took.
+   * The CPU time for each object.
+   * @param objects how many objects the burst had
    * @throws Error before the burst has settled
    */
   figures(objects: number): CpuTimes {

@@ -46,7 +46,7 @@ export class Others {
         metadata: { name, namespace, labels, ownerReferences: [reference] },
         data: { value: "others" },
       };
-      // An earlier try of ours, whose answer was lost.
+      // An earlier try succeeded, and its answer was lost.
       return (
         (await client.get(CONFIG_MAP, { name, namespace })) ?? (await client.create(CONFIG_MAP, manifest))
       );

@@ -138,7 +138,7 @@ export class Player {
       } catch (error) {
         if (!isApiError(error, 409)) throw error;
         const found = await this.find(object);
-        // An earlier try of ours, whose answer was lost.
+        // An earlier try succeeded, and its answer was lost.
         if (specOf(found)?.value === spec.value) return;
         throw new NotYetError(`the former ${object} is still there`);
       }
