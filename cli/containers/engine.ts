@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { commandOnPath } from "../../definition/commandOnPath";
 
 /** Programs that run containers by the same options. The first that answers is taken. */
-export const ENGINES = ["docker", "podman"] as const;
+const ENGINES = ["docker", "podman"] as const;
 
 /** The program that runs containers here. */
 export type EngineName = (typeof ENGINES)[number];
@@ -59,12 +59,17 @@ const COMPLAINTS: readonly (readonly [
 /** How a handler is run without its image. */
 export const WITHOUT = "Or run argosy dev without --in-image.";
 
+/** The engines whose programs are on this machine, whether they work or not. */
+export function enginesOnPath(environment = process.env): EngineName[] {
+  return ENGINES.filter((name) => commandOnPath(name, environment) !== undefined);
+}
+
 /**
  * The engine of this machine: Docker, else Podman.
  * @throws ContainerEngineError if there is none, or none that answers; the signal's reason
  */
 export async function findEngine(signal?: AbortSignal, environment = process.env): Promise<ContainerEngine> {
-  const there = ENGINES.filter((name) => commandOnPath(name, environment) !== undefined);
+  const there = enginesOnPath(environment);
   if (there.length === 0)
     throw new ContainerEngineError(
       `Neither Docker nor Podman is on the PATH of this machine. Install one of them. ${WITHOUT}`,

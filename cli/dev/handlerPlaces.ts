@@ -2,7 +2,7 @@ import { commandOnPath } from "../../definition/commandOnPath";
 import type { Operator } from "../../runtime/definition/definition";
 import { programOf } from "../../runtime/definition/handlerProgram";
 import { Containers } from "../containers/containers";
-import { ContainerEngineError } from "../containers/engine";
+import { ContainerEngineError, enginesOnPath } from "../containers/engine";
 
 /** What {@link HandlerPlaces} works with. */
 export interface HandlerPlacesOptions {
@@ -52,7 +52,7 @@ export class HandlerPlaces {
     } catch (error) {
       if (!(error instanceof ContainerEngineError)) throw error;
       // The program that is missing is what is to be told. What is wrong with the engine may be why it is still missing.
-      if (commandIsThere("docker") || commandIsThere("podman"))
+      if (enginesOnPath().length > 0)
         this.sayOnce(
           `${operator.name}: ${missing} is not on this machine, and its image cannot be used. ${error.message}`,
         );
@@ -94,8 +94,4 @@ function programInImageOnly(operator: Operator): string | undefined {
   const isOwn = program.includes("/") && !program.startsWith("/");
   const environment = { ...process.env, ...operator.env };
   return isOwn || commandOnPath(program, environment, operator.folder) !== undefined ? undefined : program;
-}
-
-function commandIsThere(name: string): boolean {
-  return commandOnPath(name) !== undefined;
 }
