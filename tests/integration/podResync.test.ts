@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
 import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
+import type { Operator } from "../../runtime/definition/definition";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { JsonObject, KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { identityOf } from "../../runtime/names";
@@ -154,12 +155,17 @@ describe("a resync of the form pod", () => {
 
   describe("that looks which objects need a run", () => {
     const later = new Date(Date.now() + 24 * 3_600_000);
+    /** The operator in a resync in which nobody has a turn: an object's uid decides, and is another one each time. */
+    let withoutTurns: Operator;
+
+    beforeEach(() => {
+      withoutTurns = { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN };
+    });
 
     /** What each object in the test's namespace needs. */
     const needs = async (more: Partial<NeedsOptions> = {}): Promise<Record<string, string | undefined>> => {
-      // In a resync in which nobody has a turn.
       const looked = await lookAtObjects({
-        operator: { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN },
+        operator: withoutTurns,
         client: bench.client,
         namespace,
         program: undefined,
@@ -175,17 +181,12 @@ describe("a resync of the form pod", () => {
       await run("calm");
       assert.deepStrictEqual(await needs(), { calm: undefined });
       await deleteWorkflows();
-      assert.deepStrictEqual(
-        await resync({
-          operator: { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN },
-        }),
-        {
-          submitted: 0,
-          running: 0,
-          left: 0,
-          failed: 0,
-        },
-      );
+      assert.deepStrictEqual(await resync({ operator: withoutTurns }), {
+        submitted: 0,
+        running: 0,
+        left: 0,
+        failed: 0,
+      });
     });
 
     it("gives one to those that were changed, touched, have failed, or are being deleted", async () => {
@@ -214,13 +215,15 @@ describe("a resync of the form pod", () => {
     });
 
     it("gives one to those for which a schedule is due, which that run then has done", async () => {
-      const hourly = { cron: "0 * * * *", timeZone: "UTC", spreadSeconds: 0 };
-      const scheduled = { ...operator.operator, namespaces: [namespace], schedules: { hourly } };
-      await api.apply(object("hourly"));
-      await submit(operator, "first", { namespace, name: "hourly" });
+      // Twelve hours from now, so that the hour never changes between the run and the look.
+      const hour = (new Date().getUTCHours() + 12) % 24;
+      const daily = { cron: `0 ${hour} * * *`, timeZone: "UTC", spreadSeconds: 0 };
+      const scheduled = { ...withoutTurns, schedules: { daily } };
+      await api.apply(object("daily"));
+      await submit(operator, "first", { namespace, name: "daily" });
       await bench.run("first", { operator: scheduled });
-      assert.deepStrictEqual(await needs({ operator: scheduled }), { hourly: undefined });
-      assert.deepStrictEqual(await needs({ operator: scheduled, now: later }), { hourly: "routine" });
+      assert.deepStrictEqual(await needs({ operator: scheduled }), { daily: undefined });
+      assert.deepStrictEqual(await needs({ operator: scheduled, now: later }), { daily: "routine" });
     });
 
     it("gives one to those of which somebody changed a child, deleted it, or took its labels", async () => {
@@ -253,12 +256,7 @@ describe("a resync of the form pod", () => {
     it("gives one to those that another program ran for, or whose kinds are declared no longer", async () => {
       await api.apply(object("demo", answering(configMap("settings"))));
       await run("demo");
-      const other = {
-        ...operator.operator,
-        namespaces: [namespace],
-        resyncSeconds: Number.NaN,
-        children: [],
-      };
+      const other = { ...withoutTurns, children: [] };
       assert.deepStrictEqual(await needs({ program: "another" }), { demo: "routine" });
       assert.deepStrictEqual(await needs({ operator: other }), { demo: "routine" });
     });
