@@ -33,6 +33,10 @@ export function main(args: readonly string[]): Promise<number> {
     const { main: mainOfCommands } = require("./bench/commands") as typeof import("./bench/commands");
     return mainOfCommands(args);
   }
+  if (args.includes("--restart")) {
+    const { main: mainOfRestart } = require("./bench/restart") as typeof import("./bench/restart");
+    return mainOfRestart(args);
+  }
   const command = new Command("npm run bench --")
     .description(
       "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: " +
@@ -48,6 +52,7 @@ export function main(args: readonly string[]): Promise<number> {
     )
     .option("--json", "print JSON instead of the table")
     .option("--commands", "how long commands take that need no cluster, instead")
+    .option("--restart", "what a restart with many objects costs, instead")
     .option(
       "--cluster",
       "on the cluster that the kubeconfig names instead; --cluster --help tells its options",

@@ -11,8 +11,10 @@ import {
   type RoundFigures,
   type RunFigures,
 } from "../../tools/bench/figures";
+import { countWrites } from "../../tools/bench/metrics";
 import { parseProc, parsePs, sumTree, useOfTree } from "../../tools/bench/processes";
 import { formatJson, formatTable } from "../../tools/bench/report";
+import { difference, formatRestart } from "../../tools/bench/restart";
 import { Sightings } from "../../tools/bench/sightings";
 
 const figures = (value: number): RoundFigures => ({
@@ -219,5 +221,41 @@ describe("benchmark: commands", () => {
 
   it("have no figures without a round", () => {
     assert.throws(() => formatCommands([{ name: "node -e 0", roundsMs: [] }], ""), RangeError);
+  });
+});
+
+describe("benchmark: a restart", () => {
+  const sample = (verb: string, resource: string, subresource: string, count: number, code = "200") =>
+    `apiserver_request_total{code="${code}",resource="${resource}",subresource="${subresource}",verb="${verb}"} ${count}`;
+
+  it("counts writes by verb and resource, of all answers, and neither reads nor leases", () => {
+    const text = [
+      sample("APPLY", "deployments", "", 3),
+      sample("APPLY", "deployments", "", 1, "409"),
+      sample("PATCH", "memcacheds", "status", 2),
+      sample("LIST", "deployments", "", 5),
+      sample("WATCH", "deployments", "", 5),
+      sample("PUT", "leases", "", 7),
+    ].join("\n");
+    const writes = countWrites(text);
+    assert.deepEqual(Object.fromEntries(writes), { "APPLY deployments": 4, "PATCH memcacheds/status": 2 });
+  });
+
+  it("reports only what was written since", () => {
+    const before = new Map([
+      ["APPLY deployments", 4],
+      ["POST events", 1],
+    ]);
+    const after = new Map([...before, ["POST events", 3], ["PATCH memcacheds/status", 1]] as const);
+    assert.deepEqual(difference(before, after), { "PATCH memcacheds/status": 1, "POST events": 2 });
+  });
+
+  it("says in words that nothing was written", () => {
+    const figures = { objects: 5_000, observedSeconds: 12.3, operatorCpuSeconds: 20, restMiB: 96 };
+    const table = formatRestart({ ...figures, writes: {} }, "a machine");
+    assert.match(table, /5000 objects/);
+    assert.match(table, /all were observed, s +12\.3\n/);
+    assert.match(table, /leases aside: none\na machine$/);
+    assert.match(formatRestart({ ...figures, writes: { "POST events": 2 } }, ""), /aside: 2 POST events\n/);
   });
 });

@@ -10,8 +10,11 @@ import { startOperator } from "./operatorProcess";
 import type { Peer } from "./peer";
 import type { Settings } from "./peers/argosy/main";
 
-/** Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children. */
-export function createArgosyPeer(operator: Operator): Peer {
+/**
+ * Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children.
+ * @param announcement what it prints besides
+ */
+export function createArgosyPeer(operator: Operator, announcement?: Settings["announcement"]): Peer {
   let bundle = "";
   let settingsFile = "";
   return {
@@ -29,6 +32,7 @@ export function createArgosyPeer(operator: Operator): Peer {
         program: programOf(operator, LOOPS_FOLDER),
         connection,
         namespace: NAMESPACE,
+        ...(announcement && { announcement }),
       };
       await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
       return startOperator({

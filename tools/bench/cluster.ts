@@ -6,7 +6,7 @@ import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/object
 import { HttpTransport } from "../../runtime/kubernetes/transport";
 import { Reflector, type ReflectorSink } from "../../runtime/watch/reflector";
 import { textOf } from "../objects";
-import { parseMetrics } from "./metrics";
+import { countWrites, parseMetrics } from "./metrics";
 
 /** The namespace of every object that the benchmark makes. */
 export const NAMESPACE = "benchmark";
@@ -103,6 +103,11 @@ export class Cluster {
     const [sample] = parseMetrics(metrics, "process_cpu_seconds_total");
     if (!sample) throw new Error("the API server does not say how much CPU time it has taken");
     return sample.value * 1000;
+  }
+
+  /** The writes that the API server has answered so far, of everybody: see {@link countWrites}. */
+  async writes(): Promise<Map<string, number>> {
+    return countWrites(await textOf(this.transport, "/metrics", this.signal));
   }
 
   /** The driver's only watch: the Deployments' metadata. To be started and stopped by the caller. */

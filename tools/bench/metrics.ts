@@ -18,3 +18,21 @@ export function parseMetrics(text: string, metric: string): Sample[] {
       };
     });
 }
+
+const WRITE_VERBS = new Set(["POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"]);
+
+/**
+ * The writes that an API server has answered, by verb and resource, such as "PATCH memcacheds/status". Those of leases are
+ * left out: everybody who leads renews them.
+ * @see https://kubernetes.io/docs/reference/instrumenting/metrics/ apiserver_request_total
+ */
+export function countWrites(text: string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { labels, value } of parseMetrics(text, "apiserver_request_total")) {
+    const { verb = "", resource = "", subresource } = labels;
+    if (!WRITE_VERBS.has(verb) || resource === "leases") continue;
+    const what = `${verb} ${resource}${subresource ? `/${subresource}` : ""}`;
+    counts.set(what, (counts.get(what) ?? 0) + value);
+  }
+  return counts;
+}

@@ -61,10 +61,18 @@ export function startOperator(command: OperatorCommand): RunningPeer {
   };
 }
 
-async function untilPrinted(logFile: string, text: string): Promise<void> {
-  const deadline = Date.now() + READY_TIMEOUT_MS;
+/**
+ * Waits until an operator has printed a text.
+ * @throws Error after a minute, or the time that is given
+ */
+export async function untilPrinted(
+  logFile: string,
+  text: string,
+  timeoutMs = READY_TIMEOUT_MS,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
   while (!(await readFile(logFile, "utf8")).includes(text)) {
-    if (Date.now() > deadline) throw new Error(`not ready after ${READY_TIMEOUT_MS / 1000} s`);
+    if (Date.now() > deadline) throw new Error(`"${text}" not printed after ${timeoutMs / 1000} s`);
     await sleep(READY_POLL_MS, undefined, { ref: false });
   }
 }

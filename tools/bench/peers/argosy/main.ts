@@ -13,13 +13,16 @@ export interface Settings {
   readonly connection: ClusterConnection;
   /** The namespace of the Lease. */
   readonly namespace: string;
+  /** A line that is printed once, after so many objects were reconciled. */
+  readonly announcement?: { readonly afterObjects: number; readonly line: string };
 }
 
 // The engine as one process out of one bundle, as in its runner: no TypeScript compiler, no Pulumi in memory.
-const { operator, program, connection, namespace } = JSON.parse(
+const { operator, program, connection, namespace, announcement } = JSON.parse(
   readFileSync(process.argv[2] ?? "", "utf8"),
 ) as Settings;
 const { folder, env } = operator;
+const observed = new Set<string>();
 const controller = new Engine({
   operator,
   connection,
@@ -29,6 +32,8 @@ const controller = new Engine({
   onNotice: (notice) => console.log(notice),
   onReport: ({ name, failure }) => {
     if (failure) console.log(`${name}: ${failure.message}`);
+    if (!announcement || observed.has(name)) return;
+    if (observed.add(name).size === announcement.afterObjects) console.log(announcement.line);
   },
 });
 process.once("SIGTERM", () => void controller.stop());
