@@ -3,6 +3,8 @@ import { renewGarbageCollector } from "../../../cli/garbageCollector";
 import { FIELD_MANAGER } from "../../../cli/installOperator";
 import type { Cluster } from "../../../cli/openCluster";
 import { connectionFromKubeconfig } from "../../../preflight/kubeconfig";
+import { awaitKind } from "../../../runtime/kubernetes/awaitKind";
+import { KubernetesClient } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { Api } from "./api";
@@ -19,6 +21,9 @@ export interface TestCluster {
 export interface OwnCluster extends TestCluster, Cluster {
   readonly controlPlane: ControlPlane;
 }
+
+/** Longer than a machine needs on which everything else runs as well. */
+const SERVED_WITHIN_MS = 180_000;
 
 const announced = new Map<string, Manifest>();
 let shared: Promise<TestCluster> | undefined;
@@ -63,6 +68,7 @@ export async function offerSharedCluster(announceKinds: () => Promise<void>): Pr
     const cluster = await started;
     await announceKinds();
     await Promise.all([...announced.values()].map((kind) => cluster.api.apply(kind, FIELD_MANAGER)));
+    await served(cluster, [...announced.values()]);
     await renewGarbageCollector(cluster);
     return cluster.controlPlane.kubeconfig;
   });
@@ -71,6 +77,24 @@ export async function offerSharedCluster(announceKinds: () => Promise<void>): Pr
     (await shared?.catch(() => undefined))?.api.close();
     await (await started?.catch(() => undefined))?.close();
   };
+}
+
+/** Waits until the cluster serves what these CRDs define: on a busy machine it takes seconds. Else a first list finds nothing. */
+async function served({ connection }: TestCluster, definitions: readonly Manifest[]): Promise<void> {
+  const client = new KubernetesClient(connection);
+  const waiting = { signal: AbortSignal.timeout(SERVED_WITHIN_MS), onWait: () => {} };
+  try {
+    for (const { spec } of definitions) {
+      const { group, names, versions } = spec as {
+        group: string;
+        names: { kind: string };
+        versions: readonly { name: string }[];
+      };
+      for (const { name } of versions) await awaitKind(client, `${group}/${name}`, names.kind, waiting);
+    }
+  } finally {
+    client.close();
+  }
 }
 
 async function openTestCluster(kubeconfig: string): Promise<TestCluster> {
