@@ -9,7 +9,7 @@ import { DEFINITION_FILE } from "../../runtime/pod/definitionFile";
 /** The definition of an operator, as far as an installed one says it. */
 export type InstalledDefinition = Pick<
   Operator,
-  "name" | "installation" | "customResource" | "watch" | "namespaces" | "execution" | "resyncSeconds"
+  "name" | "installation" | "customResource" | "watch" | "namespaces" | "execution"
 >;
 
 /** An operator that a program has deployed to a cluster. */

@@ -145,7 +145,7 @@ export interface Operator {
   readonly execution: "resident" | "pod";
   /**
    * For how many objects the handler is asked at once; also the most handler processes alive. With `execution: "pod"` the
-   * most runs that have a pod.
+   * most runs that have a pod; a run itself reads 1.
    */
   readonly concurrency: number;
   /** After this many seconds without an answer the handler's process group is killed. */

@@ -8,12 +8,24 @@ import { POD_LAYOUT } from "./layout";
 export const DEFINITION_FILE = "operator.json";
 
 /**
+ * What only the resync reads of an operator whose runs have pods of their own. Its environment has it: were it in the file, a
+ * change of it would be another program for every run, and runs that wait would be made again.
+ */
+export type ResyncFields = Pick<Operator, "concurrency" | "resyncSeconds">;
+
+/** The same in a run: a run asks about one object, and nothing in it comes again by itself. */
+const IN_A_RUN: ResyncFields = { concurrency: 1, resyncSeconds: Number.POSITIVE_INFINITY };
+
+/**
  * What the runner reads: the operator without what the runner does not need. So a change of that rolls no runner out.
- * The folder is the author's, and everything that the engine needs of the CRD is in `customResource`.
+ * The folder is the author's, and everything that the engine needs of the CRD is in `customResource`. Of an operator with
+ * `execution: "pod"`, {@link ResyncFields} are left out.
  */
 export function definitionFileContent(operator: Operator): string {
   const { folder, crd, overridden, replicas, grants, include, files, on, ...read } = operator;
-  return JSON.stringify(read);
+  if (operator.execution === "resident") return JSON.stringify(read);
+  const { concurrency, resyncSeconds, ...ofRuns } = read;
+  return JSON.stringify(ofRuns);
 }
 
 /** A definition that no runner can use. The manifests give another one. */
@@ -37,13 +49,15 @@ const NEEDED = {
 } as const;
 
 /**
- * Reads the operator that this runner runs.
+ * Reads the operator that this runner runs. With `execution: "pod"` it has the {@link ResyncFields} of a run.
  * @param folder where operator.json is
  * @throws DefinitionFileError if the file is not there, or not what {@link definitionFileContent} gives
  */
 export function readDefinitionFile(folder: string): Operator {
   const file = path.join(folder, DEFINITION_FILE);
-  const definition = parse(file);
+  const content = parse(file);
+  const definition: Record<string, unknown> =
+    content["execution"] === "pod" ? { ...IN_A_RUN, ...content } : content;
   const wrong = Object.entries(NEEDED).filter(([field, kind]) => kindOf(definition[field]) !== kind);
   if (wrong.length > 0) {
     throw unusable(file, wrong.map(([field, kind]) => `${field} is not ${kind}`).join(", and "));

@@ -11,16 +11,18 @@ type Variable = keyof typeof RUNNER_ENVIRONMENT;
 const NEEDED: Readonly<Record<EngineCommand, readonly Variable[]>> = {
   resident: ["namespace", "pod", "address", "instanceId", "runsKept", "failedRunsKept"],
   run: ["namespace", "pod", "instanceId", "workflow"],
-  resync: ["namespace", "pod", "instanceId", "workflow"],
+  resync: ["namespace", "pod", "instanceId", "workflow", "concurrency", "resyncSeconds"],
   keep: ["namespace", "pod", "eventPath"],
   intake: ["namespace", "pod"],
 };
 /** "" is an answer: there is none. */
 const MAY_BE_EMPTY: readonly Variable[] = ["instanceId"];
+/** The first is in a ConfigMap, in which anybody may have written something else. */
+const NUMBERS: readonly Variable[] = ["concurrency", "resyncSeconds"];
 
 /**
  * Reads what the manifests tell the runner.
- * @throws Error that names every variable which is missing, or a half of Argo that there is not
+ * @throws Error that names every variable which is missing, one that is no number, or a half of Argo that there is not
  */
 export function readEnvironment(
   command: EngineCommand,
@@ -33,6 +35,13 @@ export function readEnvironment(
   if (missing.length > 0) {
     const names = missing.map((variable) => RUNNER_ENVIRONMENT[variable]).join(", ");
     throw new Error(`environment: ${names} must be set for "${command}". The operator's manifests do so.`);
+  }
+  for (const variable of NEEDED[command].filter((each) => NUMBERS.includes(each))) {
+    const [name, value = ""] = [RUNNER_ENVIRONMENT[variable], env[RUNNER_ENVIRONMENT[variable]]];
+    if (/^\d+$/.test(value)) continue;
+    throw new Error(
+      `environment: ${name} is ${JSON.stringify(value)}, not a whole number. Deploy the operator again.`,
+    );
   }
   const without = (env[RUNNER_ENVIRONMENT.without] ?? "").split(",").filter((half) => half !== "");
   const unknown = without.find((half) => !(ARGO_HALVES as readonly string[]).includes(half));
@@ -52,6 +61,8 @@ export function readEnvironment(
     failedRunsKept: read("failedRunsKept"),
     archive: read("archive"),
     eventPath: read("eventPath"),
+    concurrency: read("concurrency"),
+    resyncSeconds: read("resyncSeconds"),
     tracesEndpoint: read("tracesEndpoint"),
     tracesHeaders: read("tracesHeaders"),
     tracesOneIn: read("tracesOneIn"),

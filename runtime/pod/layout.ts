@@ -77,6 +77,10 @@ export const RUNNER_ENVIRONMENT = {
   tracesOneIn: "ARGOSY_TRACES_ONE_IN",
   /** "run" and "resync": the Workflow that this pod belongs to. */
   workflow: "ARGOSY_WORKFLOW",
+  /** "resync": how many runs have a pod at once. From where Argo reads it, so that a change of it changes no run. */
+  concurrency: "ARGOSY_CONCURRENCY",
+  /** "resync": how often it comes, in seconds. */
+  resyncSeconds: "ARGOSY_RESYNC_SECONDS",
   /** "keep": the event path's name. */
   eventPath: "ARGOSY_EVENT_PATH",
 } as const;

@@ -9,11 +9,11 @@ import { resyncOnce } from "./resyncOnce";
  */
 export async function resync(pod: Pod): Promise<number> {
   const { operator, environment, connection, log, stopping } = pod;
-  const { namespace, instanceId } = environment;
+  const { namespace, instanceId, concurrency, resyncSeconds } = environment;
   const client = new KubernetesClient(connection);
   try {
     const result = await resyncOnce({
-      operator,
+      operator: { ...operator, concurrency: Number(concurrency), resyncSeconds: Number(resyncSeconds) },
       client,
       namespace,
       instanceId,

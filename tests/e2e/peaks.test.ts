@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
+import { hasBegun, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/workflows";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
 import { assertChild, FORMS } from "./support/forms";
 import { session } from "./support/hooks";
 import { LONG_MS, tell, waitFor } from "./support/progress";
 import { NAMESPACE } from "./support/session";
+import { runOf, submit } from "./support/workflows";
 
 const FORM = FORMS.pod;
 /** Pods at once: two cores have room for them. */
@@ -61,21 +63,44 @@ describe("heavy work at a peak", function () {
     }
   });
 
-  it("goes on while another limit is rolled out, and none is lost or reported as failed", async () => {
+  it("goes on while another limit is rolled out: runs that wait keep their places, and none is lost or reported as failed", async () => {
     const { project, stack } = session();
     const narrower = limited.replace(String(AT_ONCE), String(AT_ONCE - 2));
+    const runs = watchRuns();
     let absences = 0;
+    let resync = "";
+    const waited = new Set<string>();
     try {
       await handledAtOnce("change", UNDER_CHANGE, async () => {
         project.edit(definition, limited, narrower);
+        await waitFor("a run to wait", () => assert.notDeepEqual(runs.in("waiting"), []));
+        for (const uid of runs.in("waiting")) waited.add(uid);
         const limit = watchLimit();
         try {
           await stack.up();
         } finally {
           absences = await limit.stop();
         }
+        const still = runs.in("waiting");
+        for (const uid of still) waited.add(uid);
+        tell(`${still.length} runs wait after the roll-out`);
+        // It would delete runs that name what the roll-out has removed, and make them again.
+        resync = await submit(`${FORM.operator}-resync`, {});
       });
+      // A child is there a moment before its run has ended.
+      const succeeded = () =>
+        assert.deepEqual(
+          [...waited].filter((uid) => !runs.in("succeeded").includes(uid)),
+          [],
+        );
+      await waitFor(`${waited.size} runs that waited to succeed`, succeeded, LONG_MS);
+      const isOver = async () => {
+        const run = await session().api.find(runOf(resync));
+        assert.ok(!run || statusOf(run).phase === "Succeeded");
+      };
+      await waitFor("the resync to succeed, or to be deleted since", isOver, LONG_MS);
     } finally {
+      runs.stop();
       project.edit(definition, narrower, limited);
     }
     // Pulumi deletes the ConfigMap of the limit before it makes the other one, and Argo keeps to the last limit meanwhile.
@@ -138,6 +163,31 @@ function watchPods(): { readonly most: Promise<number>; stop(): void } {
   };
   return {
     most: count(),
+    stop: () => {
+      isOver = true;
+    },
+  };
+}
+
+/** Follows the operator's runs by their uid, until it is stopped. One that has succeeded may be deleted since. */
+function watchRuns(): { in(state: "waiting" | "succeeded"): readonly string[]; stop(): void } {
+  const states = new Map<string, "waiting" | "begun" | "succeeded">();
+  let isOver = false;
+  const look = async (): Promise<void> => {
+    while (!isOver) {
+      for (const run of await session().api.list(WORKFLOWS, NAMESPACE)) {
+        if (specOf(run).workflowTemplateRef?.name !== FORM.operator) continue;
+        const isSuccess = statusOf(run).phase === "Succeeded";
+        states.set(run.metadata.uid, isSuccess ? "succeeded" : hasBegun(run) ? "begun" : "waiting");
+      }
+      await pause(250);
+    }
+  };
+  const looking = look();
+  // The test misses their ends, and fails.
+  looking.catch((error: Error) => tell(`the runs could not be listed: ${error.message}`));
+  return {
+    in: (state) => [...states].filter(([, each]) => each === state).map(([uid]) => uid),
     stop: () => {
       isOver = true;
     },

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { buildEngineFiles, buildFiles } from "../../components/manifests/operator/configMaps";
+import { buildOperator } from "../../components/manifests/operator/operator";
 import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
 import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
 import type { Operator } from "../../runtime/definition/definition";
@@ -9,6 +11,8 @@ import { FULL_LOOK_RESYNCS, lookAtObjects, type NeedsOptions } from "../../runti
 import { type ResyncOptions, resyncOnce } from "../../runtime/pod/resyncOnce";
 import type { Reference } from "../../tools/objects";
 import { aSecond } from "../support/eventually";
+import { operatorOptions } from "../unit/operatorManifests";
+import { samplePlatform } from "../unit/support/platform";
 import type { Api } from "./support/api";
 import { INSTANCE_ID, submit } from "./support/argo";
 import { configMap, inNamespace } from "./support/manifests";
@@ -384,6 +388,55 @@ describe("a resync of the form pod", () => {
       const later = await resync({ untouchedMs: -2_000 });
       assert.deepStrictEqual(later, { submitted: 1, running: 2, left: 0, failed: 0 });
       assert.deepStrictEqual(await runs(), ["resynced-unseen", "run-seen", "run-unseen-by-hand"]);
+    });
+  });
+
+  describe("after a roll-out", () => {
+    const WAITING = "run-waiting";
+    const concurrency = 6;
+    let uid: string;
+
+    /** Deploys the template of the operator's runs, as a program would with these changes. Gives what a run stores of it. */
+    async function deploy(changes: Partial<Operator>): Promise<JsonObject> {
+      const options = operatorOptions({ platform: samplePlatform({ namespace: operator.runnerNamespace }) });
+      // The planned handler writes into its folder.
+      const files = { image: "registry.example.com/handler:1" };
+      const changed: Operator = { ...operator.operator, execution: "pod", files, ...changes };
+      const engine = buildEngineFiles("argosy", operator.runnerNamespace, { "engine.js": "//" });
+      const { parts } = buildOperator(changed, options, buildFiles(changed, options, engine));
+      assert.ok(parts["template"]);
+      await api.apply(parts["template"] as Reference & Manifest);
+      return { storedWorkflowTemplateSpec: parts["template"].spec as JsonObject };
+    }
+
+    /** One run has ended, and one of another object waits for its pod. */
+    beforeEach(async () => {
+      const stored = await deploy({ concurrency });
+      for (const name of ["handled", "waiting"]) {
+        const { uid } = (await api.apply(object(name))).metadata;
+        const labels = { "argosy.dev/object-uid": uid };
+        await submit(operator, `run-${name}`, { namespace, name, uid }, labels);
+        await api.patch(workflow(`run-${name}`), { status: { ...stored, phase: "Pending" } });
+      }
+      await bench.run("run-handled");
+      await api.delete(workflow("run-handled"));
+      uid = (await api.get(workflow(WAITING))).metadata.uid;
+    });
+
+    /** Nobody has a turn: an object's uid would decide. */
+    const withoutTurns = () =>
+      resync({ operator: { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN } });
+
+    it("of another concurrency and other resyncSeconds leaves a run in its place, and makes none for it", async () => {
+      await deploy({ concurrency: concurrency - 2, resyncSeconds: 2 * operator.operator.resyncSeconds });
+      assert.deepStrictEqual(await withoutTurns(), { submitted: 0, running: 1, left: 0, failed: 0 });
+      assert.equal((await api.get(workflow(WAITING))).metadata.uid, uid);
+    });
+
+    it("of another program makes a run again that waits, and one for each object that is handled", async () => {
+      await deploy({ concurrency, timeoutSeconds: 2 * operator.operator.timeoutSeconds });
+      assert.deepStrictEqual(await withoutTurns(), { submitted: 2, running: 0, left: 0, failed: 0 });
+      assert.deepStrictEqual(await runs(), ["resynced-handled", "resynced-waiting"]);
     });
   });
 });

@@ -17,7 +17,6 @@ const OPERATOR: InstalledOperator = {
   home: "argosy",
   namespaces: "all",
   execution: "resident",
-  resyncSeconds: 600,
   customResource: {
     group: "cache.example.com",
     version: "v1alpha1",

@@ -26,7 +26,6 @@ function watching(name: string): InstalledOperator {
     home: "argosy",
     namespaces: "all",
     execution: "pod",
-    resyncSeconds: 60,
     customResource: CUSTOM_RESOURCE,
     watch: { labels: LABELS, on: ["spec"] },
   };

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import type { Container as PodContainer, Volume } from "../../components/manifests/kinds";
 import { buildOperator } from "../../components/manifests/operator/operator";
@@ -12,7 +13,8 @@ import { resyncSchedule } from "../../components/manifests/operator/workflows";
 type Container = Required<PodContainer>;
 
 import type { Operator } from "../../runtime/definition/definition";
-import { POD_LAYOUT, RUN_PARAMETERS } from "../../runtime/pod/layout";
+import { programFingerprint } from "../../runtime/pod/footprint";
+import { POD_LAYOUT, RUN_PARAMETERS, RUNNER_ENVIRONMENT } from "../../runtime/pod/layout";
 import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
 
@@ -276,8 +278,73 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   });
 });
 
+describe("a change of an operator with a pod for each run", () => {
+  const SHAPES: readonly [Partial<Operator>, OperatorOptions][] = [
+    [{}, operatorOptions()],
+    [{ rules: RULES, env: { A: "b" } }, operatorOptions({ placement: PLACEMENT })],
+    [SCHEDULED, operatorOptions({ quotas: { shop: { pods: 40 } } })],
+  ];
+  const shape = fc.constantFrom(...SHAPES);
+
+  /** The keys of the manifests that differ, and whether a run is of another program. */
+  function changeOf(
+    [more, options]: (typeof SHAPES)[number],
+    from: Partial<Operator>,
+    to: Partial<Operator>,
+  ) {
+    const [before, after] = [from, to].map((each) => build({ execution: "pod", ...more, ...each }, options));
+    assert.ok(before && after);
+    assert.deepStrictEqual(Object.keys(after.set), Object.keys(before.set));
+    const programs = [before, after].map(({ specOf }) => programFingerprint(specOf("template")));
+    return {
+      changed: Object.keys(before.set).filter((key) => !isDeepStrictEqual(before.set[key], after.set[key])),
+      isOtherProgram: programs[0] !== programs[1],
+    };
+  }
+
+  it("of its concurrency changes the limit that Argo and the resync read, and no run", () => {
+    const concurrency = fc.integer({ min: 1, max: 128 });
+    fc.assert(
+      fc.property(shape, concurrency, concurrency, (given, from, to) => {
+        const most = given[1].quotas?.["shop"]?.pods ?? Number.POSITIVE_INFINITY;
+        const isOther = Math.min(from, most) !== Math.min(to, most);
+        const change = changeOf(given, { concurrency: from }, { concurrency: to });
+        assert.deepStrictEqual(change, { changed: isOther ? ["run-limit"] : [], isOtherProgram: false });
+      }),
+      { examples: [[SHAPES[0] as (typeof SHAPES)[number], 6, 4]] },
+    );
+  });
+
+  it("of its resyncSeconds changes the resync, and no run", () => {
+    const seconds = fc.integer({ min: 60, max: 86_400 });
+    fc.assert(
+      fc.property(shape, seconds, seconds, (given, from, to) => {
+        const change = changeOf(given, { resyncSeconds: from }, { resyncSeconds: to });
+        const changed = from === to ? [] : ["resync-template", "resync"];
+        assert.deepStrictEqual(change, { changed, isOtherProgram: false });
+      }),
+      { examples: [[SHAPES[0] as (typeof SHAPES)[number], 600, 60]] },
+    );
+  });
+
+  it("of its handler's time is another program", () => {
+    for (const given of SHAPES) {
+      const { changed, isOtherProgram } = changeOf(given, { timeoutSeconds: 30 }, { timeoutSeconds: 60 });
+      assert.deepStrictEqual([changed.includes("template"), isOtherProgram], [true, true]);
+    }
+  });
+});
+
 describe("the resync of an operator with a pod for each run", () => {
   const { set, specOf } = build({ execution: "pod", resyncSeconds: 3600 });
+
+  it("learns how many runs go on at once from where Argo does, and how often it comes", () => {
+    const [container] = containersOf(specOf("resync-template"));
+    const variable = (name: string) => container?.env.find((each) => each.name === name);
+    const configMapKeyRef = { name: set["run-limit"]?.metadata.name, key: "pods" };
+    assert.deepStrictEqual(variable(RUNNER_ENVIRONMENT.concurrency)?.valueFrom, { configMapKeyRef });
+    assert.equal(variable(RUNNER_ENVIRONMENT.resyncSeconds)?.value, "3600");
+  });
 
   it("submits a Workflow that only refers to a template, since others are refused", () => {
     const { workflowSpec, schedules, concurrencyPolicy } = (set.resync?.spec ?? {}) as Record<

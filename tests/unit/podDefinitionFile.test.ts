@@ -35,6 +35,29 @@ describe("the definition in a pod", () => {
     });
   });
 
+  it("says nothing to the pods of runs that only the resync needs: they are no other program if it changes", () => {
+    const given = operator({ execution: "pod", concurrency: 3, resyncSeconds: 120 });
+    const content = definitionFileContent(given);
+    const other = operator({ execution: "pod", concurrency: 4, resyncSeconds: 180 });
+    assert.equal(definitionFileContent(other), content);
+    write(content);
+    const read = readDefinitionFile(folder);
+    assert.deepEqual(
+      { ...read, concurrency: 3, resyncSeconds: 120 },
+      { ...given, folder: "/argosy/handler", crd: {}, overridden: [] },
+    );
+    assert.deepEqual([read.concurrency, read.resyncSeconds], [1, Number.POSITIVE_INFINITY]);
+  });
+
+  it("of a resident operator is refused without what that one cannot do without", () => {
+    const { concurrency: _, ...rest } = JSON.parse(definitionFileContent(operator())) as Record<
+      string,
+      unknown
+    >;
+    write(JSON.stringify(rest));
+    assert.throws(() => readDefinitionFile(folder), /concurrency is not a number/);
+  });
+
   it("does not depend on the folder, or on what the CRD says to people", () => {
     const here = definitionFileContent(operator());
     const described = {

@@ -15,6 +15,8 @@ describe("a runner's environment", () => {
     [RUNNER_ENVIRONMENT.failedRunsKept]: "600",
     [RUNNER_ENVIRONMENT.archive]: "true",
     [RUNNER_ENVIRONMENT.eventPath]: "argosy",
+    [RUNNER_ENVIRONMENT.concurrency]: "32",
+    [RUNNER_ENVIRONMENT.resyncSeconds]: "600",
     [RUNNER_ENVIRONMENT.without]: "",
     [RUNNER_ENVIRONMENT.tracesEndpoint]: "http://collector:4318",
     [RUNNER_ENVIRONMENT.tracesHeaders]: "a=b",
@@ -40,6 +42,8 @@ describe("a runner's environment", () => {
       failedRunsKept: "600",
       archive: "true",
       eventPath: "argosy",
+      concurrency: "32",
+      resyncSeconds: "600",
       tracesEndpoint: "http://collector:4318",
       tracesHeaders: "a=b",
       tracesOneIn: "10",
@@ -52,7 +56,7 @@ describe("a runner's environment", () => {
   const needed: readonly [EngineCommand, readonly (keyof typeof RUNNER_ENVIRONMENT)[]][] = [
     ["resident", ["namespace", "pod", "address", "instanceId", "runsKept", "failedRunsKept"]],
     ["run", ["namespace", "pod", "instanceId", "workflow"]],
-    ["resync", ["namespace", "pod", "instanceId", "workflow"]],
+    ["resync", ["namespace", "pod", "instanceId", "workflow", "concurrency", "resyncSeconds"]],
     ["keep", ["namespace", "pod", "eventPath"]],
   ];
   for (const [command, variables] of needed) {
@@ -73,6 +77,13 @@ describe("a runner's environment", () => {
   it("takes an empty variable for one that is missing, but for the instance id", () => {
     const empty = { ...complete, [RUNNER_ENVIRONMENT.pod]: "" };
     assert.throws(() => readEnvironment("resident", empty), /ARGOSY_POD must be set/);
+  });
+
+  it("says of a number of the resync's that it is none", () => {
+    const wrong = { ...complete, [RUNNER_ENVIRONMENT.concurrency]: "many" };
+    const message = /^environment: ARGOSY_CONCURRENCY is "many", not a whole number\. /;
+    assert.throws(() => readEnvironment("resync", wrong), { message });
+    assert.equal(readEnvironment("run", wrong).namespace, "argosy", "a run does not look at it");
   });
 
   it("needs no Workflow to reconcile for ever", () => {

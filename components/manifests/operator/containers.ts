@@ -24,6 +24,7 @@ import { CONTAINER_SECURITY } from "../pods";
 import { heapOption, resourcesOf } from "../resources";
 import { handlerResources } from "./handlerResources";
 import type { OperatorOptions } from "./options";
+import { runLimitKeyOf } from "./quota";
 import { ENGINE_MOUNTS, handlerMounts, hasToken, type PodForm, runnerMounts, tokenMounts } from "./volumes";
 
 /**
@@ -32,13 +33,9 @@ import { ENGINE_MOUNTS, handlerMounts, hasToken, type PodForm, runnerMounts, tok
  */
 export function buildRunnerContainer(operator: Operator, options: OperatorOptions, form: PodForm): Container {
   if (form === "pod") {
-    const main = engineContainer("main", "run", options);
-    const env = [
-      ...engineEnvironment("run", options),
-      ...workflowEnvironment(),
-      ...tracesEnvironment(options),
-    ];
-    return { ...main, env, volumeMounts: runnerMounts(operator, form) };
+    const env = [...runEnvironment(options), ...tracesEnvironment(options)];
+    const volumeMounts = runnerMounts(operator, form);
+    return { ...engineContainer("main", "run", options), env, volumeMounts };
   }
   return {
     ...engineContainer("runner", "resident", options),
@@ -58,8 +55,9 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
 }
 
 /** The container of the run that looks for objects which need one. It is alone in its pod. */
-export function buildResyncContainer(options: OperatorOptions): Container {
-  return engineContainer("main", "resync", options);
+export function buildResyncContainer(operator: Operator, options: OperatorOptions): Container {
+  const env = [...runEnvironment(options), ...resyncEnvironment(operator)];
+  return { ...engineContainer("main", "resync", options), env };
 }
 
 /**
@@ -124,7 +122,6 @@ function engineContainer(name: string, command: EngineCommand, options: Operator
     name,
     image: imageOf("node", options),
     command: engineCommand(command),
-    env: [...engineEnvironment("run", options), ...workflowEnvironment()],
     resources: resourcesOf("run", options),
     securityContext: CONTAINER_SECURITY,
     volumeMounts: ENGINE_MOUNTS,
@@ -171,9 +168,20 @@ function tracesEnvironment({ traces }: OperatorOptions): EnvVar[] {
   ];
 }
 
-/** The further environment of an engine in a pod of a Workflow. */
-function workflowEnvironment(): EnvVar[] {
-  return [{ name: RUNNER_ENVIRONMENT.workflow, value: "{{workflow.name}}" }];
+/** The environment of an engine in a pod of a Workflow. */
+function runEnvironment(options: OperatorOptions): EnvVar[] {
+  return [
+    ...engineEnvironment("run", options),
+    { name: RUNNER_ENVIRONMENT.workflow, value: "{{workflow.name}}" },
+  ];
+}
+
+/** What the definition says to the resync alone, and to no run: see `definitionFileContent`. */
+function resyncEnvironment(operator: Operator): EnvVar[] {
+  return [
+    { name: RUNNER_ENVIRONMENT.concurrency, valueFrom: { configMapKeyRef: runLimitKeyOf(operator) } },
+    { name: RUNNER_ENVIRONMENT.resyncSeconds, value: String(operator.resyncSeconds) },
+  ];
 }
 
 /** The author's variables, as he wrote them, a home that can be written to, and the folder of the token if there is one. */

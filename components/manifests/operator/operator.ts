@@ -6,10 +6,10 @@ import { transformed } from "../transform";
 import type { OperatorFiles } from "./configMaps";
 import { buildGuards } from "./guards";
 import type { OperatorOptions } from "./options";
-import { buildQuota } from "./quota";
+import { buildQuota, buildRunLimit } from "./quota";
 import { buildAccess } from "./rbac";
 import { buildNetworkPolicy, buildPodDisruptionBudget, buildRunner, buildService } from "./runner";
-import { buildCronWorkflow, buildResyncTemplate, buildRunLimit, buildWorkflowTemplate } from "./workflows";
+import { buildCronWorkflow, buildResyncTemplate, buildWorkflowTemplate } from "./workflows";
 
 /** Every manifest of an operator but the engine's ConfigMap, which all operators share. */
 export interface OperatorManifests {

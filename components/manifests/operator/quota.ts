@@ -1,4 +1,5 @@
 import { identityOf, type Manifest, type Operator } from "../../../runtime/program";
+import type { ConfigMap } from "../kinds";
 import { labelsOf, type ManifestSet } from "../metadata";
 import { runLimitNameOf } from "../names";
 import { type PodsOptions, placementFields } from "../pods";
@@ -79,6 +80,31 @@ export function buildQuota(
   return {
     ...(priorityClass === ownPriorityClass(operator) && { "run-priority": own }),
     "run-quota": quota,
+  };
+}
+
+/** The key of an operator's number of pods in its ConfigMap. */
+const RUN_LIMIT = "pods";
+
+/** Where Argo and the resync find how many runs of an operator go on at once: see {@link buildRunLimit}. */
+export function runLimitKeyOf(operator: Operator) {
+  return { name: runLimitNameOf(operator.name), key: RUN_LIMIT } as const;
+}
+
+/**
+ * How many runs of an operator have a pod at once. In a ConfigMap, so that a change of it changes no run: one that waits keeps
+ * its place, and none is of another program.
+ */
+export function buildRunLimit(
+  operator: Operator,
+  options: Options & { readonly platform: { readonly namespace: string } },
+): ConfigMap {
+  const { namespace } = options.platform;
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: runLimitNameOf(operator.name), namespace, labels: labelsOf(operator.name, "runs") },
+    data: { [RUN_LIMIT]: String(runsAtOnce(operator, options)) },
   };
 }
 

@@ -12,9 +12,8 @@ import {
   TIMINGS_OUTPUT,
   USED_PARAMETER,
 } from "../../../runtime/program";
-import type { ConfigMap } from "../kinds";
 import { labelsOf } from "../metadata";
-import { resyncNameOf, runLimitNameOf, runnerNameOf } from "../names";
+import { resyncNameOf, runnerNameOf } from "../names";
 import { CONTAINER_SECURITY, POD_SECURITY, placementFields, podMetadata } from "../pods";
 import type { OperatorFiles } from "./configMaps";
 import {
@@ -25,7 +24,7 @@ import {
   KIT,
 } from "./containers";
 import type { OperatorOptions } from "./options";
-import { runPriorityClassOf, runsAtOnce } from "./quota";
+import { runLimitKeyOf, runPriorityClassOf } from "./quota";
 import { buildVolumes, engineVolumes } from "./volumes";
 
 /**
@@ -78,20 +77,6 @@ function podSeconds(operator: Operator): number {
   return PENDING_SECONDS + 2 * runSeconds(operator);
 }
 
-/** The key of an operator's number of pods in its ConfigMap. */
-const RUN_LIMIT = "pods";
-
-/** How many runs of an operator have a pod at once. A ConfigMap's, so that a change of it is no other program. */
-export function buildRunLimit(operator: Operator, options: OperatorOptions): ConfigMap {
-  const { namespace } = options.platform;
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: runLimitNameOf(operator.name), namespace, labels: labelsOf(operator.name, "runs") },
-    data: { [RUN_LIMIT]: String(runsAtOnce(operator, options)) },
-  };
-}
-
 /** The container of Argo's own that waits for the end of the others (argo-workflows, workflow/common/common.go). */
 const WAIT = "wait";
 
@@ -122,7 +107,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         // alone, so that a run which waits for its object would hold up all others (argo-workflows, workflow/sync/semaphore.go,
         // checkAcquire).
         synchronization: {
-          semaphores: [{ configMapKeyRef: { name: runLimitNameOf(operator.name), key: RUN_LIMIT } }],
+          semaphores: [{ configMapKeyRef: runLimitKeyOf(operator) }],
         },
         // For the operator's turn, for a ResourceQuota that refuses the pod, for room in the cluster: Argo tries again each
         // second (workflow/controller/operator.go, requeueIfTransientErr). No `retryStrategy` beside it, not even for a pod
@@ -176,7 +161,7 @@ export function buildResyncTemplate(
           name: "resync",
           pendingTimeout: `${PENDING_SECONDS}s`,
           // No retries: the next one comes by itself.
-          container: buildResyncContainer(options),
+          container: buildResyncContainer(operator, options),
           volumes: engineVolumes(files),
         },
       ],
