@@ -48,6 +48,25 @@ export async function always(
   } while (performance.now() < end);
 }
 
+/**
+ * Tries something again from its beginning, for what a machine does too late that is busy for a moment.
+ * @param attempt given which attempt it is, from 1
+ * @returns what the first attempt gave that went well
+ * @throws what the last one threw
+ */
+export async function inOneOf<Result>(
+  times: number,
+  attempt: (time: number) => Promise<Result>,
+): Promise<Result> {
+  for (let time = 1; ; time++) {
+    try {
+      return await attempt(time);
+    } catch (error) {
+      if (time === times) throw error;
+    }
+  }
+}
+
 /** Until it is a second later, as the API server tells times. */
 export async function aSecond(): Promise<void> {
   await sleep(1_100);

@@ -25,15 +25,45 @@ export interface OwnCluster extends TestCluster, Cluster {
 /** Longer than a machine needs on which everything else runs as well. */
 const SERVED_WITHIN_MS = 180_000;
 
-const announced = new Map<string, Manifest>();
+/** The kinds that suites have announced, by the names of their CRDs. */
+const announced = new Map<string, { readonly manifest: Manifest; readonly file: string | undefined }>();
+/** The file of tests that is being loaded, where all of them are. */
+let loading: string | undefined;
 let shared: Promise<TestCluster> | undefined;
 
 /**
  * Says which kind a suite is going to use: the shared control plane has all of them from its start, so that its
  * garbage collector need not look for new ones, which it does only twice a minute.
  */
-export function announceKind(customResourceDefinition: Manifest): void {
-  announced.set(customResourceDefinition.metadata.name, customResourceDefinition);
+export function announceKind(manifest: Manifest): void {
+  const { name } = manifest.metadata;
+  const file = announced.get(name)?.file ?? loading;
+  if (file !== loading && !name.endsWith(".argoproj.io")) throw new SharedKindError(name, [file, loading]);
+  announced.set(name, { manifest, file });
+}
+
+/**
+ * Loads a file of tests. What is announced meanwhile belongs to it.
+ * @throws SharedKindError if it announces a kind that another file has announced
+ */
+export async function loadAnnouncing(file: string, load: () => Promise<unknown>): Promise<void> {
+  loading = file;
+  try {
+    await load();
+  } finally {
+    loading = undefined;
+  }
+}
+
+/**
+ * Two files have operators of one kind. In runs in which both happen to be at work at the same time, each would handle the
+ * other's objects, under one lease.
+ */
+class SharedKindError extends Error {
+  constructor(name: string, files: readonly (string | undefined)[]) {
+    super(`${name} is a kind of tests in ${files.join(" and in ")}: each file needs operators of its own`);
+    this.name = "SharedKindError";
+  }
 }
 
 /** Starts a control plane, telling its progress. The first one of a machine may have to be built: no time limit. */
@@ -67,8 +97,9 @@ export async function offerSharedCluster(announceKinds: () => Promise<void>): Pr
     started = startTestCluster();
     const cluster = await started;
     await announceKinds();
-    await Promise.all([...announced.values()].map((kind) => cluster.api.apply(kind, FIELD_MANAGER)));
-    await served(cluster, [...announced.values()]);
+    const manifests = [...announced.values()].map(({ manifest }) => manifest);
+    await Promise.all(manifests.map((manifest) => cluster.api.apply(manifest, FIELD_MANAGER)));
+    await served(cluster, manifests);
     await renewGarbageCollector(cluster);
     return cluster.controlPlane.kubeconfig;
   });

@@ -2,7 +2,7 @@ import path from "node:path";
 import Mocha from "mocha";
 import { PACKAGE_FOLDER } from "../../../cli/project";
 import { testFilesIn } from "../../../tools/testArguments";
-import { offerSharedCluster } from "./cluster";
+import { loadAnnouncing, offerSharedCluster } from "./cluster";
 
 let stopSharedCluster: (() => Promise<void>) | undefined;
 
@@ -21,7 +21,9 @@ export async function mochaGlobalTeardown(): Promise<void> {
  * run side by side nobody else loads all of them.
  */
 async function announceKindsOfAll(): Promise<void> {
-  const mocha = new Mocha();
-  mocha.files = testFilesIn("tests/integration").map((file) => path.join(PACKAGE_FOLDER, file));
-  await mocha.loadFilesAsync();
+  for (const file of testFilesIn("tests/integration")) {
+    const mocha = new Mocha();
+    mocha.files = [path.join(PACKAGE_FOLDER, file)];
+    await loadAnnouncing(file, () => mocha.loadFilesAsync());
+  }
 }
