@@ -75,7 +75,13 @@ describe("the engine asks a handler when a schedule is due", function () {
     const { namespace, name } = object.metadata;
     await eventually(() => assert.ok(controller.controller.isLeading));
     const report = await controller.controller.reconcileNow({ namespace, name }, due);
-    assert.deepEqual([report.result, report.due], ["succeeded", ["yearly"]]);
-    assert.deepEqual(bench.operator.calls("hand").at(-1)?.due.at(-1), due);
+    assert.equal(report.result, "succeeded");
+    // A minute may end meanwhile: then the other schedule is due as well.
+    assert.ok(report.due?.includes("yearly"), report.due?.join());
+    const given = bench.operator.calls("hand").flatMap((call) => call.due);
+    assert.deepEqual(
+      given.filter((each) => each.name === "yearly"),
+      [due],
+    );
   });
 });
