@@ -27,8 +27,10 @@ describe("an operator that watches a kind that others own", function () {
     assert.equal(now.metadata.finalizers, undefined);
     assert.ok(!now.metadata.managedFields?.some(({ manager = "" }) => manager.startsWith("argosy")));
     // The Deployment's own ReplicaSet is its own still, and our child is nobody's who controls Deployments.
-    const [replicaSet] = await bench.api.list({ apiVersion: "apps/v1", kind: "ReplicaSet" }, bench.namespace);
-    assert.equal(replicaSet?.metadata.ownerReferences?.[0]?.controller, true);
+    await eventually(async () => {
+      const sets = await bench.api.list({ apiVersion: "apps/v1", kind: "ReplicaSet" }, bench.namespace);
+      assert.equal(sets[0]?.metadata.ownerReferences?.[0]?.controller, true);
+    });
 
     operator.plan("web", answer([configMap("web-note", { a: "2" })]));
     await bench.api.annotate(object, { "example.com/commit": "abc" });

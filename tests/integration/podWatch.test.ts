@@ -38,8 +38,18 @@ describe("an operator that watches a kind that others own, in the form pod", fun
 
   const [first = "", second = ""] = NAMESPACES;
   const child = (name: string, namespace = first, data = {}) => inNamespace(configMap(name, data), namespace);
-  const watched = (name: string, namespace = first, labels: Record<string, string> = LABELS) =>
-    bench.api.apply(inNamespace(deployment(name, {}, { labels }), namespace));
+  /** A Deployment that nobody annotates any more: its controller does so once, a moment after it was made. */
+  async function watched(name: string, namespace = first): Promise<KubernetesObject> {
+    const made = await bench.api.apply(inNamespace(deployment(name, {}, { labels: LABELS }), namespace));
+    return eventually(async () => {
+      const now = await bench.api.get(made);
+      assert.ok(
+        now.metadata.annotations?.["deployment.kubernetes.io/revision"],
+        "not seen by its controller",
+      );
+      return now;
+    });
+  }
   const unlabel = (object: KubernetesObject) =>
     bench.api.patch(object, { metadata: { labels: { "example.com/by": null } } });
 
