@@ -51,7 +51,8 @@ describe("of two controllers of one operator", function () {
   after(() => operator?.dispose());
 
   it("only one works", async () => {
-    const controllers = [await start("one"), await start("two")];
+    const leaseSeconds = LONG_LEASE_SECONDS;
+    const controllers = [await start("one", { leaseSeconds }), await start("two", { leaseSeconds })];
     await eventually(() => assert.ok(controllers.some(({ controller }) => controller.isLeading)));
     for (let at = 0; at < 10; at++) await apply(`only-${at}`, answering(configMap(`only-${at}`)));
     for (let at = 0; at < 10; at++) await ready(`only-${at}`);

@@ -133,8 +133,11 @@ describe("traces of a resident engine", function () {
       await eventually(() => assert.ok(second.controller.isLeading));
       for (let at = 0; at < 5; at++) await apply(`many-${at}`, answering());
       for (let at = 0; at < 5; at++) await ready(`many-${at}`);
-      await eventually(() => assert.ok(exporter.dropped > 0, "nothing was dropped"));
-      assert.equal(await second.metric("argosy_spans_dropped_total"), exporter.dropped);
+      // Both operators of the kind are at work on the objects, so that more may be dropped at any time.
+      await eventually(async () => {
+        assert.ok(exporter.dropped > 0, "nothing was dropped");
+        assert.equal(await second.metric("argosy_spans_dropped_total"), exporter.dropped);
+      });
       assert.equal(await second.metric("argosy_spans_sent_total"), 0);
       assert.equal(other.notices.length, 1, other.notices.join("\n"));
     } finally {

@@ -266,7 +266,8 @@ describe("the intake", function () {
         // One intake is killed, and begins again.
         await current.close();
         await new Promise((resolve) => setTimeout(resolve, 300));
-        current = await begin(port);
+        // Another process may have been given the port for a moment.
+        current = await eventually(() => begin(port));
         ({ port } = current);
         // The API server is away for a while.
         const { before } = proxy;

@@ -69,7 +69,8 @@ describe("Leading", function () {
       orphans: new Orphans(childrenIn(cluster)),
       lease: leaseInMemory(),
       identity: "one",
-      leaseSeconds: 3,
+      // A process that is given no core for some seconds does not lose it.
+      leaseSeconds: 6,
       addAll: () => {
         for (const key of keys) schedule.add(key, { priority: "routine" });
       },

@@ -122,7 +122,8 @@ describe("when the API server is busy", function () {
       },
     });
     await eventually(() => assert.ok(!engine.controller.isLeading, "it still leads"));
-    await sleep(50);
+    // What had left by then has arrived. Without a fence, writes would go on for many seconds.
+    await sleep(500);
     const left = childWrites();
     await sleep(3_000);
     assert.equal(childWrites() - left, 0, "writes left later");

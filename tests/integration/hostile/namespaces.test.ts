@@ -127,8 +127,9 @@ describe("when the namespace of an object is deleted", function () {
       const left = await bench.api.find(object);
       if (left) {
         assert.notEqual(conditionOf(left, "Ready").reason, "ChildRefused");
-        await bench.api.patch(object, { metadata: { finalizers: [] } });
       }
+      // One that nobody holds may go between the look and this.
+      if (finalizers.length > 0) await bench.api.patch(object, { metadata: { finalizers: [] } });
       await eventually(() => bench.api.assertGone(namespace(bench.namespace)), DELETION);
     });
   }
