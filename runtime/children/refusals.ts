@@ -109,11 +109,16 @@ function remedyFor(found: KubernetesObject, managers: readonly string[]): string
     : `If this operator was called ${former} before, add that to "formerNames" in its definition. Otherwise: ${adopt}`;
 }
 
-/** Whether an object belongs to another custom resource of the same kind and name as the child's. */
+/**
+ * Whether an object belongs to a custom resource that had the name of the child's owner before. If it belongs to that owner
+ * itself, then another operator made it for the same custom resource, and nobody is about to remove it.
+ */
 function belongsToPredecessor(found: KubernetesObject, { manifest }: DesiredChild): boolean {
   const [ours] = manifest.metadata.ownerReferences ?? [];
   const theirs = found.metadata.ownerReferences?.find(({ controller }) => controller);
-  return ours !== undefined && theirs?.kind === ours.kind && theirs.name === ours.name;
+  return (
+    ours !== undefined && theirs?.kind === ours.kind && theirs.name === ours.name && theirs.uid !== ours.uid
+  );
 }
 
 function nameOf({ manifest }: DesiredChild): string {

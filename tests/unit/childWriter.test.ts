@@ -199,6 +199,14 @@ describe("ChildWriter", () => {
       assert.deepEqual([reason, retryAfterSeconds], ["ChildConflict", 1]);
     });
 
+    it("with growing pauses if it is what another operator made for this object", async () => {
+      const { apiVersion, kind, metadata } = OWNER;
+      const { name, uid } = metadata;
+      cluster.put(foreign({ ownerReferences: [{ apiVersion, kind, name, uid, controller: true }] }));
+      const { reason, retryAfterSeconds } = await failureOf(apply());
+      assert.deepEqual([reason, retryAfterSeconds], ["ChildConflict", undefined]);
+    });
+
     it("never, and names the operator that applied it: it may be this one under a former name", async () => {
       const manifest = ownedManifest(configMap(), widget({ uid: "x" }), CONFIG_MAPS, "argosy.store");
       cluster.put({

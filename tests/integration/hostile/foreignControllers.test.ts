@@ -85,6 +85,25 @@ describe("where other controllers work on the same objects", function () {
     await assertUntouched(foreign);
   });
 
+  it("what one has made is taken with all its fields if its entry of managedFields is handed over", async () => {
+    const object = await bench.applied("heir", answering(configMap("own")));
+    const foreign = await bench.api.create(
+      here(
+        "inherited",
+        { of: "others", left: "over" },
+        { ...controlledBy(object), labels: { theirs: "too" } },
+      ),
+    );
+    const taken = { manager: bench.operator.fieldManager, operation: "Apply" };
+    const managedFields = foreign.metadata.managedFields?.map((entry) => ({ ...entry, ...taken }));
+    await bench.api.patch(foreign, { metadata: { managedFields } });
+    await bench.applied("heir", answering(configMap("own"), configMap("inherited", { of: "ours" })));
+    const { metadata, data } = await bench.api.get(foreign);
+    assert.equal(metadata.uid, foreign.metadata.uid);
+    assert.deepEqual(data, { of: "ours" });
+    assert.equal(metadata.labels?.["theirs"], undefined);
+  });
+
   it("a forged entry of our manager that owns no mark gives nobody's object away", async () => {
     const object = await bench.applied("forged", answering(configMap("own")));
     await bench.api.create(here("theirs", { of: "others" }, controlledBy(object)));
