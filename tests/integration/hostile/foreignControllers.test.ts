@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
+import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { CHILD_OF_LABEL, OWNER_ANNOTATION, OWNER_UID_LABEL } from "../../../runtime/names";
 import { always, eventually, meanwhile } from "../../support/eventually";
 import { configMap, inNamespace, type Metadata } from "../support/manifests";
@@ -95,7 +95,8 @@ describe("where other controllers work on the same objects", function () {
       ),
     );
     const taken = { manager: bench.operator.fieldManager, operation: "Apply" };
-    const managedFields = foreign.metadata.managedFields?.map((entry) => ({ ...entry, ...taken }));
+    const made = foreign.metadata.managedFields as JsonObject[];
+    const managedFields = made.map((entry) => ({ ...entry, ...taken }));
     await bench.api.patch(foreign, { metadata: { managedFields } });
     await bench.applied("heir", answering(configMap("own"), configMap("inherited", { of: "ours" })));
     const { metadata, data } = await bench.api.get(foreign);
