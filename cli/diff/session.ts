@@ -5,7 +5,7 @@ import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { scopesOf } from "../../runtime/kubernetes/resource";
-import { servedKinds } from "../../runtime/pod/runOnce";
+import { servedKinds } from "../../runtime/pod/servedKinds";
 import { isWatched, withServedKind } from "../../runtime/pod/watchedObjects";
 import { labelSelectorOf } from "../../runtime/watch/watched";
 import { handlerEnvironment } from "../handlerEnvironment";

@@ -6,7 +6,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { formatName, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
-import { servedKinds } from "../../runtime/pod/runOnce";
+import { servedKinds } from "../../runtime/pod/servedKinds";
 import { withServedKind } from "../../runtime/pod/watchedObjects";
 import { type ListedChildren, listChildren } from "../diff/listedChildren";
 import { Observation } from "../diff/observation";

@@ -1,19 +1,14 @@
 import { ChildStore } from "../children/childStore";
 import { ChildWriter } from "../children/childWriter";
 import { ownManagers } from "../children/marks";
-import { whyNotReady } from "../children/readiness";
 import type { Operator } from "../definition/definition";
-import { ReconcileFailure } from "../failure";
 import type { DueSchedule, HandlerEvent, Used } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
-import { isRecord } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
-import { discover, UnknownKindError } from "../kubernetes/discovery";
-import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import { isNewer, timeOf } from "../kubernetes/objects";
-import { kindKey, type Resource } from "../kubernetes/resource";
-import { fieldManagerOf, formerIdentitiesOf, formerManagersOf, OWNER_UID_LABEL } from "../names";
+import { timeOf } from "../kubernetes/objects";
+import type { Resource } from "../kubernetes/resource";
+import { fieldManagerOf, formerIdentitiesOf, formerManagersOf } from "../names";
 import { EventWriter } from "../outbox/eventWriter";
 import { messageAbout } from "../outbox/message";
 import type { RunRecord } from "../outbox/recorder";
@@ -22,18 +17,19 @@ import { Finalizers } from "../reconcile/finalizers";
 import { KeptMemories } from "../reconcile/keptMemories";
 import { type Memories, statusMemories } from "../reconcile/memories";
 import type { Footprint } from "../reconcile/memory";
-import type { Outcome } from "../reconcile/outcome";
 import { Reconcile } from "../reconcile/reconcile";
 import type { ReconcileReport } from "../reconcile/report";
 import { Statuses } from "../status/statuses";
 import { StatusWriter } from "../status/statusWriter";
 import { DirectUse } from "../uses/directUse";
 import { type GatheredUse, gatherUsed } from "../uses/used";
-import { partsOf } from "../watch/watched";
 import { Following } from "./following";
 import { childrenFingerprint, contentFingerprint, usedFingerprint } from "./footprint";
+import { listChildren } from "./listChildren";
 import { ReadMemories } from "./readMemories";
 import type { RunTrace } from "./runTrace";
+import { sayMissingKind } from "./servedKinds";
+import { Waiting } from "./waiting";
 import { isWatched } from "./watchedObjects";
 
 /** What {@link OneObject} works with. */
@@ -62,13 +58,6 @@ export interface OneObjectOptions {
 }
 
 const nobody = () => {};
-/**
- * If a run waits for longer than this, it begins to watch its object. Children of most updates are ready by then, which
- * saves that call. Until then a change of the object is noticed at the end of the wait.
- */
-const WATCH_OBJECT_AFTER_MS = 5_000;
-/** A watch reports what the run waits for. If the watch is silent, the run looks again after this time. */
-const LONGEST_WAIT_MS = 60_000;
 
 /**
  * The engine's reconcile of one object, without the watches of a resident runner. The object is read from the API
@@ -98,6 +87,7 @@ export class OneObject {
   /** The version of the list of children, by kind. Undefined if they are to be listed. */
   private listed: Map<string, string> | undefined;
   private readonly following = new Following();
+  private readonly waiting: Waiting;
 
   constructor(private readonly options: OneObjectOptions) {
     const { client, resource, childResources, operator, instance, pool, runName } = options;
@@ -120,6 +110,20 @@ export class OneObject {
     this.memories = kept ?? statusMemories(statuses);
     this.children = children;
     this.finalizers = new Finalizers(resource, operator);
+    this.waiting = new Waiting({
+      operator,
+      client,
+      resource,
+      children,
+      name: options.name,
+      following: this.following,
+      known: () => this.object,
+      seen: (object) => {
+        this.object = this.ifWatched(object);
+      },
+      gone: () => this.forget(),
+      listed: (kind) => this.listed?.get(kind),
+    });
     this.reconciling = new Reconcile({
       operator,
       resource,
@@ -187,8 +191,10 @@ export class OneObject {
     const trace = this.options.trace?.begin();
     this.handled = object;
     if (object) this.listed ??= await this.listChildren(object);
-    const outcome = await this.sayMissingKind(
+    const outcome = await sayMissingKind(
       await this.reconciling.reconcile(name, attempt, { client, assert: nobody, due, trace }),
+      this.options.operator,
+      client,
     );
     const run = runName(outcome.report);
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
@@ -201,108 +207,14 @@ export class OneObject {
     return outcome.report;
   }
 
-  /**
-   * Waits until another reconcile would find something new: the object has changed or is gone, enough children are ready, or
-   * a child is gone.
-   * @param mostUnready how many children may still not be ready. Undefined: the run waits for the object only
-   * @returns false if nothing happened within this many milliseconds, or the signal aborted
-   */
-  async awaitNews(
-    ms: number,
-    mostUnready: number | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<boolean> {
-    const { object } = this;
-    if (!object) return true;
-    const begin = performance.now();
-    const { uid } = object.metadata;
-    const count = this.children.of(uid).length;
-    if (mostUnready !== undefined) await this.watchUnready(object);
-    for (;;) {
-      if (this.triggerOf(this.object) !== this.triggerOf(object)) return true;
-      if (mostUnready !== undefined) {
-        const isShort = this.children.of(uid).length < count;
-        if (isShort || (await this.unready(uid)) <= mostUnready) return true;
-      }
-      const left = begin + ms - performance.now();
-      if (left <= 0 || signal?.aborted) return false;
-      const untilWatch = begin + WATCH_OBJECT_AFTER_MS - performance.now();
-      if (untilWatch <= 0) this.watchObject(object);
-      await this.following.next(Math.min(left, untilWatch > 0 ? untilWatch : LONGEST_WAIT_MS), signal);
-    }
+  /** See {@link Waiting.awaitNews}. */
+  awaitNews(ms: number, mostUnready: number | undefined, signal: AbortSignal | undefined): Promise<boolean> {
+    return this.waiting.awaitNews(ms, mostUnready, signal);
   }
 
   /** Ends every watch. */
   close(): Promise<void> {
     return this.following.stop();
-  }
-
-  /** How many children are not ready. */
-  private async unready(uid: string): Promise<number> {
-    const read = await Promise.all(this.children.of(uid).map((child) => this.children.read(child)));
-    return read.filter((child) => child !== undefined && whyNotReady(child) !== undefined).length;
-  }
-
-  /** Opens one watch for each kind and namespace in which a child is not ready. */
-  private async watchUnready({ metadata: { uid } }: KubernetesObject): Promise<void> {
-    const { client } = this.options;
-    for (const child of this.children.of(uid)) {
-      const read = await this.children.read(child);
-      if (read && whyNotReady(read) === undefined) continue;
-      const { resource, namespace } = child;
-      this.following.open(`${kindKey(resource)}/${namespace ?? ""}`, {
-        client,
-        resource,
-        labelSelector: `${OWNER_UID_LABEL}=${uid}`,
-        ...(namespace !== undefined && { namespace }),
-        from: this.listed?.get(kindKey(resource)) ?? this.oldestOf(uid, resource),
-        sink: this.children.sink(resource, namespace),
-      });
-    }
-  }
-
-  /** The oldest version of the children of a kind that was never listed. A watch from there misses nothing. */
-  private oldestOf(uid: string, resource: Resource): string {
-    const [first = "", ...others] = this.children
-      .of(uid)
-      .filter((child) => kindKey(child.resource) === kindKey(resource))
-      .map(({ resourceVersion }) => resourceVersion);
-    return others.reduce((oldest, version) => (isNewer(oldest, version) ? version : oldest), first);
-  }
-
-  private watchObject({ metadata }: KubernetesObject): void {
-    const { client, resource, name } = this.options;
-    const { namespace } = name;
-    const gone = () => {
-      this.forget();
-      this.following.wake();
-    };
-    let isThere = true;
-    this.following.open("object", {
-      client,
-      resource,
-      fieldSelector: `metadata.name=${name.name}`,
-      ...(namespace !== undefined && { namespace }),
-      from: metadata.resourceVersion,
-      sink: {
-        listing: () => {
-          isThere = false;
-        },
-        set: (object) => {
-          isThere = true;
-          const { uid, resourceVersion } = this.object?.metadata ?? {};
-          const isOlder =
-            resourceVersion !== undefined && !isNewer(object.metadata.resourceVersion, resourceVersion);
-          if (uid === object.metadata.uid && isOlder) return;
-          this.object = this.ifWatched(object);
-          this.following.wake();
-        },
-        listed: () => {
-          if (!isThere) gone();
-        },
-        remove: gone,
-      },
-    });
   }
 
   /** Reads what the object uses, and remembers that for the next resync. */
@@ -326,14 +238,6 @@ export class OneObject {
     return object && isWatched(object, this.options.operator) ? object : undefined;
   }
 
-  /** What another reconcile is needed for, if it differs. */
-  private triggerOf(object: KubernetesObject | undefined): string {
-    if (!object) return "";
-    const { watch } = this.options.operator;
-    const { uid, generation, deletionTimestamp } = object.metadata;
-    return JSON.stringify([uid, watch ? partsOf(object, watch.on) : generation, deletionTimestamp]);
-  }
-
   /** How the run leaves the object, for the next resync. */
   private footprintOf(uid: string, { againAfterMs }: ReconcileReport): Footprint {
     const { operator, program, isBeyondRun } = this.options;
@@ -347,72 +251,12 @@ export class OneObject {
     };
   }
 
-  /** A child may have been refused because the cluster does not serve its kind. That is not looked up before. */
-  private async sayMissingKind(outcome: Outcome): Promise<Outcome> {
-    const { failure } = outcome.report;
-    if (failure?.reason !== "ChildRefused" || !isApiError(failure.cause, 404)) return outcome;
-    for (const child of this.options.operator.children) {
-      const isMissing = await discover(this.options.client, child.apiVersion, child.kind).then(
-        () => false,
-        (error: Error) => error instanceof UnknownKindError,
-      );
-      if (!isMissing) continue;
-      const message = `the cluster serves no kind ${child.kind} (${child.apiVersion}), of which the handler answered a child. Install what brings that kind: the object is reconciled again at the next resync.`;
-      const missing = new ReconcileFailure("KindMissing", message);
-      return {
-        ...outcome,
-        report: { ...outcome.report, failure: missing },
-        verdict: { kind: "failed", failure: missing },
-      };
-    }
-    return outcome;
-  }
-
-  /**
-   * Lists the object's children by the label with its uid. If every generation except the newest was observed, only
-   * the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember what it had
-   * applied, and every kind is listed.
-   * @returns the version of each list, by kind
-   */
+  /** Gives the version of each list, by kind. */
   private async listChildren(object: KubernetesObject): Promise<Map<string, string>> {
-    const { namespace: home, uid } = object.metadata;
-    const { client, childResources, operator } = this.options;
-    const { kinds, elsewhere } = await this.memories.of(object);
-    const isSure = operator.watch === undefined && isNext(object);
-    const hasElsewhere = operator.watch ? elsewhere === true : this.finalizers.forElsewhere(object);
-    const isEverywhere = home === undefined || hasElsewhere;
-    const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
-    const listed = new Set<string>();
-    const versions = new Map<string, string>();
-    const lists = childResources.flatMap((resource) => {
-      if (isSure && !kinds.includes(kindKey(resource))) return [];
-      const scopes = !resource.namespaced ? [undefined] : isEverywhere ? everywhere : [home];
-      if (!resource.namespaced && !isEverywhere) return [];
-      return scopes.map(async (namespace) => {
-        const selection = {
-          labelSelector: `${OWNER_UID_LABEL}=${uid}`,
-          ...(namespace !== undefined && { namespace }),
-        };
-        try {
-          const version = await client.list(resource, selection, (items) => {
-            this.children.learn(resource, items);
-            for (const { metadata } of items) listed.add(metadata.uid);
-          });
-          const other = versions.get(kindKey(resource));
-          if (other === undefined || isNewer(other, version)) versions.set(kindKey(resource), version);
-        } catch (error) {
-          throw isApiError(error, 404) ? new UnknownKindError(resource.apiVersion, resource.kind) : error;
-        }
-      });
-    });
-    await Promise.all(lists);
-    this.children.retain(listed);
-    return versions;
+    const { operator, client, childResources } = this.options;
+    const memory = await this.memories.of(object);
+    const hasElsewhere = operator.watch ? memory.elsewhere === true : this.finalizers.forElsewhere(object);
+    const { children } = this;
+    return listChildren(object, { operator, client, childResources, children, memory, hasElsewhere });
   }
-}
-
-/** Whether the generation before the object's own was observed, so that exactly one run is due. */
-function isNext({ metadata: { generation = 1 }, status }: KubernetesObject): boolean {
-  const observed = isRecord(status) ? status["observedGeneration"] : undefined;
-  return generation - (typeof observed === "number" ? observed : 0) === 1;
 }

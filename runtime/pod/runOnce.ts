@@ -9,10 +9,9 @@ import { HandlerPool } from "../handler/handlerPool";
 import type { HandlerTransport } from "../handler/handlerTransport";
 import { writeJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
-import { discover, findResource, UnknownKindError } from "../kubernetes/discovery";
+import { discover } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type ManagedFieldsEntry } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
 import { MANAGER_PREFIX } from "../names";
 import type { ReconcileReport } from "../reconcile/report";
 import { tryHandler } from "../reconcile/trial";
@@ -22,6 +21,7 @@ import { deleteNeedlessRuns } from "./needlessRuns";
 import { OneObject, type OneObjectOptions } from "./oneObject";
 import { runSeconds } from "./runSeconds";
 import { RunTrace } from "./runTrace";
+import { servedKinds } from "./servedKinds";
 import { withServedKind } from "./watchedObjects";
 
 /** What a run in a pod of its own works with. */
@@ -121,19 +121,6 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   } finally {
     await pool.close();
   }
-}
-
-/** The kinds of the children that the cluster serves. If a handler answers one of another kind, the object says so. */
-export async function servedKinds(operator: Operator, client: KubernetesClient): Promise<Resource[]> {
-  const found = await Promise.all(
-    operator.children.map(({ apiVersion, kind }) =>
-      findResource(client, apiVersion, kind).catch((error: Error) => {
-        if (error instanceof UnknownKindError) return undefined;
-        throw error;
-      }),
-    ),
-  );
-  return found.filter((resource) => resource !== undefined);
 }
 
 /** The run of one object. */

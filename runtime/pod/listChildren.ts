@@ -1,0 +1,73 @@
+import type { ChildStore } from "../children/childStore";
+import type { Operator } from "../definition/definition";
+import { isRecord } from "../json";
+import type { KubernetesClient } from "../kubernetes/client";
+import { UnknownKindError } from "../kubernetes/discovery";
+import { isApiError } from "../kubernetes/errors";
+import { isNewer, type KubernetesObject } from "../kubernetes/objects";
+import { kindKey, type Resource } from "../kubernetes/resource";
+import { OWNER_UID_LABEL } from "../names";
+import type { Memory } from "../reconcile/memory";
+
+/** What {@link listChildren} works with. */
+export interface ListChildrenOptions {
+  readonly operator: Operator;
+  readonly client: KubernetesClient;
+  /** The children's kinds, as the API serves them. */
+  readonly childResources: readonly Resource[];
+  /** What learns the children. */
+  readonly children: ChildStore;
+  /** What is remembered of the object. */
+  readonly memory: Pick<Memory, "kinds">;
+  /** Whether the object may have children outside of its own namespace. */
+  readonly hasElsewhere: boolean;
+}
+
+/**
+ * Lists an object's children by the label with its uid. If every generation except the newest was observed, only
+ * the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember what it had
+ * applied, and every kind is listed.
+ * @returns the version of each list, by kind
+ * @throws ApiError, ApiUnreachableError, UnknownKindError
+ */
+export async function listChildren(
+  object: KubernetesObject,
+  { operator, client, childResources, children, memory, hasElsewhere }: ListChildrenOptions,
+): Promise<Map<string, string>> {
+  const { namespace: home, uid } = object.metadata;
+  const isSure = operator.watch === undefined && isNext(object);
+  const isEverywhere = home === undefined || hasElsewhere;
+  const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
+  const listed = new Set<string>();
+  const versions = new Map<string, string>();
+  const lists = childResources.flatMap((resource) => {
+    if (isSure && !memory.kinds.includes(kindKey(resource))) return [];
+    const scopes = !resource.namespaced ? [undefined] : isEverywhere ? everywhere : [home];
+    if (!resource.namespaced && !isEverywhere) return [];
+    return scopes.map(async (namespace) => {
+      const selection = {
+        labelSelector: `${OWNER_UID_LABEL}=${uid}`,
+        ...(namespace !== undefined && { namespace }),
+      };
+      try {
+        const version = await client.list(resource, selection, (items) => {
+          children.learn(resource, items);
+          for (const { metadata } of items) listed.add(metadata.uid);
+        });
+        const other = versions.get(kindKey(resource));
+        if (other === undefined || isNewer(other, version)) versions.set(kindKey(resource), version);
+      } catch (error) {
+        throw isApiError(error, 404) ? new UnknownKindError(resource.apiVersion, resource.kind) : error;
+      }
+    });
+  });
+  await Promise.all(lists);
+  children.retain(listed);
+  return versions;
+}
+
+/** Whether the generation before the object's own was observed, so that exactly one run is due. */
+function isNext({ metadata: { generation = 1 }, status }: KubernetesObject): boolean {
+  const observed = isRecord(status) ? status["observedGeneration"] : undefined;
+  return generation - (typeof observed === "number" ? observed : 0) === 1;
+}
