@@ -16,5 +16,13 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   const text = JSON.stringify({ id, ...(plan.answer ?? { children: [] }) });
   const answer = plan.raw?.replaceAll("$ID", id) ?? text.replaceAll("$CONTROLLER", process.env.CONTROLLER);
   const bytes = plan.bytes ? "x".repeat(plan.bytes) : answer;
-  setTimeout(() => process.stdout.write(`${bytes}\n`), plan.delayMs ?? 0);
+  const send = () => process.stdout.write(`${bytes}\n`);
+  if (!plan.holds) return setTimeout(send, plan.delayMs ?? 0);
+  const looking = setInterval(() => {
+    if (!fs.existsSync(`plans/${object.metadata.name}.released`)) return;
+    clearInterval(looking);
+    send();
+  }, 50);
+  // It ends with its input, though nobody has released the object.
+  looking.unref();
 });

@@ -37,6 +37,8 @@ export interface Plan {
   readonly delayMs?: number;
   /** Never answer. */
   readonly hang?: boolean;
+  /** Answer only when the test releases the object: see {@link TestOperator.release}. */
+  readonly holds?: boolean;
   readonly exitCode?: number;
   /** What to write to standard error first. */
   readonly log?: string;
@@ -196,6 +198,11 @@ export class TestOperator {
   /** Lets the object's spec decide again. */
   unplan(name: string): void {
     rmSync(path.join(this.operator.folder, "plans", `${name}.json`), { force: true });
+  }
+
+  /** Lets the handler answer about an object whose plan holds it. */
+  release(name: string): void {
+    writeFileSync(path.join(this.operator.folder, "plans", `${name}.released`), "");
   }
 
   /** Replaces the handler's source. Processes that run go on with the old one. */
