@@ -6,6 +6,7 @@ import { Leadership } from "../../runtime/leadership/leadership";
 import { leaseApi } from "../../runtime/leadership/lease";
 import type { Term } from "../../runtime/term";
 import { always, eventually } from "../support/eventually";
+import { sideBySide } from "../support/sideBySide";
 import type { Api } from "./support/api";
 import { sharedCluster } from "./support/cluster";
 import { TcpProxy } from "./support/tcpProxy";
@@ -28,31 +29,22 @@ interface Standing {
   mayWrite(key?: string): boolean;
 }
 
-describe("leadership by a Lease of the API server", function () {
-  this.timeout(120_000);
-  let api: Api;
-  let connection: ClusterConnection;
-  let namespace: string;
-  let cleanUp: (() => unknown)[];
+/** One lease, and those who stand for election by it. */
+class Election {
+  private readonly cleanUp: (() => unknown)[] = [];
 
-  before(async function () {
-    this.timeout(0);
-    ({ api, connection } = await sharedCluster());
-  });
-  beforeEach(async () => {
-    cleanUp = [];
-    namespace = await api.newNamespace("leadership");
-  });
-  afterEach(async () => {
-    for (const clean of cleanUp.reverse()) await clean();
-  });
+  constructor(
+    readonly api: Api,
+    readonly connection: ClusterConnection,
+    private readonly namespace: string,
+  ) {}
 
-  function stand(identity: string, through = connection): Standing {
+  stand(identity: string, through = this.connection): Standing {
     const client = new KubernetesClient(through);
     const terms: Term[] = [];
     const errors: Error[] = [];
     const leadership = new Leadership({
-      lease: leaseApi(client, namespace, "test"),
+      lease: leaseApi(client, this.namespace, "test"),
       identity,
       leaseSeconds: LEASE_SECONDS,
       onLeading: (term) => void terms.push(term),
@@ -68,7 +60,7 @@ describe("leadership by a Lease of the API server", function () {
           return false;
         }
       });
-    cleanUp.push(async () => {
+    this.cleanUp.push(async () => {
       await leadership.stop();
       client.close();
     });
@@ -76,92 +68,124 @@ describe("leadership by a Lease of the API server", function () {
     return { leadership, terms, errors, mayWrite };
   }
 
-  async function leading(identity: string, through = connection): Promise<Standing> {
-    const standing = stand(identity, through);
+  async leading(identity: string, through = this.connection): Promise<Standing> {
+    const standing = this.stand(identity, through);
     await eventually(() => assert.ok(standing.mayWrite(), `${identity} does not lead`));
     return standing;
   }
 
-  /** What the API server refused. On a busy machine it may also not answer in time. */
-  function refusals({ errors }: Standing): Error[] {
-    return errors.filter((error) => error instanceof ApiError);
+  /** A bad network to the API server. */
+  async proxy(): Promise<TcpProxy> {
+    const proxy = await TcpProxy.start(this.connection);
+    this.cleanUp.push(() => proxy.stop());
+    return proxy;
   }
 
-  /** Hands over while a run of the key goes on. Gives what ends it. */
-  function handOver({ leadership }: Standing, key: string): { end: () => void; over: Promise<void> } {
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    return { end, over: leadership.handOver({ unfinished: () => [key], ended }) };
+  lease() {
+    const metadata = { name: "test", namespace: this.namespace };
+    return this.api.get({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata });
   }
 
-  async function lease() {
-    return api.get({
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: { name: "test", namespace },
-    });
+  async end(): Promise<void> {
+    for (const clean of this.cleanUp.reverse()) await clean();
   }
+}
 
-  it("goes on by renewal, and to another one at once when the leader stops", async () => {
-    const a = await leading("a");
-    const b = stand("b");
-    await always(() => assert.ok(a.terms[0] === a.leadership.term && !b.mayWrite()), PAST_THE_LEASE);
-    await a.leadership.stop();
-    assert.ok(!a.mayWrite());
-    await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
-    assert.deepEqual([refusals(a), refusals(b)], [[], []]);
+/** What the API server refused. On a busy machine it may also not answer in time. */
+function refusals({ errors }: Standing): Error[] {
+  return errors.filter((error) => error instanceof ApiError);
+}
+
+/** Hands over while a run of the key goes on. Gives what ends it. */
+function handOver({ leadership }: Standing, key: string): { end: () => void; over: Promise<void> } {
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  return { end, over: leadership.handOver({ unfinished: () => [key], ended }) };
+}
+
+describe("leadership by a Lease of the API server", function () {
+  this.timeout(180_000);
+  let api: Api;
+  let connection: ClusterConnection;
+
+  before(async function () {
+    this.timeout(0);
+    ({ api, connection } = await sharedCluster());
   });
 
-  it("is handed over while a run goes on, which alone may write its object until it has ended", async () => {
-    const a = await leading("a");
-    const b = stand("b");
-    await eventually(() => assert.equal(b.leadership.holder, "a"));
-    const { end, over } = handOver(a, "slow");
-    await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
-    await always(() => {
-      assert.ok(a.mayWrite("slow") && !a.mayWrite("other") && !a.mayWrite());
-      assert.ok(!b.mayWrite("slow") && b.mayWrite("other") && b.mayWrite());
-    }, PAST_THE_LEASE);
-    assert.deepEqual([...b.leadership.blockedKeys], ["slow"]);
-    end();
-    await over;
-    assert.ok(!a.mayWrite("slow"));
-    await eventually(() => assert.ok(b.mayWrite("slow")));
-    assert.equal((await lease()).metadata.annotations, undefined);
-    assert.deepEqual([b.terms.length, refusals(a), refusals(b)], [1, [], []]);
-  });
+  /** Each has a lease of its own, and waits for the end of leases nearly all the time. */
+  const election = (play: (election: Election) => Promise<void>) => async () => {
+    const place = new Election(api, connection, await api.newNamespace("leadership"));
+    try {
+      await play(place);
+    } finally {
+      await place.end();
+    }
+  };
 
-  it("takes the run's object over when the process that finishes it is cut off", async () => {
-    const proxy = await TcpProxy.start(connection);
-    cleanUp.push(() => proxy.stop());
-    const a = await leading("a", proxy.through(connection));
-    const b = stand("b");
-    await eventually(() => assert.equal(b.leadership.holder, "a"));
-    const { over } = handOver(a, "slow");
-    await eventually(() => assert.ok(b.mayWrite()));
-    assert.ok(a.mayWrite("slow"));
-    proxy.hold();
-    await eventually(() => {
-      const both = [a.mayWrite("slow"), b.mayWrite("slow")];
-      assert.notDeepEqual(both, [true, true]);
-      assert.deepEqual(both, [false, true]);
-    });
-    proxy.release();
-    await over;
-    await always(() => assert.ok(!a.mayWrite("slow") && b.mayWrite("slow")), { forMs: 2_000 });
-  });
+  sideBySide({
+    "goes on by renewal, and to another one at once when the leader stops": election(async (place) => {
+      const a = await place.leading("a");
+      const b = place.stand("b");
+      await always(() => assert.ok(a.terms[0] === a.leadership.term && !b.mayWrite()), PAST_THE_LEASE);
+      await a.leadership.stop();
+      assert.ok(!a.mayWrite());
+      await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
+      assert.deepEqual([refusals(a), refusals(b)], [[], []]);
+    }),
 
-  it("is kept when the Lease is written by others, or deleted", async () => {
-    const a = await leading("a");
-    const b = stand("b");
-    await eventually(() => assert.equal(b.leadership.holder, "a"));
-    const reference = await lease();
-    for (let turn = 0; turn < 100; turn++) await api.annotate(reference, { turn: `${turn}` });
-    await api.delete(reference);
-    await always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE);
-    assert.equal(a.terms.length, 1);
-    assert.notEqual((await lease()).metadata.uid, reference.metadata.uid);
+    "is handed over while a run goes on, which alone may write its object until it has ended": election(
+      async (place) => {
+        const a = await place.leading("a");
+        const b = place.stand("b");
+        await eventually(() => assert.equal(b.leadership.holder, "a"));
+        const { end, over } = handOver(a, "slow");
+        await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
+        await always(() => {
+          assert.ok(a.mayWrite("slow") && !a.mayWrite("other") && !a.mayWrite());
+          assert.ok(!b.mayWrite("slow") && b.mayWrite("other") && b.mayWrite());
+        }, PAST_THE_LEASE);
+        assert.deepEqual([...b.leadership.blockedKeys], ["slow"]);
+        end();
+        await over;
+        assert.ok(!a.mayWrite("slow"));
+        await eventually(() => assert.ok(b.mayWrite("slow")));
+        assert.equal((await place.lease()).metadata.annotations, undefined);
+        assert.deepEqual([b.terms.length, refusals(a), refusals(b)], [1, [], []]);
+      },
+    ),
+
+    "takes the run's object over when the process that finishes it is cut off": election(async (place) => {
+      const proxy = await place.proxy();
+      const a = await place.leading("a", proxy.through(connection));
+      const b = place.stand("b");
+      await eventually(() => assert.equal(b.leadership.holder, "a"));
+      const { over } = handOver(a, "slow");
+      await eventually(() => assert.ok(b.mayWrite()));
+      assert.ok(a.mayWrite("slow"));
+      proxy.hold();
+      await eventually(() => {
+        const both = [a.mayWrite("slow"), b.mayWrite("slow")];
+        assert.notDeepEqual(both, [true, true]);
+        assert.deepEqual(both, [false, true]);
+      });
+      proxy.release();
+      await over;
+      await always(() => assert.ok(!a.mayWrite("slow") && b.mayWrite("slow")), { forMs: 2_000 });
+    }),
+
+    "is kept when the Lease is written by others, or deleted": election(async (place) => {
+      const a = await place.leading("a");
+      const b = place.stand("b");
+      await eventually(() => assert.equal(b.leadership.holder, "a"));
+      const reference = await place.lease();
+      for (let turn = 0; turn < 100; turn++) await api.annotate(reference, { turn: `${turn}` });
+      await api.delete(reference);
+      await always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE);
+      assert.equal(a.terms.length, 1);
+      assert.notEqual((await place.lease()).metadata.uid, reference.metadata.uid);
+    }),
   });
 });
