@@ -50,6 +50,18 @@ describe("Contests", () => {
     assert.equal(contests.size, 2);
   });
 
+  it("tells it once also of an autoscaler, which looks every 15 s", () => {
+    contests = new Contests({}, () => now);
+    const told: number[] = [];
+    for (let round = 1; round <= 40; round++) {
+      contests.changed("a");
+      now += 15_000;
+      if (contests.drifted("a")) told.push(round);
+      now += contests.delayMs("a");
+    }
+    assert.deepEqual(told, [6]);
+  });
+
   it("counts many children that are undone at once as one time", () => {
     contests.changed("a");
     for (let child = 0; child < 200; child++) assert.equal(contests.drifted("a"), false);
