@@ -58,17 +58,24 @@ export function readTestArguments(
   return { files: [...new Set(files)], options, ...(jobs !== undefined && { jobs }) };
 }
 
-/** Files that take far longer than their size tells: they pack, copy or run the whole project. */
+/**
+ * Files that take far longer than their size tells, longest first: they pack, copy or run the whole project, have a control plane
+ * of their own, or wait for leases and handlers. Those that wait and those that need a core take turns.
+ */
 export const LONG_FILES: readonly string[] = [
-  "handlersFolder",
-  "package",
-  "cliPackage",
-  "renderProgram",
-  "renderCommand",
-].map((name) => `tests/unit/${name}.test.ts`);
+  ...["handlersFolder", "package", "cliPackage", "pipeTransport", "renderCommand", "renderProgram"].map(
+    (name) => `tests/unit/${name}.test.ts`,
+  ),
+  ...[
+    ...["engineLeadership", "cliStart", "hostile/autoscaler", "hostile/busyServer", "chaos"],
+    ...["engineOutage", "resident", "cliDev", "engineProperties", "cliDevInImage"],
+    ...["hostile/namespaces", "cliDevKeep", "leadership", "crdVerdict", "hostile/orphanDeletion"],
+    ...["hostile/restoredEtcd", "engineSchedules", "hostile/watching", "apiCalls", "engineTriggers"],
+  ].map((name) => `tests/integration/${name}.test.ts`),
+];
 
 /**
- * The test files below a folder, first the {@link LONG_FILES}, then the largest: when files run side by side, a long one that
+ * The test files below a folder, first those of {@link LONG_FILES}, then the largest: when files run side by side, a long one that
  * begins last would be waited for.
  */
 export function testFilesIn(folder: string): string[] {
