@@ -4,7 +4,11 @@ import path from "node:path";
 import { PACKAGE_FOLDER } from "../../cli/project";
 import { removeFolder, writeFolder } from "./operatorFolder";
 
-describe("the reporter of the tests", () => {
+/** Generous: a run takes some seconds on a quiet machine. */
+const TIMEOUT_MS = 300_000;
+
+describe("the reporter of the tests", function () {
+  this.timeout(TIMEOUT_MS);
   let folder: string;
 
   before(() => {
@@ -21,7 +25,8 @@ describe("the reporter of the tests", () => {
   });
   after(() => removeFolder(folder));
 
-  function run(options: string[], ...names: string[]) {
+  /** @param env further variables */
+  function run(options: string[], names: string[], env: NodeJS.ProcessEnv = {}) {
     const requires = ["tsx/cjs", "./tests/support/leftRunning.ts"].map((name) => `--require=${name}`);
     const files = names.map((name) => path.join(folder, `${name}.test.js`));
     const mocha = ["node_modules/mocha/bin/mocha.js", "--no-config", ...requires];
@@ -31,8 +36,8 @@ describe("the reporter of the tests", () => {
       {
         cwd: PACKAGE_FOLDER,
         encoding: "utf8",
-        timeout: 60_000,
-        env: { ...process.env, ARGOSY_TEST_LINGER_MS: "200" },
+        timeout: TIMEOUT_MS,
+        env: { ...process.env, ...env },
       },
     );
     return { stdout, status, last: stdout.trimEnd().split("\n").at(-1) };
@@ -43,7 +48,7 @@ describe("the reporter of the tests", () => {
     ["side by side", ["--parallel", "--jobs=2"]],
   ] as const) {
     it(`reports files that run ${how}: a failure whole and with its file, the result last`, () => {
-      const { stdout, status, last } = run([...options], "fine", "broken");
+      const { stdout, status, last } = run([...options], ["fine", "broken"]);
       assert.equal(status, 1);
       assert.equal(last, "1 passed, 1 failed, 1 skipped");
       assert.match(stdout, /1\) \S*broken\.test\.js\n\s+a suite\n\s+is broken:/);
@@ -58,7 +63,7 @@ describe("the reporter of the tests", () => {
     const { stdout, status } = spawnSync(process.execPath, [...args, "tests/unit/lines.test.ts"], {
       cwd: PACKAGE_FOLDER,
       encoding: "utf8",
-      timeout: 60_000,
+      timeout: TIMEOUT_MS,
     });
     assert.equal(status, 0);
     assert.deepEqual(stdout.match(/^\d+ passed, .*$/gm), [stdout.trimEnd().split("\n").at(-1)]);
@@ -66,14 +71,16 @@ describe("the reporter of the tests", () => {
   });
 
   it("tells which file leaves something running", () => {
-    const { stdout, status, last } = run(["--parallel", "--jobs=2"], "lingers", "fine");
+    const { stdout, status, last } = run(["--parallel", "--jobs=2"], ["lingers", "fine"], {
+      ARGOSY_TEST_LINGER_MS: "1000",
+    });
     assert.deepEqual([status, last], [1, "2 passed, 1 failed, 1 skipped"]);
     assert.match(stdout, /lingers\.test\.js\n.*\n\s+AssertionError.*: is left running after the last test/);
     assert.match(stdout, /Timeout/);
   });
 
   it("counts a file that cannot be loaded, or that ends its process, as failed, and goes on", () => {
-    const { stdout, status, last } = run(["--parallel", "--jobs=2"], "unloadable", "ends", "fine");
+    const { stdout, status, last } = run(["--parallel", "--jobs=2"], ["unloadable", "ends", "fine"]);
     assert.deepEqual([status, last], [2, "1 passed, 2 failed, 1 skipped"]);
     assert.match(stdout, /unloadable\.test\.js/);
     assert.match(stdout, /ends\.test\.js/);
@@ -90,5 +97,5 @@ describe("the reporter of the tests", () => {
     const results = stdout.match(/^\d+ passed, \d+ failed, \d+ skipped$/gm) ?? [];
     assert.equal(results.length, 1, stdout);
     assert.match(stdout, /\n[1-9]\d* passed, 0 failed, 0 skipped\n$/);
-  }).timeout(60_000);
+  });
 });
