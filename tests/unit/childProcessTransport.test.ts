@@ -77,7 +77,7 @@ describe("ChildProcessTransport", () => {
   it("kills the whole process group", async () => {
     const file = path.join(folder, "written");
     const handler = new Listened(
-      shellHandler('(sleep 0.5; echo late > "$FILE") & echo $!; sleep 60', { FILE: file }),
+      shellHandler('(sleep 20; echo late > "$FILE") & echo $!; sleep 60', { FILE: file }),
     );
     await eventually(() => assert.ok(handler.output.includes("\n"), "the grandchild runs"));
     handler.process.kill();

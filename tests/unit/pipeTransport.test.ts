@@ -176,7 +176,7 @@ function behaves(shell: Shell): void {
 
     it("kills the whole process group, also of a handler that ignores SIGTERM", async () => {
       const handler = new Listened(
-        runsScript("trap '' TERM; (sleep 0.5; echo late > late) & echo $!; sleep 60"),
+        runsScript("trap '' TERM; (sleep 20; echo late > late) & echo $!; sleep 60"),
       );
       const [grandchild] = await lines(handler, 1);
       handler.process.kill();
