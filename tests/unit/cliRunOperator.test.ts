@@ -46,7 +46,7 @@ describe("cli: what a handler writes while nobody asks", () => {
     const command = [
       "sh",
       "-c",
-      'read line; echo during >&2; sleep 0.1; echo "{}"; sleep 0.1; echo after >&2',
+      'read line; echo during >&2; sleep 0.1; echo "{}"; read end; echo after >&2',
     ];
     const transport = new LocalTransport(
       new ChildProcessTransport({ command, folder: "/", env: {} }),
@@ -55,7 +55,8 @@ describe("cli: what a handler writes while nobody asks", () => {
     const logged: string[] = [];
     await new Promise<void>((resolve) => {
       const handler = transport.start({
-        output: () => {},
+        // It writes the second line when its input ends, so not before the answer has been seen.
+        output: () => handler.end(),
         log: (chunk) => void logged.push(chunk.toString()),
         exited: () => resolve(),
       });
