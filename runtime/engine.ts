@@ -1,76 +1,29 @@
-import type { DriftedChild } from "./children/childStore";
-import type { Owner } from "./children/ownership";
-import type { Operator } from "./definition/definition";
-import type { DueSchedule, HandlerQuestion } from "./handler/contract";
+import type { EngineOptions } from "./engineOptions";
+import type { DueSchedule } from "./handler/contract";
 import { HandlerPool } from "./handler/handlerPool";
-import type { HandlerTransport } from "./handler/handlerTransport";
 import { awaitKind } from "./kubernetes/awaitKind";
 import { KubernetesClient } from "./kubernetes/client";
-import type { ClusterConnection } from "./kubernetes/connection";
 import { discover } from "./kubernetes/discovery";
-import { apiVersionOf, formatName, type ObjectName } from "./kubernetes/objects";
+import { apiVersionOf, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { leaseApi } from "./leadership/lease";
 import { Leading } from "./leading";
 import { Metrics } from "./metrics";
 import { leaseNameOf } from "./names";
+import { News } from "./news";
 import { keyOf, nameOf } from "./objectKey";
-import {
-  contestNote,
-  cycleNote,
-  messageAbout,
-  messageAboutContest,
-  messageAboutCycle,
-} from "./outbox/message";
-import type { Recorder } from "./outbox/recorder";
+import { messageAbout } from "./outbox/message";
 import { newParts, type Parts } from "./parts";
 import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
 import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
 import type { Told } from "./traces/spans";
-import type { Tracing } from "./traces/tracing";
-import type { UsedChange } from "./uses/usedObjects";
-import type { GoneObject, ObjectChange } from "./watch/customResources";
-import { Arrivals, type Cause } from "./work/arrivals";
+import { Arrivals } from "./work/arrivals";
 import { Resync } from "./work/resync";
 import { Runner } from "./work/runner";
 import { type KeyState, type Priority, Schedule, type WorkResult } from "./work/schedule";
 import { Triggers } from "./work/triggers";
-
-/** What an {@link Engine} runs, where, and who is called. */
-export interface EngineOptions {
-  readonly operator: Operator;
-  readonly connection: ClusterConnection;
-  readonly transport: HandlerTransport;
-  /** The namespace of the Lease. */
-  readonly namespace: string;
-  /** Who this process is: unique among the operator's replicas. */
-  readonly identity: string;
-  /** The reporting instance in Kubernetes Events, at most 128 characters: the pod's name. @default `identity` */
-  readonly instance?: string;
-  /** How long a lease holds without renewal, in seconds. @default 15 */
-  readonly leaseSeconds?: number;
-  /** Wait for kinds that the cluster does not serve yet, instead of failing at once. @default false */
-  readonly awaitKinds?: boolean;
-  /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
-  readonly usedPollMs?: number;
-  /** Whether a change that the watch sees begins a run. If not, only a hint does. @default true */
-  readonly heedsOwnWatch?: boolean;
-  /** Called when the watch sees a change that the event path announces too, and when it sees that an object is gone. */
-  readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
-  readonly onGone?: (name: ObjectName) => void;
-  /** How long the handler may take to answer a question, in milliseconds. @default the operator's `timeoutSeconds` */
-  readonly timeoutMs?: (question: HandlerQuestion) => number;
-  /** Records runs as Workflows. @default none is recorded */
-  readonly recorder?: Recorder;
-  /** Traces runs. @default none is traced */
-  readonly traces?: Tracing;
-  /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
-  readonly onReport?: (report: ReconcileReport, run?: string) => void;
-  /** Called with what a user should know and no object says: a lost watch, a lost lease. */
-  readonly onNotice?: (notice: string) => void;
-}
 
 /** An object of an operator, and how it stands with the work on it. */
 export interface ObjectState extends ObjectName, KeyState {
@@ -90,9 +43,6 @@ const AT_WORK_FOR_EACH_HANDLER = 16;
  */
 const PACE_OF_OTHERS = { burst: 5, refillMs: 2_000 };
 
-/** Children of an object that is gone go one after another. One look at all of them is enough, in milliseconds. */
-const LEFT_CHILDREN_MS = 1_000;
-
 /**
  * The engine of one operator: watches its custom resources and their children, and reconciles while it leads. It watches
  * from the start, so that a standby is warm.
@@ -107,6 +57,7 @@ export class Engine {
   private readonly runner: Runner;
   private readonly triggers: Triggers;
   private readonly resync: Resync;
+  private readonly news: News;
   private readonly requests = new ReconcileRequests();
   private readonly arrivals = new Arrivals();
   private readonly stopping = new AbortController();
@@ -138,10 +89,19 @@ export class Engine {
       work: (key, attempt, leave) => this.work(key, attempt, leave),
     });
     this.triggers = new Triggers({ schedule: this.schedule, wake: () => this.runner.wake() });
+    this.news = new News({
+      ...options,
+      schedule: this.schedule,
+      triggers: this.triggers,
+      arrivals: this.arrivals,
+      requests: this.requests,
+      parts: () => this.parts,
+      notice: (text) => this.notice(text),
+    });
     this.resync = new Resync({
       periodMs: resyncMs,
       relist: async () => this.parts?.watches.relist(),
-      keys: () => this.names().map(keyOf),
+      keys: () => this.news.names().map(keyOf),
       add: (key, afterMs) => this.triggers.add(key, "routine", afterMs),
     });
   }
@@ -194,7 +154,7 @@ export class Engine {
 
   /** Every object that is known now, for people to look at. */
   objects(): ObjectState[] {
-    return this.names().map((name) => ({
+    return this.news.names().map((name) => ({
       ...name,
       uid: this.parts?.watches.objects.uidOf(name),
       ...this.schedule.stateOf(keyOf(name)),
@@ -213,7 +173,7 @@ export class Engine {
    */
   hint(name: ObjectName): boolean {
     const isAccepted = this.triggers.accepts(keyOf(name));
-    if (isAccepted) this.reread(keyOf(name), "hint");
+    if (isAccepted) this.news.reread(keyOf(name), "hint");
     return isAccepted;
   }
 
@@ -231,7 +191,7 @@ export class Engine {
   async reconcileNow(name: ObjectName, due?: DueSchedule): Promise<ReconcileReport> {
     if (!this.isLeading || this.stopping.signal.aborted) throw new NotLeadingError();
     const report = this.requests.ask(keyOf(name), due);
-    this.reread(keyOf(name), "request");
+    this.news.reread(keyOf(name), "request");
     return report;
   }
 
@@ -253,7 +213,7 @@ export class Engine {
   /** The handler's files have changed: work in progress ends with the old ones, and every object sees the new. */
   renewHandler(): void {
     this.pool.renew();
-    for (const name of this.names()) this.triggers.add(keyOf(name), "change");
+    for (const name of this.news.names()) this.triggers.add(keyOf(name), "change");
   }
 
   private newParts(resource: Resource): Parts {
@@ -267,13 +227,13 @@ export class Engine {
       namespace: options.namespace,
       recorder: options.recorder,
       instance: options.instance ?? options.identity,
-      onChange: (change) => this.objectChanged(change),
-      onGone: (name, gone) => this.objectGone(name, gone),
-      onChild: (owner, drifted) => this.childChanged(owner, drifted),
-      onUsed: (change) => this.usedChanged(change),
+      onChange: (change) => this.news.objectChanged(change),
+      onGone: (name, gone) => this.news.objectGone(name, gone),
+      onChild: (owner, drifted) => this.news.childChanged(owner, drifted),
+      onUsed: (change) => this.news.usedChanged(change),
       isActive: () => this.isLeading,
       ...(options.usedPollMs !== undefined && { usedPollMs: options.usedPollMs }),
-      onSynced: () => this.addAll(),
+      onSynced: () => this.news.addAll(),
       onInterruption: (kind, error) => this.interrupted(kind, error),
       onLost: (name) => this.triggers.add(keyOf(name), "routine"),
     });
@@ -296,9 +256,9 @@ export class Engine {
       addAll: () => {
         // Another process may have handled what was noted before the term.
         this.arrivals.clear();
-        this.addAll();
+        this.news.addAll();
       },
-      reread: (key) => this.reread(key),
+      reread: (key) => this.news.reread(key),
       notice: (text) => this.notice(text),
       ...(leaseSeconds !== undefined && { leaseSeconds }),
     });
@@ -349,74 +309,6 @@ export class Engine {
       this.notice(`report of ${key}: ${(error as Error).message}`);
     }
     return outcome.again;
-  }
-
-  private names(): ObjectName[] {
-    return this.parts?.watches.names() ?? [];
-  }
-
-  private addAll(): void {
-    for (const name of this.names()) this.triggers.add(keyOf(name), "routine");
-  }
-
-  /** Reads an object from the API server and reconciles it soon. */
-  private reread(key: string, cause: Cause = "time"): void {
-    this.arrivals.note(key, cause);
-    this.parts?.watches.objects.invalidate(nameOf(key));
-    this.triggers.add(key, "change");
-  }
-
-  private objectChanged({ name, resourceVersion, isSettled, isAnnounced }: ObjectChange): void {
-    if (isSettled) return this.triggers.add(keyOf(name), "routine");
-    if (this.options.heedsOwnWatch === false) return;
-    this.arrivals.note(keyOf(name), "watch");
-    this.triggers.add(keyOf(name), "change");
-    if (isAnnounced) this.options.onChange?.(name, resourceVersion);
-  }
-
-  private objectGone(name: ObjectName, { uid, isDeleted }: GoneObject): void {
-    this.parts?.outbox.forget(uid);
-    if (this.options.operator.watch) {
-      // The object may still be there, and its children with it: a run clears up.
-      this.triggers.add(keyOf(name), "change");
-    } else {
-      if (isDeleted) this.parts?.orphans.add(uid);
-      this.schedule.forget(keyOf(name));
-      this.arrivals.forget(keyOf(name));
-      // A run says that the object is gone, if somebody waits for one.
-      if (this.requests.has(keyOf(name))) this.triggers.add(keyOf(name), "change");
-    }
-    this.options.onGone?.(name);
-  }
-
-  private childChanged(owner: Owner, drifted: DriftedChild | undefined): void {
-    if (!this.parts?.watches.objects.has(owner)) {
-      // What is left of an object that is gone is deleted beside the work, and one that is new is reported itself.
-      if (this.options.operator.watch) this.triggers.add(keyOf(owner), "routine", LEFT_CHILDREN_MS);
-      return;
-    }
-    this.arrivals.note(keyOf(owner), "child");
-    if (!drifted) return this.triggers.childReported(keyOf(owner));
-    const isNewlyContested = this.triggers.childDrifted(keyOf(owner));
-    if (!isNewlyContested) return;
-    this.parts.outbox.put(owner, messageAboutContest(owner, this.parts.resource, drifted));
-    this.notice(`${formatName(owner)}: ${contestNote(drifted)}`);
-  }
-
-  private usedChanged({ users, what, isByOperator }: UsedChange): void {
-    for (const key of users) this.arrivals.note(key, "used");
-    for (const key of this.triggers.usedChanged(users, isByOperator)) this.inCycle(key, what);
-  }
-
-  /** Says that an object goes round in a circle with what it uses. */
-  private inCycle(key: string, what: string): void {
-    const { parts } = this;
-    const name = nameOf(key);
-    const uid = parts?.watches.objects.uidOf(name);
-    if (!parts || uid === undefined) return;
-    const owner = { ...name, uid };
-    parts.outbox.put(owner, messageAboutCycle(owner, parts.resource, what));
-    this.notice(`${formatName(name)}: ${cycleNote(what)}`);
   }
 
   private interrupted(kind: string, error: Error): void {

@@ -1,0 +1,42 @@
+import type { Operator } from "./definition/definition";
+import type { HandlerQuestion } from "./handler/contract";
+import type { HandlerTransport } from "./handler/handlerTransport";
+import type { ClusterConnection } from "./kubernetes/connection";
+import type { ObjectName } from "./kubernetes/objects";
+import type { Recorder } from "./outbox/recorder";
+import type { ReconcileReport } from "./reconcile/report";
+import type { Tracing } from "./traces/tracing";
+
+/** What an engine runs, where, and who is called. */
+export interface EngineOptions {
+  readonly operator: Operator;
+  readonly connection: ClusterConnection;
+  readonly transport: HandlerTransport;
+  /** The namespace of the Lease. */
+  readonly namespace: string;
+  /** Who this process is: unique among the operator's replicas. */
+  readonly identity: string;
+  /** The reporting instance in Kubernetes Events, at most 128 characters: the pod's name. @default `identity` */
+  readonly instance?: string;
+  /** How long a lease holds without renewal, in seconds. @default 15 */
+  readonly leaseSeconds?: number;
+  /** Wait for kinds that the cluster does not serve yet, instead of failing at once. @default false */
+  readonly awaitKinds?: boolean;
+  /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
+  readonly usedPollMs?: number;
+  /** Whether a change that the watch sees begins a run. If not, only a hint does. @default true */
+  readonly heedsOwnWatch?: boolean;
+  /** Called when the watch sees a change that the event path announces too, and when it sees that an object is gone. */
+  readonly onChange?: (name: ObjectName, resourceVersion: string) => void;
+  readonly onGone?: (name: ObjectName) => void;
+  /** How long the handler may take to answer a question, in milliseconds. @default the operator's `timeoutSeconds` */
+  readonly timeoutMs?: (question: HandlerQuestion) => number;
+  /** Records runs as Workflows. @default none is recorded */
+  readonly recorder?: Recorder;
+  /** Traces runs. @default none is traced */
+  readonly traces?: Tracing;
+  /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
+  readonly onReport?: (report: ReconcileReport, run?: string) => void;
+  /** Called with what a user should know and no object says: a lost watch, a lost lease. */
+  readonly onNotice?: (notice: string) => void;
+}

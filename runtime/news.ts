@@ -1,0 +1,112 @@
+import type { DriftedChild } from "./children/childStore";
+import type { Owner } from "./children/ownership";
+import type { EngineOptions } from "./engineOptions";
+import { formatName, type ObjectName } from "./kubernetes/objects";
+import { keyOf, nameOf } from "./objectKey";
+import { contestNote, cycleNote, messageAboutContest, messageAboutCycle } from "./outbox/message";
+import type { Parts } from "./parts";
+import type { ReconcileRequests } from "./reconcile/requests";
+import type { UsedChange } from "./uses/usedObjects";
+import type { GoneObject, ObjectChange } from "./watch/customResources";
+import type { Arrivals, Cause } from "./work/arrivals";
+import type { Schedule } from "./work/schedule";
+import type { Triggers } from "./work/triggers";
+
+/** Children of an object that is gone go one after another. One look at all of them is enough, in milliseconds. */
+const LEFT_CHILDREN_MS = 1_000;
+
+/** What {@link News} makes work of. */
+export interface NewsOptions
+  extends Pick<EngineOptions, "operator" | "heedsOwnWatch" | "onChange" | "onGone"> {
+  readonly schedule: Schedule;
+  readonly triggers: Triggers;
+  readonly arrivals: Arrivals;
+  readonly requests: ReconcileRequests;
+  /** Undefined until the custom resource's kind is known. */
+  readonly parts: () => Parts | undefined;
+  /** Called with what a user should know and no object says. */
+  readonly notice: (text: string) => void;
+}
+
+/** What the watches report, and which objects are reconciled for it. {@link Triggers} says how soon. */
+export class News {
+  constructor(private readonly options: NewsOptions) {}
+
+  private get parts(): Parts | undefined {
+    return this.options.parts();
+  }
+
+  /** Every object that is known now. */
+  names(): ObjectName[] {
+    return this.parts?.watches.names() ?? [];
+  }
+
+  /** Reconciles every object that is known now, with no haste. */
+  addAll(): void {
+    for (const name of this.names()) this.options.triggers.add(keyOf(name), "routine");
+  }
+
+  /** Reads an object from the API server and reconciles it soon. @param cause what brings it */
+  reread(key: string, cause: Cause = "time"): void {
+    this.options.arrivals.note(key, cause);
+    this.parts?.watches.objects.invalidate(nameOf(key));
+    this.options.triggers.add(key, "change");
+  }
+
+  /** The watch reports a change of an object. */
+  objectChanged({ name, resourceVersion, isSettled, isAnnounced }: ObjectChange): void {
+    if (isSettled) return this.options.triggers.add(keyOf(name), "routine");
+    if (this.options.heedsOwnWatch === false) return;
+    this.options.arrivals.note(keyOf(name), "watch");
+    this.options.triggers.add(keyOf(name), "change");
+    if (isAnnounced) this.options.onChange?.(name, resourceVersion);
+  }
+
+  /** An object is gone, or no longer one of those that are watched. */
+  objectGone(name: ObjectName, { uid, isDeleted }: GoneObject): void {
+    this.parts?.outbox.forget(uid);
+    if (this.options.operator.watch) {
+      // The object may still be there, and its children with it: a run clears up.
+      this.options.triggers.add(keyOf(name), "change");
+    } else {
+      if (isDeleted) this.parts?.orphans.add(uid);
+      this.options.schedule.forget(keyOf(name));
+      this.options.arrivals.forget(keyOf(name));
+      // A run says that the object is gone, if somebody waits for one.
+      if (this.options.requests.has(keyOf(name))) this.options.triggers.add(keyOf(name), "change");
+    }
+    this.options.onGone?.(name);
+  }
+
+  /** A child of an object has changed. @param drifted given if somebody else changed what is ours of it */
+  childChanged(owner: Owner, drifted: DriftedChild | undefined): void {
+    if (!this.parts?.watches.objects.has(owner)) {
+      // What is left of an object that is gone is deleted beside the work, and one that is new is reported itself.
+      if (this.options.operator.watch) this.options.triggers.add(keyOf(owner), "routine", LEFT_CHILDREN_MS);
+      return;
+    }
+    this.options.arrivals.note(keyOf(owner), "child");
+    if (!drifted) return this.options.triggers.childReported(keyOf(owner));
+    const isNewlyContested = this.options.triggers.childDrifted(keyOf(owner));
+    if (!isNewlyContested) return;
+    this.parts.outbox.put(owner, messageAboutContest(owner, this.parts.resource, drifted));
+    this.options.notice(`${formatName(owner)}: ${contestNote(drifted)}`);
+  }
+
+  /** Something that objects use has changed. */
+  usedChanged({ users, what, isByOperator }: UsedChange): void {
+    for (const key of users) this.options.arrivals.note(key, "used");
+    for (const key of this.options.triggers.usedChanged(users, isByOperator)) this.inCycle(key, what);
+  }
+
+  /** Says that an object goes round in a circle with what it uses. */
+  private inCycle(key: string, what: string): void {
+    const { parts } = this;
+    const name = nameOf(key);
+    const uid = parts?.watches.objects.uidOf(name);
+    if (!parts || uid === undefined) return;
+    const owner = { ...name, uid };
+    parts.outbox.put(owner, messageAboutCycle(owner, parts.resource, what));
+    this.options.notice(`${formatName(name)}: ${cycleNote(what)}`);
+  }
+}
