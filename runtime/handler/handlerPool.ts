@@ -3,6 +3,7 @@ import { ReconcileFailure } from "../failure";
 import type { HandlerQuestion } from "./contract";
 import type { HandlerTransport } from "./handlerTransport";
 import { type HandlerReply, HandlerWorker } from "./handlerWorker";
+import { StartingCosts } from "./startingCosts";
 
 /** How a {@link HandlerPool} keeps its processes. */
 export interface HandlerPoolOptions {
@@ -17,6 +18,8 @@ export interface HandlerPoolOptions {
   readonly onFailure?: (failure: ReconcileFailure) => void;
   /** Told of every answer to a request that has been answered already. It was discarded. */
   readonly onLateAnswer?: () => void;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
 }
 
 /** How long a process may take to end by itself when the pool is closed: somebody waits for it. */
@@ -24,8 +27,8 @@ const CLOSING_GRACE_MS = 2_000;
 /** So many processes are started at once: a handler that only computes needs no more. */
 const STARTED_AT_ONCE = Math.min(4, availableParallelism());
 /**
- * Beyond that, one more is started for each request that has waited this long: the handler waits for something outside
- * itself. A handler that answers in a millisecond never gets there.
+ * Beyond that, one more is started for a request that has waited this long, if those that run would take longer for all that
+ * wait than one more takes to start: the handler waits for something outside itself.
  */
 const PATIENCE_MS = 200;
 
@@ -44,16 +47,23 @@ interface Waiter {
 export class HandlerPool {
   /** Every process that has not gone yet. */
   private readonly alive = new Set<HandlerWorker>();
-  private readonly busy = new Set<HandlerWorker>();
+  /** Processes that are asked, each with the time at which it was. */
+  private readonly busy = new Map<HandlerWorker, number>();
   /** Idle processes, the last used at the end: it is used first, so that the others may end. */
   private readonly idle = new Map<HandlerWorker, NodeJS.Timeout>();
   /** Busy processes of an older handler: ended once they have answered. */
   private readonly outdated = new WeakSet<HandlerWorker>();
+  /** Processes that were started for who waited, until their first answer. */
+  private readonly starting = new WeakSet<HandlerWorker>();
+  private readonly costs = new StartingCosts();
   private readonly waiters: Waiter[] = [];
   private nextLook: NodeJS.Timeout | undefined;
   private closed = false;
+  private readonly now: () => number;
 
-  constructor(private readonly options: HandlerPoolOptions) {}
+  constructor(private readonly options: HandlerPoolOptions) {
+    this.now = options.now ?? (() => performance.now());
+  }
 
   /** Processes that are at work or ready for it. */
   get size(): number {
@@ -69,7 +79,12 @@ export class HandlerPool {
     if (!worker) throw new ReconcileFailure("HandlerNotStarted", "no handler is started any more");
     const { timeoutMs } = this.options;
     try {
-      return await worker.ask(question, typeof timeoutMs === "number" ? timeoutMs : timeoutMs(question));
+      const reply = await worker.ask(
+        question,
+        typeof timeoutMs === "number" ? timeoutMs : timeoutMs(question),
+      );
+      this.costs.answered(this.busyMs(worker), this.starting.delete(worker));
+      return reply;
     } finally {
       this.busy.delete(worker);
       this.keep(worker);
@@ -85,7 +100,7 @@ export class HandlerPool {
   /** The handler's files have changed: what runs ends with the old ones, what comes next begins with the new. */
   renew(): void {
     for (const worker of [...this.idle.keys()]) this.endIdle(worker);
-    for (const worker of this.busy) this.outdated.add(worker);
+    for (const worker of this.busy.keys()) this.outdated.add(worker);
   }
 
   /** Ends every process and resolves when all have gone. To be called when nothing is asked any more. */
@@ -103,7 +118,7 @@ export class HandlerPool {
   private acquire(): Promise<HandlerWorker | undefined> {
     if (this.closed) return Promise.resolve(undefined);
     return new Promise((give) => {
-      this.waiters.push({ since: performance.now(), give });
+      this.waiters.push({ since: this.now(), give });
       this.serve();
     });
   }
@@ -113,12 +128,12 @@ export class HandlerPool {
     clearTimeout(this.nextLook);
     for (let [waiter] = this.waiters; waiter; [waiter] = this.waiters) {
       const waitMs = this.msUntilStart(waiter);
-      const worker = this.takeIdle() ?? (waitMs <= 0 ? this.startWorker() : undefined);
+      const worker = this.takeIdle() ?? (waitMs <= 0 ? this.startFor() : undefined);
       if (!worker) {
         this.nextLook = setTimeout(() => this.serve(), waitMs);
         return;
       }
-      this.busy.add(worker);
+      this.busy.set(worker, this.now());
       this.waiters.shift();
       waiter.give(worker);
     }
@@ -130,9 +145,30 @@ export class HandlerPool {
     return worker;
   }
 
-  /** How long to wait before one more process is started. */
+  /** How long to wait before one more process is started, or before it is asked again whether that is of use. */
   private msUntilStart({ since }: Waiter): number {
-    return this.size < STARTED_AT_ONCE ? 0 : since + PATIENCE_MS - performance.now();
+    if (this.size < STARTED_AT_ONCE) return 0;
+    const waitMs = since + PATIENCE_MS - this.now();
+    if (waitMs > 0) return waitMs;
+    return this.costs.isWorthOneMore(this.waiters.length, this.promising) ? 0 : PATIENCE_MS;
+  }
+
+  /** The processes to count on. One that is silent for as long as another would take to start may be silent for ever. */
+  private get promising(): number {
+    const longestMs = Math.max(PATIENCE_MS, this.costs.firstAnswerMs);
+    return [...this.busy.keys()].filter((worker) => this.busyMs(worker) < longestMs).length;
+  }
+
+  /** For how long a process has been asked. */
+  private busyMs(worker: HandlerWorker): number {
+    return this.now() - (this.busy.get(worker) ?? this.now());
+  }
+
+  /** Starts a process for one who waits. */
+  private startFor(): HandlerWorker {
+    const worker = this.startWorker();
+    this.starting.add(worker);
+    return worker;
   }
 
   private startWorker(): HandlerWorker {

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { mock } from "node:test";
+import { HandlerPool } from "../../runtime/handler/handlerPool";
+import type { HandlerProcessListener } from "../../runtime/handler/handlerTransport";
+import { question } from "./support/handlers";
+
+/** A process of a handler that answers when the test lets it. */
+interface FakeProcess {
+  readonly listener: HandlerProcessListener;
+  /** The id of the request that it has. Undefined if it has none. */
+  asked: string | undefined;
+}
+
+/** How many processes a pool starts, by a clock of the test. */
+describe("HandlerPool, by the clock", () => {
+  let pool: HandlerPool;
+  let now: number;
+  let processes: FakeProcess[];
+
+  beforeEach(() => {
+    [now, processes] = [0, []];
+    mock.timers.enable({ apis: ["setTimeout"] });
+    const transport = {
+      start: (listener: HandlerProcessListener) => {
+        const process: FakeProcess = { listener, asked: undefined };
+        processes.push(process);
+        return {
+          write: (line: string) => {
+            process.asked = (JSON.parse(line) as { id: string }).id;
+          },
+          end: () => listener.exited({ code: 0, signal: null }),
+          kill: () => listener.exited({ code: null, signal: "SIGKILL" }),
+        };
+      },
+    };
+    pool = new HandlerPool({ transport, timeoutMs: Number.POSITIVE_INFINITY, now: () => now });
+  });
+  afterEach(async () => {
+    await pool.close();
+    mock.timers.reset();
+  });
+
+  /** Asks so many questions at once. @returns how many processes were started for that */
+  async function ask(count: number): Promise<number> {
+    for (let at = 0; at < count; at++) void pool.ask(question(`${at}`)).catch(() => {});
+    await turn();
+    return pool.size;
+  }
+
+  /** Time passes. The pool looks again as often as it wants to. */
+  async function pass(ms: number): Promise<void> {
+    now += ms;
+    mock.timers.tick(ms);
+    await turn();
+  }
+
+  /** Time passes, and then these processes answer. */
+  async function answer(ms: number, answering = processes): Promise<void> {
+    await pass(ms);
+    for (const process of answering) {
+      const { asked } = process;
+      process.asked = undefined;
+      if (asked) process.listener.output(Buffer.from(`${JSON.stringify({ id: asked, children: [] })}\n`));
+    }
+    await turn();
+  }
+
+  it("starts few for a burst that a handler answers quickly, even if the machine stands still for a second", async () => {
+    const few = await ask(64);
+    await answer(80);
+    for (let round = 0; round < 4; round++) await answer(2);
+    await ask(5 * few);
+    await pass(1_000);
+    assert.ok(pool.size <= few + 2, `${pool.size} processes`);
+    await answer(0);
+    for (let round = 0; round < 10; round++) await answer(2);
+    assert.ok(pool.size <= few + 8, `${pool.size} processes`);
+  });
+
+  it("starts nearly as many as are asked at once if the handler waits for a second", async () => {
+    await ask(64);
+    await answer(1_060);
+    await ask(64);
+    await answer(1_000);
+    assert.ok(pool.size > 50, `${pool.size} processes`);
+  });
+
+  it("starts one more as often as the patience of those who wait ends while no process answers", async () => {
+    const few = await ask(64);
+    await pass(199);
+    assert.equal(pool.size, few);
+    await pass(1);
+    assert.equal(pool.size, few + 1);
+    await pass(200);
+    assert.equal(pool.size, few + 2);
+  });
+
+  it("counts on no process that hangs: the others' questions are answered by one more", async () => {
+    const few = await ask(64);
+    await answer(80);
+    await answer(2);
+    const hanging = [...processes];
+    await pass(200);
+    const others = processes.filter((process) => !hanging.includes(process));
+    assert.ok(others.length > 0, "one more was started");
+    await answer(80, others);
+    for (let round = 0; round < 100; round++) await answer(2, others);
+    assert.equal(
+      processes.filter(({ asked }) => asked !== undefined).length,
+      few,
+      "only those wait that hang",
+    );
+  });
+});
+
+/** Resolves when what follows from an answer, at the end of a turn of the event loop, has been done. */
+async function turn(): Promise<void> {
+  for (let at = 0; at < 3; at++) await new Promise((resolve) => setImmediate(resolve));
+}
