@@ -18,6 +18,9 @@ import { conditionsOf, type Statement, type Verdict, written } from "./condition
 
 type Status = Record<string, unknown>;
 
+/** How often a write is tried for an object that others write meanwhile. */
+const MOST_TRIES = 10;
+
 /** What is to be written into a status. What is left out stays as it is. */
 export interface StatusChange {
   /** All of the handler's fields: those that it gave earlier and not now go. */
@@ -65,9 +68,12 @@ export interface StatusWriterOptions {
  * - A verdict is written with the generation that was handled, also if there is a newer one, and never lowers
  *   `observedGeneration`, unless the object has not reached that.
  * - A write is for one uid: never for an object that has the name since.
+ * - An object that others write gets its status: the write is composed again for what they made of it.
  *
- * Assumption: writes to one object follow one another, each with what the one before it wrote. So no version is needed,
- * and an object that others write all the time gets its status.
+ * Assumption: writes to one object follow one another, each with what the one before it wrote. So few meet another version.
+ *
+ * Caveat: for the status of a custom resource, the API server ignores the uid of an apply (apiextensions-apiserver,
+ * pkg/registry/customresource/status_strategy.go), but not the version. So each write names the version that it is for.
  */
 export class StatusWriter {
   private readonly now: () => Date;
@@ -84,20 +90,31 @@ export class StatusWriter {
   /**
    * Writes the status if it differs from what `object` has.
    * @param object the newest that is known
-   * @returns the object with its new status. Undefined if nothing was to be written, or if the object is gone
+   * @returns the object with its status. Undefined if nothing was to be written, or if the object is gone
    * @throws ReconcileFailure `StatusRefused` if the API server does not accept the status, or drops a part of it
+   * @throws ApiError 409 if somebody else writes the object all the time
    */
   async write(
     client: StatusClient,
     object: KubernetesObject,
     change: StatusChange,
   ): Promise<KubernetesObject | undefined> {
-    const status = this.compose(object, change);
-    if (!status) return undefined;
-    const written = await this.apply(client, object, status);
-    if (written && status["conditions"] && conditionsIn(written["status"]).length === 0)
-      throw droppedBy(this.options.resource);
-    return written;
+    const { resource } = this.options;
+    let newest: KubernetesObject | undefined;
+    for (let attempt = 1; ; attempt++) {
+      const status = this.compose(newest ?? object, change);
+      if (!status) return newest;
+      try {
+        const written = await this.apply(client, newest ?? object, status);
+        if (written && status["conditions"] && conditionsIn(written["status"]).length === 0)
+          throw droppedBy(resource);
+        return written;
+      } catch (error) {
+        if (attempt === MOST_TRIES || !isApiError(error, 409)) throw error;
+        newest = await client.get(resource, object.metadata);
+        if (newest?.metadata.uid !== object.metadata.uid) return undefined;
+      }
+    }
   }
 
   /** The status to apply. Undefined if the object has it. */
@@ -154,11 +171,11 @@ export class StatusWriter {
     status: Status,
   ): Promise<KubernetesObject | undefined> {
     const { resource, fieldManager } = this.options;
-    const { name, namespace, uid } = object.metadata;
+    const { name, namespace, uid, resourceVersion } = object.metadata;
     const manifest: Manifest = {
       apiVersion: resource.apiVersion,
       kind: resource.kind,
-      metadata: { name, uid, ...(namespace && { namespace }) },
+      metadata: { name, uid, resourceVersion, ...(namespace && { namespace }) },
       status,
     };
     try {
@@ -166,7 +183,7 @@ export class StatusWriter {
       return (await applyManifest(client, resource, manifest, options)).object;
     } catch (error) {
       // An object may outlive its namespace if somebody ended that by force. Nothing can be written on it.
-      if (isApiError(error, 409) || isNamespaceMissing(error, namespace)) return undefined;
+      if (isNamespaceMissing(error, namespace)) return undefined;
       if (isApiError(error, 404)) {
         // There is no such object, or no such subresource of it.
         const there = await client.get(resource, object.metadata);
@@ -183,7 +200,8 @@ export class StatusWriter {
   }
 }
 
-const REMEDY = "Somebody changed it by hand: deploy the operator again";
+const REMEDY =
+  "Somebody changed it by hand, or `pulumi up` has not taken it over from another operator: deploy the operator again";
 
 function noStatusOf({ plural, apiVersion }: Resource): ReconcileFailure {
   return new ReconcileFailure(

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { resourceOf } from "../../runtime/argo/runTarget";
 import type { Condition, KubernetesObject } from "../../runtime/kubernetes/objects";
+import { StatusWriter } from "../../runtime/status/statusWriter";
 import { always, aSecond, eventually } from "../support/eventually";
 import { configMap, deployment, inNamespace } from "./support/manifests";
 import type { ObjectPlan } from "./support/testOperator";
@@ -123,6 +125,24 @@ describe("the engine patches the status", function () {
     await bench.api.applyStatus(object, { ours: "wrong" });
     await bench.reconcileAgain(object);
     assert.equal(statusOf(await bench.api.get(object))["ours"], "right");
+  });
+
+  it("and never that of an object that has the name since", async () => {
+    const former = await bench.applied("heir", saying({ colour: "red" }));
+    await bench.api.delete(former);
+    await eventually(() => bench.api.assertGone(former));
+    const heir = await bench.applied("heir", saying({ colour: "blue" }));
+    const { operator, api } = bench;
+    const writer = new StatusWriter({
+      resource: resourceOf(operator.operator.customResource),
+      fieldManager: operator.fieldManager,
+    });
+    // As the watch reports the deletion only later.
+    const verdict = { verdict: { kind: "progressing", message: "late" } as const, generation: 1 };
+    assert.equal(await writer.write(api.client, former, { verdict }), undefined);
+    const now = await api.get(heir);
+    assert.equal(statusOf(now)["colour"], "blue");
+    assert.equal(conditionOf(now, "Ready").status, "True");
   });
 
   it("and says what is not ready yet, until every child is", async () => {

@@ -72,11 +72,57 @@ describe("StatusWriter", () => {
     };
   }
 
-  it("applies to the one uid, by force, without a version: whatever others write meanwhile is no conflict", async () => {
+  it("applies to one uid and version, by force", async () => {
+    const { resourceVersion } = object.metadata;
     await write({ fields: { replicas: 1 } });
     const { metadata } = sent[0]?.manifest ?? {};
-    assert.deepEqual(metadata, { name: "widget", namespace: "shop", uid: "widget-uid" });
+    assert.deepEqual(metadata, { name: "widget", namespace: "shop", uid: "widget-uid", resourceVersion });
     assert.deepEqual(sent[0]?.options, { fieldManager: MANAGER, force: true, subresource: "status" });
+  });
+
+  describe("if others write the object meanwhile:", () => {
+    /** Others write before each of so many of our writes. */
+    function othersWrite(times: number): void {
+      const { apply } = client;
+      client.apply = async (resource, manifest, options) => {
+        if (sent.length < times) {
+          const resourceVersion = String(Number(object.metadata.resourceVersion) + 1);
+          object = { ...object, metadata: { ...object.metadata, resourceVersion } };
+        }
+        if (manifest.metadata.resourceVersion !== object.metadata.resourceVersion)
+          refusal = new ApiError(409, { reason: "Conflict" }, "PATCH");
+        try {
+          return await apply(resource, manifest, options);
+        } finally {
+          refusal = undefined;
+        }
+      };
+    }
+
+    it("it gets its status all the same, composed for what they made of it", async () => {
+      const before = object;
+      othersWrite(3);
+      others({ theirs: 1 });
+      const written = await writer.write(client, before, verdict(READY));
+      assert.equal(written, object);
+      assert.equal(sent.length, 4);
+      assert.equal(status()["theirs"], 1);
+      assert.deepEqual(conditions()[0], "Ready=True Reconciled");
+    });
+
+    it("nothing is written if it has all of it then", async () => {
+      const before = object;
+      await write(verdict(READY));
+      othersWrite(2);
+      assert.equal(await writer.write(client, before, verdict(READY)), object);
+      assert.equal(sent.length, 2);
+    });
+
+    it("they are not fought without end", async () => {
+      othersWrite(Number.POSITIVE_INFINITY);
+      const error = await errorOf(ApiError, () => writer.write(client, object, verdict(READY)));
+      assert.equal(error.code, 409);
+    });
   });
 
   it("writes fields, memory and verdict each by itself, and keeps the other two", async () => {
@@ -265,6 +311,8 @@ describe("StatusWriter", () => {
       const failure = await failureOf(() => writer.write(client, object, verdict(READY)));
       assert.equal(failure.reason, "StatusRefused");
       assert.match(failure.message, /widgets .* has no status subresource/);
+      // It may be the CRD of another operator, with its objects.
+      assert.match(failure.message, /has not taken it over from another operator/);
     });
 
     it("an object whose namespace is not there gets nothing", async () => {
