@@ -53,6 +53,11 @@ const YIELDS_TO: Readonly<Partial<Record<Queued, readonly Queued[]>>> = {
  * here, in order of its class, rather than in the API server's queues, which know no classes of ours.
  */
 const IN_FLIGHT = 64;
+/**
+ * A class that yields has at most this part of the places while something more urgent is on its way, however long its
+ * requests have waited. Otherwise the statuses of a burst would take the places of the children of its later objects.
+ */
+const PART_THAT_YIELDS = 1 / 8;
 /** An object with thousands of children leaves most places to the others. */
 const IN_FLIGHT_OF_SHARE = 16;
 
@@ -73,12 +78,13 @@ interface Turn {
  * Requests to one API server wait here for their turn. Those of the class "lease" never wait; the others are bounded, all
  * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's own requests
  * of one class leave in the order in which they came. What remembers or reports yields: it leaves when nothing more urgent
- * is on its way, or when it has waited for as long as its class comes later.
+ * is on its way. When it has waited for as long as its class comes later, it leaves beside that, on a few places.
  */
 export class Gate {
   private readonly now: () => number;
   private readonly most: number;
   private readonly mostOfShare: number;
+  private readonly mostThatYield: number;
   /** By class, the shares with requests that wait, in the order of their turns. */
   private readonly queues: Record<Queued, Map<unknown, Set<Waiting>>> = {
     work: new Map(),
@@ -96,6 +102,7 @@ export class Gate {
     this.now = options.now ?? (() => performance.now());
     this.most = options.inFlight ?? IN_FLIGHT;
     this.mostOfShare = options.inFlightOfShare ?? IN_FLIGHT_OF_SHARE;
+    this.mostThatYield = Math.max(1, Math.floor(this.most * PART_THAT_YIELDS));
   }
 
   /**
@@ -174,7 +181,8 @@ export class Gate {
         .filter((_, at) => waits[at] === 0)
         .sort((one, other) => dueAt(one) - dueAt(other));
       if (!first) {
-        if (turns.length > 0) this.patience = setTimeout(() => this.next(), Math.ceil(Math.min(...waits)));
+        const waitMs = Math.min(...waits);
+        if (Number.isFinite(waitMs)) this.patience = setTimeout(() => this.next(), Math.ceil(waitMs));
         return;
       }
       const { queue, share, waiting } = first;
@@ -202,10 +210,13 @@ export class Gate {
     return undefined;
   }
 
-  /** How much longer a request gives way to what is on its way, in milliseconds. */
+  /** How much longer a request gives way to what is on its way, in milliseconds. Infinity: until one of those has ended. */
   private yieldsForMs(turn: Turn): number {
-    const isPreceded = YIELDS_TO[turn.queue]?.some((other) => this.onTheirWay[other] > 0);
-    return isPreceded ? Math.max(0, dueAt(turn) - this.now()) : 0;
+    const { queue } = turn;
+    const isPreceded = YIELDS_TO[queue]?.some((other) => this.onTheirWay[other] > 0);
+    if (!isPreceded) return 0;
+    if (this.onTheirWay[queue] >= this.mostThatYield) return Number.POSITIVE_INFINITY;
+    return Math.max(0, dueAt(turn) - this.now());
   }
 
   private remove(queue: Queued, share: unknown, waiting: Waiting): void {

@@ -128,6 +128,23 @@ describe("Gate", () => {
     }
   });
 
+  it("leaves an eighth of the places to statuses that have waited while work goes on, and all of them afterwards", async () => {
+    open({ inFlight: 16 });
+    for (let at = 0; at < 40; at++) void request(`status-${at}`, { class: "status" });
+    for (let at = 0; at < 40; at++) void request(`work-${at}`, { class: "work" });
+    await settled();
+    const count = (kind: RequestClass) => onTheirWay.filter((sent) => sent.class === kind).length;
+    while (onTheirWay.some((sent) => sent.class === "status")) await finish();
+    now = 10_000;
+    let most = 0;
+    while (gate.waiting > 0) {
+      if (count("work") > 0) most = Math.max(most, count("status"));
+      else assert.equal(count("status"), Math.min(16, count("status") + gate.waiting));
+      await finish();
+    }
+    assert.equal(most, 2);
+  });
+
   it("never lets the lease wait", async () => {
     await busy();
     void request("lease", { class: "lease" });
