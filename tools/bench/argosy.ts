@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
+import { heapOption } from "../../components/manifests/resources";
 import type { Operator } from "../../runtime/definition/definition";
 import { programOf } from "../../runtime/definition/handlerProgram";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
@@ -39,6 +40,8 @@ export function createArgosyPeer(operator: Operator, announcement?: Settings["an
         ...start,
         program: process.execPath,
         args: [bundle, settingsFile],
+        // As in the runner's pod: how much garbage V8 leaves depends on it.
+        env: { NODE_OPTIONS: heapOption("runner", {}) },
         readyText: "leading",
       });
     },
