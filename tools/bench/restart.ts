@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command } from "commander";
 import { runCommand } from "../../cli/command";
+import { CommandError } from "../../cli/commandError";
 import { startControlPlane } from "../../cli/controlPlane";
 import { cacheDirectory } from "../../cli/controlPlane/cache";
 import { memcachedOperator } from "../../cli/memcachedOperator";
@@ -115,12 +116,18 @@ class Restarted {
     this.timeoutMs = Math.max(LEAST_TIMEOUT_MS, options.objects * TIMEOUT_MS_PER_OBJECT);
   }
 
-  /** Runs a step while the operator runs. An operator that ends by itself ends the step. */
+  /**
+   * Runs a step while the operator runs.
+   * @throws CommandError with the operator's log file if the operator ends by itself
+   */
   async during<T>(step: (running: RunningPeer) => Promise<T>): Promise<T> {
     const { peer, controlPlane, logFile } = this.options;
     const running = await peer.start({ ...controlPlane, logFile });
     try {
-      return await Promise.race([step(running), running.failed]);
+      const failed = running.failed.catch((error: Error) => {
+        throw new CommandError(`${error.message}. What it printed: ${logFile}`);
+      });
+      return await Promise.race([step(running), failed]);
     } finally {
       await running.stop();
     }
