@@ -57,7 +57,7 @@ export function main(args: readonly string[]): Promise<number> {
     )
     .option("--restart", "this benchmark")
     .option("--objects <n>", "Memcacheds", positiveInteger, 5_000)
-    .option("--rest <seconds>", "rest before the memory is read", positiveInteger, 90)
+    .option("--rest <seconds>", "rest before the memory is read", positiveInteger, 180)
     .option("--json", "print JSON instead of the table");
   return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
 }
