@@ -18,6 +18,7 @@ export const STEPS = [
   "destroy",
   "upgrade",
   "leaving",
+  "existingCrd",
   "adoption",
   "operationsPage",
   "outsideEvents",

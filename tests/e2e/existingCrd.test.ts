@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { parse, stringify } from "yaml";
+import { TAKEN_BACK } from "../../components/manifests/metadata";
+import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
+import { eventually } from "../support/eventually";
+import { assertChild, FORMS, readyIs } from "./support/forms";
+import { session } from "./support/hooks";
+import type { Installation } from "./support/installation";
+import { kubectl, needKubectl } from "./support/kubectl";
+import { LONG_MS, waitFor } from "./support/progress";
+import { Shell } from "./support/shell";
+
+const { resident } = FORMS;
+const CRD_FILE = "handlers/memcached/crd.yaml";
+const CRD = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "memcacheds.cache.example.com" },
+};
+const READY = { status: "True", reason: "Reconciled" } as const;
+const PLAIN = "pulumi up --yes --non-interactive";
+/** As docs/operations.md has it. */
+const UPSERT = `PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true ${PLAIN}`;
+const NOT_REFUSED = "@@ not refused @@";
+
+/** As docs/operations.md says of a CRD that another operator has left. */
+describe("a CRD that kubectl has applied, with an object", function () {
+  this.timeout(LONG_MS);
+  let installation: Installation;
+  let shell: Shell;
+  let theirs: { crd: KubernetesObject; object: KubernetesObject };
+
+  before(async function () {
+    needKubectl(this);
+    const { api } = session();
+    installation = await session().anotherInstallation("existing-crd");
+    const { project, stack } = installation;
+    project.takeAway("report");
+    const file = path.join(project.folder, "theirs.yaml");
+    writeFileSync(file, stringify(theirsOf(readFileSync(path.join(project.folder, CRD_FILE), "utf8"))));
+    await kubectl("apply", "--filename", file);
+    const object = await eventually(() => api.create(resident.object("heir", 2)));
+    theirs = { crd: await api.get(CRD), object };
+    shell = new Shell(project.folder, await stack.shellEnvironment());
+  });
+
+  after(async () => {
+    shell?.end();
+    // It is the stack's in the end, unless something went wrong.
+    await session().destroyAll();
+    await session().api.delete(CRD);
+  });
+
+  it("is neither taken nor changed by pulumi up", async () => {
+    await installation.up().then(
+      () => assert.fail("it was not refused"),
+      (error: unknown) => assert.match(String(error), /memcacheds\.cache\.example\.com.*already exists/s),
+    );
+    await assertTheirs();
+  });
+
+  it("is not changed where only objects that are there may be taken", async () => {
+    const printed = await shell.run(`if ${UPSERT} < /dev/null; then echo '${NOT_REFUSED}'; fi`);
+    assert.ok(!printed.includes(NOT_REFUSED), printed);
+    assert.match(printed, /conflict/);
+    await assertTheirs();
+  });
+
+  it("has its object's children applied meanwhile, and the object says why there is no status", async () => {
+    const { api, team } = session();
+    await waitFor("the child", () => assertChild(resident, "heir", 2));
+    await waitFor("an Event StatusRefused", async () => {
+      const events = await api.list({ apiVersion: "events.k8s.io/v1", kind: "Event" }, team);
+      const told = events.find(
+        (each) =>
+          (each["regarding"] as { uid?: string }).uid === theirs.object.metadata.uid &&
+          each["reason"] === "StatusRefused",
+      );
+      assert.match(String(told?.["note"]), /has no status subresource/);
+    });
+    assert.equal((await api.get(resident.object("heir", 0)))["status"], undefined);
+  });
+
+  it("is taken over with the annotation, and its object is served", async () => {
+    rewriteCrd(installation, TAKEN_BACK);
+    await shell.run(`${UPSERT} < /dev/null`);
+    const crd = await session().api.get(CRD);
+    assert.equal(crd.metadata.uid, theirs.crd.metadata.uid);
+    await readyIs(resident, "heir", READY);
+    await assertChild(resident, "heir", 2);
+    assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
+  });
+
+  it("has nothing to be done to it by the next pulumi up", async () => {
+    const { summary } = await installation.stack.up({ expectNoChanges: true });
+    assert.deepEqual(Object.keys(summary.resourceChanges ?? {}), ["same"]);
+  });
+
+  it("needs the annotation no more", async () => {
+    rewriteCrd(installation, {});
+    await installation.stack.up();
+    rewriteCrd(installation, {}, ["mc", "memc"]);
+    await installation.stack.up();
+    const { spec } = await session().api.get(CRD);
+    assert.deepEqual((spec as { names: JsonObject }).names["shortNames"], ["mc", "memc"]);
+    assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
+  });
+
+  it("is deleted by pulumi destroy, with its object", async () => {
+    await installation.destroy();
+    await session().api.assertGone(CRD);
+    await waitFor("the child to go", () => session().api.assertGone(resident.child("heir")));
+  });
+
+  async function assertTheirs(): Promise<void> {
+    const { metadata, spec } = await session().api.get(CRD);
+    assert.equal(metadata.uid, theirs.crd.metadata.uid);
+    assert.deepEqual(spec, theirs.crd["spec"]);
+    assert.equal(await uidOfHeir(), theirs.object.metadata.uid);
+  }
+});
+
+async function uidOfHeir(): Promise<string> {
+  return (await session().api.get(resident.object("heir", 0))).metadata.uid;
+}
+
+/** The operator's CRD as another operator's author would have written it: in other words, without our annotation. */
+function theirsOf(file: string): JsonObject {
+  const crd = parse(file) as JsonObject & {
+    spec: { versions: { schema: { openAPIV3Schema: JsonObject } }[] };
+  };
+  for (const { schema } of crd.spec.versions) schema.openAPIV3Schema["description"] = "Theirs.";
+  return crd;
+}
+
+/** Writes the operator's CRD again, with these annotations and no others, and with these short names of its kind. */
+function rewriteCrd(
+  { project }: Installation,
+  annotations: Readonly<Record<string, string>>,
+  shortNames = ["mc"],
+): void {
+  const file = path.join(project.folder, CRD_FILE);
+  const { metadata, spec, ...rest } = parse(readFileSync(file, "utf8"));
+  const names = { ...spec.names, shortNames };
+  const crd = { ...rest, metadata: { name: metadata.name, annotations }, spec: { ...spec, names } };
+  writeFileSync(file, stringify(crd));
+}
