@@ -124,6 +124,8 @@ describe("a resident runner's pod", () => {
       failedRunsKept: "86400",
       archive: "",
       eventPath: "",
+      concurrency: "",
+      resyncSeconds: "",
       tracesEndpoint: "",
       tracesHeaders: "",
       tracesOneIn: "",
