@@ -98,6 +98,17 @@ describe("the engine beside Argo", () => {
     return all.filter(({ metadata }) => metadata.labels?.["argosy.dev/object-uid"] === found.metadata.uid);
   }
 
+  /** Waits until an object has one record, and gives it. */
+  async function onlyRecordOf(found: KubernetesObject): Promise<KubernetesObject> {
+    return eventually(async () => {
+      const records = await recordsOf(found);
+      assert.equal(records.length, 1);
+      const [record] = records;
+      assert.ok(record);
+      return record;
+    });
+  }
+
   async function submitted(
     parameters: Parameters<typeof submit>[2],
     plugin?: Parameters<typeof createTaskSet>[2],
@@ -129,12 +140,7 @@ describe("the engine beside Argo", () => {
         const manifest = object(name, answering(configMap(name)));
         await api.apply(manifest);
         const ready = await settled(manifest, "True");
-        const [record] = await eventually(async () => {
-          const found = await recordsOf(ready);
-          assert.equal(found.length, 1);
-          return found;
-        });
-        assert.ok(record);
+        const record = await onlyRecordOf(ready);
         const { message } = conditionOf(ready, "Ready");
         assert.equal(message, `every child is applied and ready (run ${record.metadata.name})`);
         assert.equal((record["status"] as { message: string }).message, `created ConfigMap ${name}`);
@@ -149,7 +155,7 @@ describe("the engine beside Argo", () => {
       const manifest = object("calm", answering(settings));
       await api.apply(manifest);
       const ready = await settled(manifest, "True");
-      await eventually(async () => assert.equal((await recordsOf(ready)).length, 1));
+      await onlyRecordOf(ready);
       const report = await controller.reconcileNow({ namespace, name: "calm" });
       assert.deepStrictEqual(report.changes, []);
       assert.deepStrictEqual((await api.get(manifest))["status"], ready["status"]);
@@ -179,7 +185,7 @@ describe("the engine beside Argo", () => {
       const manifest = object(name, answering(settings));
       await api.apply(manifest);
       const ready = await settled(manifest, "True");
-      await eventually(async () => assert.equal((await recordsOf(ready)).length, 1));
+      await onlyRecordOf(ready);
     });
 
     it("tells its figures as metrics", async () => {
@@ -285,11 +291,7 @@ describe("the engine beside Argo", () => {
       const manifest = object("once-more", answering(settings));
       await api.apply(manifest);
       const ready = await settled(manifest, "True");
-      const [record] = await eventually(async () => {
-        const found = await recordsOf(ready);
-        assert.equal(found.length, 1);
-        return found;
-      });
+      const record = await onlyRecordOf(ready);
       // As `argo resubmit` does: spec and labels, but for those of the end (FormulateResubmitWorkflow).
       const copy = await api.create({
         apiVersion: WORKFLOWS.apiVersion,

@@ -38,6 +38,13 @@ describe("a resync of the form pod", () => {
     },
   );
 
+  /** The operator in a resync in which nobody has a turn: an object's uid decides, and is another one each time. */
+  let withoutTurns: Operator;
+
+  beforeEach(() => {
+    withoutTurns = { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN };
+  });
+
   /** Nobody else ends what a test leaves unfinished. */
   afterEach(() => deleteWorkflows());
 
@@ -160,12 +167,6 @@ describe("a resync of the form pod", () => {
 
   describe("that looks which objects need a run", () => {
     const later = new Date(Date.now() + 24 * 3_600_000);
-    /** The operator in a resync in which nobody has a turn: an object's uid decides, and is another one each time. */
-    let withoutTurns: Operator;
-
-    beforeEach(() => {
-      withoutTurns = { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN };
-    });
 
     /** What each object in the test's namespace needs. */
     const needs = async (more: Partial<NeedsOptions> = {}): Promise<Record<string, string | undefined>> => {
@@ -424,19 +425,25 @@ describe("a resync of the form pod", () => {
       uid = (await api.get(workflow(WAITING))).metadata.uid;
     });
 
-    /** Nobody has a turn: an object's uid would decide. */
-    const withoutTurns = () =>
-      resync({ operator: { ...operator.operator, namespaces: [namespace], resyncSeconds: Number.NaN } });
-
     it("of another concurrency and other resyncSeconds leaves a run in its place, and makes none for it", async () => {
       await deploy({ concurrency: concurrency - 2, resyncSeconds: 2 * operator.operator.resyncSeconds });
-      assert.deepStrictEqual(await withoutTurns(), { submitted: 0, running: 1, left: 0, failed: 0 });
+      assert.deepStrictEqual(await resync({ operator: withoutTurns }), {
+        submitted: 0,
+        running: 1,
+        left: 0,
+        failed: 0,
+      });
       assert.equal((await api.get(workflow(WAITING))).metadata.uid, uid);
     });
 
     it("of another program makes a run again that waits, and one for each object that is handled", async () => {
       await deploy({ concurrency, timeoutSeconds: 2 * operator.operator.timeoutSeconds });
-      assert.deepStrictEqual(await withoutTurns(), { submitted: 2, running: 0, left: 0, failed: 0 });
+      assert.deepStrictEqual(await resync({ operator: withoutTurns }), {
+        submitted: 2,
+        running: 0,
+        left: 0,
+        failed: 0,
+      });
       assert.deepStrictEqual(await runs(), ["resynced-handled", "resynced-waiting"]);
     });
   });
