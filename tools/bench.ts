@@ -21,22 +21,16 @@ interface Options {
   readonly json?: true;
 }
 
+/** The other benchmarks, by the option that asks for each. Each is loaded only then: one loads the whole program. */
+const OTHERS: Readonly<Record<string, () => { main(args: readonly string[]): Promise<number> }>> = {
+  "--cluster": () => require("./bench/inCluster/command") as typeof import("./bench/inCluster/command"),
+  "--commands": () => require("./bench/commands") as typeof import("./bench/commands"),
+  "--restart": () => require("./bench/restart") as typeof import("./bench/restart"),
+};
+
 /** `npm run bench`: the same work by Argosy and by its peers, as a table. */
 export function main(args: readonly string[]): Promise<number> {
-  if (args.includes("--cluster")) {
-    // Only here: it loads the whole program.
-    const { main: mainInCluster } =
-      require("./bench/inCluster/command") as typeof import("./bench/inCluster/command");
-    return mainInCluster(args);
-  }
-  if (args.includes("--commands")) {
-    const { main: mainOfCommands } = require("./bench/commands") as typeof import("./bench/commands");
-    return mainOfCommands(args);
-  }
-  if (args.includes("--restart")) {
-    const { main: mainOfRestart } = require("./bench/restart") as typeof import("./bench/restart");
-    return mainOfRestart(args);
-  }
+  for (const [option, load] of Object.entries(OTHERS)) if (args.includes(option)) return load().main(args);
   const command = new Command("npm run bench --")
     .description(
       "Gives Argosy, Kopf and controller-runtime the same work on one control plane, one after another: " +

@@ -52,8 +52,6 @@ export interface Measurement {
 const QUIET_MS = 5_000;
 const WARM_UP_TIMEOUT_MS = 180_000;
 const PHASE_TIMEOUT_MS = 600_000;
-/** Create calls of the burst that are on their way at once. */
-const IN_FLIGHT = 20;
 
 /** Gives a started operator the work, on an API that is empty before and after, and measures it. */
 export async function measure(measurement: Measurement): Promise<Figures> {
@@ -116,15 +114,12 @@ async function oneByOne(measurement: Measurement, seen: Sightings): Promise<Pass
 
 async function allAtOnce({ cluster, work }: Measurement, seen: Sightings) {
   const sentAt = new Map<string, number>();
-  const createInTurn = async (): Promise<void> => {
-    while (sentAt.size < work.burst) {
-      const name = `burst-${sentAt.size}`;
-      sentAt.set(name, performance.now());
-      await cluster.create(name);
-    }
-  };
   const startedAt = performance.now();
-  await Promise.all(Array.from({ length: IN_FLIGHT }, createInTurn));
+  await cluster.createAtOnce(work.burst, (index) => {
+    const name = `burst-${index}`;
+    sentAt.set(name, performance.now());
+    return name;
+  });
 
   const latencies: number[] = [];
   let lastSeenAt = startedAt;

@@ -39,7 +39,6 @@ interface Options {
 }
 
 const LINE = "all observed";
-const IN_FLIGHT = 20;
 /** For each object, far more than it takes. */
 const TIMEOUT_MS_PER_OBJECT = 200;
 const LEAST_TIMEOUT_MS = 60_000;
@@ -76,7 +75,10 @@ async function bench({ objects, rest, json }: Options, signal: AbortSignal): Pro
     await cluster.install(buildCustomResourceDefinition(memcached));
     await operator.during(async (running) => {
       await running.ready;
-      await createAll(cluster, objects);
+      await cluster.createAtOnce(objects, (index) => {
+        if (index % TELL_EVERY === 0) progress(`${index} of ${objects} created`);
+        return `object-${index}`;
+      });
       await operator.untilObserved();
       await untilSettled(cluster, objects, operator.timeoutMs, signal);
     });
@@ -136,17 +138,6 @@ class Restarted {
   untilObserved(): Promise<void> {
     return untilPrinted(this.options.logFile, LINE, this.timeoutMs);
   }
-}
-
-async function createAll(cluster: Cluster, objects: number): Promise<void> {
-  let begun = 0;
-  const createInTurn = async (): Promise<void> => {
-    while (begun < objects) {
-      if (begun % TELL_EVERY === 0) progress(`${begun} of ${objects} created`);
-      await cluster.create(`object-${begun++}`);
-    }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, createInTurn));
 }
 
 /** What was counted since: kinds without anything new are left out. */

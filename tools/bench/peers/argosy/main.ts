@@ -13,7 +13,7 @@ export interface Settings {
   readonly connection: ClusterConnection;
   /** The namespace of the Lease. */
   readonly namespace: string;
-  /** A line that is printed once, after so many objects were reconciled. */
+  /** A line that is printed once, when this many objects were reconciled. */
   readonly announcement?: { readonly afterObjects: number; readonly line: string };
 }
 
