@@ -63,16 +63,33 @@ export function readTestArguments(
  * of their own, or wait for leases and handlers. Those that wait and those that need a core take turns.
  */
 export const LONG_FILES: readonly string[] = [
-  ...["handlersFolder", "package", "cliPackage", "pipeTransport", "renderCommand", "renderProgram"].map(
-    (name) => `tests/unit/${name}.test.ts`,
-  ),
-  ...[
-    ...["engineLeadership", "cliStart", "hostile/autoscaler", "hostile/busyServer", "chaos"],
-    ...["engineOutage", "resident", "cliDev", "engineProperties", "cliDevInImage"],
-    ...["hostile/namespaces", "cliDevKeep", "leadership", "crdVerdict", "hostile/orphanDeletion"],
-    ...["hostile/restoredEtcd", "engineSchedules", "hostile/watching", "apiCalls", "engineTriggers"],
-  ].map((name) => `tests/integration/${name}.test.ts`),
-];
+  "unit/handlersFolder",
+  "unit/package",
+  "unit/cliPackage",
+  "unit/pipeTransport",
+  "unit/renderCommand",
+  "unit/renderProgram",
+  "integration/engineLeadership",
+  "integration/cliStart",
+  "integration/hostile/autoscaler",
+  "integration/hostile/busyServer",
+  "integration/chaos",
+  "integration/engineOutage",
+  "integration/resident",
+  "integration/cliDev",
+  "integration/engineProperties",
+  "integration/cliDevInImage",
+  "integration/hostile/namespaces",
+  "integration/cliDevKeep",
+  "integration/leadership",
+  "integration/crdVerdict",
+  "integration/hostile/orphanDeletion",
+  "integration/hostile/restoredEtcd",
+  "integration/engineSchedules",
+  "integration/hostile/watching",
+  "integration/apiCalls",
+  "integration/engineTriggers",
+].map((name) => `tests/${name}.test.ts`);
 
 /**
  * The test files below a folder, first those of {@link LONG_FILES}, then the largest: when files run side by side, a long one that

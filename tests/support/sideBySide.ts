@@ -8,7 +8,7 @@ export function sideBySide(scenes: Readonly<Record<string, () => Promise<unknown
   before(() => {
     for (const [title, play] of Object.entries(scenes)) {
       const playing = play();
-      // The test that awaits it tells of its failure.
+      // The test that awaits this reports the failure.
       playing.catch(() => {});
       played.set(title, playing);
     }

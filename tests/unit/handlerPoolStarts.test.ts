@@ -40,7 +40,7 @@ describe("HandlerPool, by the clock", () => {
     mock.timers.reset();
   });
 
-  /** Asks so many questions at once. @returns how many processes were started for that */
+  /** Asks this many questions at once. @returns how many processes were started for them */
   async function ask(count: number): Promise<number> {
     for (let at = 0; at < count; at++) void pool.ask(question(`${at}`)).catch(() => {});
     await turn();

@@ -81,7 +81,7 @@ describe("StatusWriter", () => {
   });
 
   describe("if others write the object meanwhile:", () => {
-    /** Others write before each of so many of our writes. */
+    /** How many of our writes meet a write of somebody else just before. */
     function othersWrite(times: number): void {
       const { apply } = client;
       client.apply = async (resource, manifest, options) => {
