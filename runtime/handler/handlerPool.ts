@@ -31,6 +31,8 @@ const STARTED_AT_ONCE = Math.min(4, availableParallelism());
  * wait than one more takes to start: the handler waits for something outside itself.
  */
 const PATIENCE_MS = 200;
+/** The least time between two such starts. A start keeps a processor busy for about as long, and the handlers need processors too. */
+const BETWEEN_STARTS_MS = 100;
 
 /** Somebody who waits for a process. */
 interface Waiter {
@@ -58,6 +60,7 @@ export class HandlerPool {
   private readonly costs = new StartingCosts();
   private readonly waiters: Waiter[] = [];
   private nextLook: NodeJS.Timeout | undefined;
+  private lastStart = Number.NEGATIVE_INFINITY;
   private closed = false;
   private readonly now: () => number;
 
@@ -130,7 +133,7 @@ export class HandlerPool {
       const waitMs = this.msUntilStart(waiter);
       const worker = this.takeIdle() ?? (waitMs <= 0 ? this.startFor() : undefined);
       if (!worker) {
-        this.nextLook = setTimeout(() => this.serve(), waitMs);
+        this.nextLook = setTimeout(() => afterReading(() => this.serve()), waitMs);
         return;
       }
       this.busy.set(worker, this.now());
@@ -148,7 +151,7 @@ export class HandlerPool {
   /** How long to wait before one more process is started, or before it is asked again whether that is of use. */
   private msUntilStart({ since }: Waiter): number {
     if (this.size < STARTED_AT_ONCE) return 0;
-    const waitMs = since + PATIENCE_MS - this.now();
+    const waitMs = Math.max(since + PATIENCE_MS, this.lastStart + BETWEEN_STARTS_MS) - this.now();
     if (waitMs > 0) return waitMs;
     return this.costs.isWorthOneMore(this.waiters.length, this.promising) ? 0 : PATIENCE_MS;
   }
@@ -181,6 +184,7 @@ export class HandlerPool {
       lateAnswer: () => this.options.onLateAnswer?.(),
     });
     this.alive.add(worker);
+    this.lastStart = this.now();
     this.options.onStart?.();
     return worker;
   }
@@ -207,4 +211,12 @@ export class HandlerPool {
   private endSoon(worker: HandlerWorker, graceMs?: number): void {
     void worker.end(graceMs).then(() => this.alive.delete(worker));
   }
+}
+
+/**
+ * Calls it when the answers are settled that came while the whole program stood still: they make a start needless. The first
+ * turn of the event loop reads them, the second one settles them.
+ */
+function afterReading(look: () => void): void {
+  setImmediate(() => setImmediate(look));
 }

@@ -1,28 +1,32 @@
-/** How much the newest of many times counts. */
-const WEIGHT = 1 / 16;
+/** How many answers are looked back on. */
+const RECENT = 16;
 
 /**
- * Says whether one more handler process would be of use to those who wait, by how long the others took to answer and to start.
- * All times are measured on the machine as it is: what is slow because the machine is busy makes a start no better.
+ * Says whether one more handler process would be of use to the requests that wait, by how long recent answers and starts took.
+ * The fastest of the recent answers counts. What the others took longer is mostly the wait for a processor, and one more process
+ * would wait for that processor too. A handler that waits for something outside itself is slow in its fastest answer as well.
  *
  * Guarantees, each with a test in tests/unit/startingCosts.test.ts:
  * - No more processes are started than answer what waits in the time that a start takes.
+ * - A machine that is busy, or stands still for a while, is no reason for one more process.
  * - If none of the processes can be counted on, one more is of use.
  */
 export class StartingCosts {
-  /** Without a start, and with one. */
-  private laterMs: number | undefined;
-  private firstMs: number | undefined;
+  /** How long recent answers took, in milliseconds: without a start, and with one. */
+  private readonly later: number[] = [];
+  private readonly first: number[] = [];
 
   /** A process has answered. @param isFirst whether it had to start for that, so that the time contains its start */
   answered(ms: number, isFirst: boolean): void {
-    if (isFirst) this.firstMs = smoothed(this.firstMs, ms);
-    else this.laterMs = smoothed(this.laterMs, ms);
+    const times = isFirst ? this.first : this.later;
+    // A clock of milliseconds would make the fastest answer free.
+    times.push(Math.max(1, ms));
+    if (times.length > RECENT) times.shift();
   }
 
   /** How long a process takes to start and to answer, in milliseconds. 0 if none has answered yet. */
   get firstAnswerMs(): number {
-    return this.firstMs ?? 0;
+    return this.first.length === 0 ? 0 : Math.min(...this.first);
   }
 
   /**
@@ -32,15 +36,9 @@ export class StartingCosts {
    */
   isWorthOneMore(waiting: number, processes: number): boolean {
     if (processes === 0) return waiting > 0;
-    if (this.firstMs === undefined) return false;
+    if (this.first.length === 0) return false;
     // One that ends after each answer has no second one: it starts for each.
-    const answerMs = this.laterMs ?? this.firstMs;
-    return (waiting * answerMs) / processes > Math.max(0, this.firstMs - answerMs);
+    const answerMs = this.later.length === 0 ? this.firstAnswerMs : Math.min(...this.later);
+    return (waiting * answerMs) / processes > Math.max(0, this.firstAnswerMs - answerMs);
   }
-}
-
-/** A mean of logarithms: one answer that took a thousand times as long, while the machine stood still, counts little. */
-function smoothed(before: number | undefined, ms: number): number {
-  const now = Math.max(1, ms);
-  return before === undefined ? now : before * (now / before) ** WEIGHT;
 }

@@ -57,12 +57,16 @@ describe("HandlerPool, by the clock", () => {
   /** Time passes, and then these processes answer. */
   async function answer(ms: number, answering = processes): Promise<void> {
     await pass(ms);
+    giveAnswers(answering);
+    await turn();
+  }
+
+  function giveAnswers(answering: readonly FakeProcess[]): void {
     for (const process of answering) {
       const { asked } = process;
       process.asked = undefined;
       if (asked) process.listener.output(Buffer.from(`${JSON.stringify({ id: asked, children: [] })}\n`));
     }
-    await turn();
   }
 
   it("starts few for a burst that a handler answers quickly, even if the machine stands still for a second", async () => {
@@ -82,7 +86,29 @@ describe("HandlerPool, by the clock", () => {
     await answer(1_060);
     await ask(64);
     await answer(1_000);
+    const before = pool.size;
+    for (let tenth = 0; tenth < 64; tenth++) await pass(100);
     assert.ok(pool.size > 50, `${pool.size} processes`);
+    assert.ok(before < 10, `${before} processes, before there was time for more`);
+  });
+
+  it("does not start many at once, however long a handler computes", async () => {
+    const few = await ask(64);
+    await answer(110);
+    await ask(64);
+    for (let second = 0; second < 1_000; second += 50) await answer(50);
+    assert.ok(pool.size <= few + 10, `${pool.size} processes`);
+  });
+
+  it("reads the answers that came while the machine stood still before it starts one more", async () => {
+    const few = await ask(30);
+    await answer(80);
+    await answer(2);
+    now += 1_000;
+    mock.timers.tick(1_000);
+    giveAnswers(processes);
+    await turn();
+    assert.equal(pool.size, few);
   });
 
   it("starts one more as often as the patience of those who wait ends while no process answers", async () => {
@@ -101,10 +127,10 @@ describe("HandlerPool, by the clock", () => {
     await answer(2);
     const hanging = [...processes];
     await pass(200);
-    const others = processes.filter((process) => !hanging.includes(process));
-    assert.ok(others.length > 0, "one more was started");
-    await answer(80, others);
-    for (let round = 0; round < 100; round++) await answer(2, others);
+    const others = () => processes.filter((process) => !hanging.includes(process));
+    assert.ok(others().length > 0, "one more was started");
+    await answer(80, others());
+    for (let round = 0; round < 100; round++) await answer(2, others());
     assert.equal(
       processes.filter(({ asked }) => asked !== undefined).length,
       few,

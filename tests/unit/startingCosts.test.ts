@@ -35,6 +35,12 @@ describe("StartingCosts", () => {
     assert.equal(costs(60).isWorthOneMore(1, 2), true);
   });
 
+  it("starts none for answers that are slow because the machine is busy, as long as a recent one was fast", () => {
+    const busy = costs(80, 1);
+    for (let answer = 0; answer < 15; answer++) busy.answered(500, false);
+    assert.equal(busy.isWorthOneMore(60, 2), false);
+  });
+
   it("follows what the processes do now", () => {
     const followed = costs(80, 1_000);
     for (let answer = 0; answer < 200; answer++) followed.answered(1, false);
