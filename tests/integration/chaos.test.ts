@@ -133,7 +133,7 @@ describe("while things go wrong", function () {
         effects,
         differences: async () => findDifferences(model, await takeSnapshot(ground), await effects()),
         changesPerSecond: CHANGES_PER_SECOND,
-        patienceMs: PATIENCE_MS,
+        patience: { calmMs: PATIENCE_MS, troubledMs: PATIENCE_MS },
         progress: (line) => process.stderr.write(`      ${line}\n`),
         signal: stopping.signal,
       });

@@ -60,6 +60,11 @@ describe("the program of a chaos run", () => {
     );
   });
 
+  it("has no resync of the resident form within a run: what only that would mend is lost", () => {
+    const [resident] = loadOperators(handlers()).filter(({ name }) => name === "chaos-resident");
+    assert.equal(resident?.resyncSeconds, 86_400);
+  });
+
   it("renews the handler of one form alone", () => {
     program.renewHandler("pod", 2);
     const versionOf = (name: string) => readFileSync(path.join(handlers(), name, "version"), "utf8");

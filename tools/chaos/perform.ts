@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Fault, LeftOut } from "./fault";
 import type { Happening, History } from "./history";
 import type { Difference, Effects } from "./oracle";
+import { type Patience, type Resync, stageAfter, stagesWithout, untilRight } from "./patience";
 import type { Plan, PlannedFault, Round } from "./plan";
 import type { Player } from "./player";
 
@@ -16,8 +17,9 @@ export interface Performance {
   readonly effects: () => Promise<Effects>;
   /** So many changes are begun in a second. */
   readonly changesPerSecond: number;
-  /** How long all may take to be as it must be, once all is quiet, in milliseconds: what is not so then, is lost. */
-  readonly patienceMs: number;
+  readonly patience: Patience;
+  /** @default none that has to be held back: the engine's own does not come within a run */
+  readonly resync?: Resync;
   readonly progress: (line: string) => void;
   readonly signal: AbortSignal;
 }
@@ -59,11 +61,6 @@ export interface EffectFigures {
   readonly repeated: number;
 }
 
-const POLL_MS = 500;
-/** A result of somebody who comes too late would be written within this time. */
-const STAYS_MS = 1_500;
-const TELL_EVERY_MS = 15_000;
-
 /**
  * Carries a plan out, round by round. After each there is quiet, and all must become as it must be, and stay so. Ends
  * with the first round where something is lost, or that is broken off: what came of the rounds before is not forgotten.
@@ -83,8 +80,8 @@ export async function perform({ seed, rounds }: Plan, performance: Performance):
       const title = `round ${at + 1} of ${rounds.length}`;
       const kinds = round.faults.map(({ kind }) => kind);
       progress(`${title}: ${round.changes.length} changes; ${kinds.join(" and ") || "no fault"}`);
-      const happened = await playRound(round, performance, (fault) => leftOut.set(fault.kind, fault));
-      const seconds = await untilRight(performance, title);
+      const onLeftOut = (fault: LeftOut) => void leftOut.set(fault.kind, fault);
+      const { kinds: happened, seconds } = await playAndJudge(round, performance, title, onLeftOut);
       changes += round.changes.length;
       effects = figuresOf(await performance.effects());
       if (typeof seconds !== "number") {
@@ -165,34 +162,30 @@ async function runFault(
   return kind;
 }
 
-/** @returns after how many seconds all was right; what was not, when patience was over */
-async function untilRight(
-  { differences, patienceMs, progress, signal }: Performance,
+/** Plays a round and judges what came of it. A resync that can be held back is, where there is no fault. */
+async function playAndJudge(
+  round: Round,
+  performance: Performance,
   title: string,
-): Promise<number | readonly Difference[]> {
-  const startedAt = Date.now();
-  let toldAt = startedAt;
-  for (;;) {
-    signal.throwIfAborted();
-    const seenAt = Date.now();
-    let found = await differences();
-    if (found.length === 0) {
-      await pause(STAYS_MS, undefined, { signal });
-      found = await differences();
-      if (found.length === 0) return (seenAt - startedAt) / 1000;
-    }
-    const now = Date.now();
-    if (now - startedAt > patienceMs) return found;
-    if (now - toldAt > TELL_EVERY_MS) {
-      toldAt = now;
-      const [first] = found;
-      const elapsed = Math.round((now - startedAt) / 1000);
-      progress(
-        `${title}: ${found.length} things not right after ${elapsed} s: ${first?.object}: ${first?.what}`,
-      );
-    }
-    await pause(POLL_MS, undefined, { signal });
+  onLeftOut: (fault: LeftOut) => void,
+): Promise<{ readonly kinds: readonly string[]; readonly seconds: number | readonly Difference[] }> {
+  const { patience, resync } = performance;
+  if (!resync || round.faults.length > 0) {
+    const kinds = await playRound(round, performance, onLeftOut);
+    return { kinds, seconds: await untilRight(performance, stageAfter(round, patience), title) };
   }
+  const [without, after] = stagesWithout(round, patience);
+  const goOn = await resync.hold();
+  let first: number | readonly Difference[];
+  try {
+    await playRound(round, performance, onLeftOut);
+    first = await untilRight(performance, without, title);
+  } finally {
+    await goOn();
+  }
+  if (typeof first !== "number") return { kinds: [], seconds: first };
+  const rest = await untilRight(performance, after, title);
+  return { kinds: [], seconds: typeof rest === "number" ? first + rest : rest };
 }
 
 function toLosses(differences: readonly Difference[], history: History): Loss[] {

@@ -24,8 +24,9 @@ const SETTINGS = {
 
 /** What differs between the operators of the two forms. */
 const DEFINITIONS: Readonly<Record<Execution, Partial<OperatorDefinition>>> = {
-  // A busy machine that all parts share starts a few processes in the time that a handler may take, not many.
-  resident: { concurrency: 8, resources: { requests: { cpu: "300m" } } },
+  // A busy machine that all parts share starts a few processes in the time that a handler may take, not many. A resync
+  // that comes within the patience of a run would mend what was lost, and nobody would see it: there is none for a day.
+  resident: { concurrency: 8, resources: { requests: { cpu: "300m" } }, resyncSeconds: 86_400 },
   // Pods that all begin at once on a small node get in each other's way until none has its answer in time: of these, five
   // fit on two cores, and the others wait their turn. The resync, which mends whatever no event told of, leaves them room.
   pod: {

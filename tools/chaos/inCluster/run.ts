@@ -7,6 +7,7 @@ import type { Ground } from "../ground";
 import { History } from "../history";
 import { Model } from "../model";
 import { findDifferences } from "../oracle";
+import type { Patience } from "../patience";
 import { type Outcome, perform } from "../perform";
 import { persist } from "../persist";
 import { Player } from "../player";
@@ -20,6 +21,7 @@ import { CONTROLLER_NAMESPACE, NAMESPACE } from "./parts";
 import { enforcesPolicies } from "./policyTrial";
 import { type Execution, installVersions, operatorOf, Program, resourceOf } from "./program";
 import { ChaosStack } from "./stack";
+import { SuspendedResync } from "./suspendedResync";
 
 /** What a run of chaos in a cluster is made of. */
 export interface ChaosOptions {
@@ -51,14 +53,27 @@ const LEDGER = `${OWN}-ledger`;
 const FAULT_SECONDS = [3, 30] as const;
 const READY_MS = 120_000;
 
+/** How a form is played. */
+interface Pace {
+  readonly changesPerRound: number;
+  readonly changesPerSecond: number;
+  /** So many rounds at the beginning have no fault. */
+  readonly calmRounds: number;
+  readonly patience: Patience;
+}
+
 /** How the two forms differ in pace. */
-const PACE: Readonly<
-  Record<Execution, { changesPerRound: number; changesPerSecond: number; patienceMs: number }>
-> = {
-  // The longest pause of a retry is five minutes (runtime/queue.ts), and a resync comes every ten.
-  resident: { changesPerRound: 80, changesPerSecond: 10, patienceMs: 330_000 },
+const PACE: Readonly<Record<Execution, Pace>> = {
+  // The longest pause of a retry is five minutes (runtime/work/schedule.ts). A resync does not come: see program.ts.
+  resident: {
+    ...{ changesPerRound: 80, changesPerSecond: 10, calmRounds: 1 },
+    patience: { calmMs: 60_000, troubledMs: 330_000 },
+  },
   // A resync comes every two minutes, and makes a run of every object, which wait for one another's place on the node.
-  pod: { changesPerRound: 10, changesPerSecond: 1, patienceMs: 600_000 },
+  pod: {
+    ...{ changesPerRound: 10, changesPerSecond: 1, calmRounds: 3 },
+    patience: { calmMs: 120_000, troubledMs: 600_000 },
+  },
 };
 
 /** What came of a run: the figures of each form that was begun, and what kept it from its end. */
@@ -139,7 +154,8 @@ interface Form extends ChaosOptions, Made {
 
 async function playForm(form: Form): Promise<Outcome> {
   const { administrator, execution, ground, image, only = "", seed, signal, ledger } = form;
-  const { changesPerRound, changesPerSecond, patienceMs } = PACE[execution];
+  const { changesPerRound, changesPerSecond, calmRounds, patience } = PACE[execution];
+  const patienceMs = patience.troubledMs;
   const progress = (line: string) => form.progress(`${execution}: ${line}`);
   const model = new Model(ground.namespace, ground.far);
   const history = new History();
@@ -158,7 +174,7 @@ async function playForm(form: Form): Promise<Outcome> {
     seed,
     changes: form.changes[execution],
     objects: form.objects[execution],
-    calmRounds: 1,
+    calmRounds,
     changesPerRound,
     faults: faults.map(({ kind }) => kind),
     faultSeconds: FAULT_SECONDS,
@@ -178,7 +194,8 @@ async function playForm(form: Form): Promise<Outcome> {
       return findDifferences(model, snapshot, await effects());
     },
     changesPerSecond,
-    patienceMs,
+    patience,
+    ...(execution === "pod" && { resync: new SuspendedResync(administrator, { patienceMs, signal }) }),
     progress,
     signal,
   });

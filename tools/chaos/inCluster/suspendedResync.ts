@@ -1,0 +1,42 @@
+import { isOver, WORKFLOWS } from "../../../runtime/argo/workflows";
+import type { Resync } from "../patience";
+import { NotYetError, persist } from "../persist";
+import type { Administrator } from "./administrator";
+import { NAMESPACE } from "./parts";
+
+const CRON_WORKFLOWS = { apiVersion: WORKFLOWS.apiVersion, kind: "CronWorkflow" };
+
+/** The resync of the form `pod`, a CronWorkflow: held back by suspending it. */
+export class SuspendedResync implements Resync {
+  constructor(
+    private readonly administrator: Pick<Administrator, "list" | "patch">,
+    private readonly options: { readonly patienceMs: number; readonly signal: AbortSignal },
+  ) {}
+
+  async hold(): Promise<() => Promise<void>> {
+    const goOn = () => this.suspend(null, new AbortController().signal);
+    try {
+      await this.suspend(true, this.options.signal);
+      await persist(async () => {
+        const runs = await this.administrator.list(WORKFLOWS, NAMESPACE);
+        const [run] = runs.filter((each) => !isOver(each));
+        if (run) throw new NotYetError(`the run ${run.metadata.name} is not over`);
+      }, this.options);
+    } catch (error) {
+      await goOn();
+      throw error;
+    }
+    return goOn;
+  }
+
+  private async suspend(suspend: true | null, signal: AbortSignal): Promise<void> {
+    await persist(
+      async () => {
+        for (const resync of await this.administrator.list(CRON_WORKFLOWS, NAMESPACE)) {
+          await this.administrator.patch(resync, { spec: { suspend } });
+        }
+      },
+      { ...this.options, signal },
+    );
+  }
+}
