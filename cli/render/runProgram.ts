@@ -1,5 +1,6 @@
 import { devNull } from "node:os";
 import type * as Pulumi from "@pulumi/pulumi";
+import { noteNoPromiseStacks } from "./promiseStacks";
 import type { StackConfiguration } from "./stackConfiguration";
 
 /** A resource as the program has registered it. */
@@ -93,8 +94,19 @@ export async function runProgram(
 
 /** Pulumi's SDK, the very copy that a program in this folder gets: only there its resources are registered. */
 function sdkOf(folder: string | undefined): typeof Pulumi {
-  const paths = folder === undefined ? [] : [folder];
-  return require(require.resolve("@pulumi/pulumi", { paths: [...paths, __dirname] }));
+  const paths = [...(folder === undefined ? [] : [folder]), __dirname];
+  const sdk = require(require.resolve("@pulumi/pulumi", { paths }));
+  noteNoPromiseStacks(promisesOf(paths));
+  return sdk;
+}
+
+/** The SDK's own module through which all its promises go. Another version need not have it. */
+function promisesOf(paths: string[]): unknown {
+  try {
+    return require(require.resolve("@pulumi/pulumi/runtime/debuggable", { paths }));
+  } catch {
+    return undefined;
+  }
 }
 
 const STACK_REFERENCE = "pulumi:pulumi:StackReference";

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { noteNoPromiseStacks } from "../../cli/render/promiseStacks";
+import { runProgram } from "../../cli/render/runProgram";
+import { errorOf } from "./support/failures";
+
+/** A module like that of the SDK. @param debugPromiseLeaks whether its traces are printed */
+function sdkThat(debugPromiseLeaks: boolean) {
+  return {
+    debugPromiseLeaks,
+    debuggablePromise: (promise: object, context: string): object =>
+      Object.assign(promise, { trace: new Error().stack ?? "", context }),
+  };
+}
+
+const PLACE = /^\s+at .*promiseStacks\.test/m;
+
+describe("the promises of Pulumi's SDK", () => {
+  it("note no stack trace, and all else", () => {
+    const sdk = sdkThat(false);
+    noteNoPromiseStacks(sdk);
+    const limit = Error.stackTraceLimit;
+    const promise = {};
+    assert.equal(sdk.debuggablePromise(promise, "urn"), promise);
+    assert.deepEqual(promise, { trace: "Error", context: "urn" });
+    assert.equal(Error.stackTraceLimit, limit);
+  });
+
+  it("leave the next traces whole where they fail", () => {
+    const sdk = sdkThat(false);
+    noteNoPromiseStacks(sdk);
+    const limit = Error.stackTraceLimit;
+    assert.throws(() => sdk.debuggablePromise(Object.freeze({}), "urn"), TypeError);
+    assert.equal(Error.stackTraceLimit, limit);
+  });
+
+  it("are changed once, however often a program runs", () => {
+    const sdk = sdkThat(false);
+    noteNoPromiseStacks(sdk);
+    const { debuggablePromise } = sdk;
+    noteNoPromiseStacks(sdk);
+    assert.equal(sdk.debuggablePromise, debuggablePromise);
+  });
+
+  it("note their stack traces where PULUMI_DEBUG_PROMISE_LEAKS prints them", () => {
+    const sdk = sdkThat(true);
+    noteNoPromiseStacks(sdk);
+    const noted = sdk.debuggablePromise({}, "urn") as { trace: string };
+    assert.match(noted.trace, PLACE);
+  });
+
+  it("are those of the installed version", async () => {
+    const sdk = require("@pulumi/pulumi/runtime/debuggable");
+    await runProgram(() => undefined, { project: "shop", stack: "dev", values: {} });
+    const { debuggablePromise } = sdk;
+    noteNoPromiseStacks(sdk);
+    assert.equal(sdk.debuggablePromise, debuggablePromise, "a run has changed it already");
+    assert.doesNotMatch(debuggablePromise.toString(), /leakCandidates/);
+  });
+
+  it("may be missing in another version", () => {
+    for (const sdk of [undefined, {}, { debuggablePromise: 1 }]) noteNoPromiseStacks(sdk);
+  });
+
+  it("leave the stack trace of a program that fails", async () => {
+    const fails = () => {
+      throw new Error("a mistake in the program");
+    };
+    const error = await errorOf(Error, () =>
+      runProgram(fails, { project: "shop", stack: "dev", values: {} }),
+    );
+    assert.match(error.stack ?? "", PLACE);
+  });
+});
