@@ -73,7 +73,7 @@ export class Reflector {
   private synced = false;
   /** Ends the watch in progress, so that a list can be made. */
   private interruption = new AbortController();
-  private onListed: (() => void)[] = [];
+  private onListed: ((isListed: boolean) => void)[] = [];
 
   constructor(private readonly options: ReflectorOptions) {
     this.resourceVersion = this.latest = options.from;
@@ -95,19 +95,20 @@ export class Reflector {
   }
 
   /**
-   * Lists again now, and goes on watching from there. Resolves when a list is complete that was begun after the call, or
-   * when the reflector has stopped.
+   * Lists again now, and goes on watching from there.
+   * @returns whether a list is complete that was begun after the call. False if the API server refused the list, or the
+   *   reflector has stopped
    */
-  relist(): Promise<void> {
-    if (this.stopping.signal.aborted) return Promise.resolve();
+  relist(): Promise<boolean> {
+    if (this.stopping.signal.aborted) return Promise.resolve(false);
     this.resourceVersion = undefined;
     this.interruption.abort();
     return this.whenListed();
   }
 
-  /** Resolves when the next list is complete, or the reflector has stopped. */
-  whenListed(): Promise<void> {
-    if (this.stopping.signal.aborted) return Promise.resolve();
+  /** Whether the next list is complete. False if the API server refused the list, or the reflector has stopped. */
+  whenListed(): Promise<boolean> {
+    if (this.stopping.signal.aborted) return Promise.resolve(false);
     return new Promise((resolve) => this.onListed.push(resolve));
   }
 
@@ -115,7 +116,11 @@ export class Reflector {
   async stop(): Promise<void> {
     this.stopping.abort();
     await this.running;
-    for (const resolve of this.onListed.splice(0)) resolve();
+    this.endWaits(false);
+  }
+
+  private endWaits(isListed: boolean): void {
+    for (const resolve of this.onListed.splice(0)) resolve(isListed);
   }
 
   private async run(): Promise<void> {
@@ -147,6 +152,8 @@ export class Reflector {
         if (isNew) this.options.onRefused?.(error);
         // What was there when the API server refused may be gone when it no longer refuses.
         this.resourceVersion = undefined;
+        // A refusal may last for days. Nobody waits that long, since other kinds and namespaces are served meanwhile.
+        this.endWaits(false);
       }
     }
     this.options.onInterruption?.(error);
@@ -173,11 +180,10 @@ export class Reflector {
     const isOutdated = this.interruption.signal.aborted;
     this.resourceVersion = isOutdated ? undefined : version;
     this.latest = version;
-    this.retryMs = FIRST_RETRY_MS;
     const wasSynced = this.isSynced;
     this.synced = true;
     this.refusal = undefined;
-    if (!isOutdated) for (const resolve of this.onListed.splice(0)) resolve();
+    if (!isOutdated) this.endWaits(true);
     if (!wasSynced) onSynced?.();
   }
 

@@ -70,13 +70,17 @@ export class Scopes {
     }
   }
 
-  /** Lists everything again that can be listed. Resolves when that is done. */
-  async relist(): Promise<void> {
+  /**
+   * Lists everything again that could be listed until now.
+   * @returns whether all of that was listed. False if the API server has begun to refuse a part
+   */
+  async relist(): Promise<boolean> {
     const synced = this.scopes.filter(({ reflector }) => reflector.isSynced);
-    await Promise.all(synced.map(({ reflector }) => reflector.relist()));
+    const listed = await Promise.all(synced.map(({ reflector }) => reflector.relist()));
+    return listed.every((isListed) => isListed);
   }
 
-  /** Resolves when everything has been listed once. */
+  /** Resolves when everything has been listed once, or was refused. */
   async whenListed(): Promise<void> {
     const waiting = this.scopes.filter(({ reflector }) => !reflector.isSynced);
     await Promise.all(waiting.map(({ reflector }) => reflector.whenListed()));

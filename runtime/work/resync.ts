@@ -1,11 +1,12 @@
 import { setTimeout } from "node:timers/promises";
 import { spread } from "../spread";
+import { within } from "../within";
 
 /** What a {@link Resync} does. */
 export interface ResyncOptions {
   /** Every key is added once in this time, in milliseconds. */
   readonly periodMs: number;
-  /** Lists everything again. */
+  /** Lists everything again. It may fail, and it may never end: a kind may be broken for days. */
   readonly relist: () => Promise<void>;
   readonly keys: () => readonly string[];
   readonly add: (key: string, afterMs: number) => void;
@@ -21,7 +22,8 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
  * Looks at every object once in a period. That finds drift that no watch reported. The objects are spread over the period by
  * their names. So they do not come all at once, and none is missed while others come and go.
  *
- * Guarantee (tests/unit/resync.test.ts): every object that is there is added once in each period, after the first half.
+ * Guarantee (tests/unit/resync.test.ts): every object that is there is added once in each period, after the first half, even
+ * if a kind cannot be listed.
  */
 export class Resync {
   private stopping = new AbortController();
@@ -45,7 +47,7 @@ export class Resync {
     for (;;) {
       // The first round begins after half a period, each later one a period after the one before.
       await pause(periodMs / 2, signal);
-      await relist();
+      await within(periodMs * LISTING, relist()).catch(() => {});
       signal.throwIfAborted();
       for (const key of keys()) add(key, spread(key) * periodMs * SPREAD_OVER);
       await pause(periodMs / 2, signal);
@@ -55,3 +57,5 @@ export class Resync {
 
 /** A part of the period is left for the work itself. */
 const SPREAD_OVER = 0.4;
+/** The part of the period for which the round waits for the lists. */
+const LISTING = 0.1;

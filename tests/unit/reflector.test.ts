@@ -284,6 +284,16 @@ describe("Reflector", () => {
     assert.match(interruptions[0]?.message ?? "", /ended as soon as it began/);
   });
 
+  it("does not become a busy loop if it may list and not watch", async () => {
+    const { answer } = api;
+    api.answer = (call, response) =>
+      call.query.has("watch") ? refuse(response, 403) : answer(call, response);
+    await start();
+    await pause(2_500);
+    // 8 and more without a growing pause between them, on a machine with nothing else to do.
+    assert.ok(lists().length <= 6, `${lists().length} lists`);
+  });
+
   it("tries until there is a list", async () => {
     const { answer } = api;
     api.answer = (call, response) =>
@@ -367,8 +377,10 @@ describe("Reflector", () => {
     await eventually(() => assert.ok(reflector?.problem !== undefined, "it is refused"));
     assert.equal(reflector?.isSynced, false);
     assert.equal(reflector?.problem?.message, "not allowed");
-    api.answer = answer;
     await listed;
+    assert.deepStrictEqual([told, synced], [[], 0]);
+    api.answer = answer;
+    assert.equal(await reflector?.whenListed(), true);
     assert.deepStrictEqual([told, synced], [["listing", "listed"], 1]);
     assert.deepStrictEqual([reflector?.isSynced, reflector?.problem], [true, undefined]);
   });

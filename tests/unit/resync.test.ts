@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Resync } from "../../runtime/work/resync";
+import { Resync, type ResyncOptions } from "../../runtime/work/resync";
+import { eventually } from "../support/eventually";
 
 describe("Resync", () => {
   /** The pauses that are waited for: how long, and how they are ended. */
@@ -8,11 +9,12 @@ describe("Resync", () => {
   let relisted: number;
   let added: Map<string, number>;
   let keys: string[];
+  let options: ResyncOptions;
   let resync: Resync;
 
   beforeEach(() => {
     [pauses, relisted, added, keys] = [[], 0, new Map(), ["shop/a", "shop/b", "team/c"]];
-    resync = new Resync({
+    options = {
       periodMs: 600_000,
       relist: async () => void relisted++,
       keys: () => keys,
@@ -22,7 +24,8 @@ describe("Resync", () => {
           pauses.push({ ms, end: resolve });
           signal.addEventListener("abort", () => reject(new Error("stopped")));
         }),
-    });
+    };
+    resync = new Resync(options);
   });
   afterEach(() => resync.stop());
 
@@ -66,6 +69,23 @@ describe("Resync", () => {
     await pass();
     for (const [key, ms] of added) assert.equal(ms, before.get(key));
   });
+
+  for (const [how, relist] of [
+    ["does not end", () => new Promise<void>(() => {})],
+    ["fails", () => Promise.reject(new Error("no such kind"))],
+  ] as const) {
+    it(`adds every object in each period even if a list ${how}`, async () => {
+      const late = new Resync({ ...options, periodMs: 100, relist });
+      late.start();
+      for (let period = 1; period <= 3; period++) {
+        await pass();
+        await eventually(() => assert.deepEqual([...added.keys()], keys, `period ${period}`));
+        added.clear();
+        await pass();
+      }
+      late.stop();
+    });
+  }
 
   it("adds nothing after it was stopped, and begins again when it is started", async () => {
     resync.start();

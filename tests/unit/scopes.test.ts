@@ -127,6 +127,16 @@ describe("Scopes", () => {
     assert.equal(lists(SHOP).length, before + 1);
   });
 
+  it("list the rest again if a namespace may no longer be read, although its watch is still open", async () => {
+    watching(["shop", "other"], CONFIG_MAPS);
+    await eventually(() => assert.ok(synced.length === 2, "both are listed"));
+    refused.set(OTHER, 403);
+    const before = lists(SHOP).length;
+    assert.equal(await scopes.relist(), false);
+    assert.equal(lists(SHOP).length, before + 1);
+    assert.deepEqual(named(scopes.notSynced(undefined)), ["ConfigMap other refused"]);
+  });
+
   it("wait for nothing more when they are stopped", async () => {
     slow.add(SHOP);
     watching(["shop"], CONFIG_MAPS);
