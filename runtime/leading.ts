@@ -114,8 +114,10 @@ export class Leading {
 
   private async begin(term: Term): Promise<void> {
     this.current = term;
-    const { client, schedule, runner, resync, watches, outbox, orphans, addAll, notice } = this.options;
+    const { client, schedule, runner, resync, requests, watches, outbox, orphans, addAll, notice } =
+      this.options;
     if (this.isStopping) return;
+    requests.open();
     notice("leading");
     await within(REFRESH_PATIENCE_MS, watches.refreshObjects());
     if (this.current !== term || this.isStopping) return;

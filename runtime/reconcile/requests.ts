@@ -15,8 +15,19 @@ interface Request {
  */
 export class ReconcileRequests {
   private readonly waiting = new Map<string, Request[]>();
+  /** Why no run begins. Undefined: runs begin. */
+  private refusal: Error | undefined;
 
-  /** Resolves with the report of the next run of this key that begins. @param due a schedule that the run is to start */
+  /** Runs begin again. */
+  open(): void {
+    this.refusal = undefined;
+  }
+
+  /**
+   * Resolves with the report of the next run of this key that begins.
+   * @param due a schedule that the run is to start
+   * @throws the error of {@link refuse} if no run begins
+   */
   ask(key: string, due?: DueSchedule): Promise<ReconcileReport> {
     return new Promise((resolve, reject) => this.add(key, [{ due, resolve, reject }]));
   }
@@ -40,13 +51,16 @@ export class ReconcileRequests {
     else for (const { resolve } of requests) resolve(report);
   }
 
-  /** No run begins any more: rejects everybody who waits. */
+  /** No run begins until {@link open}: rejects everybody who waits, and those whose run in progress comes to nothing. */
   refuse(error: Error): void {
+    this.refusal = error;
     for (const requests of this.waiting.values()) for (const { reject } of requests) reject(error);
     this.waiting.clear();
   }
 
   private add(key: string, requests: readonly Request[]): void {
-    this.waiting.set(key, [...(this.waiting.get(key) ?? []), ...requests]);
+    const { refusal } = this;
+    if (refusal) for (const { reject } of requests) reject(refusal);
+    else this.waiting.set(key, [...(this.waiting.get(key) ?? []), ...requests]);
   }
 }

@@ -76,6 +76,26 @@ describe("ReconcileRequests", () => {
     assert.equal((await answer).result, "succeeded");
   });
 
+  it("refuses those too whose run comes to nothing after the end", async () => {
+    const requests = new ReconcileRequests();
+    const answer = requests.ask("a");
+    const running = requests.take("a");
+    requests.refuse(new Error("over"));
+    requests.answer("a", running, report({ result: "skipped", skipped: "not the leader" }));
+    await assert.rejects(answer, /over/);
+    assert.equal(requests.has("a"), false);
+  });
+
+  it("waits for the next run again when there are runs again", async () => {
+    const requests = new ReconcileRequests();
+    requests.refuse(new Error("over"));
+    await assert.rejects(requests.ask("a"), /over/);
+    requests.open();
+    const answer = requests.ask("a");
+    requests.answer("a", requests.take("a"), report());
+    assert.equal((await answer).result, "succeeded");
+  });
+
   it("refuses everybody at the end", async () => {
     const requests = new ReconcileRequests();
     const answers = [requests.ask("a"), requests.ask("b")];
