@@ -41,12 +41,11 @@ export class ObjectChildren {
    * @throws ReconcileFailure, ApiError, ApiUnreachableError, ObjectGoneError
    */
   async write(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
-    const { changes } = run.report;
-    changes.push(...(await this.deletePredecessors(object, run)));
+    await this.deletePredecessors(object, run);
     await this.applyInOrder(desired, run);
-    changes.push(...(await this.prune(object, desired, run)));
+    await this.prune(object, desired, run);
     const sweeping = () => this.options.sweep.deleteUndeclared(run.client, object, run.memory.kinds);
-    changes.push(...(await run.timeline.step("sweep", sweeping, (deleted) => deleted.length > 0)));
+    run.report.changes.push(...(await run.timeline.step("sweep", sweeping, (deleted) => deleted.length > 0)));
   }
 
   /** Whether the children, as they are now, are ready, and none waits for another. The run's report gets that too. */
@@ -99,14 +98,24 @@ export class ObjectChildren {
 
   private async apply(children: readonly DesiredChild[], run: Run): Promise<void> {
     for (const group of inApplyOrder(children)) {
-      const results = await Promise.allSettled(
-        group.map((child) => run.timeline.child(named(child), () => this.options.writer.apply(child, run))),
+      const { writer } = this.options;
+      await this.all(
+        group.map((child) => run.timeline.child(named(child), () => writer.apply(child, run))),
+        run,
       );
-      for (const result of results)
-        if (result.status === "fulfilled" && result.value) run.report.changes.push(result.value);
-      const failed = results.find((result) => result.status === "rejected");
-      if (failed) throw failed.reason;
     }
+  }
+
+  /**
+   * Notes every change, then throws the first error. The run must not end before: another run of the object would begin beside
+   * what is still on its way.
+   */
+  private async all(changes: readonly Promise<ChildChange | undefined>[], run: Run): Promise<void> {
+    const results = await Promise.allSettled(changes);
+    for (const result of results)
+      if (result.status === "fulfilled" && result.value) run.report.changes.push(result.value);
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed) throw failed.reason;
   }
 
   /** Whether a child that was just applied is ready. One that is not created again was ready before it went, or never. */
@@ -122,27 +131,23 @@ export class ObjectChildren {
    * collector did not watch, the collector never learns that the owner is gone: it sees one change of one object
    * (kubernetes, pkg/controller/garbagecollector/graph_builder.go, UpdateFunc; seen with 1.34).
    */
-  private async deletePredecessors(object: KubernetesObject, run: Run): Promise<ChildChange[]> {
+  private async deletePredecessors(object: KubernetesObject, run: Run): Promise<void> {
     const { children: store, writer } = this.options;
     const left = store.ofPredecessors(object.metadata);
-    if (left.length === 0) return [];
+    if (left.length === 0) return;
     // The object that we hold may itself be the deleted one.
     await run.confirmOwner();
-    const deleted = await Promise.all(
+    await this.all(
       left.map((child) => run.timeline.child(existing(child), () => writer.deleteOrphan(child, run))),
+      run,
     );
-    return deleted.filter((change) => change !== undefined);
   }
 
-  private async prune(
-    object: KubernetesObject,
-    desired: readonly DesiredChild[],
-    run: Run,
-  ): Promise<ChildChange[]> {
+  private async prune(object: KubernetesObject, desired: readonly DesiredChild[], run: Run): Promise<void> {
     const { children: store, writer } = this.options;
     const wanted = new Set(desired.map(({ resource, manifest }) => store.find(resource, manifest.metadata)));
     const unwanted = store.of(object.metadata.uid).filter((child) => !wanted.has(child) && !child.deleting);
-    const deleted = await Promise.all(
+    await this.all(
       unwanted.map((child) =>
         run.timeline
           .child(existing(child), () => writer.delete(child, run))
@@ -152,8 +157,8 @@ export class ObjectChildren {
             throw error;
           }),
       ),
+      run,
     );
-    return deleted.filter((change) => change !== undefined);
   }
 }
 

@@ -330,6 +330,20 @@ describe("Reconcile", () => {
     assert.deepEqual([report.result, report.changes, verdict?.kind], ["succeeded", [], "ready"]);
   });
 
+  it("ends after every deletion has ended, and reports what was deleted, even if one is refused", async () => {
+    given();
+    answer = { children: [configMap({ name: "a" }), configMap({ name: "b" }), configMap({ name: "c" })] };
+    await reconcile();
+    answer = { children: [] };
+    cluster.refusals.set("delete ConfigMap a", new ApiError(403, { message: "no" }, "DELETE"));
+    const { report } = await reconcile();
+    assert.equal(report.result, "failed");
+    assert.deepEqual(
+      report.changes.map(({ verb, name }) => `${verb} ${name}`),
+      ["deleted b", "deleted c"],
+    );
+  });
+
   it("deletes nothing if a child could not be written", async () => {
     given();
     await reconcile();
