@@ -46,7 +46,7 @@ export class Runner {
     clearTimeout(this.timer);
   }
 
-  /** Resolves when nothing is worked on. */
+  /** Resolves when nothing is worked on, and nothing more is due unless it is paused. */
   async idle(): Promise<void> {
     if (this.working.size > 0) await new Promise<void>((resolve) => this.onIdle.push(resolve));
   }
@@ -94,7 +94,7 @@ export class Runner {
     this.placed.delete(key);
     this.working.delete(key);
     schedule.settle(key, result);
-    if (this.working.size === 0) for (const resolve of this.onIdle.splice(0)) resolve();
     this.wake();
+    if (this.working.size === 0) for (const resolve of this.onIdle.splice(0)) resolve();
   }
 }

@@ -114,6 +114,15 @@ describe("Orphans", () => {
     await orphans.end();
   });
 
+  it("ends only after the children of every deleted object", async () => {
+    const others = [1, 2, 3].map((at) => widget({ name: `w${at}`, uid: `w${at}-uid` }));
+    for (const owner of others) child(`of-${owner.metadata.name}`, owner);
+    lead();
+    for (const { metadata } of others) orphans.add(metadata.uid);
+    await orphans.end();
+    assert.deepEqual(left(), []);
+  });
+
   it("deletes exactly the children of deleted objects, in whichever order objects go and terms change", async () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("gone" as const), owner: fc.integer({ min: 0, max: 3 }) }),
