@@ -50,7 +50,7 @@ export interface ChildStoreOptions {
   readonly mostKept?: number;
 }
 
-/** If this many children are unsure, a child that is created once and loses its marks is not marked again. */
+/** Of more children than this, only those that became unsure last are looked for. */
 const MOST_UNSURE = 10_000;
 
 /** What we applied last to a child, and a fingerprint of what we owned right afterwards. */
@@ -146,7 +146,9 @@ export class ChildStore {
 
   /** The child of that name may be there without its marks: see {@link isUnsure}. */
   doubt(resource: Resource, name: ObjectName): void {
-    if (this.unsure.size < MOST_UNSURE) this.unsure.add(storeKey(resource, name));
+    this.unsure.add(storeKey(resource, name));
+    const [oldest] = this.unsure;
+    if (this.unsure.size > MOST_UNSURE && oldest !== undefined) this.unsure.delete(oldest);
   }
 
   /** What is known of the child is outdated. */
@@ -267,8 +269,7 @@ export class ChildStore {
     if (before && !isSame) this.unlink(before);
     if (before && before.uid !== after?.uid) this.applied.delete(before.uid);
     if (after) this.link(after);
-    else if (before && source !== "answer" && this.unsure.size < MOST_UNSURE)
-      this.unsure.add(storeKey(before.resource, before));
+    else if (before && source !== "answer") this.doubt(before.resource, before);
     // What the first list finds was there before us, and every object is looked at then.
     // A watch does not report again what was found by reading.
     if (source === "list" || source === "watch" || source === "read") this.wake(before, after, object);

@@ -355,6 +355,16 @@ describe("ChildStore", () => {
     });
   });
 
+  it("is unsure of the children that went last, however many went before", () => {
+    const many = Array.from({ length: 10_001 }, (_, at) => child(1, manifest({}, widget(), `child-${at}`)));
+    list(1, ...many);
+    for (const each of many) sink.remove(each);
+    const isUnsure = (at: number) => store.isUnsure(CONFIG_MAPS, { namespace: "shop", name: `child-${at}` });
+    assert.deepEqual([isUnsure(0), isUnsure(1), isUnsure(10_000)], [false, true, true]);
+    store.doubt(CONFIG_MAPS, NAME);
+    assert.equal(store.isUnsure(CONFIG_MAPS, NAME), true);
+  });
+
   describe("read", () => {
     it("gives the child without its managed fields, as it is kept", async () => {
       list(9, child(1));
