@@ -18,7 +18,7 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
   readonly runner: Runner;
   readonly resync: Resync;
   readonly requests: ReconcileRequests;
-  readonly watches: Pick<Watches, "refreshObjects">;
+  readonly watches: Pick<Watches, "refreshObjects" | "doubtObjects">;
   readonly outbox: Outbox;
   readonly orphans: Orphans;
   /** Adds every object to the schedule. */
@@ -32,7 +32,7 @@ export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "ident
 const LAST_WRITES_GRACE_MS = 3_000;
 /** If work in progress takes longer than this when the engine stops, another process leads while it goes on. */
 const HAND_OVER_AFTER_MS = 2_000;
-/** A new leader waits this long for a fresh list of the custom resources. */
+/** A new leader waits this long for a fresh list of the custom resources. Then it reads each by itself. */
 const REFRESH_PATIENCE_MS = 10_000;
 
 /**
@@ -40,8 +40,9 @@ const REFRESH_PATIENCE_MS = 10_000;
  * behind for the next one.
  *
  * Guarantees, each with a test in tests/unit/leading.test.ts:
- * - Nothing is reconciled before the custom resources were listed in the term. A handler's status fields are its memory,
- *   and no handler may be asked with fields from before the last term.
+ * - Nothing is reconciled before the custom resources were listed in the term. If they cannot be listed in time, each is read
+ *   before it is reconciled. A handler's status fields are its memory, and no handler may be asked with fields from before the
+ *   last term.
  * - An object that another process still works on waits until that work has ended, and is then read again.
  * - If work in progress takes long when the process stops, another process leads meanwhile.
  */
@@ -119,8 +120,9 @@ export class Leading {
     if (this.isStopping) return;
     requests.open();
     notice("leading");
-    await within(REFRESH_PATIENCE_MS, watches.refreshObjects());
+    const isFresh = await within(REFRESH_PATIENCE_MS, watches.refreshObjects());
     if (this.current !== term || this.isStopping) return;
+    if (!isFresh) watches.doubtObjects();
     outbox.open((name) => client.with({ class: "tell", fence: () => term.assert(keyOf(name)) }));
     orphans.open(client.with({ class: "tell", fence: () => term.assert() }));
     this.block();

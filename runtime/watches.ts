@@ -148,6 +148,8 @@ export class Watches {
       const found = awaitKinds
         ? await awaitKind(client, apiVersion, kind, { signal, onWait })
         : await discover(client, apiVersion, kind);
+      // The answer may come after the stop. Nobody would end a watch that begins then.
+      signal.throwIfAborted();
       this.childResources.push(found);
       this.childScopes.add(found);
     });
@@ -179,9 +181,19 @@ export class Watches {
     await Promise.all(scopes.map((each) => each?.stop()));
   }
 
-  /** Lists the objects again, and what is remembered of them, so that nothing is older than this call. */
-  async refreshObjects(): Promise<void> {
-    await Promise.all([this.objectScopes.relist(), this.memoryScopes?.relist()]);
+  /**
+   * Lists the objects again, and what is remembered of them, so that nothing is older than this call.
+   * @returns false if the API server refused a part of that
+   */
+  async refreshObjects(): Promise<boolean> {
+    const listed = await Promise.all([this.objectScopes.relist(), this.memoryScopes?.relist()]);
+    return !listed.includes(false);
+  }
+
+  /** The objects, and what is remembered of them, may have changed unseen: each is read before it is reconciled. */
+  doubtObjects(): void {
+    this.objects.invalidateAll();
+    this.memories?.invalidateAll();
   }
 
   /**

@@ -84,6 +84,11 @@ export class MemoryStore implements MemoryShelf {
     if (known?.uid === memory.metadata.uid) this.store.remove(known, "answer");
   }
 
+  /** What is known of every Memory is outdated: it is read again when it is needed. */
+  invalidateAll(): void {
+    this.store.invalidateAll();
+  }
+
   /** The names of all objects that are remembered. */
   names(): ObjectName[] {
     return [...this.store.values()].map(({ facts }) => facts.name);

@@ -125,6 +125,11 @@ export class CustomResources implements KnownObjects {
     if (stored) this.store.invalidate(stored);
   }
 
+  /** What is known of every object is outdated. */
+  invalidateAll(): void {
+    this.store.invalidateAll();
+  }
+
   isGoing(name: ObjectName, uid: string): boolean {
     const stored = this.store.find(this.options.resource, name);
     return this.removed.has(uid) || (stored !== undefined && (stored.uid !== uid || stored.deleting));

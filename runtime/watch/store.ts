@@ -149,6 +149,11 @@ export class Store<Facts> {
     this.allowance.release(stored);
   }
 
+  /** What is kept of every object is outdated. */
+  invalidateAll(): void {
+    for (const stored of this.byKey.values()) this.invalidate(stored);
+  }
+
   /** Takes in an object. @returns what is known of the object of that name now. Undefined if it is not ours */
   set(
     resource: Resource,

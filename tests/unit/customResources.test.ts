@@ -108,6 +108,12 @@ describe("CustomResources", () => {
     assert.deepEqual(changes, []);
   });
 
+  it("reads every object again when all that is known is outdated", async () => {
+    objects.invalidateAll();
+    server = at(6, { generation: 4 });
+    assert.deepEqual(await objects.read(NAME), server);
+  });
+
   it("says a change that somebody else finds who reads the object", async () => {
     objects.invalidate(NAME);
     server = at(6, { generation: 4 });

@@ -24,12 +24,14 @@ describe("Leading", function () {
   let working: Map<string, () => void>;
   let reread: string[];
   /** Ends the list of the custom resources. */
-  let listed: () => void;
+  let listed: (isComplete?: boolean) => void;
+  /** How often the custom resources were said to be outdated. */
+  let doubts: number;
   let lists: number;
   const processes: Leading[] = [];
 
   beforeEach(() => {
-    [lease, lists, reread] = [undefined, 0, []];
+    [lease, lists, doubts, reread] = [undefined, 0, 0, []];
     working = new Map();
     listed = () => {};
     schedule = new Schedule();
@@ -60,9 +62,13 @@ describe("Leading", function () {
       watches: {
         refreshObjects: () => {
           lists++;
-          return new Promise<void>((resolve) => {
-            listed = resolve;
+          return new Promise<boolean>((resolve) => {
+            listed = (isComplete = true) => resolve(isComplete);
           });
+        },
+        doubtObjects: () => {
+          assert.deepEqual([...working.keys()], []);
+          doubts++;
         },
       },
       outbox: new Outbox({ teller: { tell: async () => undefined }, join: (one) => one, onDrop: () => {} }),
@@ -129,6 +135,15 @@ describe("Leading", function () {
     assert.deepEqual([...working.keys()], []);
     listed();
     await eventually(() => assert.ok(working.has(KEY), "it works"));
+    assert.equal(doubts, 0);
+  });
+
+  it("reads each custom resource before it is reconciled if they could not be listed", async () => {
+    start();
+    await eventually(() => assert.ok(lists === 1, "it lists"));
+    listed(false);
+    await eventually(() => assert.ok(working.has(KEY), "it works"));
+    assert.equal(doubts, 1);
   });
 
   it("reconciles nothing if it is stopped while it lists", async () => {
