@@ -138,6 +138,7 @@ export class Gate {
 
   /** Refuses all requests that wait, with this reason. */
   clear(reason: Error): void {
+    clearTimeout(this.patience);
     for (const queue of QUEUES) {
       const shares = [...this.queues[queue].values()];
       this.queues[queue].clear();

@@ -51,7 +51,18 @@ export class EventWriter {
    * @throws ApiError, ApiUnreachableError
    */
   async write(client: EventClient, object: Regarded, event: ObjectEvent): Promise<void> {
-    if (this.pace.take(object.metadata.uid) > 0) return this.options.onDrop("too many events of one object");
+    const { uid } = object.metadata;
+    if (this.pace.take(uid) > 0) return this.options.onDrop("too many events of one object");
+    try {
+      await this.send(client, object, event);
+    } catch (error) {
+      // It is tried again. While the API server is away, the tries must not use up what the event itself may have.
+      this.pace.giveBack(uid);
+      throw error;
+    }
+  }
+
+  private async send(client: EventClient, object: Regarded, event: ObjectEvent): Promise<void> {
     const namespace = namespaceOfEvents(object);
     const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
     // Without the run, so that what happens again and again is one series. It names its first run.

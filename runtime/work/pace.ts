@@ -41,4 +41,10 @@ export class Pace {
     }
     return waitMs;
   }
+
+  /** Gives a token of the key back: what it was taken for did not happen. */
+  giveBack(key: string): void {
+    const bucket = this.buckets.get(key);
+    if (bucket) bucket.left++;
+  }
 }

@@ -46,6 +46,15 @@ describe("EventWriter", () => {
   const write = (note: string, object: KubernetesObject = widget(), more: Partial<ObjectEvent> = {}) =>
     writer.write(client, object, { type: "Warning", reason: "HandlerError", note, ...more });
 
+  it("writes an Event at last that could not be written many times: an API server that is away loses none", async () => {
+    for (let tries = 1; tries <= 30; tries++) {
+      refusals.push(new ApiError(503, {}, "POST"));
+      await assert.rejects(write("no such size"));
+    }
+    await write("no such size");
+    assert.deepEqual([created.length, dropped], [1, []]);
+  });
+
   it("writes an Event about the object beside it", async () => {
     await write("no such size", widget(), { run: "shop-widget-1" });
     const [event] = created;

@@ -217,6 +217,16 @@ describe("Gate", () => {
     assert.equal(gate.waiting, 0);
   });
 
+  it("leaves no timer when it is cleared", () => {
+    const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+    const before = timers();
+    void request("work", { class: "work" });
+    void request("report", { class: "tell" });
+    assert.equal(timers(), before + 1);
+    gate.clear(new Error("closed"));
+    assert.equal(timers(), before);
+  });
+
   it("keeps its bounds, leaves no place empty and forgets no request, whatever comes and goes", async () => {
     const passage = fc.record({
       class: fc.constantFrom("work", "read", "status", "tell"),
