@@ -77,7 +77,7 @@ export async function untilRight(
       if (found.length === 0) return (seenAt - startedAt) / 1000;
     }
     const now = Date.now();
-    if (now - startedAt > patienceMs) return found;
+    if (now - startedAt >= patienceMs) return found;
     if (now - toldAt > TELL_EVERY_MS) {
       toldAt = now;
       const [first] = found;
