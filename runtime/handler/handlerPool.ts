@@ -33,6 +33,8 @@ const STARTED_AT_ONCE = Math.min(4, availableParallelism());
 const PATIENCE_MS = 200;
 /** The least time between two such starts. A start keeps a processor busy for about as long, and the handlers need processors too. */
 const BETWEEN_STARTS_MS = 100;
+/** So many are started at once for each that has answered before: whether they are of use shows when the first ones answer. */
+const STARTED_FOR_EACH = 2;
 
 /** Somebody who waits for a process. */
 interface Waiter {
@@ -56,7 +58,7 @@ export class HandlerPool {
   /** Busy processes of an older handler: ended once they have answered. */
   private readonly outdated = new WeakSet<HandlerWorker>();
   /** Processes that were started for who waited, until their first answer. */
-  private readonly starting = new WeakSet<HandlerWorker>();
+  private readonly starting = new Set<HandlerWorker>();
   private readonly costs = new StartingCosts();
   private readonly waiters: Waiter[] = [];
   private nextLook: NodeJS.Timeout | undefined;
@@ -153,13 +155,17 @@ export class HandlerPool {
     if (this.size < STARTED_AT_ONCE) return 0;
     const waitMs = Math.max(since + PATIENCE_MS, this.lastStart + BETWEEN_STARTS_MS) - this.now();
     if (waitMs > 0) return waitMs;
-    return this.costs.isWorthOneMore(this.waiters.length, this.promising) ? 0 : PATIENCE_MS;
+    const promising = this.promising;
+    const unproven = promising.filter((worker) => this.starting.has(worker)).length;
+    const proven = this.size - this.starting.size;
+    if (unproven >= Math.max(1, STARTED_FOR_EACH * proven)) return PATIENCE_MS;
+    return this.costs.isWorthOneMore(this.waiters.length, promising.length) ? 0 : PATIENCE_MS;
   }
 
-  /** The processes to count on. One that is silent for as long as another would take to start may be silent for ever. */
-  private get promising(): number {
-    const longestMs = Math.max(PATIENCE_MS, this.costs.firstAnswerMs);
-    return [...this.busy.keys()].filter((worker) => this.busyMs(worker) < longestMs).length;
+  /** The processes to count on. */
+  private get promising(): HandlerWorker[] {
+    const longestMs = Math.max(PATIENCE_MS, this.costs.patienceMs);
+    return [...this.busy.keys()].filter((worker) => this.busyMs(worker) < longestMs);
   }
 
   /** For how long a process has been asked. */
@@ -178,6 +184,7 @@ export class HandlerPool {
     const worker: HandlerWorker = new HandlerWorker(this.options.transport, {
       over: (failure) => {
         this.takeFromIdle(worker);
+        this.starting.delete(worker);
         if (failure) this.options.onFailure?.(failure);
         this.endSoon(worker, 0);
       },

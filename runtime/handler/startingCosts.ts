@@ -1,5 +1,7 @@
 /** How many answers are looked back on. */
 const RECENT = 16;
+/** A process that is silent for so many times as long as others took to start and to answer may be silent for ever. */
+const TIMES_AS_LONG = 4;
 
 /**
  * Says whether one more handler process would be of use to the requests that wait, by how long recent answers and starts took.
@@ -24,9 +26,12 @@ export class StartingCosts {
     if (times.length > RECENT) times.shift();
   }
 
-  /** How long a process takes to start and to answer, in milliseconds. 0 if none has answered yet. */
-  get firstAnswerMs(): number {
-    return this.first.length === 0 ? 0 : Math.min(...this.first);
+  /**
+   * For how long a process may be silent, in milliseconds, and still be counted on. On a busy machine that is longer, since
+   * starts take longer there. 0 if no process has answered yet.
+   */
+  get patienceMs(): number {
+    return TIMES_AS_LONG * (this.typicalFirstMs ?? 0);
   }
 
   /**
@@ -36,9 +41,14 @@ export class StartingCosts {
    */
   isWorthOneMore(waiting: number, processes: number): boolean {
     if (processes === 0) return waiting > 0;
-    if (this.first.length === 0) return false;
+    const firstMs = this.typicalFirstMs;
+    if (firstMs === undefined) return false;
     // One that ends after each answer has no second one: it starts for each.
-    const answerMs = this.later.length === 0 ? this.firstAnswerMs : Math.min(...this.later);
-    return (waiting * answerMs) / processes > Math.max(0, this.firstAnswerMs - answerMs);
+    const answerMs = this.later.length === 0 ? firstMs : Math.min(...this.later);
+    return (waiting * answerMs) / processes > Math.max(0, firstMs - answerMs);
+  }
+
+  private get typicalFirstMs(): number | undefined {
+    return [...this.first].sort((one, other) => one - other)[this.first.length >> 1];
   }
 }

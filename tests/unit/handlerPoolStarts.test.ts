@@ -9,6 +9,8 @@ interface FakeProcess {
   readonly listener: HandlerProcessListener;
   /** The id of the request that it has. Undefined if it has none. */
   asked: string | undefined;
+  /** When it was started. */
+  readonly begun: number;
 }
 
 /** How many processes a pool starts, by a clock of the test. */
@@ -22,7 +24,7 @@ describe("HandlerPool, by the clock", () => {
     mock.timers.enable({ apis: ["setTimeout"] });
     const transport = {
       start: (listener: HandlerProcessListener) => {
-        const process: FakeProcess = { listener, asked: undefined };
+        const process: FakeProcess = { listener, asked: undefined, begun: now };
         processes.push(process);
         return {
           write: (line: string) => {
@@ -81,14 +83,17 @@ describe("HandlerPool, by the clock", () => {
     assert.ok(pool.size <= few + 8, `${pool.size} processes`);
   });
 
-  it("starts nearly as many as are asked at once if the handler waits for a second", async () => {
+  it("starts many within seconds if the handler waits for a second", async () => {
     await ask(64);
     await answer(1_060);
     await ask(64);
     await answer(1_000);
     const before = pool.size;
-    for (let tenth = 0; tenth < 64; tenth++) await pass(100);
-    assert.ok(pool.size > 50, `${pool.size} processes`);
+    for (let second = 0; second < 4; second++) {
+      for (let tenth = 0; tenth < 9; tenth++) await pass(100);
+      await answer(100);
+    }
+    assert.ok(pool.size > 30, `${pool.size} processes`);
     assert.ok(before < 10, `${before} processes, before there was time for more`);
   });
 
@@ -98,6 +103,18 @@ describe("HandlerPool, by the clock", () => {
     await ask(64);
     for (let second = 0; second < 1_000; second += 50) await answer(50);
     assert.ok(pool.size <= few + 10, `${pool.size} processes`);
+  });
+
+  it("starts few if the machine becomes so busy that all takes twenty times as long", async () => {
+    const few = await ask(64);
+    await answer(80);
+    for (let round = 0; round < 20; round++) await answer(2);
+    for (let tenth = 0; tenth < 200; tenth++) {
+      await ask(4);
+      const proven = processes.filter(({ begun }) => now - begun >= 1_600);
+      await answer(100, proven);
+    }
+    assert.ok(pool.size <= 3 * few + 8, `${pool.size} processes`);
   });
 
   it("reads the answers that came while the machine stood still before it starts one more", async () => {
@@ -126,7 +143,7 @@ describe("HandlerPool, by the clock", () => {
     await answer(80);
     await answer(2);
     const hanging = [...processes];
-    await pass(200);
+    await pass(400);
     const others = () => processes.filter((process) => !hanging.includes(process));
     assert.ok(others().length > 0, "one more was started");
     await answer(80, others());

@@ -16,7 +16,7 @@ describe("StartingCosts", () => {
     assert.equal(nothingKnown.isWorthOneMore(64, 2), false);
     assert.equal(nothingKnown.isWorthOneMore(1, 0), true);
     assert.equal(nothingKnown.isWorthOneMore(0, 0), false);
-    assert.equal(nothingKnown.firstAnswerMs, 0);
+    assert.equal(nothingKnown.patienceMs, 0);
   });
 
   it("starts none for a handler that only computes, on a fast machine and on a slow one", () => {
@@ -39,6 +39,13 @@ describe("StartingCosts", () => {
     const busy = costs(80, 1);
     for (let answer = 0; answer < 15; answer++) busy.answered(500, false);
     assert.equal(busy.isWorthOneMore(60, 2), false);
+  });
+
+  it("has more patience with a silent process where starts take longer", () => {
+    assert.equal(costs(80).patienceMs, 320);
+    const busy = costs(80);
+    for (let start = 0; start < 3; start++) busy.answered(1_500, true);
+    assert.equal(busy.patienceMs, 6_000);
   });
 
   it("follows what the processes do now", () => {
