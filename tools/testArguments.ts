@@ -63,12 +63,15 @@ export function readTestArguments(
  * of their own, or wait for leases and handlers. Those that wait and those that need a core take turns.
  */
 export const LONG_FILES: readonly string[] = [
-  "unit/handlersFolder",
   "unit/package",
-  "unit/cliPackage",
+  "unit/handlersFolder",
   "unit/pipeTransport",
+  "unit/cliPackage",
   "unit/renderCommand",
   "unit/renderProgram",
+  "unit/docsTypes",
+  "unit/pluginContract",
+  "unit/components",
   "integration/engineLeadership",
   "integration/cliStart",
   "integration/hostile/autoscaler",

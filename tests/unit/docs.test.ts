@@ -3,7 +3,6 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import ts from "typescript";
 import { parse, parseAllDocuments } from "yaml";
 import { FIXTURE } from "../../cli/fixtures/fixture";
 import { localHandler } from "../../cli/localHandler";
@@ -14,46 +13,16 @@ import type { HandlerQuestion } from "../../runtime/handler/contract";
 import { HandlerPool } from "../../runtime/handler/handlerPool";
 import { parseAnswer, readAnswerLine } from "../../runtime/handler/parseAnswer";
 import { GENERATED } from "../../tools/reference";
-import { type CodeBlock, codeBlocksOf } from "./support/codeBlocks";
-import { examplesOf } from "./support/tsdoc";
+import type { CodeBlock } from "./support/codeBlocks";
+import { BLOCKS, blocksFor, PAGES } from "./support/pages";
 
 const root = path.join(__dirname, "..", "..");
 
-const documents = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], {
-  cwd: root,
-  encoding: "utf8",
-})
-  .trim()
-  .split("\n")
-  // The operators of the one who uses this repository have pages of their own.
-  .filter((file) => !file.startsWith("handlers/"));
-const blocks = documents.flatMap(codeBlocksOf);
-
-function blocksFor(...languages: string[]): CodeBlock[] {
-  return blocks.filter(({ language }) => languages.includes(language));
-}
-
 describe("the documentation", () => {
-  describe("in TypeScript type-checks", () => {
-    checkTypes(blocksFor("ts"));
-  });
-
-  describe("has TSDoc examples that type-check", () => {
-    const exported = ["operators", "argoPlatform", "platform"].map((name) => `components/${name}.ts`);
-    const examples = exported.flatMap(examplesOf);
-
-    it("at each component", () => {
-      const files = new Set(examples.map(({ place }) => place.split(":")[0]));
-      assert.deepEqual([...files], exported);
-    });
-
-    checkTypes(examples);
-  });
-
   describe("has handlers that answer the request that it shows", () => {
-    const request = blocks.find(({ role }) => role === "request");
+    const request = BLOCKS.find(({ role }) => role === "request");
     const extensions: Record<string, string> = { python: "py", js: "js", ts: "ts" };
-    for (const { place, language, code, role } of blocks) {
+    for (const { place, language, code, role } of BLOCKS) {
       if (role !== "handler" && role !== "function") continue;
       it(place, async () => {
         assert.ok(request);
@@ -67,8 +36,8 @@ describe("the documentation", () => {
   });
 
   describe("has recipes whose functions give an answer that the engine accepts", () => {
-    const request = blocks.find(({ role }) => role === "request");
-    for (const { place, code } of blocks.filter(({ role }) => role === "recipe")) {
+    const request = BLOCKS.find(({ role }) => role === "request");
+    for (const { place, code } of BLOCKS.filter(({ role }) => role === "recipe")) {
       it(place, async () => {
         assert.ok(request);
         const answer = await answerOf("main.py", code, "function", JSON.parse(request.code));
@@ -85,7 +54,7 @@ describe("the documentation", () => {
   });
 
   describe("shows answers that the engine accepts", () => {
-    for (const { place, code } of blocks.filter(({ role }) => role === "answer")) {
+    for (const { place, code } of BLOCKS.filter(({ role }) => role === "answer")) {
       it(place, () => {
         const { id, answer } = readAnswerLine(code);
         assert.equal(typeof id, "string");
@@ -112,7 +81,7 @@ describe("the documentation", () => {
     }
 
     it("which are told from other YAML", () => {
-      assert.ok(blocks.some(isDefinition));
+      assert.ok(BLOCKS.some(isDefinition));
       const unmarked = blocksFor("yaml").filter((block) => {
         const keys = Object.keys(parseAllDocuments(block.code)[0]?.toJS() ?? {});
         return !isDefinition(block) && ["crd", "handler", "children"].some((key) => keys.includes(key));
@@ -122,7 +91,7 @@ describe("the documentation", () => {
   });
 
   describe("shows fixtures that are in order", () => {
-    for (const { place, code } of blocks.filter(({ role }) => role === "fixture")) {
+    for (const { place, code } of BLOCKS.filter(({ role }) => role === "fixture")) {
       it(place, () => {
         const problems = new Problems();
         check(FIXTURE, parse(code), problems.at(place));
@@ -131,7 +100,7 @@ describe("the documentation", () => {
     }
 
     it("on its page, in every form", () => {
-      const shown = blocks.filter(
+      const shown = BLOCKS.filter(
         ({ role, place }) => role === "fixture" && place.startsWith("docs/testing.md"),
       );
       const keys = shown.flatMap(({ code }) => Object.keys(parse(code)));
@@ -152,7 +121,7 @@ describe("the documentation", () => {
     const { scripts } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
       scripts: Record<string, string>;
     };
-    const named = documents.flatMap((document) => {
+    const named = PAGES.flatMap((document) => {
       const code = codeIn(readFileSync(path.join(root, document), "utf8"));
       return [...code.matchAll(/\bnpm (?:run )?(?:--silent )?([a-z0-9-]+)/g)].map((match) => ({
         document,
@@ -166,7 +135,7 @@ describe("the documentation", () => {
   });
 
   it("links only to files that exist", () => {
-    const links = documents.flatMap((document) => {
+    const links = PAGES.flatMap((document) => {
       const text = readFileSync(path.join(root, document), "utf8");
       return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map((match) => ({
         document,
@@ -187,55 +156,6 @@ function codeIn(text: string): string {
 
 function isDefinition({ role }: CodeBlock): boolean {
   return role === "operator";
-}
-
-/** A test for each block, which are checked by one compiler: it is slow to begin. */
-function checkTypes(given: readonly { readonly place: string; readonly code: string }[]): void {
-  // Beside index.ts, so that its imports are the ones that its reader writes.
-  const files = new Map(
-    given.map(({ code }, index) => [path.join(root, `documentation${index}.ts`), code] as const),
-  );
-  let program: ts.Program;
-
-  before(function () {
-    this.timeout(300_000);
-    program = programOf(files);
-    for (const file of files.keys()) diagnose(program, file);
-  });
-
-  for (const [index, { place }] of given.entries()) {
-    it(place, () => {
-      assert.deepEqual(diagnose(program, path.join(root, `documentation${index}.ts`)), []);
-    });
-  }
-}
-
-/** A program of files that are not on the disk. */
-function programOf(files: ReadonlyMap<string, string>): ts.Program {
-  const config = ts.readConfigFile(path.join(root, "tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, root);
-  // A block without an import is a file of its own too.
-  const host = ts.createCompilerHost({ ...options, moduleDetection: ts.ModuleDetectionKind.Force });
-  const { readFile, fileExists } = host;
-  host.readFile = (name) => files.get(name) ?? readFile(name);
-  host.fileExists = (name) => files.has(name) || fileExists(name);
-  const getSourceFile = host.getSourceFile.bind(host);
-  host.getSourceFile = (name, ...rest) => {
-    const code = files.get(name);
-    return code === undefined
-      ? getSourceFile(name, ...rest)
-      : ts.createSourceFile(name, code, ts.ScriptTarget.ES2022);
-  };
-  return ts.createProgram(
-    [...files.keys()],
-    { ...options, moduleDetection: ts.ModuleDetectionKind.Force },
-    host,
-  );
-}
-
-function diagnose(program: ts.Program, file: string): string[] {
-  const found = ts.getPreEmitDiagnostics(program, program.getSourceFile(file));
-  return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
 }
 
 async function answerOf(file: string, code: string, role: string, request: { id: string } & HandlerQuestion) {

@@ -22,12 +22,14 @@ const EDITS: Readonly<Record<string, (handlers: string) => void>> = {
 };
 
 /**
- * Tests that read whatever is in the repository, or what is in its handlers/ by name. Of those that run the program, one
- * stands for all: `runStack` gives each the same folder, with operators of the tests' own. The ones that copy the project
- * take the copy's own handlers.
+ * Tests that read whatever is in the repository, or what is in its handlers/ by name. Of those that read all pages, one stands
+ * for all: `support/pages.ts` gives each the same pages. Of those that run the program, one does too: `runStack` gives each the
+ * same folder, with operators of the tests' own. The ones that copy the project take the copy's own handlers.
  */
 const READS_THE_REPOSITORY = /ls-files|\b(ROOT|PROJECT), "handlers/;
+const READS_THE_PAGES = "docs.test.ts";
 const RUNS_THE_PROGRAM = "golden.test.ts";
+const STAND_FOR_OTHERS: readonly string[] = [READS_THE_PAGES, RUNS_THE_PROGRAM];
 
 for (const [state, edit] of Object.entries(EDITS)) {
   describe(`a repository whose handlers/ ${state}`, function () {
@@ -69,10 +71,11 @@ for (const [state, edit] of Object.entries(EDITS)) {
         .map((file) => path.join(tests, file))
         .filter(
           (file) =>
-            READS_THE_REPOSITORY.test(readFileSync(file, "utf8")) || path.basename(file) === RUNS_THE_PROGRAM,
+            READS_THE_REPOSITORY.test(readFileSync(file, "utf8")) ||
+            STAND_FOR_OTHERS.includes(path.basename(file)),
         );
       const names = files.map((file) => path.basename(file));
-      for (const name of ["docs.test.ts", "operatorSchema.test.ts", "site.test.ts", RUNS_THE_PROGRAM])
+      for (const name of [READS_THE_PAGES, "operatorSchema.test.ts", "site.test.ts", RUNS_THE_PROGRAM])
         assert.ok(names.includes(name), name);
       runNode("--conditions=@argosy-dev/source", "node_modules/mocha/bin/mocha.js", ...files);
     });
