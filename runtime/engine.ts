@@ -20,9 +20,10 @@ import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
 import type { Told } from "./traces/spans";
 import { Arrivals } from "./work/arrivals";
+import type { WorkResult } from "./work/backoff";
 import { Resync } from "./work/resync";
 import { Runner } from "./work/runner";
-import { type KeyState, type Priority, Schedule, type WorkResult } from "./work/schedule";
+import { type KeyState, type Priority, Schedule } from "./work/schedule";
 import { Triggers } from "./work/triggers";
 
 /** An object of an operator, and how it stands with the work on it. */

@@ -8,7 +8,7 @@ import {
 } from "../../runtime/names";
 import { type Memory, memoryIn, memoryOf } from "../../runtime/reconcile/memory";
 import { isSelected } from "../../runtime/watch/watched";
-import { FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS } from "../../runtime/work/schedule";
+import { backoffMs, LONGEST_BACKOFF_MS } from "../../runtime/work/backoff";
 import { entryOf } from "../errors/catalogue";
 import { type Hold, holdsOf, WAITS } from "./holds";
 import type { InstalledOperator } from "./installed";
@@ -192,7 +192,7 @@ function nextTryOf(
   if (operator?.execution === "pod") return `at the next resync${dueIn(known)}`;
   if (!failures) return `within ${LONGEST_BACKOFF_MS / 1000} s of the last failure`;
   // Half of the pause at least, and all of it at most.
-  const pauseMs = Math.min(FIRST_BACKOFF_MS * 2 ** (failures.count - 1), LONGEST_BACKOFF_MS);
+  const pauseMs = backoffMs(failures.count);
   const leftSeconds = (Date.parse(failures.lastAt) + pauseMs - known.now.getTime()) / 1000;
   return leftSeconds <= 1 ? "now" : `within ${Math.ceil(leftSeconds)} s`;
 }

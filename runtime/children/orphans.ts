@@ -1,6 +1,7 @@
 import type { KubernetesClient } from "../kubernetes/client";
+import type { WorkResult } from "../work/backoff";
 import { Runner } from "../work/runner";
-import { Schedule, type WorkResult } from "../work/schedule";
+import { Schedule } from "../work/schedule";
 import type { ChildStore } from "./childStore";
 import type { ChildWriter } from "./childWriter";
 

@@ -2,8 +2,9 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { ApiUnreachableError, isBusy, retryAfterMs } from "../kubernetes/errors";
 import type { ObjectName } from "../kubernetes/objects";
 import { NotLeadingError } from "../term";
+import type { WorkResult } from "../work/backoff";
 import { Runner } from "../work/runner";
-import { Schedule, type WorkResult } from "../work/schedule";
+import { Schedule } from "../work/schedule";
 import type { RunRecord } from "./recorder";
 import type { Message, Teller, Untold } from "./teller";
 

@@ -10,7 +10,7 @@ import {
 } from "../kubernetes/errors";
 import { NotLeadingError } from "../term";
 import { UsedStillListingError } from "../uses/used";
-import type { WorkResult } from "../work/schedule";
+import type { WorkResult } from "../work/backoff";
 import type { ReconcileReport } from "./report";
 
 /** The custom resource was deleted, or is being deleted, while it was handled. */
@@ -39,7 +39,7 @@ export interface Consequence {
 }
 
 /** A handler that wants to be asked again at once must not cause a busy loop. */
-const SHORTEST_RETRY_MS = 1_000;
+export const SHORTEST_WAIT_MS = 1_000;
 
 /**
  * The one table of errors: whose fault each is, whether it is reported, and when the object is tried again.
@@ -84,7 +84,7 @@ function failed(failure: ReconcileFailure): Consequence {
     again: {
       kind: "failed",
       permanent,
-      ...(retryAfter !== undefined && { retryAfterMs: Math.max(SHORTEST_RETRY_MS, retryAfter) }),
+      ...(retryAfter !== undefined && { retryAfterMs: Math.max(SHORTEST_WAIT_MS, retryAfter) }),
     },
   };
 }

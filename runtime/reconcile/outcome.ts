@@ -1,5 +1,5 @@
 import type { Verdict } from "../status/conditions";
-import type { WorkResult } from "../work/schedule";
+import type { WorkResult } from "../work/backoff";
 import type { ReconcileReport } from "./report";
 
 /** Something to report about an object, for `kubectl describe` and `kubectl events`. */

@@ -2,30 +2,19 @@ import type { ChildWriter } from "../children/childWriter";
 import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
 import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
-import { statusChecker } from "../definition/statusSchema";
 import { isExpired } from "../events/eventMarks";
 import type { ReconcileFailure } from "../failure";
-import { askHandler } from "../handler/askHandler";
-import {
-  type DueSchedule,
-  type FinalizeAnswer,
-  type HandlerAnswer,
-  type HandlerEvent,
-  questionAbout,
-  type ReconcileAnswer,
-} from "../handler/contract";
-import type { HandlerPool } from "../handler/handlerPool";
-import { isSecretKind } from "../kubernetes/kinds";
+import type { FinalizeAnswer, ReconcileAnswer } from "../handler/contract";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import { Scrubber } from "../outbox/scrubber";
-import type { GatheredUse } from "../uses/used";
+import { Asking, type AskingOptions } from "./asking";
 import { Departures, type DeparturesOptions } from "./departures";
-import { consequenceOf, type StillListingError } from "./errors";
+import { consequenceOf, SHORTEST_WAIT_MS, type StillListingError } from "./errors";
 import { Finalizers } from "./finalizers";
 import { wasCreated } from "./memory";
-import { newsIn } from "./news";
+import { newEventsIn } from "./newEvents";
 import { ObjectChildren } from "./objectChildren";
 import type { ObjectEvent, Outcome } from "./outcome";
 import { Remembering, type RememberingOptions } from "./remembering";
@@ -36,14 +25,11 @@ import { timetableOf } from "./timetable";
 import { lastWriteOf } from "./written";
 
 /** What {@link Reconcile} works with. */
-export interface ReconcileOptions extends RememberingOptions {
+export interface ReconcileOptions extends RememberingOptions, Pick<AskingOptions, "pool" | "used"> {
   readonly operator: Operator;
   /** The kinds of the declared children that the API serves. */
   readonly childResources: readonly Resource[];
-  readonly pool: Pick<HandlerPool, "ask">;
   readonly writer: ChildWriter;
-  /** What an object uses: see `gatherUsed`. @default nothing */
-  readonly used?: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
   /** Set if the objects are not ours, so that nothing may be written on them. */
   readonly departures?: DeparturesOptions | undefined;
   /** The clock of schedules, in milliseconds since 1970. @default Date.now */
@@ -61,13 +47,6 @@ export interface ReconcileOptions extends RememberingOptions {
 
 /** When a handler that has not finished finalizing is asked again, unless it says when. */
 const FINALIZE_AGAIN_MS = 5_000;
-/**
- * In characters. A run whose answer is larger keeps its place until it ends: the answer is in memory as long, and the places
- * are what limits that.
- */
-const SMALL_ANSWER = 64 * 1024;
-/** A handler that wants to be asked again at once must not cause a busy loop. */
-const SHORTEST_WAIT_MS = 1_000;
 
 /**
  * Brings one object and its children to what the handler wants: takes the newest object, asks the handler,
@@ -87,23 +66,24 @@ const SHORTEST_WAIT_MS = 1_000;
  * Caveat: if the API server refuses a part of an answer, the parts that were applied before stay.
  */
 export class Reconcile {
-  private readonly checkStatus: (status: unknown) => string | undefined;
   /** Undefined if the objects are not ours. */
   private readonly finalizers: Finalizers | undefined;
   private readonly departures: Departures | undefined;
   private readonly sweep: Sweep;
   private readonly children: ObjectChildren;
+  private readonly asking: Asking;
   private readonly remembering: Remembering;
   private readonly scrubber = new Scrubber();
 
   constructor(private readonly options: ReconcileOptions) {
     const { operator, resource, childResources, children, writer } = options;
-    this.checkStatus = statusChecker(operator.customResource.statusSchema);
     this.sweep = new Sweep({ operator, childResources, store: children, writer });
     const { departures } = options;
     if (departures) this.departures = new Departures(departures, this.sweep);
     else this.finalizers = new Finalizers(resource, operator);
     this.children = new ObjectChildren({ children, writer, sweep: this.sweep });
+    const { children: observed, scrubber } = this;
+    this.asking = new Asking({ ...options, observed, scrubber, isOurs: !departures });
     this.remembering = new Remembering(options, departures ? [] : formerManagersOf(operator));
   }
 
@@ -198,7 +178,7 @@ export class Reconcile {
     await this.remembering.firstLook(held, timetable.before, run);
     const byHand = run.startedByHand.filter(({ name }) => !timetable.due.some((each) => each.name === name));
     const due = [...timetable.due, ...byHand];
-    const answer = await this.ask<ReconcileAnswer>("reconcile", held, run, outcome, due);
+    const answer = await this.asking.ask<ReconcileAnswer>("reconcile", held, run, outcome, due);
     const desired = desiredChildren(answer.children, held, operator, childResources).map((child) => ({
       ...child,
       isCreated: wasCreated(run.memory, child),
@@ -216,7 +196,7 @@ export class Reconcile {
     const verdict = this.scrubber.inside(await this.children.judge(current, run));
     outcome.verdict = verdict;
     if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
-    const { events, told } = newsIn(answer.events ?? [], generationOf(held), run.memory.told);
+    const { events, told } = newEventsIn(answer.events ?? [], generationOf(held), run.memory.told);
     const { after: schedules, nextLook } = timetable;
     const all = { told, schedules };
     await run.timeline.step("status", () =>
@@ -236,50 +216,6 @@ export class Reconcile {
     return current;
   }
 
-  private async ask<Answer extends HandlerAnswer>(
-    event: HandlerEvent,
-    object: KubernetesObject,
-    run: Run,
-    outcome: Outcome,
-    due: readonly DueSchedule[] = [],
-  ): Promise<Exclude<Answer, { error: unknown }>> {
-    const { report } = run;
-    report.event = event;
-    const children = await this.children.observe(object);
-    const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
-    // A Secret that is watched is given to the handler as those that are used.
-    this.scrubber.learn(isSecretKind(object) ? [...secrets, object] : secrets);
-    outcome.events.push(...warnings.map((warning) => ({ type: "Warning" as const, ...warning })));
-    const { attempt } = report;
-    const { memory, traceparent: trace } = run;
-    const { state } = memory;
-    const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
-    if (due.length > 0) report.due = due.map(({ name }) => name);
-    const askedAt = performance.now();
-    const { answer, length, log } = await run.timeline.step("handler", () =>
-      askHandler<Answer>(this.options.pool, question, this.checkStatus, this.isOurs),
-    );
-    report.handlerMs = performance.now() - askedAt;
-    if (length <= SMALL_ANSWER) run.answered();
-    report.log = log;
-    return this.withoutSecrets(answer);
-  }
-
-  /** What the answer reports, without the values of used Secrets. Its children and its status are meant. */
-  private withoutSecrets<Answer extends object>(answer: Answer): Answer {
-    const { conditions, events } = answer as Partial<ReconcileAnswer>;
-    return {
-      ...answer,
-      ...(conditions && { conditions: this.scrubber.inside(conditions) }),
-      ...(events && { events: this.scrubber.inside(events) }),
-    };
-  }
-
-  /** Whether the objects are custom resources of our own. */
-  private get isOurs(): boolean {
-    return this.finalizers !== undefined;
-  }
-
   private async finalize(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
     const { finalizers } = this;
     const { operator } = this.options;
@@ -292,8 +228,8 @@ export class Reconcile {
     const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
     const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
     if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
-      const answer = await this.ask<FinalizeAnswer>("finalize", object, run, outcome);
-      const news = newsIn(answer.events ?? [], generationOf(object), run.memory.told);
+      const answer = await this.asking.ask<FinalizeAnswer>("finalize", object, run, outcome);
+      const news = newEventsIn(answer.events ?? [], generationOf(object), run.memory.told);
       events.push(...news.events);
       if (!answer.finalized) {
         outcome.verdict = { kind: "finalizing" };
@@ -315,7 +251,6 @@ export class Reconcile {
 function generationOf({ metadata: { generation = 1 } }: KubernetesObject): number {
   return generation;
 }
-const NOTHING_USED: GatheredUse = { used: {}, warnings: [], secrets: [] };
 
 function againAfter(ms: number, run: Run, outcome: Outcome): void {
   run.report.againAfterMs = ms;

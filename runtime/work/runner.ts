@@ -1,4 +1,5 @@
-import type { Schedule, WorkResult } from "./schedule";
+import type { WorkResult } from "./backoff";
+import type { Schedule } from "./schedule";
 
 /** What a {@link Runner} runs. */
 export interface RunnerOptions {

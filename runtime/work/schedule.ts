@@ -1,3 +1,4 @@
+import { BACKOFF, type BackoffOptions, type History, type WorkResult, waitAfter } from "./backoff";
 import { DueTimes } from "./dueTimes";
 import { Pace, type PaceOptions } from "./pace";
 
@@ -17,15 +18,6 @@ export interface AddOptions {
   readonly endsBackoff?: boolean;
 }
 
-/** How the work on a key ended. */
-export type WorkResult =
-  /** With `againAfterMs`, the key is due again by itself. */
-  | { readonly kind: "done"; readonly againAfterMs?: number }
-  /** The key is tried again after `retryAfterMs`, or after a backoff. If `permanent`, it is not tried again by itself. */
-  | { readonly kind: "failed"; readonly retryAfterMs?: number; readonly permanent?: boolean }
-  /** Nobody's failure: something changed meanwhile, or the API server was busy. Tried again soon, as the same attempt. */
-  | { readonly kind: "again"; readonly afterMs?: number };
-
 /** How it stands with a key. */
 export interface KeyState {
   /** "idle": nothing is to be done. "ready": it waits for its turn. */
@@ -39,22 +31,14 @@ export interface KeyState {
 }
 
 /** How a {@link Schedule} times keys. */
-export interface ScheduleOptions {
-  /** The longest wait for the next try, whatever the failure asks for, in milliseconds. @default no limit */
-  readonly longestWaitMs?: number;
-  /** The backoff after a first failure, in milliseconds. It doubles with each further one. @default 500 */
-  readonly firstBackoffMs?: number;
-  /** @default 300000, five minutes */
-  readonly longestBackoffMs?: number;
+export interface ScheduleOptions extends Partial<BackoffOptions> {
   /** How often one key may be worked on because it changes. @default 20 times, then ten times a second */
   readonly pace?: PaceOptions;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
-  /** @default Math.random */
-  readonly random?: () => number;
 }
 
-interface Entry {
+interface Entry extends History {
   state: KeyState["state"];
   priority: Priority;
   /** When it became ready. */
@@ -70,24 +54,12 @@ interface Entry {
   againAt: number;
   /** Whether it must be worked on again even if the work in progress fails. */
   againEndsBackoff: boolean;
-  failures: number;
-  /** How often in a row its pause has doubled: once for the first failure, and for each one after a pause that was waited out. */
-  doublings: number;
-  /** Whether it waits for the end of the pause after a failure, or has waited for that before the work in progress. */
-  isPausing: boolean;
-  /** How often in a row it had to be tried again without a failure. */
-  repeats: number;
 }
 
 const PACE: PaceOptions = { burst: 20, refillMs: 100 };
 /** Every eighth turn goes to the key that has waited longest, if it has waited for {@link PATIENCE_MS}. */
 const TURNS_PER_OLDEST = 8;
 const PATIENCE_MS = 10_000;
-/** The pause after a first failure, and the longest one, if nobody says otherwise. In milliseconds. */
-export const FIRST_BACKOFF_MS = 500;
-export const LONGEST_BACKOFF_MS = 300_000;
-const FIRST_REPEAT_MS = 10;
-const LONGEST_REPEAT_MS = 2_000;
 
 /**
  * Says which key is worked on next, and when. It holds no timer and starts nothing: see `Runner`.
@@ -118,12 +90,9 @@ export class Schedule {
 
   constructor(options: ScheduleOptions = {}) {
     this.options = {
-      longestWaitMs: Number.POSITIVE_INFINITY,
-      firstBackoffMs: FIRST_BACKOFF_MS,
-      longestBackoffMs: LONGEST_BACKOFF_MS,
+      ...BACKOFF,
       pace: PACE,
       now: () => performance.now(),
-      random: Math.random,
       ...options,
     };
     this.pace = new Pace(this.options.pace, this.options.now);
@@ -193,14 +162,7 @@ export class Schedule {
   settle(key: string, result: WorkResult): void {
     const entry = this.entry(key);
     entry.state = "idle";
-    if (result.kind !== "again") entry.repeats = 0;
-    if (result.kind === "done") entry.failures = entry.doublings = 0;
-    if (result.kind === "failed") {
-      // What somebody changes many times in a row while it fails is tried as often. That says nothing of how long it will fail.
-      if (entry.isPausing || entry.failures === 0) entry.doublings++;
-      entry.failures++;
-    }
-    const waitMs = this.waitAfter(entry, result);
+    const waitMs = waitAfter(entry, result, this.options);
     const { again, againAt } = entry;
     const now = this.options.now();
     // A failed key that is tried again anyway waits for its backoff, unless the reason that was added ends the backoff.
@@ -364,20 +326,6 @@ export class Schedule {
   private oldest(): string | undefined {
     const firsts = PRIORITIES.map((priority) => this.firstOf(priority)).filter((key) => key !== undefined);
     return firsts.sort((a, b) => this.entry(a).readySince - this.entry(b).readySince)[0];
-  }
-
-  /** After how long a key is due again by itself. Undefined: only when something changes. */
-  private waitAfter(entry: Entry, result: WorkResult): number | undefined {
-    const { firstBackoffMs, longestBackoffMs, longestWaitMs, random } = this.options;
-    if (result.kind === "done") return result.againAfterMs;
-    if (result.kind === "again") {
-      const doubledMs = Math.min(FIRST_REPEAT_MS * 2 ** entry.repeats++, LONGEST_REPEAT_MS);
-      return Math.max(result.afterMs ?? 0, doubledMs * (0.5 + random() / 2));
-    }
-    if (result.permanent) return undefined;
-    const backoffMs = Math.min(firstBackoffMs * 2 ** (entry.doublings - 1), longestBackoffMs);
-    // Half fixed, half random: objects that failed together do not come back together.
-    return Math.min(result.retryAfterMs ?? backoffMs * (0.5 + random() / 2), longestWaitMs);
   }
 }
 

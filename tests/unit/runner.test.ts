@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import type { WorkResult } from "../../runtime/work/backoff";
 import { Runner } from "../../runtime/work/runner";
-import { Schedule, type WorkResult } from "../../runtime/work/schedule";
+import { Schedule } from "../../runtime/work/schedule";
 import { FakeClock } from "./support/fakeClock";
 
 describe("Runner", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Priority, Schedule, type ScheduleOptions, type WorkResult } from "../../runtime/work/schedule";
+import type { WorkResult } from "../../runtime/work/backoff";
+import { type Priority, Schedule, type ScheduleOptions } from "../../runtime/work/schedule";
 
 const LONGEST_WAIT_MS = 60_000;
 

@@ -2,7 +2,7 @@ import { fingerprint } from "../fingerprint";
 import type { AnsweredEvent } from "../handler/contract";
 
 /** What of the Events in an answer is to be reported, and what is to be remembered. */
-export interface News {
+export interface NewEvents {
   /** Those that the last answer did not have, or had for another generation. */
   readonly events: readonly AnsweredEvent[];
   /** Fingerprints of all Events in the answer. */
@@ -12,16 +12,16 @@ export interface News {
 /**
  * Tells new Events from those that were reported: a handler answers the same again in each resync.
  *
- * Guarantees (tests/unit/news.test.ts): an Event is reported once for a generation as long as every answer has it. After an
+ * Guarantees (tests/unit/newEvents.test.ts): an Event is reported once for a generation as long as every answer has it. After an
  * answer without it, it is new again.
  *
- * @param told what {@link News.told} was of the last answer
+ * @param told what {@link NewEvents.told} was of the last answer
  */
-export function newsIn(
+export function newEventsIn(
   events: readonly AnsweredEvent[],
   generation: number,
   told: readonly string[] = [],
-): News {
+): NewEvents {
   const all = new Map(
     events.map((event) => [fingerprint([generation, event.type, event.reason, event.note]), event]),
   );

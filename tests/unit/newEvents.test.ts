@@ -1,28 +1,28 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { AnsweredEvent } from "../../runtime/handler/contract";
-import { newsIn } from "../../runtime/reconcile/news";
+import { newEventsIn } from "../../runtime/reconcile/newEvents";
 
 const one = (note: string): AnsweredEvent => ({ type: "Normal", reason: "BackedUp", note });
 const notes = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 4 });
 const steps = fc.array(fc.record({ notes, isNext: fc.boolean() }), { maxLength: 8 });
 
-describe("newsIn", () => {
+describe("newEventsIn", () => {
   it("gives an Event once, however often it is answered", () => {
-    const first = newsIn([one("a"), one("a"), one("b")], 1);
+    const first = newEventsIn([one("a"), one("a"), one("b")], 1);
     assert.deepEqual(first.events, [one("a"), one("b")]);
-    assert.deepEqual(newsIn([one("b"), one("a")], 1, first.told).events, []);
+    assert.deepEqual(newEventsIn([one("b"), one("a")], 1, first.told).events, []);
   });
 
   it("tells Events apart by type, reason, note and generation", () => {
-    const { told } = newsIn([one("a")], 1);
+    const { told } = newEventsIn([one("a")], 1);
     for (const other of [
       one("b"),
       { ...one("a"), type: "Warning" },
       { ...one("a"), reason: "Other" },
     ] as const)
-      assert.deepEqual(newsIn([other], 1, told).events, [other]);
-    assert.deepEqual(newsIn([one("a")], 2, told).events, [one("a")]);
+      assert.deepEqual(newEventsIn([other], 1, told).events, [other]);
+    assert.deepEqual(newEventsIn([one("a")], 2, told).events, [one("a")]);
   });
 
   it("gives an Event exactly if the answer before did not have it, or was about another generation", () => {
@@ -31,7 +31,7 @@ describe("newsIn", () => {
         let [told, generation, before]: [readonly string[], number, string[]] = [[], 1, []];
         for (const { notes, isNext } of all) {
           if (isNext) generation++;
-          const news = newsIn(notes.map(one), generation, told);
+          const news = newEventsIn(notes.map(one), generation, told);
           const expected = [...new Set(notes)].filter((note) => isNext || !before.includes(note));
           assert.deepEqual(
             news.events.map(({ note }) => note),

@@ -1,0 +1,92 @@
+import type { Operator } from "../definition/definition";
+import { statusChecker } from "../definition/statusSchema";
+import { askHandler } from "../handler/askHandler";
+import {
+  type DueSchedule,
+  type HandlerAnswer,
+  type HandlerEvent,
+  questionAbout,
+  type ReconcileAnswer,
+} from "../handler/contract";
+import type { HandlerPool } from "../handler/handlerPool";
+import { isSecretKind } from "../kubernetes/kinds";
+import type { KubernetesObject } from "../kubernetes/objects";
+import type { Scrubber } from "../outbox/scrubber";
+import type { GatheredUse } from "../uses/used";
+import type { ObjectChildren } from "./objectChildren";
+import type { Outcome } from "./outcome";
+import type { Run } from "./run";
+
+/** What {@link Asking} works with. */
+export interface AskingOptions {
+  readonly operator: Operator;
+  readonly pool: Pick<HandlerPool, "ask">;
+  /** What an object uses: see `gatherUsed`. @default nothing */
+  readonly used?: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
+  readonly observed: Pick<ObjectChildren, "observe">;
+  /** Learns every Secret that the handler is given. */
+  readonly scrubber: Scrubber;
+  /** Whether the objects are custom resources of our own. */
+  readonly isOurs: boolean;
+}
+
+/**
+ * In characters. A run whose answer is larger keeps its place until it ends: the answer is in memory as long, and the places
+ * are what limits that.
+ */
+const SMALL_ANSWER = 64 * 1024;
+const NOTHING_USED: GatheredUse = { used: {}, warnings: [], secrets: [] };
+
+/** Asks the handler about an object, with its children and all that it uses. Writes nothing. */
+export class Asking {
+  private readonly checkStatus: (status: unknown) => string | undefined;
+
+  constructor(private readonly options: AskingOptions) {
+    this.checkStatus = statusChecker(options.operator.customResource.statusSchema);
+  }
+
+  /**
+   * Asks the handler, and puts into the outcome what it used and how long it took.
+   * @param due the schedules that are due
+   * @throws ReconcileFailure if the handler fails or answers wrongly; UsedStillListingError, ApiError, ApiUnreachableError if
+   *   what it is given cannot be read
+   */
+  async ask<Answer extends HandlerAnswer>(
+    event: HandlerEvent,
+    object: KubernetesObject,
+    run: Run,
+    outcome: Outcome,
+    due: readonly DueSchedule[] = [],
+  ): Promise<Exclude<Answer, { error: unknown }>> {
+    const { report } = run;
+    report.event = event;
+    const children = await this.options.observed.observe(object);
+    const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
+    // A Secret that is watched is given to the handler as those that are used.
+    this.options.scrubber.learn(isSecretKind(object) ? [...secrets, object] : secrets);
+    outcome.events.push(...warnings.map((warning) => ({ type: "Warning" as const, ...warning })));
+    const { attempt } = report;
+    const { memory, traceparent: trace } = run;
+    const { state } = memory;
+    const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
+    if (due.length > 0) report.due = due.map(({ name }) => name);
+    const askedAt = performance.now();
+    const { answer, length, log } = await run.timeline.step("handler", () =>
+      askHandler<Answer>(this.options.pool, question, this.checkStatus, this.options.isOurs),
+    );
+    report.handlerMs = performance.now() - askedAt;
+    if (length <= SMALL_ANSWER) run.answered();
+    report.log = log;
+    return this.withoutSecrets(answer);
+  }
+
+  /** What the answer reports, without the values of used Secrets. Its children and its status are meant. */
+  private withoutSecrets<Answer extends object>(answer: Answer): Answer {
+    const { conditions, events } = answer as Partial<ReconcileAnswer>;
+    return {
+      ...answer,
+      ...(conditions && { conditions: this.options.scrubber.inside(conditions) }),
+      ...(events && { events: this.options.scrubber.inside(events) }),
+    };
+  }
+}

@@ -1,0 +1,72 @@
+/** How the work on a key ended. */
+export type WorkResult =
+  /** With `againAfterMs`, the key is due again by itself. */
+  | { readonly kind: "done"; readonly againAfterMs?: number }
+  /** The key is tried again after `retryAfterMs`, or after a backoff. If `permanent`, it is not tried again by itself. */
+  | { readonly kind: "failed"; readonly retryAfterMs?: number; readonly permanent?: boolean }
+  /** Nobody's failure: something changed meanwhile, or the API server was busy. Tried again soon, as the same attempt. */
+  | { readonly kind: "again"; readonly afterMs?: number };
+
+/** How the work on a key has ended until now. */
+export interface History {
+  /** How often in a row it failed. */
+  failures: number;
+  /** How often in a row its pause has doubled: once for the first failure, and for each one after a pause that was waited out. */
+  doublings: number;
+  /** Whether it waits for the end of the pause after a failure, or has waited for that before the work in progress. */
+  isPausing: boolean;
+  /** How often in a row it had to be tried again without a failure. */
+  repeats: number;
+}
+
+/** How long keys wait after their work has ended. */
+export interface BackoffOptions {
+  /** The longest wait for the next try, whatever the failure asks for, in milliseconds. @default no limit */
+  readonly longestWaitMs: number;
+  /** The longest backoff, in milliseconds. @default 300000, five minutes */
+  readonly longestBackoffMs: number;
+  /** @default Math.random */
+  readonly random: () => number;
+}
+
+const FIRST_BACKOFF_MS = 500;
+/** The longest backoff, if nobody says otherwise, in milliseconds. */
+export const LONGEST_BACKOFF_MS = 300_000;
+const FIRST_REPEAT_MS = 10;
+const LONGEST_REPEAT_MS = 2_000;
+
+/** The defaults. */
+export const BACKOFF: BackoffOptions = {
+  longestWaitMs: Number.POSITIVE_INFINITY,
+  longestBackoffMs: LONGEST_BACKOFF_MS,
+  random: Math.random,
+};
+
+/** The backoff after so many failures in a row, in milliseconds, before its random part is taken off. */
+export function backoffMs(failures: number, longestMs = LONGEST_BACKOFF_MS): number {
+  return Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), longestMs);
+}
+
+/**
+ * Notes in the history of a key how the work on the key has ended.
+ * @returns after how long the key is due again by itself, in milliseconds. Undefined: only when something changes
+ */
+export function waitAfter(history: History, result: WorkResult, options: BackoffOptions): number | undefined {
+  const { longestBackoffMs, longestWaitMs, random } = options;
+  if (result.kind !== "again") history.repeats = 0;
+  if (result.kind === "done") {
+    history.failures = history.doublings = 0;
+    return result.againAfterMs;
+  }
+  if (result.kind === "again") {
+    const doubledMs = Math.min(FIRST_REPEAT_MS * 2 ** history.repeats++, LONGEST_REPEAT_MS);
+    return Math.max(result.afterMs ?? 0, doubledMs * (0.5 + random() / 2));
+  }
+  // What somebody changes many times in a row while it fails is tried as often. That says nothing of how long it will fail.
+  if (history.isPausing || history.failures === 0) history.doublings++;
+  history.failures++;
+  if (result.permanent) return undefined;
+  // Half fixed, half random: objects that failed together do not come back together.
+  const jittered = backoffMs(history.doublings, longestBackoffMs) * (0.5 + random() / 2);
+  return Math.min(result.retryAfterMs ?? jittered, longestWaitMs);
+}
