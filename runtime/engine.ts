@@ -39,8 +39,8 @@ export interface ObjectState extends ObjectName, KeyState {
 const AT_WORK_FOR_EACH_HANDLER = 16;
 
 /**
- * How often the handler is asked about an object that is not ours because it changes. Custom resources change when somebody
- * wants something. The status of a Deployment changes many times in a roll-out, and other kinds change for ever.
+ * How often a change of an object that is not ours may lead to a run. Custom resources change when somebody wants something. The
+ * status of a Deployment changes many times in a roll-out, and other kinds change for ever.
  */
 const PACE_OF_OTHERS = { burst: 5, refillMs: 2_000 };
 

@@ -5,7 +5,7 @@ import { RECONCILE_RESULTS, type ReconcileReport } from "./reconcile/report";
 
 /** What becomes of a hint. */
 const HINT_RESULTS = [
-  /** The watch had told of that change already. */
+  /** The watch had reported that change already. */
   "known",
   "queued",
   /** The leader took it. */

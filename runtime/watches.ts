@@ -49,8 +49,8 @@ const LISTING_PATIENCE_MS = 5_000;
 
 /**
  * What one operator knows of its cluster: its custom resources, or the objects of another kind that it watches, and their
- * children, kept up to date by watches. Children
- * are selected by the label that all of them bear, so that other objects are not even read.
+ * children. Watches keep that up to date. Children are selected by the label that all of them have, so that other objects are
+ * not even read.
  *
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the
  * objects that need it, and {@link whyNot} says which.

@@ -39,7 +39,7 @@ interface Progress {
 /** How often it looks for tasks that could not be answered when they came: a leader may have changed, or an API failed. */
 const SWEEP_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
-/** Tasks in work at once. Most of them only wait for their turn in the queue; a trial is asked at once. */
+/** Tasks in progress at once. Most of them only wait for their turn in the queue; a trial is asked at once. */
 const MOST_AT_ONCE = 16;
 /** The Workflow controller writes to a WorkflowTaskSet as well: so often we wait for the watch to tell what. */
 const MOST_CONFLICTS = 10;
@@ -79,7 +79,7 @@ export class Replay {
     this.watch.start();
   }
 
-  /** Takes no further task, and waits for those in work. To be called before the engine is stopped. */
+  /** Takes no further task, and waits for those in progress. To be called before the engine is stopped. */
   async stop(graceMs = 5_000): Promise<void> {
     this.stopped = true;
     clearInterval(this.sweeper);

@@ -13,7 +13,7 @@ export interface RetentionOptions {
  * unrecorded for that, it only goes sooner.
  */
 export class Retention {
-  /** Records of late: each counts one, and less and less with time. */
+  /** Recent records: each counts as one at first, and less and less with time. */
   private recent = 0;
   private at = Number.NEGATIVE_INFINITY;
 

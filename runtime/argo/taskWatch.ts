@@ -17,7 +17,7 @@ export interface Task {
   seen: { readonly uid: string; readonly resourceVersion: string };
 }
 
-/** What a {@link TaskWatch} watches and whom it tells. */
+/** What a {@link TaskWatch} watches, and who is called. */
 export interface TaskWatchOptions {
   readonly client: KubernetesClient;
   /** The name of the operator whose tasks are wanted. */
@@ -58,7 +58,7 @@ export class TaskWatch {
     await this.reflector?.stop();
   }
 
-  /** The open tasks as far as the watch has told. */
+  /** The open tasks that the watch has reported. */
   tasks(): Iterable<Task> {
     return this.open.values();
   }

@@ -5,7 +5,7 @@ import { EventWriter } from "../outbox/eventWriter";
 import { EVENT_PATH_PARTS, type EventPathPod, eventPathPodOf, eventPathSelector } from "./eventPathPods";
 import { outdatedPods } from "./outdatedPods";
 
-/** What a {@link Keeper} looks after, and whom it tells. */
+/** What a {@link Keeper} looks after, and who is called. */
 export interface KeeperOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;

@@ -3,15 +3,15 @@ import type { KubernetesClient } from "./client";
 import { discover } from "./discovery";
 import type { Resource } from "./resource";
 
-/** How long {@link awaitKind} waits, and whom it tells. */
+/** What ends the wait of {@link awaitKind}, and who is called. */
 export interface AwaitKindOptions {
   /** Ends the wait. */
   readonly signal: AbortSignal;
-  /** Told why it waits: once for each reason, not for each try. */
+  /** Called with the reason for the wait: once for each reason, not for each try. */
   readonly onWait: (reason: Error) => void;
 }
 
-/** Somebody is just creating the kind, more often than not: the first tries come quickly. */
+/** Most often somebody is just creating the kind, so the first tries follow each other quickly. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 10_000;
 const WAIT_GROWTH = 1.2;

@@ -19,8 +19,9 @@ export class UnknownKindError extends Error {
 }
 
 /**
- * How the API server serves a kind: known of Kubernetes' own, whether it serves that version or not, asked of any other.
- * @throws UnknownKindError where it does not serve one that is not Kubernetes' own
+ * How the API server serves a kind. For Kubernetes' own kinds that is known without a request, also if the API server does not
+ * serve the version. For any other kind the API server is asked.
+ * @throws UnknownKindError if the API server does not serve a kind that is not Kubernetes' own
  */
 export async function findResource(
   client: KubernetesClient,
@@ -40,7 +41,7 @@ export function builtIn(apiVersion: string, kind: string): Resource {
 
 /**
  * Asks the API server how it serves a kind.
- * @throws UnknownKindError where it does not
+ * @throws UnknownKindError if it does not serve the kind
  */
 export async function discover(
   client: KubernetesClient,

@@ -51,7 +51,7 @@ export function isApiError(error: unknown, code: number): error is ApiError {
   return error instanceof ApiError && error.code === code;
 }
 
-/** How long the API server asks to wait (`Retry-After`), in milliseconds; undefined where it does not say. */
+/** How long the API server asks to wait (`Retry-After`), in milliseconds. Undefined if it does not say. */
 export function retryAfterMs(error: unknown): number | undefined {
   const seconds = error instanceof ApiError ? error.status.details?.retryAfterSeconds : undefined;
   return seconds === undefined ? undefined : seconds * 1000;

@@ -24,7 +24,7 @@ export interface EventWriterOptions {
 
 /** An equal event within this time increases the count of the first one. The API server keeps events for an hour. */
 const SAME_EVENT_MS = 30 * 60_000;
-/** How many events about one object are written at once, and how often another one: a loop must not flood etcd. */
+/** Ten events about one object are written at once, and after that one a minute: a loop must not flood etcd. */
 const PACE = { burst: 10, refillMs: 60_000 };
 /** How many series are remembered. */
 const MOST_SERIES = 1_000;

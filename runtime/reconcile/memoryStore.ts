@@ -40,7 +40,7 @@ type Known = StoredObject<Facts>;
 /**
  * The Memory objects of one operator, as a watch shows them.
  *
- * Assumption: only we write them. Who may write in the platform's namespace may make us forget, or remember what never was.
+ * Assumption: only we write them. Anyone who may write in the platform's namespace may make us forget, or remember what never was.
  */
 export class MemoryStore implements MemoryShelf {
   private readonly store: Store<Facts>;

@@ -38,9 +38,9 @@ const METADATA_TYPES = {
 };
 
 /**
- * Asks the handler about an object alone: nothing is read for it, there are no children, and nothing is applied. What it
- * uses is given as well: anyone who may try a handler may not read all that its operator may. The
- * answer is checked as it would be before it is applied. An object with a deletionTimestamp is asked to be finalized.
+ * Asks the handler about an example: nothing is read from the cluster, there are no children, and nothing is applied. The
+ * caller gives what the object uses too, since a person who may try a handler may not read all that its operator may. The answer
+ * is checked as it would be before it is applied. For an object with a deletionTimestamp, the handler is asked to finalize.
  *
  * @param object an example of the operator's custom resource
  * @param used examples of what it uses, by the keys of the definition's `uses`. What is not given is null or []

@@ -7,7 +7,7 @@ export type Verdict =
   | { readonly kind: "ready" }
   /** Every child is applied; some are not ready yet. */
   | { readonly kind: "progressing"; readonly message: string }
-  /** The object is being deleted and its handler is not through with it. */
+  /** The object is being deleted and its handler has not finished with it. */
   | { readonly kind: "finalizing" }
   | { readonly kind: "failed"; readonly failure: ReconcileFailure };
 

@@ -33,8 +33,8 @@ const PERIOD_MS = 60_000;
 const SECRETS = builtIn("v1", "Secret");
 
 /**
- * Secrets that are read by name, each again once in a period while a custom resource names it. Who may list Secrets of all
- * namespaces may read all of them, so that no watch is open.
+ * Secrets that are read by name, each again once in a period while a custom resource names it. A watch of all namespaces would
+ * need the right to read every Secret there. So no watch is opened.
  *
  * Guarantees, each with a test in tests/unit/polledObjects.test.ts:
  * - Nothing is read that no custom resource names, and nothing is kept that is not given.

@@ -70,7 +70,7 @@ interface Watched {
  * Guarantees, each with a test in tests/integration/uses.test.ts:
  * - An object that changes wakes exactly the custom resources that use it, before and after the change.
  * - It is kept once, however many use it.
- * - A kind that the cluster lacks, or that we may not read, holds up only those who use it.
+ * - A kind that the cluster lacks, or that we may not read, holds up only the custom resources that use it.
  *
  * Secrets that no watch may show are read by {@link PolledObjects}.
  */

@@ -73,9 +73,9 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * Objects as watches, lists and the answers to our own writes show them.
  *
  * Guarantees, each with a test in tests/unit/store.test.ts:
- * - An older version never replaces a newer one, however late it comes, unless the API server itself went back. That is so
- *   if its list is older than what its watch has shown, or has an older version of an object than one that the list is newer
- *   than: etcd was restored from a backup, and has been written since.
+ * - An older version never replaces a newer one, however late it comes, unless the API server itself went back: etcd was
+ *   restored from a backup. Two things show that. A list is older than what the watch has shown. Or a list that is newer than
+ *   the version that we know of an object has an older version of the object.
  * - If a list has the same version with other content, that replaces what is known: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
@@ -132,7 +132,7 @@ export class Store<Facts> {
     const known = this.reading.get(stored);
     if (known?.version === version) return known.object;
     const object = this.options.client.get(stored.resource, stored);
-    // Elsewhere, who reads may know of a later change than the request in progress.
+    // In a store of whole objects, the caller may know of a later change than the request in progress.
     if (!this.options.isMetadataOnly) return object;
     const reading = { version, object };
     this.reading.set(stored, reading);
@@ -255,7 +255,7 @@ export class Store<Facts> {
     };
   }
 
-  /** Whether a list of that version has an older version of an object than we know, although it is the newer one of both. */
+  /** Whether a list has an older version of an object than we know, although the list is newer than the version that we know. */
   private isContradicted(resource: Resource, { metadata }: KubernetesObject, listVersion: string): boolean {
     const known = this.find(resource, metadata)?.resourceVersion;
     return known !== undefined && isNewer(known, metadata.resourceVersion) && !isNewer(known, listVersion);
