@@ -5,11 +5,11 @@ import type { Operator, Watch } from "./definition/definition";
 import { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
 import type { KubernetesClient } from "./kubernetes/client";
-import { discover } from "./kubernetes/discovery";
+import { discover, UnknownKindError } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
 import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
-import { kindKey, type Resource } from "./kubernetes/resource";
+import { isSameKind, kindKey, type Resource } from "./kubernetes/resource";
 import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf, OPERATOR_LABEL } from "./names";
 import { StillListingError } from "./reconcile/errors";
 import { memoryResourceOf } from "./reconcile/keptMemories";
@@ -143,13 +143,18 @@ export class Watches {
   async start(awaitKinds: boolean): Promise<void> {
     const { client, operator, resource, onInterruption } = this.options;
     const { signal } = this.stopping;
-    const finding = operator.children.map(async ({ apiVersion, kind }) => {
+    const finding = operator.children.map(async ({ apiVersion, kind, retired }) => {
       const onWait = (reason: Error) => onInterruption(kind, reason);
       const found = awaitKinds
         ? await awaitKind(client, apiVersion, kind, { signal, onWait })
-        : await discover(client, apiVersion, kind);
+        : await discover(client, apiVersion, kind).catch((error: unknown) => {
+            // Nothing can be left of a kind that the cluster does not serve.
+            if (retired && error instanceof UnknownKindError) return undefined;
+            throw error;
+          });
       // The answer may come after the stop. Nobody would end a watch that begins then.
       signal.throwIfAborted();
+      if (!found) return;
       this.childResources.push(found);
       this.childScopes.add(found);
     });
@@ -239,16 +244,19 @@ export class Watches {
     const { operator } = this.options;
     if (operator.watch && this.roundsOf(object) > MOST_ROUNDS) return watchCycle();
     const served = this.childResources.map(kindKey);
+    const isRemembered = (kind: string) => kinds.some((each) => isSameKind(each, kind));
+    // Of a kind that is retired, and that the cluster does not serve, nothing is left.
     const missing = operator.children
+      .filter(({ retired }) => !retired)
       .map(kindKey)
-      .find((kind) => kinds.includes(kind) && !served.includes(kind));
+      .find((kind) => isRemembered(kind) && !served.includes(kind));
     if (missing !== undefined) {
       return kindMissing(missing);
     }
     const { namespace } = object.metadata;
     const notSynced = this.childScopes
       .notSynced(isElsewhere ? undefined : namespace)
-      .find(({ resource, problem }) => !problem || kinds.includes(kindKey(resource)));
+      .find(({ resource, problem }) => !problem || isRemembered(kindKey(resource)));
     return notSynced && notSyncedError(notSynced);
   }
 

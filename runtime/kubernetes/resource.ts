@@ -1,4 +1,4 @@
-import type { ObjectName } from "./objects";
+import { groupOf, type ObjectName } from "./objects";
 
 /** A kind as the API serves it. */
 export interface Resource {
@@ -39,6 +39,12 @@ export function scopesOf(
 /** A kind as one word: "apps/v1/Deployment". */
 export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
   return `${apiVersion}/${kind}`;
+}
+
+/** Whether two words of {@link kindKey} name one kind: its objects are the same in each version of its group. */
+export function isSameKind(one: string, other: string): boolean {
+  const [a, b] = [kindOfKey(one), kindOfKey(other)];
+  return a.kind === b.kind && groupOf(a.apiVersion) === groupOf(b.apiVersion);
 }
 
 /** The kind that {@link kindKey} made a word of. */

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { isNewer, type KubernetesObject } from "../kubernetes/objects";
-import { kindKey, type Resource } from "../kubernetes/resource";
+import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
 import { OWNER_UID_LABEL } from "../names";
 import type { Memory } from "../reconcile/memory";
 
@@ -41,7 +41,7 @@ export async function listChildren(
   const listed = new Set<string>();
   const versions = new Map<string, string>();
   const lists = childResources.flatMap((resource) => {
-    if (isSure && !memory.kinds.includes(kindKey(resource))) return [];
+    if (isSure && !memory.kinds.some((kind) => isSameKind(kind, kindKey(resource)))) return [];
     const scopes = !resource.namespaced ? [undefined] : isEverywhere ? everywhere : [home];
     if (!resource.namespaced && !isEverywhere) return [];
     return scopes.map(async (namespace) => {

@@ -7,8 +7,8 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
-import { kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
-import { CHILD_OF_LABEL, identityOf, OWNER_UID_LABEL } from "../names";
+import { isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
+import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf, OWNER_UID_LABEL } from "../names";
 import type { Memory } from "./memory";
 
 /** What {@link Sweep} work with. */
@@ -33,10 +33,10 @@ const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "nam
 export class Sweep {
   constructor(private readonly options: SweepOptions) {}
 
-  /** Those of the remembered kinds that the operator no longer declares. */
+  /** Those of the remembered kinds that the operator no longer declares, in no version. */
   undeclared(remembered: readonly string[]): string[] {
     const declared = this.options.childResources.map(kindKey);
-    return remembered.filter((kind) => !declared.includes(kind));
+    return remembered.filter((kind) => !declared.some((each) => isSameKind(each, kind)));
   }
 
   /**
@@ -49,12 +49,13 @@ export class Sweep {
     object: KubernetesObject,
     remembered: readonly string[],
   ): Promise<ChildChange[]> {
-    const { store, writer } = this.options;
+    const { store, writer, operator } = this.options;
+    const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf).join(",");
     const changes: ChildChange[] = [];
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) continue;
-      await this.learn(client, resource, object, `${CHILD_OF_LABEL}=${identityOf(this.options.operator)}`);
+      await this.learn(client, resource, object, `${CHILD_OF_LABEL} in (${identities})`);
       for (const child of store.of(object.metadata.uid)) {
         if (kindKey(child.resource) !== kind || child.deleting) continue;
         const change = await writer.delete(child, { client }).catch((error: unknown) => {

@@ -1,21 +1,38 @@
 import assert from "node:assert/strict";
+import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
 import type { Api } from "../support/api";
+import { announceKind } from "../support/cluster";
 import { configMap, inNamespace } from "../support/manifests";
-import type { TestOperator, TestOperatorOptions } from "../support/testOperator";
-import { answering, conditionOf } from "../support/useOperator";
+import {
+  customResourceDefinitionOf,
+  type TestOperator,
+  type TestOperatorOptions,
+} from "../support/testOperator";
+import { answering, conditionOf, statusOf } from "../support/useOperator";
 import { useOperators } from "../support/useOperators";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const SECRET = { apiVersion: "v1", kind: "Secret" };
 const BOTH = [CONFIG_MAP, SECRET];
+const SCALERS = ["autoscaling/v1", "autoscaling/v2"].map((apiVersion) => ({
+  apiVersion,
+  kind: "HorizontalPodAutoscaler",
+})) as [Manifest, Manifest];
+const OF_REMOVED = { apiVersion: "engine.example.com/v1", kind: "KindRemoved" };
+const REMOVED = { ...OF_REMOVED, plural: "kindremoveds" };
+const REMOVED_CRD = customResourceDefinitionOf({ name: "kind-removed" });
+announceKind(REMOVED_CRD);
 
 describe("a kind that an operator does not have among its children any more", function () {
   this.timeout(90_000);
   const retired: TestOperatorOptions = { name: "kind-retired", children: BOTH };
   const leftOut: TestOperatorOptions = { name: "kind-left-out", children: BOTH };
   const revoked: TestOperatorOptions = { name: "kind-revoked", children: BOTH };
-  const bench = useOperators([retired, leftOut, revoked]);
+  const renamed: TestOperatorOptions = { name: "kind-renamed", children: BOTH };
+  const moved: TestOperatorOptions = { name: "kind-moved", children: [SCALERS[0]] };
+  const removed: TestOperatorOptions = { name: "kind-owner", children: [CONFIG_MAP, REMOVED] };
+  const bench = useOperators([retired, leftOut, revoked, renamed, moved, removed]);
   let api: Api;
   let [here, elsewhere] = ["", ""];
 
@@ -68,11 +85,65 @@ describe("a kind that an operator does not have among its children any more", fu
     await api.get(inNamespace(secret(), here));
   });
 
-  /** Lets the operator with both kinds handle an object. */
-  async function handled(options: TestOperatorOptions): Promise<TestOperator> {
+  it("when the operator is renamed too: its objects are pruned", async () => {
+    await handled(renamed);
+    const after = {
+      ...renamed,
+      name: "kind-renamed-after",
+      kindName: renamed.name,
+      formerNames: [renamed.name],
+    };
+    // Under its new name the runner has the rights to both kinds, as long as nobody takes them away.
+    await bench.install(after);
+    const operator = await bench.install({ ...after, children: [CONFIG_MAP], installs: false });
+    operator.plan("object", answering(configMap("map")));
+    await operator.start();
+    await eventually(() => api.assertGone(inNamespace(secret(), here)));
+    await eventually(() => api.assertGone(inNamespace(secret(), elsewhere)));
+  });
+
+  it("in the version of before, but in a newer one: its objects stay the same", async () => {
+    const scaler = ({ apiVersion, kind }: { apiVersion: string; kind: string }) => ({
+      apiVersion,
+      kind,
+      metadata: { name: "scaler", namespace: here },
+      spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "none" } },
+    });
+    const [before, now] = SCALERS;
+    await handled(moved, scaler(before));
+    const { uid } = (await api.get(scaler(now))).metadata;
+    const operator = await bench.install({ ...moved, children: [now] });
+    operator.plan("object", {
+      ...answering(scaler(now)),
+      answer: { children: [scaler(now)], status: { step: "2" } },
+    });
+    await operator.start();
+    await eventually(async () => {
+      assert.equal(statusOf(await api.get(operator.object("object", {}, here)))["step"], "2");
+    });
+    assert.equal((await api.get(scaler(now))).metadata.uid, uid);
+  });
+
+  it("and that the cluster does not serve any more: nothing holds the object up", async () => {
+    await handled(removed, configMap("map"), { ...OF_REMOVED, metadata: { name: "child" } });
+    await api.delete(REMOVED_CRD);
+    await eventually(() => api.assertGone(REMOVED_CRD));
+    const operator = await bench.install({
+      ...removed,
+      children: [CONFIG_MAP, { ...REMOVED, retired: true } as typeof REMOVED],
+    });
+    operator.plan("object", answering(configMap("map", { step: "2" })));
+    await operator.start();
+    await eventually(async () => {
+      assert.deepEqual((await api.get(inNamespace(configMap("map"), here)))["data"], { step: "2" });
+    });
+  });
+
+  /** Lets an operator handle an object with these children. */
+  async function handled(options: TestOperatorOptions, ...children: object[]): Promise<TestOperator> {
     const operator = await bench.install(options);
     const controller = await operator.start();
-    const children = [configMap("map"), secret(), inNamespace(secret(), elsewhere)];
+    if (children.length === 0) children = [configMap("map"), secret(), inNamespace(secret(), elsewhere)];
     const object = await api.apply(operator.object("object", answering(...children), here));
     await bench.ready(object);
     await controller.stop();
