@@ -1,3 +1,4 @@
+import { isRecord } from "../json";
 import type {
   JsonObject,
   KubernetesObject,
@@ -116,7 +117,7 @@ export function marksOf(
 
 /**
  * The owner of an object, if we applied the mark that names the owner. So an entry of ours in `managedFields` must own the
- * owner reference, or the label with the owner's uid. A field manager's name alone proves nothing. A reference or a label
+ * owner reference, or the label and the annotation that name the owner. A field manager's name alone proves nothing. A reference or a label
  * that somebody else wrote proves nothing either.
  * @param managers the field managers that are ours
  */
@@ -140,7 +141,10 @@ export function provenOwner(
     return ownerOf(reference.uid, kind.namespaced ? metadata.namespace : undefined, reference.name);
   const uid = metadata.labels?.[OWNER_UID_LABEL];
   const [namespace, name] = metadata.annotations?.[OWNER_ANNOTATION]?.split("/") ?? [];
-  const isOurs = owned.some((fields) => inner(fields, "f:labels")?.[`f:${OWNER_UID_LABEL}`] !== undefined);
+  const isOwned = (map: string, key: string) =>
+    owned.some((fields) => inner(fields, `f:${map}`)?.[`f:${key}`] !== undefined);
+  // If somebody else gave it another owner's name, the child would be taken for that owner's.
+  const isOurs = isOwned("labels", OWNER_UID_LABEL) && isOwned("annotations", OWNER_ANNOTATION);
   return uid && name && isOurs ? ownerOf(uid, namespace, name) : undefined;
 }
 
@@ -215,8 +219,7 @@ function ownerOf(uid: string, namespace: string | undefined, name: string): Owne
  */
 function withSecretData(child: Manifest): Manifest {
   const { stringData, ...secret } = child as Manifest & { stringData?: unknown; data?: object };
-  if (child.apiVersion !== "v1" || child.kind !== "Secret" || typeof stringData !== "object" || !stringData)
-    return child;
+  if (child.apiVersion !== "v1" || child.kind !== "Secret" || !isRecord(stringData)) return child;
   const encoded = Object.entries(stringData).map(([key, text]) => [
     key,
     typeof text === "string" ? Buffer.from(text).toString("base64") : text,

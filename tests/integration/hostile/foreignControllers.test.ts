@@ -41,6 +41,21 @@ describe("where other controllers work on the same objects", function () {
     assert.equal((status as { observedGeneration?: number }).observedGeneration, 2);
   });
 
+  it("one that gives a child elsewhere another owner's name cannot make that owner delete it", async () => {
+    const elsewhere = await bench.api.newNamespace("foreigners-elsewhere");
+    const far = inNamespace(configMap("far"), elsewhere);
+    await bench.applied("owner", answering(far));
+    await bench.applied("other", answering(configMap("other")));
+    await bench.idle();
+    const { metadata } = await bench.api.get(far);
+    await bench.api.annotate(far, { [OWNER_ANNOTATION]: `${bench.namespace}/other` });
+    await bench.applied("other", answering(configMap("other", { step: "2" })));
+    await eventually(async () => {
+      const now = (await bench.api.get(far)).metadata;
+      assert.deepEqual([now.uid, now.annotations], [metadata.uid, metadata.annotations]);
+    });
+  });
+
   it("one that takes the label of a child away each time is told of on the object, and the child is kept", async () => {
     const object = await bench.applied("stripped", answering(configMap("stripped")));
     const { uid } = (await bench.api.get(here("stripped"))).metadata;
