@@ -248,9 +248,13 @@ export class Leadership {
     const until = this.trustedUntil();
     const renewTime = microTimeOf(this.clock.date());
     const { spec, annotations } = this.lease;
-    const renewal: JsonPatchOperation = { op: "replace", path: "/spec/renewTime", value: renewTime };
+    const leaseDurationSeconds = Math.ceil(this.leaseMs / 1000);
+    const renewal: JsonPatchOperation[] = [
+      { op: "replace", path: "/spec/renewTime", value: renewTime },
+      { op: "add", path: "/spec/leaseDurationSeconds", value: leaseDurationSeconds },
+    ];
     try {
-      await this.lease.patch([...this.testsOurs(), renewal], term.remainingMs);
+      await this.lease.patch([...this.testsOurs(), ...renewal], term.remainingMs);
     } catch (error) {
       if (!isApiError(error, 422) && !isApiError(error, 404)) throw error;
       await this.lease.look(term.remainingMs);

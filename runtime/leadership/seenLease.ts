@@ -59,11 +59,12 @@ export class SeenLease {
 
   /** Whether somebody other than its holder may take it. */
   get isFree(): boolean {
-    const { holderIdentity, leaseDurationSeconds = 15 } = this.spec;
+    const { holderIdentity, leaseDurationSeconds = 0 } = this.spec;
     const unchangedMs = this.clock.now() - this.changedAt;
     // If the Lease has vanished, its holder may still trust it.
     if (!this.lease) return unchangedMs >= this.leaseMs;
-    return !holderIdentity || unchangedMs >= leaseDurationSeconds * 1000;
+    // If somebody shortened it by hand, its holder may still trust it.
+    return !holderIdentity || unchangedMs >= Math.max(this.leaseMs, leaseDurationSeconds * 1000);
   }
 
   /** The annotations, with their names, of processes that have not renewed them for a lease's time. */

@@ -136,6 +136,20 @@ describe("Leadership", () => {
     assert.equal(world.lease?.metadata.annotations?.["turn"], "399");
   });
 
+  it("goes on leading alone when somebody shortens the Lease by hand, and restores its time", async () => {
+    const a = await leader("a");
+    const b = world.start("b");
+    await world.pass(LEASE_MS);
+    assert.ok(world.lease);
+    world.store({ ...world.lease, spec: { ...world.lease.spec, leaseDurationSeconds: 0 } });
+    await world.pass(2 * LEASE_MS, () => {
+      a.term?.assert();
+      assert.ok(!b.mayWrite());
+    });
+    assert.deepStrictEqual(a.told, ["leading"]);
+    assert.equal(world.lease.spec?.leaseDurationSeconds, LEASE_SECONDS);
+  });
+
   it("goes on leading when the Lease is deleted, and others wait as long as it would have held", async () => {
     const a = await leader("a");
     const b = world.start("b");
