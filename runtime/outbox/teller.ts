@@ -1,4 +1,5 @@
 import type { KubernetesClient } from "../kubernetes/client";
+import { type ApiError, isApiError } from "../kubernetes/errors";
 import type { Regarded } from "../kubernetes/events";
 import type { ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
@@ -48,18 +49,25 @@ const RECORD_PATIENCE_MS = 1_000;
  * Guarantees, each with a test in tests/unit/teller.test.ts:
  * - A verdict waits a second for its record, and no longer.
  * - What was reported is not reported again with the rest.
+ * - If the status is forbidden, one Event says so, and the verdict is tried again.
  */
 export class Teller {
+  /** The uids of objects whose status is forbidden, as an Event has said. */
+  private readonly forbidden = new Set<string>();
+
   constructor(private readonly options: TellerOptions) {}
 
   /** @returns what could not be reported, and why. Undefined: everything was reported. It never throws */
   async tell(client: KubernetesClient, name: ObjectName, message: Message): Promise<Untold | undefined> {
     const [run, records] = await this.writeRecords(message.records);
     let left: Message = { ...naming(run, message), records };
+    let forbidden: ApiError | undefined;
     try {
       if (left.verdict) {
         const refused = await this.writeVerdict(client, name, left, left.verdict);
-        left = { ...left, verdict: undefined, events: [...left.events, ...(refused ? [refused] : [])] };
+        forbidden = refused?.forbidden;
+        const verdict = forbidden && left.verdict;
+        left = { ...left, verdict, events: [...left.events, ...(refused?.events ?? [])] };
       }
       for (const event of left.events) {
         await this.options.events.write(client, message.regarding, event);
@@ -68,7 +76,7 @@ export class Teller {
     } catch (error) {
       return { left, error };
     }
-    return records.length > 0 ? { left, error: undefined } : undefined;
+    return forbidden || records.length > 0 ? { left, error: forbidden } : undefined;
   }
 
   /** Writes the records. @returns the name of the last one that is there, and those that are to be written later */
@@ -90,19 +98,28 @@ export class Teller {
     return [run, left];
   }
 
-  /** @returns an Event to write if the API server refuses the status */
+  /** @returns what to report instead if the API server refuses the status. What is forbidden may be allowed later */
   private async writeVerdict(
     client: KubernetesClient,
     name: ObjectName,
     { regarding }: Message,
     verdict: StatusVerdict,
-  ): Promise<ObjectEvent | undefined> {
+  ): Promise<{ readonly events: readonly ObjectEvent[]; readonly forbidden?: ApiError } | undefined> {
+    const { uid } = regarding.metadata;
     try {
-      await this.options.statuses.write(client, { ...name, uid: regarding.metadata.uid }, { verdict });
+      await this.options.statuses.write(client, { ...name, uid }, { verdict });
+      this.forbidden.delete(uid);
       return undefined;
     } catch (error) {
-      if ((error as Error).name !== "ReconcileFailure") throw error;
-      return { type: "Warning", reason: "StatusRefused", note: (error as Error).message };
+      const forbidden = isApiError(error, 403) ? error : undefined;
+      if (!forbidden && (error as Error).name !== "ReconcileFailure") throw error;
+      const note = forbidden
+        ? `the API server forbids to write the status: ${forbidden.message}`
+        : (error as Error).message;
+      const event = { type: "Warning", reason: "StatusRefused", note } as const;
+      const isSaid = forbidden !== undefined && this.forbidden.has(uid);
+      if (forbidden) this.forbidden.add(uid);
+      return { events: isSaid ? [] : [event], ...(forbidden && { forbidden }) };
     }
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ReconcileFailure } from "../../runtime/failure";
 import { KubernetesClient } from "../../runtime/kubernetes/client";
-import { ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { RunRecord } from "../../runtime/outbox/recorder";
 import { type Message, Teller, type TellerOptions, type Untold } from "../../runtime/outbox/teller";
@@ -131,6 +131,19 @@ describe("Teller", () => {
     failing.set("Warning Second -", UNREACHABLE);
     const untold = await tell(message({ events: [WARNING, second] }));
     assert.deepEqual([untold?.left.verdict, untold?.left.events], [undefined, [second]]);
+  });
+
+  it("writes one Event in the place of a status that is forbidden, and leaves the verdict", async () => {
+    const forbidden = new ApiError(403, { message: "denied by a policy" }, "PATCH");
+    failing.set("status -", forbidden);
+    const by = teller();
+    const untold = await tell(message({ events: [WARNING] }), by);
+    assert.equal(untold?.error, forbidden);
+    assert.deepEqual([untold.left.verdict, untold.left.events], [message().verdict, []]);
+    assert.equal((await tell(untold.left, by))?.error, forbidden);
+    failing.clear();
+    assert.equal(await tell(untold.left, by), undefined);
+    assert.deepEqual(written, ["Warning HandlerError -", "Warning StatusRefused -", "status -"]);
   });
 
   it("writes an Event in the place of a status that the API server refuses", async () => {
