@@ -72,7 +72,8 @@ export function orderOf(answered: readonly Manifest[], children: readonly Named[
     const name = `${child.resource.kind}/${child.manifest.metadata.name}`;
     byName.set(name, [...(byName.get(name) ?? []), child]);
   }
-  const after = answered.map(({ metadata: { annotations = {} } }, index) => {
+  const annotationsOf = answered.map(({ metadata: { annotations } }) => annotations ?? {});
+  const after = annotationsOf.map((annotations, index) => {
     const path = `children[${index}].metadata.annotations`;
     checkKnown(annotations, path);
     const names = (annotations[AFTER_ANNOTATION] ?? "").split(",").map((name) => name.trim());
@@ -84,7 +85,7 @@ export function orderOf(answered: readonly Manifest[], children: readonly Named[
   const keys = children.map(childKey);
   checkCycle(new Map(keys.map((key, index) => [key, after[index] ?? []])));
   const awaited = new Set(after.flat());
-  return answered.map(({ metadata: { annotations = {} } }, index) => ({
+  return annotationsOf.map((annotations, index) => ({
     after: after[index] ?? [],
     isKept: annotations[KEEP_ANNOTATION] === "true",
     isAwaited: awaited.has(keys[index] ?? ""),

@@ -92,7 +92,9 @@ export class Finalizers {
   async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
     let current = object;
     for (const finalizer of [...this.handler, ...this.elsewhere]) {
-      if (finalizersOf(current).includes(finalizer)) current = await this.remove(client, current, finalizer);
+      // The API server lets others write the same one twice.
+      while (finalizersOf(current).includes(finalizer))
+        current = await this.remove(client, current, finalizer);
     }
     return current;
   }

@@ -37,6 +37,12 @@ describe("the order of children", () => {
     assert.deepEqual(order(child("ConfigMap/shop/a"), child("Job.batch/shop/b", " , ")), [none, none]);
   });
 
+  it("is none where annotations are null, as an empty field of YAML is", () => {
+    const { metadata, ...rest } = child("ConfigMap/shop/a");
+    const empty = { ...rest, metadata: { ...metadata, annotations: null } } as unknown as Manifest;
+    assert.deepEqual(order(empty), [{ after: [], isKept: false, isAwaited: false }]);
+  });
+
   it("is read from references by kind and name, no matter who comes first in the answer", () => {
     const [set, job, settings] = order(
       child("StatefulSet.apps/shop/db", "Job/migrate, ConfigMap/shop/settings,Job.batch/migrate"),
