@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import ts from "typescript";
 import { z } from "zod";
 import {
   completePlatformArgs,
@@ -148,6 +148,10 @@ function addProperty(property: Property, at: string, found: Arguments): void {
   for (const [key, each] of Object.entries(named?.properties ?? {})) addProperty(each, `${at}.${key}`, found);
 }
 
+function textOf(message: string | ts.DiagnosticMessageChain): string {
+  return ts.flattenDiagnosticMessageText(message, "\n");
+}
+
 /** Whether a path is one of these, or below one. */
 function isBelow(paths: Readonly<Record<string, string>>, at: string): boolean {
   return Object.keys(paths).some((each) => at === each || at.startsWith(`${each}.`));
@@ -217,14 +221,27 @@ describe("the contract of the plugin", () => {
 
   it("is what its code takes and gives", function () {
     this.timeout(120_000);
-    const tsc = path.join(ROOT, "node_modules/typescript/bin/tsc");
-    try {
-      execFileSync(process.execPath, [tsc, "--project", "plugin", "--noEmit"], {
-        cwd: ROOT,
-        encoding: "utf8",
-      });
-    } catch (error) {
-      assert.fail(String((error as { stdout?: string }).stdout ?? error));
-    }
+    const config = ts.getParsedCommandLineOfConfigFile(path.join(ROOT, "plugin/tsconfig.json"), undefined, {
+      ...ts.sys,
+      onUnRecoverableConfigFileDiagnostic: ({ messageText }) => assert.fail(textOf(messageText)),
+    });
+    assert.ok(config);
+    const { fileNames, options, errors } = config;
+    assert.deepEqual(
+      errors.map(({ messageText }) => textOf(messageText)),
+      [],
+    );
+    const program = ts.createProgram(fileNames, options);
+    // Of its own files alone. Those of the components are checked by `tsc`, and more strictly.
+    const found = fileNames.flatMap((file) => {
+      const source = program.getSourceFile(file);
+      assert.ok(source, file);
+      return ts.getPreEmitDiagnostics(program, source);
+    });
+    assert.ok(fileNames.length > 0);
+    assert.deepEqual(
+      found.map(({ file, messageText }) => `${file?.fileName}: ${textOf(messageText)}`),
+      [],
+    );
   });
 });
