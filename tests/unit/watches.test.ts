@@ -56,7 +56,8 @@ describe("Watches", () => {
     await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
     discovered[0]?.();
     await started;
-    assert.equal(lists(), 1);
+    // The start waits for the first lists no longer than five seconds.
+    await eventually(() => assert.equal(lists(), 1));
   });
 
   it("begins to watch nothing after it was stopped, even if the cluster answers then", async () => {
