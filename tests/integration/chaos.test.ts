@@ -60,6 +60,8 @@ describe("while things go wrong", function () {
         finalize: true,
         timeoutSeconds: 2,
         concurrency: 8,
+        // No resync mends what was lost while the test waits.
+        resyncSeconds: 86_400,
         env: { LEDGER_FILE: "effects.jsonl" },
         handlerFiles: HANDLER_FILES,
       },

@@ -32,9 +32,9 @@ export class SuspendedResync implements Resync {
   private async suspend(suspend: true | null, signal: AbortSignal): Promise<void> {
     await persist(
       async () => {
-        for (const resync of await this.administrator.list(CRON_WORKFLOWS, NAMESPACE)) {
-          await this.administrator.patch(resync, { spec: { suspend } });
-        }
+        const resyncs = await this.administrator.list(CRON_WORKFLOWS, NAMESPACE);
+        if (resyncs.length === 0) throw new NotYetError(`there is no CronWorkflow in ${NAMESPACE}`);
+        for (const resync of resyncs) await this.administrator.patch(resync, { spec: { suspend } });
       },
       { ...this.options, signal },
     );
