@@ -191,6 +191,7 @@ export class Outbox {
       verdict: later.verdict ?? earlier.verdict,
       records,
       events: [...earlier.events, ...later.events],
+      isForbidden: earlier.isForbidden,
       onTold: later.onTold ?? earlier.onTold,
     };
   }

@@ -17,6 +17,8 @@ export interface Message {
   /** At most one record of runs that succeeded, and one of runs that failed. */
   readonly records: readonly RunRecord[];
   readonly events: readonly ObjectEvent[];
+  /** Whether the verdict could not be written because the status is forbidden, and an Event has said so. */
+  readonly isForbidden?: boolean | undefined;
   /**
    * Called once, when the message is written, or never will be: then without times. If a later message is merged with it, only
    * that one's is called with times.
@@ -52,9 +54,6 @@ const RECORD_PATIENCE_MS = 1_000;
  * - If the status is forbidden, one Event says so, and the verdict is tried again.
  */
 export class Teller {
-  /** The uids of objects whose status is forbidden, as an Event has said. */
-  private readonly forbidden = new Set<string>();
-
   constructor(private readonly options: TellerOptions) {}
 
   /** @returns what could not be reported, and why. Undefined: everything was reported. It never throws */
@@ -67,7 +66,9 @@ export class Teller {
         const refused = await this.writeVerdict(client, name, left, left.verdict);
         forbidden = refused?.forbidden;
         const verdict = forbidden && left.verdict;
-        left = { ...left, verdict, events: [...left.events, ...(refused?.events ?? [])] };
+        const events = [...left.events, ...(refused?.events ?? [])];
+        const { isForbidden: _, ...others } = left;
+        left = { ...others, verdict, events, ...(forbidden && { isForbidden: true }) };
       }
       for (const event of left.events) {
         await this.options.events.write(client, message.regarding, event);
@@ -102,13 +103,12 @@ export class Teller {
   private async writeVerdict(
     client: KubernetesClient,
     name: ObjectName,
-    { regarding }: Message,
+    { regarding, isForbidden }: Message,
     verdict: StatusVerdict,
   ): Promise<{ readonly events: readonly ObjectEvent[]; readonly forbidden?: ApiError } | undefined> {
     const { uid } = regarding.metadata;
     try {
       await this.options.statuses.write(client, { ...name, uid }, { verdict });
-      this.forbidden.delete(uid);
       return undefined;
     } catch (error) {
       const forbidden = isApiError(error, 403) ? error : undefined;
@@ -117,9 +117,7 @@ export class Teller {
         ? `the API server forbids to write the status: ${forbidden.message}`
         : (error as Error).message;
       const event = { type: "Warning", reason: "StatusRefused", note } as const;
-      const isSaid = forbidden !== undefined && this.forbidden.has(uid);
-      if (forbidden) this.forbidden.add(uid);
-      return { events: isSaid ? [] : [event], ...(forbidden && { forbidden }) };
+      return { events: forbidden && isForbidden ? [] : [event], ...(forbidden && { forbidden }) };
     }
   }
 }

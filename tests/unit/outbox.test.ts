@@ -239,6 +239,21 @@ describe("Outbox", () => {
     assert.equal(outbox.waiting, 0);
   });
 
+  it("remembers with a newer verdict that an Event has said that the status is forbidden", async () => {
+    const tellings: (boolean | undefined)[] = [];
+    answer = async (message) => {
+      tellings.push(message.isForbidden);
+      const left = { ...message, events: [], isForbidden: true };
+      return tellings.length > 1 ? undefined : { left, error: new ApiError(403, {}, "PATCH") };
+    };
+    put({ verdict: progressing("1 of 2") });
+    await clock.tick(300);
+    put({ verdict: READY });
+    await idle();
+    assert.deepEqual(tellings, [undefined, true]);
+    assert.deepEqual(verdicts(), [READY]);
+  });
+
   it("tells nothing of a term that has ended, and begins again with the next", async () => {
     answer = fails(new NotLeadingError());
     put({ uid: "refused", verdict: READY });
