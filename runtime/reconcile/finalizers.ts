@@ -1,4 +1,4 @@
-import type { KubernetesClient } from "../kubernetes/client";
+import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -92,9 +92,7 @@ export class Finalizers {
   async removeAll(client: KubernetesClient, object: KubernetesObject): Promise<KubernetesObject> {
     let current = object;
     for (const finalizer of [...this.handler, ...this.elsewhere]) {
-      // The API server lets others write the same one twice.
-      while (finalizersOf(current).includes(finalizer))
-        current = await this.remove(client, current, finalizer);
+      if (finalizersOf(current).includes(finalizer)) current = await this.remove(client, current, finalizer);
     }
     return current;
   }
@@ -120,18 +118,24 @@ export class Finalizers {
     }
   }
 
-  /** Uses a JSON patch that tests what it removes, so that only a change of the finalizers themselves is a conflict. */
+  /**
+   * Removes a finalizer, also one that somebody wrote more than once. Uses a JSON patch that tests what it removes, so that only
+   * a change of the finalizers themselves is a conflict.
+   */
   private async remove(client: KubernetesClient, object: KubernetesObject, finalizer: string) {
     let current = object;
     for (let tries = 1; ; tries++) {
-      const index = finalizersOf(current).indexOf(finalizer);
-      if (index < 0) return current;
-      const path = `/metadata/finalizers/${index}`;
+      // The last one first: what is removed moves those behind it.
+      const indices = indicesOf(finalizersOf(current), finalizer).reverse();
+      if (indices.length === 0) return current;
+      const paths = indices.map((index) => `/metadata/finalizers/${index}`);
       try {
         return await client.jsonPatch(this.resource, current.metadata, [
           { op: "test", path: "/metadata/uid", value: current.metadata.uid },
-          { op: "test", path, value: finalizer },
-          { op: "remove", path },
+          ...paths.flatMap((path): JsonPatchOperation[] => [
+            { op: "test", path, value: finalizer },
+            { op: "remove", path },
+          ]),
         ]);
       } catch (error) {
         if (isApiError(error, 404)) return { ...current, metadata: { ...current.metadata, finalizers: [] } };
@@ -141,7 +145,7 @@ export class Finalizers {
         if (now?.metadata.uid !== current.metadata.uid)
           return { ...current, metadata: { ...current.metadata, finalizers: [] } };
         // It is there as it was: so a policy of the cluster refuses the change.
-        const isUnmoved = finalizersOf(now)[index] === finalizer;
+        const isUnmoved = indices.every((index) => finalizersOf(now)[index] === finalizer);
         if (isUnmoved && isApiError(error, 422)) throw error;
         current = now;
       }
@@ -151,4 +155,9 @@ export class Finalizers {
 
 function finalizersOf({ metadata }: KubernetesObject): readonly string[] {
   return metadata.finalizers ?? [];
+}
+
+/** Where in a list a text is. */
+function indicesOf(texts: readonly string[], wanted: string): number[] {
+  return texts.flatMap((text, index) => (text === wanted ? [index] : []));
 }
