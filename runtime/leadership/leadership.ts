@@ -219,7 +219,7 @@ export class Leadership {
     const isNext = this.lease.exists && holderIdentity !== identity;
     const spec: LeaseSpec = {
       holderIdentity: identity,
-      leaseDurationSeconds: Math.ceil(this.leaseMs / 1000),
+      leaseDurationSeconds: this.leaseDurationSeconds,
       acquireTime: now,
       renewTime: now,
       leaseTransitions: leaseTransitions + (isNext ? 1 : 0),
@@ -248,10 +248,9 @@ export class Leadership {
     const until = this.trustedUntil();
     const renewTime = microTimeOf(this.clock.date());
     const { spec, annotations } = this.lease;
-    const leaseDurationSeconds = Math.ceil(this.leaseMs / 1000);
     const renewal: JsonPatchOperation[] = [
       { op: "replace", path: "/spec/renewTime", value: renewTime },
-      { op: "add", path: "/spec/leaseDurationSeconds", value: leaseDurationSeconds },
+      { op: "add", path: "/spec/leaseDurationSeconds", value: this.leaseDurationSeconds },
     ];
     try {
       await this.lease.patch([...this.testsOurs(), ...renewal], term.remainingMs);
@@ -305,6 +304,11 @@ export class Leadership {
       { op: "test", path: "/spec/holderIdentity", value: this.options.identity },
       { op: "test", path: "/spec/acquireTime", value: this.acquireTime },
     ];
+  }
+
+  /** What the Lease says of the lease's time. */
+  private get leaseDurationSeconds(): number {
+    return Math.ceil(this.leaseMs / 1000);
   }
 
   private trustedUntil(): number {

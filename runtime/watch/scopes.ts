@@ -77,7 +77,7 @@ export class Scopes {
   async relist(): Promise<boolean> {
     const synced = this.scopes.filter(({ reflector }) => reflector.isSynced);
     const listed = await Promise.all(synced.map(({ reflector }) => reflector.relist()));
-    return listed.every((isListed) => isListed);
+    return !listed.includes(false);
   }
 
   /** Resolves when everything has been listed once, or was refused. */

@@ -64,14 +64,18 @@ interface Pace {
 
 /** How the two forms differ in pace. */
 const PACE: Readonly<Record<Execution, Pace>> = {
-  // The longest pause of a retry is five minutes (runtime/work/schedule.ts). A resync does not come: see program.ts.
+  // The longest pause of a retry is five minutes (runtime/work/backoff.ts). A resync does not come: see program.ts.
   resident: {
-    ...{ changesPerRound: 80, changesPerSecond: 10, calmRounds: 1 },
+    changesPerRound: 80,
+    changesPerSecond: 10,
+    calmRounds: 1,
     patience: { calmMs: 60_000, troubledMs: 330_000 },
   },
   // A resync comes every two minutes, and makes a run of every object, which wait for one another's place on the node.
   pod: {
-    ...{ changesPerRound: 10, changesPerSecond: 1, calmRounds: 3 },
+    changesPerRound: 10,
+    changesPerSecond: 1,
+    calmRounds: 3,
     patience: { calmMs: 120_000, troubledMs: 600_000 },
   },
 };
