@@ -116,9 +116,9 @@ export function marksOf(
 }
 
 /**
- * The owner of an object, if we applied the mark that names the owner. So an entry of ours in `managedFields` must own the
- * owner reference, or the label and the annotation that name the owner. A field manager's name alone proves nothing. A reference or a label
- * that somebody else wrote proves nothing either.
+ * The owner of an object, if we applied the marks that name the owner. So an entry of ours in `managedFields` must own the
+ * owner reference, or the label and the annotation that name the owner. A field manager's name alone proves nothing. A
+ * reference or a label that somebody else wrote proves nothing either.
  * @param managers the field managers that are ours
  */
 export function provenOwner(

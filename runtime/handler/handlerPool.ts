@@ -33,7 +33,7 @@ const STARTED_AT_ONCE = Math.min(4, availableParallelism());
 const PATIENCE_MS = 200;
 /** The least time between two such starts. A start keeps a processor busy for about as long, and the handlers need processors too. */
 const BETWEEN_STARTS_MS = 100;
-/** So many are started at once for each that has answered before: whether they are of use shows when the first ones answer. */
+/** How many are started for each that has answered before. Only their first answers show whether they are of use. */
 const STARTED_FOR_EACH = 2;
 
 /** Somebody who waits for a process. */
@@ -221,8 +221,8 @@ export class HandlerPool {
 }
 
 /**
- * Calls it when the answers are settled that came while the whole program stood still: they make a start needless. The first
- * turn of the event loop reads them, the second one settles them.
+ * Calls `look` after the answers that came while the whole program stood still: they make a start needless. The first turn of the
+ * event loop reads those answers, and the second one settles them.
  */
 function afterReading(look: () => void): void {
   setImmediate(() => setImmediate(look));

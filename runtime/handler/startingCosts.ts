@@ -1,6 +1,6 @@
-/** How many answers are looked back on. */
+/** How many answers are remembered. */
 const RECENT = 16;
-/** A process that is silent for so many times as long as others took to start and to answer may be silent for ever. */
+/** If a process is silent for four times as long as others took to start and to answer, the process may be silent for ever. */
 const TIMES_AS_LONG = 4;
 
 /**

@@ -42,7 +42,7 @@ export const BACKOFF: BackoffOptions = {
   random: Math.random,
 };
 
-/** The backoff after so many failures in a row, in milliseconds, before its random part is taken off. */
+/** The backoff after a number of failures in a row, in milliseconds, before its random part is taken off. */
 export function backoffMs(failures: number, longestMs = LONGEST_BACKOFF_MS): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), longestMs);
 }

@@ -22,7 +22,7 @@ export interface Resync {
   hold(): Promise<() => Promise<void>>;
 }
 
-/** So long all may take, but for some objects. */
+/** How long all but some objects may take to be as they must be. */
 export interface Stage {
   readonly patienceMs: number;
   /** Objects that may be wrong still when this stage is over. */
