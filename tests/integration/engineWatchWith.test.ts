@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
 import { localHandler } from "../../cli/localHandler";
 import { RESIDENT_WORKFLOW_RULES } from "../../components/manifests/operator/rbac";
 import { RunRecorder } from "../../runtime/argo/runRecorder";
@@ -46,7 +47,15 @@ describe("an operator that watches a kind that others own, with", function () {
         await settings("first", value);
         await eventually(() => assert.equal(settingOf(operator, "web"), value));
       }
-      const before = (await bench.api.get(object)).metadata.resourceVersion;
+      const versionNow = async () => (await bench.api.get(object)).metadata.resourceVersion;
+      let before = await versionNow();
+      // Kubernetes' own Deployment controller writes to it too, and may be late.
+      await eventually(async () => {
+        const seen = before;
+        await pause(2_000);
+        before = await versionNow();
+        assert.equal(before, seen);
+      });
       await bench.api.delete(bench.configMap("first"));
       await eventually(() => assert.deepEqual(usedBy(operator, "web"), { settings: null }));
       assert.deepEqual((await bench.memory(operator, object)).memory["state"], { seen: 1 });
