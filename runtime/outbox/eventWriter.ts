@@ -24,7 +24,10 @@ export interface EventWriterOptions {
 
 /** An equal event within this time increases the count of the first one. The API server keeps events for an hour. */
 const SAME_EVENT_MS = 30 * 60_000;
-/** Ten events about one object are written at once, and after that one a minute: a loop must not flood etcd. */
+/**
+ * Ten Normal events and ten Warnings about one object are written at once, and after that one of each a minute: a loop must
+ * not flood etcd, and an object that changes all the time must not lose its Warnings.
+ */
 const PACE = { burst: 10, refillMs: 60_000 };
 /** How many series are remembered. */
 const MOST_SERIES = 1_000;
@@ -35,7 +38,7 @@ interface Series {
   count: number;
 }
 
-/** Writes Kubernetes Events. Equal ones about one object are counted in one Event. Their rate is bounded. */
+/** Writes Kubernetes Events. Equal ones about one object are counted in one Event. The rate of each type is bounded. */
 export class EventWriter {
   private readonly series = new Map<string, Series>();
   private readonly pace: Pace;
@@ -51,13 +54,13 @@ export class EventWriter {
    * @throws ApiError, ApiUnreachableError
    */
   async write(client: EventClient, object: Regarded, event: ObjectEvent): Promise<void> {
-    const { uid } = object.metadata;
-    if (this.pace.take(uid) > 0) return this.options.onDrop("too many events of one object");
+    const share = `${object.metadata.uid} ${event.type}`;
+    if (this.pace.take(share) > 0) return this.options.onDrop("too many events of one object");
     try {
       await this.send(client, object, event);
     } catch (error) {
       // It is tried again. While the API server is away, the tries must not use up what the event itself may have.
-      this.pace.giveBack(uid);
+      this.pace.giveBack(share);
       throw error;
     }
   }

@@ -6,7 +6,13 @@ import { type EventClient, EventWriter } from "../../runtime/outbox/eventWriter"
 import type { ObjectEvent } from "../../runtime/reconcile/outcome";
 import { globalWidget, MANAGER, widget } from "./support/objects";
 
-type Written = KubernetesObject & { note: string; eventTime: string; series?: { count: number } };
+type Written = KubernetesObject & {
+  type: string;
+  reason: string;
+  note: string;
+  eventTime: string;
+  series?: { count: number };
+};
 
 describe("EventWriter", () => {
   let now: number;
@@ -113,6 +119,16 @@ describe("EventWriter", () => {
     assert.deepEqual(
       created.slice(10).map(({ note }) => note),
       ["mine", "a minute later"],
+    );
+  });
+
+  it("writes a Warning however many Normal Events came before it: work that goes well must not hide what does not", async () => {
+    for (let change = 1; change <= 20; change++)
+      await write(`patched ${change}`, widget(), { type: "Normal", reason: "Reconciled" });
+    await write("an operator changes what this object uses", widget(), { reason: "UseCycle" });
+    assert.deepEqual(
+      [created.filter(({ type }) => type === "Normal").length, created.at(-1)?.reason],
+      [10, "UseCycle"],
     );
   });
 
