@@ -16,17 +16,19 @@ const PROGRESS_MS = process.stderr.isTTY ? 1_000 : 5_000;
  * the process that started the run, which sums up; where there is none, it is the last line.
  */
 class Reporter extends Mocha.reporters.Base {
+  private readonly failed: string[] = [];
+
   constructor(runner: Runner, options: Options = {}) {
     super(runner, options);
     const nowRunning = runner.isParallelMode() ? reportFiles(runner, this.stats, options) : undefined;
     if (!nowRunning) new Mocha.reporters.Spec(runner, options).epilogue = () => undefined;
-    runner.on("fail", (test) => {
-      const titles = test.titlePath();
+    runner.on("fail", (test, error) => {
       const inFile = nowRunning?.();
-      test.titlePath = () => [
-        test.file ? path.relative("", test.file) : (inFile?.name ?? "in no file"),
-        ...titles,
-      ];
+      const file = test.file ? path.relative("", test.file) : (inFile?.name ?? "in no file");
+      const titles = [file, ...test.titlePath()];
+      test.titlePath = () => titles;
+      const [firstLine] = String(error?.message ?? error).split("\n");
+      this.failed.push(`${titles.join(" > ")}: ${firstLine}`);
     });
     // Where files run side by side, those that could not be run to their end are told last, each with an "end" before it.
     runner.once("end", () => process.nextTick(() => this.finish()));
@@ -35,7 +37,7 @@ class Reporter extends Mocha.reporters.Base {
   private finish(): void {
     this.epilogue();
     const { passes: passed, failures: failed, pending: skipped } = this.stats;
-    const counts: TestCounts = { passed, failed, skipped };
+    const counts: TestCounts = { passed, failed, skipped, failures: this.failed };
     if (process.send) process.send(counts);
     else process.stdout.write(`${passed} passed, ${failed} failed, ${skipped} skipped\n`);
     // Nothing is left running when this fires. Without it Node 20 now and then never comes to the end of its own

@@ -40,7 +40,7 @@ async function test(command: Command, isWhole: boolean): Promise<number> {
   );
   for (const check of isWhole ? [TYPE_CHECK, LINT] : []) {
     const exitCode = await runCheck(check);
-    if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, exitCode });
+    if (exitCode !== 0) return endTests({ passed: 0, failed: 1, skipped: 0, failures: [], exitCode });
   }
   const results: TestResult[] = [];
   for (const { title, folder, jobsPerCore } of KINDS) {

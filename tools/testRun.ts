@@ -12,11 +12,13 @@ export interface TestRun {
   readonly options: readonly string[];
 }
 
-/** The numbers of tests that tests/reporter.ts sends at the end of a run. */
+/** What tests/reporter.ts sends at the end of a run: the numbers of tests, and which failed. */
 export interface TestCounts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** For each failed test its file, its titles and the first line of its error. */
+  readonly failures: readonly string[];
 }
 
 /** What one or more runs came to. */
@@ -36,24 +38,29 @@ export async function runTests({ title, files, jobs, options }: TestRun): Promis
   });
   if (told) return { ...told, exitCode };
   // Without counts mocha has not come to the reporter's end: a test file cannot be loaded, or mocha was ended.
-  return { passed: 0, failed: exitCode === 0 ? 0 : 1, skipped: 0, exitCode };
+  return { passed: 0, failed: exitCode === 0 ? 0 : 1, skipped: 0, failures: [], exitCode };
 }
 
 /** Sums up several runs. */
 export function sumOf(results: readonly TestResult[]): TestResult {
   return results.reduce(
-    (sum, { passed, failed, skipped, exitCode }) => ({
+    (sum, { passed, failed, skipped, failures, exitCode }) => ({
       passed: sum.passed + passed,
       failed: sum.failed + failed,
       skipped: sum.skipped + skipped,
+      failures: [...sum.failures, ...failures],
       exitCode: exitCode || sum.exitCode,
     }),
-    { passed: 0, failed: 0, skipped: 0, exitCode: 0 },
+    { passed: 0, failed: 0, skipped: 0, failures: [], exitCode: 0 },
   );
 }
 
-/** Writes the last line of a command that runs tests. Gives its exit code. */
-export function endTests({ passed, failed, skipped, exitCode }: TestResult): number {
+/**
+ * Writes which tests failed, since what they printed may be minutes of output ago, and then the last line of a command that
+ * runs tests. Gives its exit code.
+ */
+export function endTests({ passed, failed, skipped, failures, exitCode }: TestResult): number {
+  for (const failure of failures) print(`failed: ${failure}`);
   print(`${passed} passed, ${failed} failed, ${skipped} skipped`);
   return exitCode;
 }

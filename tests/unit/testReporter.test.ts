@@ -20,6 +20,10 @@ describe("the reporter of the tests", function () {
         }));`,
       "unloadable.test.js": "const = 1;",
       "ends.test.js": "it('ends the process', () => process.exit(7));",
+      "run.cjs": `
+        const { endTests, runTests } = require("${PACKAGE_FOLDER}/tools/testRun.ts");
+        const files = process.argv.slice(2);
+        runTests({ title: "tests", files, jobs: 2, options: ["--no-config"] }).then(endTests);`,
       "lingers.test.js": "it('leaves a timer', () => void setInterval(() => {}, 1000));",
     });
   });
@@ -84,6 +88,20 @@ describe("the reporter of the tests", function () {
     assert.deepEqual([status, last], [2, "1 passed, 2 failed, 1 skipped"]);
     assert.match(stdout, /unloadable\.test\.js/);
     assert.match(stdout, /ends\.test\.js/);
+  });
+
+  it("gives which tests failed and why: what they printed may be minutes ago, so it is said again, last", () => {
+    const names = ["fine", "broken"].map((name) => path.join(folder, `${name}.test.js`));
+    const reporter = { MOCHA_OPTIONS: "--require=tsx/cjs --reporter=./tests/reporter.ts" };
+    const { stdout } = spawnSync(process.execPath, ["--import=tsx", path.join(folder, "run.cjs"), ...names], {
+      cwd: PACKAGE_FOLDER,
+      encoding: "utf8",
+      timeout: TIMEOUT_MS,
+      env: { ...process.env, ...reporter },
+    });
+    const [failure, numbers] = stdout.trimEnd().split("\n").slice(-2);
+    assert.match(failure ?? "", /^failed: \S*broken\.test\.js > a suite > is broken: no disk$/);
+    assert.equal(numbers, "1 passed, 1 failed, 1 skipped");
   });
 
   it("has the last word in `npm test`, once, with the numbers of all tests", () => {
