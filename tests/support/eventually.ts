@@ -39,12 +39,12 @@ export async function eventually<Result>(
 /** Repeats an assertion for a while, and throws as soon as it does not hold: for what must not happen. */
 export async function always(
   assertion: () => unknown | Promise<unknown>,
-  { forMs = 1_000 } = {},
+  { forMs = 1_000, pollMs = POLL_MS } = {},
 ): Promise<void> {
   const end = performance.now() + forMs;
   do {
     await assertion();
-    await sleep(POLL_MS);
+    await sleep(pollMs);
   } while (performance.now() < end);
 }
 
