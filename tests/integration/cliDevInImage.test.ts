@@ -61,7 +61,7 @@ const definitionOf = (kind: string) =>
 /** The engine is a stand-in, which shows what Argosy asks of one, and how it speaks with what runs in a container. */
 describe("argosy dev: a handler in its image", function () {
   this.timeout(180_000);
-  for (const kind of ["Reading", "Program"]) announceKind(definitionOf(kind));
+  for (const kind of ["Reading", "Program", "Killed"]) announceKind(definitionOf(kind));
   let folder: string;
   let api: Api;
   let kubeconfig: string;
@@ -186,13 +186,14 @@ describe("argosy dev: a handler in its image", function () {
   });
 
   it("leaves no file where argosy dev is killed, and asks the engine to remove its containers", async () => {
-    write("Program", "main.py", PROGRAM, {
+    // A kind of its own: the engine of the test before was killed, and its lease has not ended.
+    write("Killed", "main.py", PROGRAM, {
       handler: { image: "shop/program:1", command: ["only-in-image", "main.py"] },
     });
     const running = start();
     await running.printed(/Ctrl-C ends it/);
-    await api.apply(object("Program"));
-    await statusOfReady("Program");
+    await api.apply(object("Killed"));
+    await statusOfReady("Killed");
     const scratch = readdirSync(path.join(folder, "tmp")).find((name) =>
       name.startsWith("argosy-containers-"),
     );
