@@ -31,6 +31,8 @@ export const IMAGES = {
 /** An image of {@link IMAGES}, or the default image of functions in a language. */
 export type ImageName = keyof typeof IMAGES | keyof typeof FUNCTION_IMAGES;
 
+const FUNCTION_LANGUAGES = Object.keys(FUNCTION_IMAGES) as (keyof typeof FUNCTION_IMAGES)[];
+
 /** Which images the pods use. */
 export interface ImageOptions {
   readonly placement: Pick<PodPlacement, "registry">;
@@ -48,11 +50,23 @@ export function imageOf(name: keyof typeof IMAGES, { images, placement }: ImageO
 
 /** The image of an operator's handler as its pod names it. */
 export function handlerImageOf({ handler }: Operator, { images = {}, placement }: ImageOptions): string {
-  const [language] = Object.entries(FUNCTION_IMAGES).find(
-    ([, image]) => "function" in handler && handler.image === image,
-  ) ?? [undefined];
-  const given = language === undefined ? undefined : images[language as keyof typeof FUNCTION_IMAGES];
-  return mirrored(chosen(handler.image, given), placement.registry);
+  const language = defaultLanguageOf(handler);
+  return mirrored(chosen(handler.image, language && images[language]), placement.registry);
+}
+
+/**
+ * Whether a handler runs in a default image of functions, perhaps of another tag. Those have a shell and the tools that
+ * runtime/pod/handler.sh needs.
+ */
+export function hasFunctionImage({ handler }: Operator, { images = {} }: ImageOptions): boolean {
+  const language = defaultLanguageOf(handler);
+  return language !== undefined && /^([:@]|$)/.test(images[language] ?? "");
+}
+
+/** The language of a function whose definition names no image. */
+function defaultLanguageOf(handler: Operator["handler"]): keyof typeof FUNCTION_IMAGES | undefined {
+  if (!("function" in handler)) return undefined;
+  return FUNCTION_LANGUAGES.find((language) => FUNCTION_IMAGES[language] === handler.image);
 }
 
 /** The image of an operator's files as its pod names it; undefined if they come from ConfigMaps. */

@@ -1,9 +1,10 @@
 # The handler's side of the pair, beside runtime/pod/pipeTransport.ts:
 #
-#   /argosy/kit/busybox sh /argosy/engine/handler.sh [--patience=SECONDS] [--answers-on-3] PROGRAM ARGUMENT...
+#   [/argosy/kit/busybox] sh /argosy/engine/handler.sh [--patience=SECONDS] [--answers-on-3] PROGRAM ARGUMENT...
 #
-# It runs in the author's image, which may hold no shell and no tool: every tool is busybox's. It starts the author's
-# program when the runner asks, each time on new named pipes, and tells how it ended. It must run in any POSIX shell.
+# It runs in the author's image. That may hold no shell and no tool: then a busybox is there, and every tool is of it. If
+# there is none, the tools are the image's. The shell starts the author's program when the runner asks, each time on new
+# named pipes, and reports how it ended. It must run in any POSIX shell.
 #
 # A session is one runner and this shell. Its folder in the shared volume holds two pipes, "control" (lines of the
 # runner) and "reports" (lines of ours), and the pipes of each process, "1.in", "1.out", "1.err". The file "session"
@@ -17,7 +18,9 @@
 
 argosy_root=${0%/engine/*}
 argosy_pipes=$argosy_root/pipes
-argosy_busybox=$argosy_root/kit/busybox
+# Stands before each tool. Empty: the image has the tools.
+argosy_kit=$argosy_root/kit/busybox
+[ -x "$argosy_kit" ] || argosy_kit=
 # A runner that has not come by then has failed for good, or this container is begun again and waits again.
 argosy_patience_seconds=600
 # The program writes its answers to descriptor 3; what it writes to standard output is log.
@@ -38,9 +41,9 @@ report() {
 # Publishes a new session and waits for a runner. SIGTERM ends this shell only now: while there is a runner it has a
 # last object to finish, and says itself when it has.
 open_session() {
-  "$argosy_busybox" rm -rf "$argosy_pipes/session" "$argosy_pipes"/session.*
-  argosy_session=$("$argosy_busybox" mktemp -d "$argosy_pipes/session.XXXXXX") || exit 1
-  "$argosy_busybox" mkfifo -m 600 "$argosy_session/control" "$argosy_session/reports" || exit 1
+  $argosy_kit rm -rf "$argosy_pipes/session" "$argosy_pipes"/session.*
+  argosy_session=$($argosy_kit mktemp -d "$argosy_pipes/session.XXXXXX") || exit 1
+  $argosy_kit mkfifo -m 600 "$argosy_session/control" "$argosy_session/reports" || exit 1
   # Open for reading and writing: that waits for nobody, and nothing ends while there is no runner yet.
   exec 4<>"$argosy_session/control" 5<>"$argosy_session/reports"
   # Until the watchdog is known, a signal is only remembered: to leave would be to leave it behind.
@@ -48,7 +51,7 @@ open_session() {
   argosy_leaving=
   trap 'argosy_leaving=yes' TERM INT
   echo "${argosy_session##*/}" >"$argosy_session/name"
-  "$argosy_busybox" mv "$argosy_session/name" "$argosy_pipes/session"
+  $argosy_kit mv "$argosy_session/name" "$argosy_pipes/session"
   # A runner that had no work has gone before we were there. It looks for our session once more after it has left word.
   [ ! -e "$argosy_pipes/closed" ] || leave
   give_up_later &
@@ -59,20 +62,20 @@ open_session() {
   trap '' TERM INT
   kill -USR1 "$argosy_watchdog"
   wait "$argosy_watchdog" 2>/dev/null
-  "$argosy_busybox" rm -f "$argosy_pipes/session"
+  $argosy_kit rm -f "$argosy_pipes/session"
   # From here on the runner alone holds the other end.
   exec 3<"$argosy_session/control" 4<&-
 }
 
 leave() {
   [ -z "$argosy_watchdog" ] || kill -USR1 "$argosy_watchdog" 2>/dev/null
-  "$argosy_busybox" rm -rf "$argosy_pipes/closed" "$argosy_pipes/session" "$argosy_session"
+  $argosy_kit rm -rf "$argosy_pipes/closed" "$argosy_pipes/session" "$argosy_session"
   exit 0
 }
 
 give_up_later() {
   exec 4<&- 5<&-
-  attend "$argosy_busybox" sleep "$argosy_patience_seconds"
+  attend $argosy_kit sleep "$argosy_patience_seconds"
   wait "$argosy_attended" 2>/dev/null
   kill -TERM $$
 }
@@ -83,13 +86,13 @@ close_session() {
   for argosy_supervisor in $argosy_supervisors; do kill -USR1 "$argosy_supervisor" 2>/dev/null; done
   wait
   argosy_supervisors=' '
-  "$argosy_busybox" rm -rf "$argosy_session"
+  $argosy_kit rm -rf "$argosy_session"
   exec 5<&-
 }
 
 # start ID PROGRAM ARGUMENT...
 start() {
-  if ! argosy_error=$("$argosy_busybox" mkfifo -m 600 "$argosy_session/$1.in" "$argosy_session/$1.out" "$argosy_session/$1.err" 2>&1); then
+  if ! argosy_error=$($argosy_kit mkfifo -m 600 "$argosy_session/$1.in" "$argosy_session/$1.out" "$argosy_session/$1.err" 2>&1); then
     report failed "$1" $argosy_error
     return
   fi
@@ -117,8 +120,8 @@ supervise() {
 # everything that a shell runs in the background.
 run() {
   trap - TERM USR1
-  [ -z "$argosy_answers_on_3" ] || exec "$argosy_busybox" setsid "$@" <&4 >&6 2>&6 3>&5 4<&- 5>&- 6>&-
-  exec "$argosy_busybox" setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
+  [ -z "$argosy_answers_on_3" ] || exec $argosy_kit setsid "$@" <&4 >&6 2>&6 3>&5 4<&- 5>&- 6>&-
+  exec $argosy_kit setsid "$@" <&4 >&5 2>&6 4<&- 5>&- 6>&-
 }
 
 # Runs a command in the background of a subshell. From now on SIGUSR1, which always ends that, ends both.
@@ -154,7 +157,7 @@ forget() {
 }
 
 # The author's program, not an applet of busybox that has its name.
-argosy_program=$("$argosy_busybox" which "$1") || argosy_program=$1
+argosy_program=$($argosy_kit which "$1") || argosy_program=$1
 shift
 set -- "$argosy_program" "$@"
 

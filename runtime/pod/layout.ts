@@ -14,7 +14,7 @@ export const POD_LAYOUT = {
   handler: "/argosy/handler",
   /** An emptyDir for the named pipes between the two. In both containers. */
   pipes: "/argosy/pipes",
-  /** An emptyDir with a static busybox. A container that ends at once puts it there. Handler only. */
+  /** An emptyDir with a static busybox, which a container puts there and ends. Only beside an image that may have no shell. */
   kit: "/argosy/kit",
   /** An emptyDir in which the runner puts the handler's own token, if the operator declares `rules`. Runner only. */
   handlerToken: "/argosy/handler-token",

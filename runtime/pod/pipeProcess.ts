@@ -165,7 +165,7 @@ export class PipeProcess implements HandlerProcess {
     this.listener.exited(this.unstarted(exit) ?? exit);
   }
 
-  /** A program that cannot be executed ends as 126 or 127, after busybox' setsid has said why. */
+  /** A program that cannot be executed ends as 126 or 127, after setsid has said why. */
   private unstarted({ code }: HandlerExit): HandlerExit | undefined {
     const why = this.saidNothing && (code === 126 || code === 127) && /^setsid: (.+)/.exec(this.reason)?.[1];
     return why ? { code: null, signal: null, startError: new Error(why) } : undefined;

@@ -23,7 +23,7 @@ describe("a handler's files", () => {
         [set["handler-files"]?.metadata.name, set["handler-files-2"]?.metadata.name],
         names,
       );
-      const volumes = buildVolumes(operator, operatorOptions(), files, execution);
+      const volumes = buildVolumes(operator, operatorOptions(), files, execution, true);
       assert.deepStrictEqual(
         volumes.find(({ name }) => name === "handler"),
         {
@@ -53,7 +53,7 @@ describe("a handler's files", () => {
       const { operator, files } = withFiles({ execution, files: { image } }, large, options);
       assert.deepStrictEqual(files.handler, []);
       assert.equal(buildOperator(operator, options, files).parts["handler-files"], undefined);
-      const volumes = buildVolumes(operator, options, files, execution);
+      const volumes = buildVolumes(operator, options, files, execution, true);
       const reference = "mirror.example.com/hub/acme/shop-files:1.0.0";
       assert.deepStrictEqual(
         volumes.find(({ name }) => name === "handler"),

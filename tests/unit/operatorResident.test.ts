@@ -8,7 +8,7 @@ import {
   buildService,
   runnerLabels,
 } from "../../components/manifests/operator/runner";
-import type { Operator } from "../../runtime/definition/definition";
+import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definition";
 import { readDefinitionFile } from "../../runtime/pod/definitionFile";
 import { readEnvironment } from "../../runtime/pod/environment";
 import { POD_LAYOUT, RUNNER_PORTS } from "../../runtime/pod/layout";
@@ -183,6 +183,36 @@ describe("a resident runner's pod", () => {
       assert.equal(handler.image, "a:1");
       assert.deepStrictEqual(handler.command.slice(3), ["--answers-on-3", ...words]);
     }
+  });
+
+  it("brings no shell for a function in its default image, which has one", () => {
+    const operator = { handler: { image: FUNCTION_IMAGES.python, function: "main.py" } };
+    const podWith = (more: Partial<Operator>, images: Readonly<Record<string, string>> = {}) => {
+      const options = operatorOptions({ images });
+      const made = withFiles({ ...operator, ...more }, { "main.py": "" }, options);
+      const pod = buildRunner(made.operator, options, made.files).spec.template.spec as PodSpec;
+      const [, handler] = pod.containers;
+      return {
+        command: handler?.command?.slice(0, 3),
+        brought: [pod.initContainers, pod.volumes, handler?.volumeMounts].map(
+          (parts) => parts?.some(({ name }) => name === "kit") ?? false,
+        ),
+      };
+    };
+    const own = {
+      command: ["sh", "/argosy/engine/handler.sh", "--answers-on-3"],
+      brought: [false, false, false],
+    };
+    assert.deepStrictEqual(podWith({}), own);
+    assert.deepStrictEqual(podWith({}, { python: ":3.13.1-slim" }), own);
+    const brought = {
+      command: ["/argosy/kit/busybox", "sh", "/argosy/engine/handler.sh"],
+      brought: [true, true, true],
+    };
+    assert.deepStrictEqual(podWith({}, { python: "gcr.io/distroless/python3:1" }), brought);
+    // The shell would look for its tools there.
+    assert.deepStrictEqual(podWith({ env: { PATH: "/opt/bin" } }), brought);
+    assert.deepStrictEqual(podWith({ secretEnv: { PATH: { secret: "a", key: "b" } } }), brought);
   });
 
   it("gives the handler the author's variables as he wrote them, though the kubelet reads $", () => {

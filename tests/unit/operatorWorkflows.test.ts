@@ -12,7 +12,7 @@ import { resyncSchedule } from "../../components/manifests/operator/workflows";
 
 type Container = Required<PodContainer>;
 
-import type { Operator } from "../../runtime/definition/definition";
+import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definition";
 import { programFingerprint } from "../../runtime/pod/footprint";
 import { POD_LAYOUT, RUN_PARAMETERS, RUNNER_ENVIRONMENT } from "../../runtime/pod/layout";
 import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
@@ -150,6 +150,23 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   it("brings the handler's shell beside the engine's start: an init container would hold up both", () => {
     assert.equal(template.initContainers, undefined);
     assert.deepStrictEqual([kit.name, kit.dependencies, handler.dependencies], ["kit", undefined, ["kit"]]);
+  });
+
+  it("has one container less for a function in its default image, which has a shell", () => {
+    const handler = { image: FUNCTION_IMAGES.python, function: "main.py" };
+    const [own] = build({ execution: "pod", handler }).specOf("template").templates;
+    const containers = own.containerSet?.containers ?? [];
+    assert.deepStrictEqual(
+      containers.map(({ name, dependencies }) => [name, dependencies]),
+      [
+        ["main", undefined],
+        ["handler", undefined],
+      ],
+    );
+    assert.ok(!own.volumes?.some(({ name }) => name === "kit"));
+    assert.deepStrictEqual(JSON.parse(own.podSpecPatch ?? ""), {
+      "$setElementOrder/containers": ["main", "handler", "wait"].map((name) => ({ name })),
+    });
   });
 
   it("tells by itself that the handler's shell is there: Argo's executor would notice a second later", () => {

@@ -5,7 +5,7 @@ import { runnerNameOf, sensorPodLabels } from "../names";
 import { POD_SECURITY, placementFields, podMetadata } from "../pods";
 import { transformed } from "../transform";
 import type { OperatorFiles } from "./configMaps";
-import { buildHandlerContainer, buildKitContainer, buildRunnerContainer } from "./containers";
+import { buildHandlerContainer, buildKitContainer, buildRunnerContainer, needsKit } from "./containers";
 import type { OperatorOptions } from "./options";
 import { buildVolumes } from "./volumes";
 
@@ -53,6 +53,7 @@ export function buildRunner(operator: Operator, options: OperatorOptions, files:
 }
 
 function buildPod(operator: Operator, options: OperatorOptions, files: OperatorFiles): PodSpec {
+  const hasKit = needsKit(operator, options);
   return {
     serviceAccountName: runnerNameOf(operator.name),
     // The runner's token comes by a volume, which only the runner mounts.
@@ -62,12 +63,12 @@ function buildPod(operator: Operator, options: OperatorOptions, files: OperatorF
     securityContext: POD_SECURITY,
     // A reconcile that runs is ended, unless it takes too long for a node to wait.
     terminationGracePeriodSeconds: Math.min(operator.timeoutSeconds + ENDING_SECONDS, LONGEST_END_SECONDS),
-    initContainers: [buildKitContainer(operator, options, "resident")],
+    ...(hasKit && { initContainers: [buildKitContainer(operator, options, "resident")] }),
     containers: [
       buildRunnerContainer(operator, options, "resident"),
       buildHandlerContainer(operator, options, "resident"),
     ],
-    volumes: buildVolumes(operator, options, files, "resident"),
+    volumes: buildVolumes(operator, options, files, "resident", hasKit),
     ...(replicasOf(operator, options) > 1 && { topologySpreadConstraints: [spread(operator)] }),
     ...placementFields("runner", options, operator.name),
   };

@@ -17,19 +17,23 @@ const EXECUTABLE = 0o555;
  */
 const TOKEN_SECONDS = 3600;
 
-/** The volumes of an operator's pod that both containers, or one of them, mount. */
+/**
+ * The volumes of an operator's pod that its containers mount.
+ * @param hasKit whether a container puts a shell there for the handler's
+ */
 export function buildVolumes(
   operator: Operator,
   options: OperatorOptions,
   files: OperatorFiles,
   form: PodForm,
+  hasKit: boolean,
 ): Volume[] {
   return [
     ...engineVolumes(files),
     handlerVolume(files, filesImageOf(operator, options)),
     // Named pipes take no room: this is for a few small files, in memory since nothing here shall outlive the pod.
     { name: "pipes", emptyDir: { medium: "Memory", sizeLimit: "4Mi" } },
-    { name: "kit", emptyDir: { sizeLimit: "8Mi" } },
+    ...(hasKit ? [{ name: "kit", emptyDir: { sizeLimit: "8Mi" } }] : []),
     { name: "handler-tmp", emptyDir: {} },
     ...(form === "resident" ? [TOKEN_VOLUME] : []),
     ...tokenVolumes(operator, form),
@@ -65,11 +69,11 @@ export function runnerMounts(operator: Operator, form: PodForm): VolumeMount[] {
 }
 
 /** What the handler mounts: never the runner's token. */
-export function handlerMounts(operator: Operator, form: PodForm): VolumeMount[] {
+export function handlerMounts(operator: Operator, form: PodForm, hasKit: boolean): VolumeMount[] {
   return [
     { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
     { name: "handler", mountPath: POD_LAYOUT.handler, readOnly: true },
-    { name: "kit", mountPath: POD_LAYOUT.kit, readOnly: true },
+    ...(hasKit ? [{ name: "kit", mountPath: POD_LAYOUT.kit, readOnly: true }] : []),
     { name: "pipes", mountPath: POD_LAYOUT.pipes },
     { name: "handler-tmp", mountPath: "/tmp" },
     ...tokenMounts(operator, form),

@@ -22,6 +22,7 @@ import {
   buildResyncContainer,
   buildRunnerContainer,
   KIT,
+  needsKit,
 } from "./containers";
 import type { OperatorOptions } from "./options";
 import { runLimitKeyOf, runPriorityClassOf } from "./quota";
@@ -82,11 +83,12 @@ const WAIT = "wait";
 
 /** A run in a pod of its own. */
 function podRun(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
+  const hasKit = needsKit(operator, options);
   const containers = [
     // First, so that it has ended when the handler's begins, which waits for it.
-    buildKitContainer(operator, options, "pod"),
+    ...(hasKit ? [buildKitContainer(operator, options, "pod")] : []),
     buildRunnerContainer(operator, options, "pod"),
-    { ...buildHandlerContainer(operator, options, "pod"), dependencies: [KIT] },
+    { ...buildHandlerContainer(operator, options, "pod"), ...(hasKit && { dependencies: [KIT] }) },
   ];
   return {
     ...podFields(operator, "run", options),
@@ -130,7 +132,7 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
         },
         // Not the Workflow's: of those only what a template mounts as a whole gets into the pod, and the mounts of one
         // container of a set are not looked at (argo-workflows, workflow/controller/workflowpod.go).
-        volumes: buildVolumes(operator, options, files, "pod"),
+        volumes: buildVolumes(operator, options, files, "pod", hasKit),
       },
     ],
   };

@@ -6,8 +6,6 @@ import { kubectl } from "./kubectl";
 import { waitFor } from "./progress";
 import { NAMESPACE } from "./session";
 
-const BUSYBOX = "/argosy/kit/busybox";
-
 /** Creates an object whose handler waits in the end for {@link letGo}. Gives the pod where it does. */
 export async function createSlow(form: Form, name: string): Promise<string> {
   const { metadata } = await session().api.create(form.object(name, SLOW));
@@ -52,9 +50,9 @@ async function podOfRun(uid: string): Promise<string> {
 }
 
 /**
- * Runs an applet of busybox in the handler's container.
+ * Runs a tool of the image in the handler's container.
  * @throws Error where it does not end with 0
  */
 export function inHandler(pod: string, ...command: string[]): Promise<string> {
-  return kubectl("exec", "--namespace", NAMESPACE, pod, "--container", "handler", "--", BUSYBOX, ...command);
+  return kubectl("exec", "--namespace", NAMESPACE, pod, "--container", "handler", "--", ...command);
 }

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
-  chmodSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
@@ -9,17 +8,17 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
-  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { HandlerProgram } from "../../../runtime/definition/handlerProgram";
 import { isAlive } from "./handlers";
 
-/** A shell that `handler.sh` is run with, and what stands in for busybox beside it. */
+/** A shell that `handler.sh` is run with. */
 export interface Shell {
   readonly name: string;
   readonly command: readonly string[];
+  /** Where busybox is. Undefined: the tools are the machine's. */
   readonly busybox?: string;
 }
 
@@ -54,10 +53,7 @@ export class HandlerContainer {
     for (const name of ["engine", "pipes", "kit", "handler"]) mkdirSync(path.join(this.root, name));
     const source = path.join(__dirname, "../../../runtime/pod/handler.sh");
     copyFileSync(source, path.join(this.root, "engine/handler.sh"));
-    const busybox = path.join(this.root, "kit/busybox");
-    if (kind.busybox) symlinkSync(kind.busybox, busybox);
-    else writeFileSync(busybox, '#!/bin/sh\nexec "$@"\n');
-    if (!kind.busybox) chmodSync(busybox, 0o755);
+    if (kind.busybox) symlinkSync(kind.busybox, path.join(this.root, "kit/busybox"));
   }
 
   /** Begins the shell, or begins it again. */
