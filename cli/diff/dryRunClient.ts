@@ -91,7 +91,7 @@ export class DryRunClient extends KubernetesClient {
     resource: Resource,
     name: ObjectName,
     preconditions: { readonly uid: string; readonly resourceVersion: string },
-  ): Promise<"deleted" | "gone" | "moved"> {
+  ): Promise<"deleted" | "gone"> {
     const live = await this.get(resource, name);
     const result = await super.deleteVersion(resource, name, preconditions);
     if (result === "deleted") this.tried.push({ resource, name: nameOf(name), live, wanted: undefined });

@@ -1,6 +1,7 @@
 import { fingerprint } from "../fingerprint";
 import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
+import { Conflicts } from "../kubernetes/conflicts";
 import { type ApiError, isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -88,14 +89,16 @@ export class ChildApplier {
     if (known) target = { how: "apply", seen: seenOf(known) };
     // It was created once, so it is not created again. But it may be there without its marks.
     else if (child.isCreated) target = await this.look(child, scope);
-    for (let attempt = 1; target; attempt++) {
+    const conflicts = new Conflicts(MOST_TRIES);
+    while (target) {
       if (target.how === "create" && child.isCreated) return undefined;
       try {
         return await this.writeOnto(target, child, scope);
       } catch (error) {
         if (isAnotherObject(error)) {
-          if (attempt === MOST_TRIES) throw error;
+          const { seen }: Target = target;
           target = await this.look(child, scope);
+          conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
         } else if (target.seen && child.update === "recreate" && isApiError(error, 422)) {
           return this.recreate(child, target.seen.uid, error, scope);
         } else throw error;
@@ -195,8 +198,9 @@ export class ChildApplier {
   ): Promise<void> {
     const { store, ownerKind, formerManagers } = this.options;
     let current: KubernetesObject | undefined = object;
-    for (let attempt = 1; current; attempt++) {
-      const owned = current;
+    const conflicts = new Conflicts(MOST_TRIES);
+    while (current) {
+      const owned: KubernetesObject = current;
       if (!formerManagers.some((manager) => applyEntry(owned, manager))) return;
       if (provenOwner(owned, ownerKind, this.managers)?.uid !== ownerUid) return;
       try {
@@ -205,8 +209,9 @@ export class ChildApplier {
         }));
         return;
       } catch (error) {
-        if (attempt === MOST_TRIES || !isApiError(error, 409)) throw error;
+        if (!isApiError(error, 409)) throw error;
         current = await client.get(resource, manifest.metadata);
+        conflicts.met(error, owned.metadata.resourceVersion, current?.metadata.resourceVersion);
       }
     }
   }
@@ -244,6 +249,8 @@ export class ChildApplier {
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       const there = await client.get(resource, manifest.metadata);
+      // A webhook may refuse the deletion by a conflict.
+      if (there?.metadata.uid === uid && there.metadata.deletionTimestamp === undefined) throw refused;
       if (there?.metadata.uid === uid) return "deleted";
       if (there) throw error;
       // It has gone between the two requests.
@@ -254,7 +261,7 @@ export class ChildApplier {
 }
 
 /** Whether a write failed because the object of that name is another one, or has another version, than we expected. */
-function isAnotherObject(error: unknown): boolean {
+function isAnotherObject(error: unknown): error is ApiError {
   if (isApiError(error, 409)) return true;
   return (
     isApiError(error, 422) &&

@@ -1,12 +1,13 @@
-import { ApiError } from "../kubernetes/errors";
-import { formatName, type Manifest } from "../kubernetes/objects";
+import { Conflicts } from "../kubernetes/conflicts";
+import { isApiError } from "../kubernetes/errors";
+import type { Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
 import type { Child } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 import { ownManagers } from "./marks";
 import { provenOwner } from "./ownership";
-import { childRefused } from "./refusals";
+import { childRefused, deletionRefused } from "./refusals";
 
 /** One change that a reconcile made. */
 export interface ChildChange {
@@ -77,24 +78,34 @@ export class ChildWriter {
   /**
    * Deletes a child that is no longer wanted: exactly that object, in the version that was seen to be ours.
    * @returns undefined if the child is gone, or no longer ours
-   * @throws ApiError 409 if somebody else writes it all the time
+   * @throws ReconcileFailure `ChildRefused` if the API server refuses that; ApiError 409 if somebody else writes it all the time
    */
   async delete(child: Child, { client }: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
     const { store } = this.options;
     const { resource, uid, facts } = child;
     let { resourceVersion } = child;
-    for (let tries = 1; ; tries++) {
-      const { result, object } = await store.write(resource, child, undefined, async () => {
-        const result = await client.deleteVersion(resource, child, { uid, resourceVersion });
-        return { result, object: result === "moved" ? await client.get(resource, child) : undefined };
-      });
-      if (result === "deleted") return describe("deleted", resource, child);
-      if (result === "gone") return undefined;
-      const isOurs = object && provenOwner(object, this.options.ownerKind, this.managers);
-      if (object?.metadata.uid !== uid || object.metadata.deletionTimestamp) return undefined;
-      if (isOurs?.uid !== facts.owner.uid) return undefined;
-      if (tries === MOST_TRIES) throw changedAgain(resource, child);
-      ({ resourceVersion } = object.metadata);
+    const conflicts = new Conflicts(MOST_TRIES);
+    try {
+      for (;;) {
+        const { result, object } = await store.write(resource, child, undefined, async () => {
+          try {
+            const result = await client.deleteVersion(resource, child, { uid, resourceVersion });
+            return { result, object: undefined };
+          } catch (error) {
+            if (!isApiError(error, 409)) throw error;
+            return { result: error, object: await client.get(resource, child) };
+          }
+        });
+        if (result === "deleted") return describe("deleted", resource, child);
+        if (result === "gone") return undefined;
+        const isOurs = object && provenOwner(object, this.options.ownerKind, this.managers);
+        if (object?.metadata.uid !== uid || object.metadata.deletionTimestamp) return undefined;
+        if (isOurs?.uid !== facts.owner.uid) return undefined;
+        conflicts.met(result, resourceVersion, object.metadata.resourceVersion);
+        ({ resourceVersion } = object.metadata);
+      }
+    } catch (error) {
+      throw deletionRefused(error, child) ?? error;
     }
   }
 
@@ -121,11 +132,6 @@ export class ChildWriter {
   private isLeftAlone({ isCreated, resource, manifest }: DesiredChild): boolean {
     return isCreated === true && !this.options.store.isUnsure(resource, manifest.metadata);
   }
-}
-
-function changedAgain({ kind }: Resource, child: Child): ApiError {
-  const message = `${kind} ${formatName(child)} is changed too often to be deleted`;
-  return new ApiError(409, { reason: "Conflict", message }, "DELETE");
 }
 
 function describe(verb: ChildVerb, { kind }: Resource, { namespace, name }: Manifest["metadata"] | Child) {

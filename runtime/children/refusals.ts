@@ -1,8 +1,16 @@
 import { ReconcileFailure } from "../failure";
 import { isRecord } from "../json";
-import { ApiError, isBusy, isNamespaceMissing, isNamespaceTerminating } from "../kubernetes/errors";
+import { StandingConflictError } from "../kubernetes/conflicts";
+import {
+  ApiError,
+  isApiError,
+  isBusy,
+  isNamespaceMissing,
+  isNamespaceTerminating,
+} from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { ADOPT_ANNOTATION, MANAGER_PREFIX } from "../names";
+import type { Child } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 
 /** What to do if the runner has no rights in a namespace that the operator lists. */
@@ -39,13 +47,12 @@ export function childRefused(
   home: string | undefined,
   isNamespaced: boolean,
 ): ReconcileFailure | undefined {
-  if (!(error instanceof ApiError) || isBusy(error)) return undefined;
-  if (![400, 403, 404, 413, 422, 500].includes(error.code)) return undefined;
+  if (!isRefusal(error)) return undefined;
   const { namespace } = child.manifest.metadata;
   // The object is deleted, or was deleted, with its own namespace. Nothing is reported about it.
   const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
   if (isGone && namespace === home) return undefined;
-  const isForbidden = error.code === 403 && /\bcannot \w+ resource\b/.test(error.message);
+  const isForbidden = isRightMissing(error);
   if (isNamespaced && namespace !== undefined && isForbidden)
     return new ReconcileFailure("NamespaceNotGranted", `${error.message}. ${GRANT_REMEDY}`, { cause: error });
   const isImmutable =
@@ -59,6 +66,28 @@ export function childRefused(
   const said = isEscalation(error) ? withoutRules(error.message) : error.message;
   const message = `the API server refused ${nameOf(child)}: ${said}.${remedy}${rights}${grantRemedy(error, child)}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
+}
+
+/** The API server's refusal to delete a child, as a failure that names the child. Undefined for any other error. */
+export function deletionRefused(
+  error: unknown,
+  { resource: { kind }, ...name }: Child,
+): ReconcileFailure | undefined {
+  if (!isRefusal(error)) return undefined;
+  const message = `the API server refused to delete ${kind} ${formatName(name)}: ${error.message}.`;
+  return new ReconcileFailure("ChildRefused", message, { cause: error });
+}
+
+/** Whether the runner lacks a right: `error` is the API server's refusal, or was caused by that. */
+export function isRightMissing(error: unknown): boolean {
+  const refusal = error instanceof ReconcileFailure ? error.cause : error;
+  return isApiError(refusal, 403) && /\bcannot \w+ resource\b/.test(refusal.message);
+}
+
+/** Whether the API server refuses what was asked for. A race, or a server that is busy, is no refusal. */
+function isRefusal(error: unknown): error is ApiError {
+  if (error instanceof StandingConflictError) return true;
+  return error instanceof ApiError && !isBusy(error) && [400, 403, 404, 413, 422, 500].includes(error.code);
 }
 
 /** Where the right to a child is declared. The API server says which one is missing. */

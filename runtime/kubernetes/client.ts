@@ -263,20 +263,19 @@ export class KubernetesClient {
 
   /**
    * Deletes the very version of an object that was seen, in the background.
-   * @returns "moved" if it is another object by now, or another version
+   * @throws ApiError 409 if it is another object by now, or another version
    */
   async deleteVersion(
     resource: Resource,
     name: ObjectName,
     preconditions: { readonly uid: string; readonly resourceVersion: string },
-  ): Promise<"deleted" | "gone" | "moved"> {
+  ): Promise<"deleted" | "gone"> {
     const body = { propagationPolicy: "Background", preconditions };
     try {
       await this.send({ method: "DELETE", path: resourcePath(resource, name), body });
       return "deleted";
     } catch (error) {
       if (isApiError(error, 404)) return "gone";
-      if (isApiError(error, 409)) return "moved";
       throw error;
     }
   }

@@ -1,4 +1,5 @@
 import type { KubernetesClient } from "../kubernetes/client";
+import { isRace } from "../kubernetes/conflicts";
 import { ApiUnreachableError, isBusy, retryAfterMs } from "../kubernetes/errors";
 import type { ObjectName } from "../kubernetes/objects";
 import { NotLeadingError } from "../term";
@@ -172,6 +173,8 @@ export class Outbox {
   private leftAfter({ left, error }: Untold): Message | undefined {
     if (error instanceof NotLeadingError) return undefined;
     if (error === undefined || error instanceof ApiUnreachableError || isBusy(error)) return left;
+    // Somebody wrote the status at each try. Only then is there still a verdict.
+    if (isRace(error) && left.verdict) return left;
     const why = error instanceof Error ? error.message : String(error);
     for (const _ of left.events) this.options.onDrop("event", why);
     return left.verdict || left.records.length > 0 ? { ...left, events: [] } : undefined;

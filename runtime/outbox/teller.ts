@@ -1,5 +1,6 @@
 import type { KubernetesClient } from "../kubernetes/client";
-import { type ApiError, isApiError } from "../kubernetes/errors";
+import { policyRefusalIn } from "../kubernetes/conflicts";
+import type { ApiError } from "../kubernetes/errors";
 import type { Regarded } from "../kubernetes/events";
 import type { ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
@@ -111,7 +112,7 @@ export class Teller {
       await this.options.statuses.write(client, { ...name, uid }, { verdict });
       return undefined;
     } catch (error) {
-      const forbidden = isApiError(error, 403) ? error : undefined;
+      const forbidden = policyRefusalIn(error);
       if (!forbidden && (error as Error).name !== "ReconcileFailure") throw error;
       const note = forbidden
         ? `the API server forbids to write the status: ${forbidden.message}`

@@ -1,8 +1,8 @@
 import { ReconcileFailure } from "../failure";
+import { isRace } from "../kubernetes/conflicts";
 import {
   ApiError,
   ApiUnreachableError,
-  isApiError,
   isBusy,
   isNamespaceMissing,
   isNamespaceTerminating,
@@ -50,6 +50,7 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | `NotLeadingError` | nobody's | no | by the next leader |
  * | the object is gone, or its namespace is being deleted or gone | nobody's | no | no |
  * | 409: the object or a child moved on | nobody's | no | soon |
+ * | `StandingConflictError`: 409, and nothing moved | the object's | yes | after a backoff |
  * | the children, or what the object uses, are still being listed | nobody's | no | soon, and as soon as they are |
  * | the API server is busy, or out of reach | nobody's | no | when it says, or soon |
  * | any other refusal of the API server | the object's | yes | after a backoff |
@@ -62,7 +63,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   if (error instanceof NotLeadingError) return skipped("not the leader", { kind: "done" });
   const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
   if (error instanceof ObjectGoneError || isGone) return skipped("gone", { kind: "done" });
-  if (isApiError(error, 409)) return skipped("changed meanwhile", { kind: "again" });
+  if (isRace(error)) return skipped("changed meanwhile", { kind: "again" });
   if (error instanceof StillListingError || error instanceof UsedStillListingError)
     return skipped("not listed yet", { kind: "again", afterMs: 1_000 });
   const message = error instanceof Error ? error.message : String(error);

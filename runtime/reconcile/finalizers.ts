@@ -1,4 +1,5 @@
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
+import { Conflicts, StandingConflictError } from "../kubernetes/conflicts";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
@@ -114,7 +115,9 @@ export class Finalizers {
       if (![404, 409, 422].some((code) => isApiError(error, code))) throw error;
       const now = await client.get(this.resource, { name, namespace });
       if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp) throw new ObjectGoneError();
-      throw error;
+      // No other write of the object is a conflict.
+      const isUnmoved = now.metadata.resourceVersion === object.metadata.resourceVersion;
+      throw isUnmoved && isApiError(error, 409) ? new StandingConflictError(error) : error;
     }
   }
 
@@ -124,7 +127,8 @@ export class Finalizers {
    */
   private async remove(client: KubernetesClient, object: KubernetesObject, finalizer: string) {
     let current = object;
-    for (let tries = 1; ; tries++) {
+    const conflicts = new Conflicts(MOST_TRIES);
+    for (;;) {
       // The last one first: what is removed moves those behind it.
       const indices = indicesOf(finalizersOf(current), finalizer).reverse();
       if (indices.length === 0) return current;
@@ -139,14 +143,14 @@ export class Finalizers {
         ]);
       } catch (error) {
         if (isApiError(error, 404)) return { ...current, metadata: { ...current.metadata, finalizers: [] } };
-        const isMoved = isApiError(error, 409) || isApiError(error, 422);
-        if (!isMoved || tries === MOST_TRIES) throw error;
+        if (!isApiError(error, 409) && !isApiError(error, 422)) throw error;
         const now = await client.get(this.resource, current.metadata);
         if (now?.metadata.uid !== current.metadata.uid)
           return { ...current, metadata: { ...current.metadata, finalizers: [] } };
         // It is there as it was: so a policy of the cluster refuses the change.
         const isUnmoved = indices.every((index) => finalizersOf(now)[index] === finalizer);
         if (isUnmoved && isApiError(error, 422)) throw error;
+        conflicts.met(error, current.metadata.resourceVersion, now.metadata.resourceVersion);
         current = now;
       }
     }

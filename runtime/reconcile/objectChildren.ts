@@ -4,7 +4,7 @@ import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import type { DesiredChild } from "../children/desiredChildren";
 import { whyNotReady } from "../children/readiness";
-import { isApiError } from "../kubernetes/errors";
+import { isRace } from "../kubernetes/conflicts";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Verdict } from "../status/conditions";
 import { wasReached } from "./memory";
@@ -153,7 +153,7 @@ export class ObjectChildren {
           .child(existing(child), () => writer.delete(child, run))
           .catch((error: unknown) => {
             // Somebody writes it all the time. Its next report leads to another try, and the rest is not held up.
-            if (isApiError(error, 409)) return undefined;
+            if (isRace(error)) return undefined;
             throw error;
           }),
       ),

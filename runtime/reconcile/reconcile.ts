@@ -139,21 +139,19 @@ export class Reconcile {
     } else if (object.metadata.deletionTimestamp) {
       await this.finalize(object, run, outcome);
     } else if (isExpired(object, this.options.operator, this.now())) {
-      await this.expire(object, run, outcome);
+      await this.expire(object, run);
     } else {
       await this.bringAbout(object, run, outcome);
     }
   }
 
   /** Deletes an object that was made of an event, in the very version that was seen to have lasted long enough. */
-  private async expire(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
+  private async expire(object: KubernetesObject, run: Run): Promise<void> {
     const { uid, resourceVersion } = object.metadata;
     const { resource, objects } = this.options;
-    const done = await run.client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
+    await run.client.deleteVersion(resource, object.metadata, { uid, resourceVersion });
     objects.invalidate(object.metadata);
-    const isMoved = done === "moved";
-    Object.assign(run.report, { result: "skipped", skipped: isMoved ? "changed meanwhile" : "gone" });
-    if (isMoved) outcome.again = { kind: "again" };
+    Object.assign(run.report, { result: "skipped", skipped: "gone" });
   }
 
   /** Puts into the outcome what follows from an error. */

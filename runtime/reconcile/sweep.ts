@@ -1,6 +1,7 @@
 import type { ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import { canReference } from "../children/ownership";
+import { isRightMissing } from "../children/refusals";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -59,7 +60,7 @@ export class Sweep {
       for (const child of store.of(object.metadata.uid)) {
         if (kindKey(child.resource) !== kind || child.deleting) continue;
         const change = await writer.delete(child, { client }).catch((error: unknown) => {
-          throw isApiError(error, 403) ? notGranted(resource) : error;
+          throw isRightMissing(error) ? notGranted(resource) : error;
         });
         if (change) changes.push(change);
       }

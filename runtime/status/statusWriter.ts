@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ReconcileFailure } from "../failure";
 import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
+import { Conflicts, isRace } from "../kubernetes/conflicts";
 import { ApiError, isApiError, isBusy, isNamespaceMissing } from "../kubernetes/errors";
 import {
   type Condition,
@@ -101,18 +102,25 @@ export class StatusWriter {
   ): Promise<KubernetesObject | undefined> {
     const { resource } = this.options;
     let newest: KubernetesObject | undefined;
-    for (let attempt = 1; ; attempt++) {
-      const status = this.compose(newest ?? object, change);
+    const conflicts = new Conflicts(MOST_TRIES);
+    for (;;) {
+      const before = newest ?? object;
+      const status = this.compose(before, change);
       if (!status) return newest;
       try {
-        const written = await this.apply(client, newest ?? object, status);
+        const written = await this.apply(client, before, status);
         if (written && status["conditions"] && conditionsIn(written["status"]).length === 0)
           throw droppedBy(resource);
         return written;
       } catch (error) {
-        if (attempt === MOST_TRIES || !isApiError(error, 409)) throw error;
+        if (!isApiError(error, 409)) throw error;
         newest = await client.get(resource, object.metadata);
         if (newest?.metadata.uid !== object.metadata.uid) return undefined;
+        try {
+          conflicts.met(error, before.metadata.resourceVersion, newest.metadata.resourceVersion);
+        } catch (standing) {
+          throw isRace(standing) ? standing : refusedBy(standing as ApiError);
+        }
       }
     }
   }
@@ -191,13 +199,17 @@ export class StatusWriter {
         return undefined;
       }
       if (error instanceof ApiError && !isBusy(error) && [400, 413, 422, 500].includes(error.code)) {
-        throw new ReconcileFailure("StatusRefused", `the API server refused the status: ${error.message}`, {
-          cause: error,
-        });
+        throw refusedBy(error);
       }
       throw error;
     }
   }
+}
+
+function refusedBy(cause: ApiError): ReconcileFailure {
+  return new ReconcileFailure("StatusRefused", `the API server refused the status: ${cause.message}`, {
+    cause,
+  });
 }
 
 const REMEDY =

@@ -138,6 +138,22 @@ describe("ChildWriter", () => {
       assert.equal(cluster.steps.length, 1 + 5);
     });
 
+    it("nothing more if it is refused as a conflict, though nobody has written: that is a failure", async () => {
+      const refusal = new ApiError(409, { message: "not today" }, "PATCH");
+      cluster.refusals.set(APPLY, refusal);
+      const created = await failureOf(apply());
+      assert.equal(created.reason, "ChildRefused");
+      assert.match(created.message, /ConfigMap shop\/settings: not today/);
+      assert.equal(cluster.steps.length, 3);
+      cluster.refusals.clear();
+      await apply();
+      cluster.refusals.set(APPLY, refusal);
+      assert.equal((await failureOf(apply(desired({ key: "2" })))).reason, "ChildRefused");
+      const details = { kind: "resourcequotas", name: "quota" };
+      cluster.refusals.set(APPLY, new ApiError(409, { details }, "PATCH"));
+      await assert.rejects(apply(desired({ key: "2" })), (error: ApiError) => error.code === 409);
+    });
+
     it("nothing to a child that is being deleted", async () => {
       await apply();
       change({ finalizers: ["theirs.example.com/x"] });
@@ -388,6 +404,17 @@ describe("ChildWriter", () => {
       const child = await known();
       touched(100);
       await assert.rejects(writer.delete(child, scope()), (error: ApiError) => error.code === 409);
+      assert.equal(store.of(OWNER.metadata.uid).length, 1);
+    });
+
+    it("not if it is refused, also as a conflict although nobody has written, and says so", async () => {
+      const child = await known();
+      for (const code of [403, 409, 422]) {
+        cluster.refusals.set(DELETE, new ApiError(code, { message: "it is needed" }, "DELETE"));
+        const { reason, message } = await failureOf(writer.delete(child, scope()));
+        assert.equal(reason, "ChildRefused");
+        assert.equal(message, "the API server refused to delete ConfigMap shop/settings: it is needed.");
+      }
       assert.equal(store.of(OWNER.metadata.uid).length, 1);
     });
 

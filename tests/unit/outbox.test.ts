@@ -239,6 +239,15 @@ describe("Outbox", () => {
     assert.equal(outbox.waiting, 0);
   });
 
+  it("drops nothing if somebody else wrote the status at each try", async () => {
+    answer = fails(new ApiError(409, {}, "PATCH"));
+    put({ verdict: READY, events: [warning("x")] });
+    await clock.tick();
+    answer = async () => undefined;
+    await idle();
+    assert.deepEqual([verdicts(), told[0]?.events, dropped], [[READY], [warning("x")], []]);
+  });
+
   it("remembers with a newer verdict that an Event has said that the status is forbidden", async () => {
     const tellings: (boolean | undefined)[] = [];
     answer = async (message) => {

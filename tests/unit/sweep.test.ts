@@ -14,7 +14,11 @@ import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, widget } from "./support/objects";
 
 const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
-const FORBIDDEN = new ApiError(403, { message: "forbidden" }, "GET");
+const FORBIDDEN = new ApiError(
+  403,
+  { message: 'secrets is forbidden: User "runner" cannot list resource "secrets"' },
+  "GET",
+);
 
 describe("Sweep", () => {
   let cluster: FakeCluster;

@@ -146,6 +146,15 @@ describe("Teller", () => {
     assert.deepEqual(written, ["Warning HandlerError -", "Warning StatusRefused -", "status -"]);
   });
 
+  it("leaves the verdict too if a webhook refuses the status by other words", async () => {
+    const cause = new ApiError(422, { message: 'admission webhook "x" denied the request: no' }, "PATCH");
+    failing.set("status -", new ReconcileFailure("StatusRefused", "no", { cause }));
+    const by = teller();
+    const untold = await tell(message(), by);
+    assert.deepEqual([untold?.error, untold?.left.verdict], [cause, message().verdict]);
+    assert.deepEqual(written, ["Warning StatusRefused -"]);
+  });
+
   it("writes an Event in the place of a status that the API server refuses", async () => {
     failing.set("status -", new ReconcileFailure("StatusRefused", "status.replicas is bad"));
     assert.equal(await tell(message()), undefined);

@@ -5,7 +5,7 @@ import {
   KubernetesClient,
   type Selection,
 } from "../../../runtime/kubernetes/client";
-import { ApiError } from "../../../runtime/kubernetes/errors";
+import { ApiError, isApiError } from "../../../runtime/kubernetes/errors";
 import type { Passage } from "../../../runtime/kubernetes/gate";
 import {
   formatName,
@@ -145,7 +145,12 @@ class FakeClient extends KubernetesClient {
   }
 
   override async delete({ kind }: Resource, name: ObjectName, { uid }: { uid?: string } = {}) {
-    return (await this.remove(kind, name, uid === undefined ? {} : { uid })) === "deleted";
+    try {
+      return (await this.remove(kind, name, uid === undefined ? {} : { uid })) === "deleted";
+    } catch (error) {
+      if (isApiError(error, 409)) return false;
+      throw error;
+    }
   }
 
   override async deleteVersion(
@@ -161,11 +166,7 @@ class FakeClient extends KubernetesClient {
     this.request(step);
     const there = this.cluster.find(kind, name);
     if (!there) return "gone" as const;
-    try {
-      this.check(kind, there, conditions);
-    } catch {
-      return "moved" as const;
-    }
+    this.check(kind, there, conditions);
     this.cluster.onOverwrite(step, there);
     if (there.metadata.finalizers?.length)
       this.cluster.put({

@@ -1,0 +1,63 @@
+import { ApiError, isApiError, isBusy } from "./errors";
+
+/**
+ * The API server refuses a write with 409 again and again, though nobody has written the object meanwhile. So that is no race:
+ * a webhook or a proxy refuses.
+ */
+export class StandingConflictError extends ApiError {
+  constructor({ code, status, request }: ApiError) {
+    super(code, status, request);
+    this.name = "StandingConflictError";
+  }
+}
+
+/** Whether a write failed because somebody else has written the object meanwhile: it may succeed if it is tried again. */
+export function isRace(error: unknown): error is ApiError {
+  return isApiError(error, 409) && !(error instanceof StandingConflictError);
+}
+
+/** How the API server names what refuses in its place, or does not answer to it. */
+const POLICY = /admission webhook|failed calling webhook|ValidatingAdmissionPolicy/;
+
+/**
+ * The refusal of somebody who may think better of it: of a policy of the cluster, or of its rules of access. What is wrong by
+ * itself is refused for ever.
+ *
+ * @param error such a refusal, or an error that was caused by one
+ */
+export function policyRefusalIn(error: unknown): ApiError | undefined {
+  const refusal = error instanceof ApiError ? error : (error as Error | undefined)?.cause;
+  if (!(refusal instanceof ApiError) || isBusy(refusal)) return undefined;
+  if (refusal.code === 403 || refusal instanceof StandingConflictError) return refusal;
+  return POLICY.test(refusal.message) ? refusal : undefined;
+}
+
+/** So many refusals in a row that cannot come of another write. */
+const MOST_STANDING = 3;
+
+/** The conflicts that the tries of one write meet. A race is tried again, and what is none is not. */
+export class Conflicts {
+  private tries = 0;
+  private standing = 0;
+
+  /** @param mostTries how often the write is tried in all */
+  constructor(private readonly mostTries: number) {}
+
+  /**
+   * Takes in that a try was refused with 409. Returns if another try makes sense.
+   * @param sent the version onto which we wrote. Undefined: there was to be no object
+   * @param found the version that is there now. Undefined: there is no object
+   * @throws StandingConflictError if nobody else has written since the last three tries; otherwise the refusal itself, if
+   *   there were enough tries
+   */
+  met(refusal: ApiError, sent: string | undefined, found: string | undefined): void {
+    this.standing = sent === found && !isAboutQuota(refusal) ? this.standing + 1 : 0;
+    if (this.standing === MOST_STANDING) throw new StandingConflictError(refusal);
+    if (++this.tries >= this.mostTries) throw refusal;
+  }
+}
+
+/** Two writes in one namespace race for its ResourceQuota too (kubernetes, plugin/pkg/admission/resourcequota). */
+function isAboutQuota({ status }: ApiError): boolean {
+  return status.details?.kind === "resourcequotas";
+}
