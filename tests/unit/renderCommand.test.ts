@@ -6,11 +6,12 @@ import { formatStream } from "../../cli/render/output";
 import { addFiles, removeFolder } from "./operatorFolder";
 import { runStack } from "./support/program";
 import { copyProject } from "./support/projectCopy";
+import { type Ended, renderHere } from "./support/renderHere";
 
 const FROM_SOURCES = "--conditions=@argosy-dev/source";
 const USAGE_EXIT_CODE = 2;
 
-/** The command as it is typed, in a copy of the project beside it. */
+/** The command in a copy of the project beside it. */
 describe("the command render", () => {
   let copy: string;
   before(() => {
@@ -21,7 +22,8 @@ describe("the command render", () => {
   /** A kubeconfig whose cluster must not matter. */
   const elsewhere = () => ({ ...process.env, KUBECONFIG: path.join(copy, "kubeconfig") });
 
-  function render(...args: string[]) {
+  /** As it is typed. */
+  function render(...args: string[]): Ended {
     const command = [FROM_SOURCES, "tools/bootstrap.mjs", "argosy", "render", ...args];
     return spawnSync(process.execPath, command, {
       cwd: copy,
@@ -32,11 +34,15 @@ describe("the command render", () => {
   }
 
   /** A file of the copy, replaced for the time of a test. */
-  async function edited(file: string, edit: (text: string) => string, then: () => void): Promise<void> {
+  async function edited(
+    file: string,
+    edit: (text: string) => string,
+    then: () => Promise<void>,
+  ): Promise<void> {
     const text = readFileSync(path.join(copy, file), "utf8");
     addFiles(copy, { [file]: edit(text) });
     try {
-      then();
+      await then();
     } finally {
       addFiles(copy, { [file]: text });
     }
@@ -70,8 +76,8 @@ describe("the command render", () => {
     edited(
       "Pulumi.dev.yaml",
       (text) => `${text}  argosy:argoWorkflows: share\n`,
-      () => {
-        const { stdout, stderr, status } = render();
+      async () => {
+        const { stdout, stderr, status } = await renderHere(copy);
         assert.equal(status, 0);
         assert.match(stdout, /^---\napiVersion: /);
         assert.match(stderr, /cannot be asked whether Argo Workflows is there/);
@@ -91,31 +97,31 @@ describe("the command render", () => {
     for (const option of ["--stack", "--out", "--platform", "--project"]) assert.ok(stdout.includes(option));
   });
 
-  it("says what it does not understand, with the exit code for that", () => {
-    const { stdout, stderr, status } = render("--stak", "prod");
+  it("says what it does not understand, with the exit code for that", async () => {
+    const { stdout, stderr, status } = await renderHere(copy, "--stak", "prod");
     assert.deepEqual([stdout, status], ["", USAGE_EXIT_CODE]);
     assert.match(stderr, /unknown option '--stak'/);
   });
 
   describe("tells an author without a stack trace what to put right:", () => {
-    function refusal(...args: string[]): string {
-      const { stdout, stderr, status } = render(...args);
+    async function refusal(...args: string[]): Promise<string> {
+      const { stdout, stderr, status } = await renderHere(copy, ...args);
       assert.deepEqual([stdout, status], ["", 1]);
       assert.doesNotMatch(stderr, /^\s+at /m);
       return stderr;
     }
 
-    it("a stack that is not there", () => {
-      assert.equal(refusal("--stack", "test"), "Pulumi.test.yaml is missing. There is: dev, prod.\n");
+    it("a stack that is not there", async () => {
+      assert.equal(await refusal("--stack", "test"), "Pulumi.test.yaml is missing. There is: dev, prod.\n");
     });
 
     it("an operator", () =>
       edited(
         "handlers/memcached/operator.yaml",
         (text) => text.replace("children:", "chidren:"),
-        () =>
+        async () =>
           assert.match(
-            refusal(),
+            await refusal(),
             /^handlers\/memcached\/operator\.yaml:4:1: chidren is not a known field\. Did you mean children\?$/m,
           ),
       ));
@@ -124,8 +130,11 @@ describe("the command render", () => {
       edited(
         "Pulumi.dev.yaml",
         (text) => `${text}  argosy:eventBusReplicas: 2\n`,
-        () =>
-          assert.equal(refusal(), "argosy:eventBusReplicas is 2. Give 1, or an odd number from 3 to 7.\n"),
+        async () =>
+          assert.equal(
+            await refusal(),
+            "argosy:eventBusReplicas is 2. Give 1, or an odd number from 3 to 7.\n",
+          ),
       ));
   });
 });

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { removeFolder, writeFolder } from "./operatorFolder";
+import { type Ended, renderHere } from "./support/renderHere";
 
 const ROOT = path.resolve(__dirname, "../..");
 
@@ -29,13 +30,14 @@ describe("a program of a user's own is rendered", () => {
     return folder;
   }
 
-  function render(folder: string, ...args: string[]) {
+  /** In a process of its own, as it is typed. */
+  function renderAlone(folder: string, ...args: string[]): Ended {
     const tsx = path.join(ROOT, "node_modules/tsx/dist/cjs/index.cjs");
     const command = ["-r", tsx, path.join(ROOT, "cli/argosy.ts"), "render", ...args];
     return spawnSync(process.execPath, command, { cwd: folder, encoding: "utf8" });
   }
 
-  function assertValue(value: string, { stdout, stderr, status }: ReturnType<typeof render>): void {
+  function assertValue(value: string, { stdout, stderr, status }: Ended): void {
     assert.deepEqual([status, stderr], [0, ""]);
     assert.equal(
       stdout,
@@ -45,41 +47,41 @@ describe("a program of a user's own is rendered", () => {
 
   it("where its resources are made while its file is loaded", () => {
     const typed = `const value: string = "top";\n`;
-    assertValue("top", render(programOf({ "index.ts": IMPORT + typed + configMap("value") })));
+    assertValue("top", renderAlone(programOf({ "index.ts": IMPORT + typed + configMap("value") })));
   });
 
-  it("where it exports a function, which has the stack's configuration", () => {
+  it("where it exports a function, which has the stack's configuration", async () => {
     const pulumi = `import { Config } from "@pulumi/pulumi";\n`;
     const program = `export = async () => { ${configMap(`new Config().require("size")`)} };`;
-    assertValue('"3"', render(programOf({ "index.ts": IMPORT + pulumi + program })));
+    assertValue('"3"', await renderHere(programOf({ "index.ts": IMPORT + pulumi + program })));
   });
 
-  it("in JavaScript", () => {
+  it("in JavaScript", async () => {
     const require = `const k8s = require("@pulumi/kubernetes");\n`;
-    assertValue("js", render(programOf({ "index.js": require + configMap(`"js"`) })));
+    assertValue("js", await renderHere(programOf({ "index.js": require + configMap(`"js"`) })));
   });
 
   it("as an ES module, which may await at its top", () => {
     const program = `const value: string = await Promise.resolve("module");\n`;
     const files = { "package.json": `{"type": "module"}`, "index.ts": IMPORT + program + configMap("value") };
-    assertValue("module", render(programOf(files)));
+    assertValue("module", renderAlone(programOf(files)));
   });
 
-  it("from the file that Pulumi.yaml names, in the program's folder as Pulumi runs it", () => {
+  it("from the file that Pulumi.yaml names, in the program's folder as Pulumi runs it", async () => {
     const program = `import { basename } from "node:path";\n${configMap(`require("node:fs").existsSync("Pulumi.yaml")`)}`;
     const files = {
       "Pulumi.yaml": `${PROJECT["Pulumi.yaml"]}main: source/\n`,
       "source/index.ts": IMPORT + program,
     };
     const folder = programOf(files);
-    assertValue('"true"', render(folder));
-    assertValue('"true"', render(path.join(folder, "source")));
-    assertValue('"true"', render("/", "--project", folder));
+    assertValue('"true"', await renderHere(folder));
+    assertValue('"true"', await renderHere(path.join(folder, "source")));
+    assertValue('"true"', await renderHere("/", "--project", folder));
   });
 
-  it("into a folder that is relative to where the command is typed", () => {
+  it("into a folder that is relative to where the command is typed", async () => {
     const folder = programOf({ "index.ts": IMPORT + configMap("1"), "inner/x": "" });
-    const { status, stderr } = render(path.join(folder, "inner"), "--out", "rendered");
+    const { status, stderr } = await renderHere(path.join(folder, "inner"), "--out", "rendered");
     assert.deepEqual([status, stderr], [0, "rendered: 1 objects, 1 written, 0 removed\n"]);
   });
 
@@ -106,8 +108,8 @@ describe("a program of a user's own is rendered", () => {
       /^Pulumi\.dev\.yaml cannot be read: /,
     ],
   ] as const) {
-    it(`but not where it ${what}`, () => {
-      const { status, stdout, stderr } = render(programOf({ ...files }));
+    it(`but not where it ${what}`, async () => {
+      const { status, stdout, stderr } = await renderHere(programOf({ ...files }));
       assert.deepEqual([status, stdout], [1, ""]);
       assert.match(stderr, expected);
       assert.doesNotMatch(stderr, /defect of Argosy/);
