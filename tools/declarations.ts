@@ -14,12 +14,12 @@ interface UsageEvaluator {
 /**
  * The declarations of all exports of a file, in one text that imports no other file of this repository.
  * @param entry relative to the folder
- * @throws Error where the sources have an error of types
+ * @throws Error where a declaration cannot be written. Types are not checked otherwise: `npm test` does that
  */
 export function declarationsOf(entry: string, folder: string): string {
   const [declarations] = generateDtsBundle(
     [{ filePath: path.join(folder, entry), output: { noBanner: true, exportReferencedTypes: false } }],
-    { preferredConfigPath: path.join(folder, "tsconfig.json") },
+    { preferredConfigPath: path.join(folder, "tools/tsconfig.declarations.json") },
   );
   if (declarations === undefined) throw new Error(`no declarations were made of ${entry}`);
   return declarations;
