@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import ts from "typescript";
 import { z } from "zod";
 import {
   completePlatformArgs,
@@ -148,10 +147,6 @@ function addProperty(property: Property, at: string, found: Arguments): void {
   for (const [key, each] of Object.entries(named?.properties ?? {})) addProperty(each, `${at}.${key}`, found);
 }
 
-function textOf(message: string | ts.DiagnosticMessageChain): string {
-  return ts.flattenDiagnosticMessageText(message, "\n");
-}
-
 /** Whether a path is one of these, or below one. */
 function isBelow(paths: Readonly<Record<string, string>>, at: string): boolean {
   return Object.keys(paths).some((each) => at === each || at.startsWith(`${each}.`));
@@ -217,31 +212,5 @@ describe("the contract of the plugin", () => {
     const platform = platformOf(completePlatformArgs({ archive, monitoring }, "test"));
     const { properties = {} } = SCHEMA.types["argosy:index:ExistingPlatform"] ?? {};
     assert.deepEqual(Object.keys(properties).sort(), Object.keys(platform).sort());
-  });
-
-  it("is what its code takes and gives", function () {
-    this.timeout(120_000);
-    const config = ts.getParsedCommandLineOfConfigFile(path.join(ROOT, "plugin/tsconfig.json"), undefined, {
-      ...ts.sys,
-      onUnRecoverableConfigFileDiagnostic: ({ messageText }) => assert.fail(textOf(messageText)),
-    });
-    assert.ok(config);
-    const { fileNames, options, errors } = config;
-    assert.deepEqual(
-      errors.map(({ messageText }) => textOf(messageText)),
-      [],
-    );
-    const program = ts.createProgram(fileNames, options);
-    // Of its own files alone. Those of the components are checked by `tsc`, and more strictly.
-    const found = fileNames.flatMap((file) => {
-      const source = program.getSourceFile(file);
-      assert.ok(source, file);
-      return ts.getPreEmitDiagnostics(program, source);
-    });
-    assert.ok(fileNames.length > 0);
-    assert.deepEqual(
-      found.map(({ file, messageText }) => `${file?.fileName}: ${textOf(messageText)}`),
-      [],
-    );
   });
 });
