@@ -17,8 +17,14 @@ export class LineSplitter {
   private pending: Buffer[] = [];
   private pendingBytes = 0;
 
-  /** @param limitBytes the longest line that is accepted, in bytes without its newline */
-  constructor(private readonly limitBytes = Number.POSITIVE_INFINITY) {}
+  /**
+   * @param limitBytes the longest line that is accepted, in bytes without its newline
+   * @param decode makes a text of a line. By default, what is not UTF-8 becomes U+FFFD
+   */
+  constructor(
+    private readonly limitBytes = Number.POSITIVE_INFINITY,
+    private readonly decode = (line: Buffer) => line.toString("utf8"),
+  ) {}
 
   /** Bytes of a line that has begun and not ended. */
   get unfinishedBytes(): number {
@@ -27,7 +33,7 @@ export class LineSplitter {
 
   /**
    * Takes the next bytes and gives the lines that they complete, without their newlines.
-   * @throws LineTooLongError as soon as the limit is passed, whether the line has ended or not
+   * @throws what `decode` throws; LineTooLongError as soon as the limit is passed, whether the line has ended or not
    */
   push(chunk: Buffer): string[] {
     const lines: string[] = [];
@@ -53,6 +59,6 @@ export class LineSplitter {
     const line = this.pending.length === 1 && first ? first : Buffer.concat(this.pending, this.pendingBytes);
     this.pending = [];
     this.pendingBytes = 0;
-    return line.toString("utf8");
+    return this.decode(line);
   }
 }

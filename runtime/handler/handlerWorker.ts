@@ -4,7 +4,7 @@ import { jsonOf } from "../flaw";
 import { LineSplitter, type LineTooLongError } from "../lines";
 import type { HandlerQuestion } from "./contract";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
-import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, unknownId } from "./parseAnswer";
+import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownId } from "./parseAnswer";
 
 /** How much of a run's standard error is kept: its end, where the error is. */
 const KEPT_LOG_BYTES = 8 * 1024;
@@ -47,7 +47,7 @@ interface Question {
  * **Caveats.** A process may still answer the right request with another object's children: nobody can see that.
  */
 export class HandlerWorker {
-  private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES);
+  private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES, textOf);
   private readonly process: HandlerProcess;
   /** Ids of this process are this and a number that counts its requests. */
   private readonly nonce = randomUUID();

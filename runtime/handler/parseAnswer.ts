@@ -32,6 +32,23 @@ const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
  */
 const MOST_CHILDREN = 5_000;
 
+/** Ignores the mark with which some programs begin their output. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * The text of a handler's line.
+ * @throws ReconcileFailure with reason `InvalidAnswer` if it is not UTF-8: other characters would be applied than were meant
+ */
+export function textOf(line: Buffer): string {
+  try {
+    return UTF8.decode(line);
+  } catch {
+    throw invalid(
+      `a line that is not UTF-8: ${quote(line.toString("utf8"))}. Write UTF-8 to standard output`,
+    );
+  }
+}
+
 /**
  * Reads a handler's line, so far that it is known which request it answers.
  * @throws ReconcileFailure with reason `InvalidAnswer` if it is no JSON object

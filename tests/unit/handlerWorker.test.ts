@@ -74,6 +74,18 @@ describe("HandlerWorker", () => {
     assert.deepStrictEqual(given, []);
   });
 
+  it("refuses an answer that is not UTF-8: other characters would be applied than were meant", async () => {
+    const latin1 = `${SHELL} next; printf '{"id":"%s","word":"caf\\351"}\\n' "$id"; cat`;
+    const { reason, message } = await failing(latin1);
+    assert.equal(reason, "InvalidAnswer");
+    assert.match(message, /a line that is not UTF-8: .*caf/);
+  });
+
+  it("takes an answer with a byte order mark and line ends of Windows", async () => {
+    const crlf = `${SHELL} next; printf '\\357\\273\\277{"id":"%s","word":"x"}\\r\\n' "$id"; cat`;
+    assert.equal(await word(start(shellHandler(crlf)), "a"), "x");
+  });
+
   it("gives what the handler wrote to standard error meanwhile, and not what it wrote before", async () => {
     const asked = start(
       shellHandler(`${SHELL} while next; do echo "log of $word" >&2; sleep 0.02; say ok; done`),
