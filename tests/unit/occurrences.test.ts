@@ -44,13 +44,20 @@ const cron = fc
 
 const walls = new Map<string, Intl.DateTimeFormat>();
 
+/** What was read of each, since the same days are looked at again and again. */
+const read = new Map<string, Map<number, number>>(PLACES.map(([zone]) => [zone, new Map()]));
+
 /** What a clock shows, told otherwise than the engine does. */
 function wall(zone: string, instant: number): number {
+  const known = read.get(zone)?.get(instant);
+  if (known !== undefined) return known;
   const format =
     walls.get(zone) ??
     new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
   walls.set(zone, format);
-  return Date.parse(`${format.format(instant).replace(" ", "T")}Z`);
+  const shown = Date.parse(`${format.format(instant).replace(" ", "T")}Z`);
+  read.get(zone)?.set(instant, shown);
+  return shown;
 }
 
 /** The instants of a schedule between two, by a look at every minute. */
