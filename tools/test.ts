@@ -12,13 +12,14 @@ const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"]
 
 /**
  * The two kinds of tests, one after the other. More files than there are cores run at a time, since most of them wait
- * most of the time: for timers, processes and the control plane that integration tests share. Not three for each core: an
- * integration test has processes of its own besides, and where all of them want a core at once, a renewal of a lease or an
- * answer of the API server is late by seconds, and a test fails that found nothing.
+ * most of the time: for timers, processes and the control plane that integration tests share. With two files for each core
+ * the integration tests leave a core idle now and then. Not three for each core: an integration test has processes of its own
+ * besides, and where all of them want a core at once, a renewal of a lease or an answer of the API server is late by seconds,
+ * and a test fails that found nothing.
  */
 const KINDS = [
   { title: "unit tests", folder: "tests/unit", jobsPerCore: 2 },
-  { title: "integration tests", folder: "tests/integration", jobsPerCore: 2 },
+  { title: "integration tests", folder: "tests/integration", jobsPerCore: 2.5 },
 ];
 
 /**
@@ -51,7 +52,7 @@ async function test(command: Command, isWhole: boolean): Promise<number> {
       title,
       files: chosen,
       options,
-      jobs: jobs ?? jobsPerCore * availableParallelism(),
+      jobs: jobs ?? Math.ceil(jobsPerCore * availableParallelism()),
     });
     results.push(result);
     if (result.exitCode !== 0 && options.includes("--bail")) break;

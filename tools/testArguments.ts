@@ -60,7 +60,8 @@ export function readTestArguments(
 
 /**
  * Files that take far longer than their size tells, longest first: they pack, copy or run the whole project, have a control plane
- * of their own, or wait for leases and handlers. Those that wait and those that need a core take turns.
+ * of their own, or wait for leases and handlers. Those that wait and those that need a core take turns. Of the integration tests
+ * those with a control plane of their own come first: meanwhile the shared one starts, for which all others wait.
  */
 export const LONG_FILES: readonly string[] = [
   "unit/package",
@@ -71,26 +72,38 @@ export const LONG_FILES: readonly string[] = [
   "unit/docsTypes",
   "unit/plugin",
   "unit/components",
-  "integration/engineLeadership",
-  "integration/cliStart",
-  "integration/hostile/autoscaler",
-  "integration/hostile/busyServer",
   "integration/chaos",
+  "integration/cliStart",
   "integration/engineOutage",
+  "integration/engineProperties",
+  "integration/cliDevKeep",
   "integration/resident",
   "integration/cliDev",
-  "integration/engineProperties",
-  "integration/cliDevInImage",
-  "integration/hostile/namespaces",
-  "integration/cliDevKeep",
-  "integration/leadership",
   "integration/crdVerdict",
-  "integration/hostile/orphanDeletion",
-  "integration/hostile/restoredEtcd",
+  "integration/intake",
   "integration/engineSchedules",
+  "integration/hostile/orphanDeletion",
   "integration/hostile/watching",
+  "integration/controlPlane",
+  "integration/hostile/restoredEtcd",
+  "integration/engineLeadership",
   "integration/apiCalls",
+  "integration/cliDevInImage",
   "integration/engineTriggers",
+  "integration/cliDebug",
+  "integration/hostile/namespaces",
+  "integration/guards",
+  "integration/podRun",
+  "integration/hostile/usesOfOthers",
+  "integration/engineFinalize",
+  "integration/leadership",
+  "integration/engineFailures",
+  "integration/hostile/rollout",
+  "integration/hostile/autoscaler",
+  "integration/hostile/constantTouching",
+  "integration/podWatch",
+  "integration/programCluster",
+  "integration/hostile/busyServer",
 ].map((name) => `tests/${name}.test.ts`);
 
 /**

@@ -88,15 +88,14 @@ export function sharedCluster(): Promise<TestCluster> {
 /**
  * Offers a {@link sharedCluster}.
  *
- * @param announceKinds called when it is about to be started: it may announce the kinds of suites that other processes run
+ * @param announceKinds called while it starts: it may announce the kinds of suites that other processes run
  * @returns stops it, if it was ever started
  */
 export async function offerSharedCluster(announceKinds: () => Promise<void>): Promise<() => Promise<void>> {
   let started: Promise<OwnCluster> | undefined;
   const withdraw = await offerCluster(async () => {
     started = startTestCluster();
-    const cluster = await started;
-    await announceKinds();
+    const [cluster] = await Promise.all([started, announceKinds()]);
     const manifests = [...announced.values()].map(({ manifest }) => manifest);
     await Promise.all(manifests.map((manifest) => cluster.api.apply(manifest, FIELD_MANAGER)));
     await served(cluster, manifests);
