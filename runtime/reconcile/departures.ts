@@ -75,7 +75,7 @@ export class Departures {
     const memory = await memories.ofUid(uid);
     // If nothing is remembered, its children may be anywhere.
     const trace = memory === NOTHING ? { kinds: [], elsewhere: true as const } : memory;
-    report.changes.push(...(await this.sweep.deleteAll(client, object, trace, isBlind)));
+    await this.sweep.deleteAll(client, object, trace, isBlind, report.changes);
     await memories.forget(client, uid);
   }
 

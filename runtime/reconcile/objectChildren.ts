@@ -44,8 +44,10 @@ export class ObjectChildren {
     await this.deletePredecessors(object, run);
     await this.applyInOrder(desired, run);
     await this.prune(object, desired, run);
-    const sweeping = () => this.options.sweep.deleteUndeclared(run.client, object, run.memory.kinds);
-    run.report.changes.push(...(await run.timeline.step("sweep", sweeping, (deleted) => deleted.length > 0)));
+    const { changes } = run.report;
+    const before = changes.length;
+    const sweeping = () => this.options.sweep.deleteUndeclared(run.client, object, run.memory.kinds, changes);
+    await run.timeline.step("sweep", sweeping, () => changes.length > before);
   }
 
   /** Whether the children, as they are now, are ready, and none waits for another. The run's report gets that too. */

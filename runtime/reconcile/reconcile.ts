@@ -238,8 +238,8 @@ export class Reconcile {
       }
     }
     if (finalizers.forElsewhere(object)) {
-      const sweeping = () => this.sweep.deleteElsewhere(run.client, object, run.memory.kinds);
-      report.changes.push(...(await run.timeline.step("sweep", sweeping)));
+      const sweeping = () => this.sweep.deleteElsewhere(run.client, object, run.memory.kinds, report.changes);
+      await run.timeline.step("sweep", sweeping);
     }
     await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, object));
     outcome.events.push(...events);

@@ -1,4 +1,4 @@
-import type { ChildStore } from "../children/childStore";
+import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import { canReference } from "../children/ownership";
 import { isRightMissing } from "../children/refusals";
@@ -29,7 +29,7 @@ const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "nam
  *
  * Guarantees, each with a test in tests/unit/sweep.test.ts:
  * - Only what we applied is deleted, whatever labels others write.
- * - If a child may be left, it throws, so that the finalizer stays.
+ * - If a child may be left, it throws, so that the finalizer stays. What was deleted until then is in `changes`.
  */
 export class Sweep {
   constructor(private readonly options: SweepOptions) {}
@@ -43,29 +43,28 @@ export class Sweep {
   /**
    * Deletes the object's children of kinds that are no longer declared.
    * @param remembered the kinds of which the object had children, by the engine's memory
+   * @param changes gets each deletion when it is done
    * @throws ReconcileFailure `ChildRefused` if the runner may not do so any more, with the remedy
    */
   async deleteUndeclared(
     client: KubernetesClient,
     object: KubernetesObject,
     remembered: readonly string[],
-  ): Promise<ChildChange[]> {
-    const { store, writer, operator } = this.options;
+    changes: ChildChange[],
+  ): Promise<void> {
+    const { store, operator } = this.options;
     const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf).join(",");
-    const changes: ChildChange[] = [];
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) continue;
       await this.learn(client, resource, object, `${CHILD_OF_LABEL} in (${identities})`);
-      for (const child of store.of(object.metadata.uid)) {
-        if (kindKey(child.resource) !== kind || child.deleting) continue;
-        const change = await writer.delete(child, { client }).catch((error: unknown) => {
-          throw isRightMissing(error) ? notGranted(resource) : error;
-        });
-        if (change) changes.push(change);
-      }
+      const left = store
+        .of(object.metadata.uid)
+        .filter((child) => kindKey(child.resource) === kind && !child.deleting);
+      await this.deleteEach(client, left, changes).catch((error: unknown) => {
+        throw isRightMissing(error) ? notGranted(resource) : error;
+      });
     }
-    return changes;
   }
 
   /**
@@ -76,21 +75,17 @@ export class Sweep {
     client: KubernetesClient,
     object: KubernetesObject,
     remembered: readonly string[],
-  ): Promise<ChildChange[]> {
-    const { childResources, store, writer } = this.options;
+    changes: ChildChange[],
+  ): Promise<void> {
+    const { childResources, store } = this.options;
     const selector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
     for (const resource of childResources) await this.learn(client, resource, object, selector);
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (resource) await this.learn(client, resource, object, selector);
     }
-    const changes: ChildChange[] = [];
-    for (const child of store.of(object.metadata.uid)) {
-      if (canReference(object, child.namespace)) continue;
-      const change = await writer.delete(child, { client });
-      if (change) changes.push(change);
-    }
-    return changes;
+    const far = store.of(object.metadata.uid).filter((child) => !canReference(object, child.namespace));
+    await this.deleteEach(client, far, changes);
   }
 
   /**
@@ -103,8 +98,9 @@ export class Sweep {
     object: KubernetesObject,
     { kinds, elsewhere }: Pick<Memory, "kinds" | "elsewhere">,
     isEach: boolean,
-  ): Promise<ChildChange[]> {
-    const { childResources, store, writer, operator } = this.options;
+    changes: ChildChange[],
+  ): Promise<void> {
+    const { childResources, store, operator } = this.options;
     const { namespace, uid } = object.metadata;
     const selector = `${OWNER_UID_LABEL}=${uid}`;
     const declaredKinds = isEach ? childResources.map(kindKey) : [];
@@ -116,14 +112,32 @@ export class Sweep {
       const scopes = isHere ? [namespace] : scopesOf(operator.namespaces, resource);
       await this.learn(client, resource, object, selector, scopes);
     }
-    const changes: ChildChange[] = [];
-    for (const child of store.of(uid)) {
-      const { owner } = child.facts;
-      if (child.deleting || formatName(owner) !== formatName(object.metadata)) continue;
-      const change = await writer.delete(child, { client });
-      if (change) changes.push(change);
+    const left = store.of(uid).filter(({ deleting, facts }) => {
+      return !deleting && formatName(facts.owner) === formatName(object.metadata);
+    });
+    await this.deleteEach(client, left, changes);
+  }
+
+  /**
+   * Deletes all of them. One that the API server refuses to delete holds up no other.
+   * @throws the first refusal, after the others were deleted, and any other error at once
+   */
+  private async deleteEach(
+    client: KubernetesClient,
+    children: readonly Child[],
+    changes: ChildChange[],
+  ): Promise<void> {
+    let refusal: ReconcileFailure | undefined;
+    for (const child of children) {
+      try {
+        const change = await this.options.writer.delete(child, { client });
+        if (change) changes.push(change);
+      } catch (error) {
+        if (!(error instanceof ReconcileFailure)) throw error;
+        refusal ??= error;
+      }
     }
-    return changes;
+    if (refusal) throw refusal;
   }
 
   private async learn(

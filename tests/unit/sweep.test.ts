@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { ChildStore } from "../../runtime/children/childStore";
+import type { ChildChange } from "../../runtime/children/childWriter";
 import { ownedManifest } from "../../runtime/children/ownership";
 import type { Operator } from "../../runtime/definition/definition";
 import { ReconcileFailure } from "../../runtime/failure";
@@ -66,8 +67,11 @@ describe("Sweep", () => {
 
   describe("of kinds that are no longer declared", () => {
     const object = owner("v1/ConfigMap", "v1/Secret");
-    const run = (of: KubernetesObject = object) =>
-      sweep.deleteUndeclared(cluster.client(), of, memoryOf(of).kinds);
+    const run = async (of: KubernetesObject = object) => {
+      const changes: ChildChange[] = [];
+      await sweep.deleteUndeclared(cluster.client(), of, memoryOf(of).kinds, changes);
+      return changes;
+    };
 
     it("deletes the object's children, and those of nobody else", async () => {
       applied("ours", { kind: "Secret" });
@@ -110,8 +114,12 @@ describe("Sweep", () => {
   });
 
   describe("of an object that goes", () => {
-    const run = (of: KubernetesObject = owner()) =>
-      sweep.deleteElsewhere(cluster.client(), of, memoryOf(of).kinds);
+    let changes: ChildChange[];
+    const run = async (of: KubernetesObject = owner()) => {
+      changes = [];
+      await sweep.deleteElsewhere(cluster.client(), of, memoryOf(of).kinds, changes);
+      return changes;
+    };
 
     it("deletes the children in other namespaces, also those that the store does not know", async () => {
       applied("near");
@@ -176,6 +184,13 @@ describe("Sweep", () => {
         cluster.readRefusals.set("get Namespace", FORBIDDEN);
         assert.equal((await failureOf(run())).reason, "ChildRefused");
       });
+    });
+
+    it("fails if one may not be deleted, deletes the others, and has them in its changes", async () => {
+      for (const name of ["a", "b", "c"]) applied(name, { namespace: "elsewhere" });
+      cluster.refusals.set("delete ConfigMap b", new ApiError(422, { message: "still needed" }, "DELETE"));
+      assert.match((await failureOf(run())).message, /ConfigMap elsewhere\/b: still needed/);
+      assert.deepEqual([changes.map(({ name }) => name), left()], [["a", "c"], ["b"]]);
     });
 
     it("fails if somebody writes such a child all the time: it would be left for ever", async () => {
