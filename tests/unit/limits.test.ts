@@ -27,7 +27,7 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
   ["Kubernetes Events", "5,000", "runtime/outbox/outbox.ts", "MOST_WAITING = 5_000;"],
   [
     "Kubernetes Events",
-    "ten are written, then one a minute",
+    "ten Normal ones and ten Warnings are written, then one of each a minute",
     "runtime/outbox/eventWriter.ts",
     "{ burst: 10, refillMs: 60_000 };",
   ],
