@@ -112,6 +112,8 @@ describe("the commands that look at a cluster", function () {
 
   it("explain how long the steps of the last run took", async () => {
     await bench.applied("timed", answering(configMap("timed")));
+    // The report of a reconcile comes after its status.
+    await bench.idle();
     const report = bench.engine.reportsOf("timed").find(({ changes }) => changes.length > 0);
     assert.ok(report);
     const { installation } = bench.operator.operator;

@@ -129,6 +129,7 @@ describe("the engine applies children", function () {
     const child = inNamespace(configMap("inner"), other);
     await bench.applied("ordered", answering(child, deployment("ordered"), namespace(other)));
     await bench.api.get(child);
+    await bench.idle();
     const [first] = bench.engine.reportsOf("ordered");
     assert.equal(first?.failure, undefined);
     assert.equal(first?.changes[0]?.kind, "Namespace");
@@ -188,6 +189,7 @@ describe("the engine changes a child that exists by the update policy of its kin
     });
     assert.match(JSON.stringify(found["spec"]), /example.com\/two:1/);
     await bench.ready(object);
+    await bench.idle();
     const verbs = bench.engine
       .reportsOf("recreated")
       .flatMap(({ changes }) => changes.map(({ verb }) => verb));

@@ -210,6 +210,7 @@ describe("an operator that watches a kind that others own, where", function () {
       return found;
     });
     assert.ok(operator.calls("credentials").length > 0);
+    await eventually(() => assert.ok(running.reportsOf("credentials").length > 0));
     for (const told of [kept, event, running.reportsOf("credentials")])
       assert.doesNotMatch(JSON.stringify(told), new RegExp(`${value}|${encoded}`));
     assert.equal(running.reportsOf("credentials")[0]?.log.trim(), "log ***");
