@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { JsonPatchOperation } from "../kubernetes/client";
 import type { Term } from "../term";
-import { annotationPath, type Finishing, finishingAnnotation, finishingIn, haveRoom } from "./lease";
+import { annotationPath, type Finishing, FREE, finishingAnnotation, finishingIn, haveRoom } from "./lease";
 import type { SeenLease } from "./seenLease";
 
 /** What a {@link Handover} works with. */
@@ -15,9 +15,6 @@ export interface HandoverOptions {
   /** The end of the term after a renewal that begins now. */
   readonly trustedUntil: () => number;
 }
-
-/** The fields of a lease that anybody may take. */
-export const FREE = { holderIdentity: "", leaseDurationSeconds: 1 };
 
 /**
  * The end of one term. It frees the lease and leaves an annotation in it that names the runs that have not ended. It renews

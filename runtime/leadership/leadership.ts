@@ -8,12 +8,12 @@
  * - The runs of a process that dies in a handover are taken over after its lease's time. Test: "takes over the runs of one that
  *   died while it finished them".
  * - The leader keeps its term if somebody else writes or deletes the Lease. Tests: "goes on leading, no matter who else writes the
- *   Lease", "goes on leading when the Lease is deleted".
+ *   Lease", "goes on leading when the Lease is deleted", "goes on leading alone when somebody takes everything out".
+ * - Two processes of the same identity are two processes. Test: "lets one of two processes of the same identity lead".
  *
  * Assumptions
  * - The speeds of two machines' monotonic clocks differ by less than a third. What they show does not matter, nor does the
  *   time of day.
- * - Each running process has an identity of its own.
  * - Every write asks the term when it leaves, with the key of its object.
  *
  * Caveats
@@ -29,8 +29,8 @@ import type { JsonPatchOperation } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { microTimeOf } from "../kubernetes/objects";
 import { Term } from "../term";
-import { FREE, Handover } from "./handover";
-import { annotationPath, type LeaseApi, type LeaseSpec } from "./lease";
+import { Handover } from "./handover";
+import { annotationPath, FREE, type LeaseApi, type LeaseSpec } from "./lease";
 import { type Clock, SeenLease, SYSTEM_CLOCK } from "./seenLease";
 
 /** What a {@link Leadership} works with. */
@@ -62,6 +62,8 @@ export interface Unfinished {
 
 /** The part of a lease's time in which a process may write, from the beginning of its last renewal. */
 const TRUSTED = 2 / 3;
+/** The most that `leaseTransitions` can be: an integer of 32 bits. */
+const MOST_TRANSITIONS = 2 ** 31 - 1;
 /** How often we try to take a free lease that others write at the same time, before the next round. */
 const MOST_ATTEMPTS = 5;
 
@@ -80,8 +82,8 @@ export class Leadership {
   private current: Term | undefined;
   private handingOver: Promise<void> = Promise.resolve();
   private endHandover: () => void = () => {};
-  /** What the lease says in our term, and in no other term of anybody. */
-  private acquireTime = "";
+  /** What the Lease says in our term, as we last wrote it. Its time of acquisition stands in no other term of anybody. */
+  private own: LeaseSpec = {};
 
   constructor(private readonly options: LeadershipOptions) {
     this.clock = options.clock ?? SYSTEM_CLOCK;
@@ -107,7 +109,7 @@ export class Leadership {
    */
   get holder(): string | undefined {
     if (this.term) return this.options.identity;
-    return this.isFree ? undefined : this.lease.spec.holderIdentity;
+    return (!this.isFree && this.lease.spec.holderIdentity) || undefined;
   }
 
   /** The keys of runs that other processes began when they led and that have not ended. No run may begin for these keys. */
@@ -132,8 +134,8 @@ export class Leadership {
     term?.end();
     if (!term) return;
     const free: JsonPatchOperation[] = [
-      { op: "replace", path: "/spec/holderIdentity", value: FREE.holderIdentity },
-      { op: "replace", path: "/spec/leaseDurationSeconds", value: FREE.leaseDurationSeconds },
+      { op: "add", path: "/spec/holderIdentity", value: FREE.holderIdentity },
+      { op: "add", path: "/spec/leaseDurationSeconds", value: FREE.leaseDurationSeconds },
     ];
     await this.lease.patch([...this.testsOurs(), ...free]).catch((error) => this.failed(error));
   }
@@ -222,14 +224,19 @@ export class Leadership {
       leaseDurationSeconds: this.leaseDurationSeconds,
       acquireTime: now,
       renewTime: now,
-      leaseTransitions: leaseTransitions + (isNext ? 1 : 0),
+      // The API server refuses more, and somebody may have written as much by hand.
+      leaseTransitions: leaseTransitions < MOST_TRANSITIONS ? leaseTransitions + (isNext ? 1 : 0) : 0,
     };
+    const { own } = this;
+    // Before the answer, which may be lost.
+    this.own = spec;
     try {
       await this.lease.write(spec, this.lease.annotations);
     } catch (error) {
       // Another process was faster, or a process that finishes its runs has written the Lease.
-      if (isApiError(error, 409) || isApiError(error, 404)) return false;
-      throw error;
+      if (!isApiError(error, 409) && !isApiError(error, 404)) throw error;
+      this.own = own;
+      return false;
     }
     const term = new Term(
       () => this.clock.now(),
@@ -237,7 +244,6 @@ export class Leadership {
       (key) => this.blockedKeys.has(key),
     );
     if (term.hasEnded) return true;
-    this.acquireTime = now;
     this.current = term;
     this.options.onLeading(term);
     return true;
@@ -247,9 +253,8 @@ export class Leadership {
   private async renew(term: Term): Promise<void> {
     const until = this.trustedUntil();
     const renewTime = microTimeOf(this.clock.date());
-    const { spec, annotations } = this.lease;
     const renewal: JsonPatchOperation[] = [
-      { op: "replace", path: "/spec/renewTime", value: renewTime },
+      { op: "add", path: "/spec/renewTime", value: renewTime },
       { op: "add", path: "/spec/leaseDurationSeconds", value: this.leaseDurationSeconds },
     ];
     try {
@@ -257,10 +262,10 @@ export class Leadership {
     } catch (error) {
       if (!isApiError(error, 422) && !isApiError(error, 404)) throw error;
       await this.lease.look(term.remainingMs);
-      if (this.isOurs()) throw error;
-      if (this.lease.exists) return term.end();
-      // Somebody deleted the Lease. Others wait as long as it would have held. What they have to finish is not forgotten.
-      await this.lease.write({ ...spec, renewTime }, annotations, term.remainingMs);
+      if (this.isTaken()) return term.end();
+      // Somebody deleted the Lease, or wrote nonsense into it. Others wait as long as it would have held. What they have to
+      // finish is not forgotten.
+      await this.lease.write({ ...this.own, renewTime }, this.lease.annotations, term.remainingMs);
     }
     term.extend(until);
   }
@@ -290,19 +295,27 @@ export class Leadership {
 
   private get isFree(): boolean {
     // The lease is our own, of a term that has ended. Nobody else has taken it since.
-    return this.lease.isFree || this.lease.spec.holderIdentity === this.options.identity;
+    return this.lease.isFree || this.isOurs();
   }
 
   private isOurs(): boolean {
     const { holderIdentity, acquireTime } = this.lease.spec;
-    return holderIdentity === this.options.identity && acquireTime === this.acquireTime;
+    if (holderIdentity !== this.options.identity || acquireTime === undefined) return false;
+    return acquireTime === this.own.acquireTime;
+  }
+
+  /** Whether another process has the lease, or had it and has freed it. */
+  private isTaken(): boolean {
+    const { holderIdentity, acquireTime } = this.lease.spec;
+    if (!holderIdentity) return this.lease.isReleased;
+    return holderIdentity !== this.options.identity || (acquireTime !== undefined && !this.isOurs());
   }
 
   /** Operations that make a JSON patch fail if the lease is not that of our term. */
   private testsOurs(): JsonPatchOperation[] {
     return [
       { op: "test", path: "/spec/holderIdentity", value: this.options.identity },
-      { op: "test", path: "/spec/acquireTime", value: this.acquireTime },
+      { op: "test", path: "/spec/acquireTime", value: this.own.acquireTime ?? "" },
     ];
   }
 

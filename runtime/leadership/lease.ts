@@ -11,6 +11,15 @@ export interface LeaseSpec {
   readonly leaseTransitions?: number;
 }
 
+/**
+ * What a process writes that frees the lease. Nobody else writes both by accident: who only empties the holder, or all of
+ * the specification, does not free the lease.
+ */
+export const FREE = { holderIdentity: "", leaseDurationSeconds: 1 };
+
+/** The longest time that a Lease is believed to hold without renewal, in seconds. No runner's lease holds as long. */
+export const LONGEST_LEASE_SECONDS = 60;
+
 /** A Lease as the API server gives it. */
 export type Lease = KubernetesObject & { readonly spec?: LeaseSpec };
 
@@ -39,7 +48,7 @@ export interface Finishing {
   readonly renewal: number;
 }
 
-const LEASES: Resource = {
+export const LEASES: Resource = {
   apiVersion: "coordination.k8s.io/v1",
   kind: "Lease",
   plural: "leases",

@@ -1,6 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { JsonPatchOperation } from "../kubernetes/client";
-import { finishingIn, type Lease, type LeaseApi, type LeaseSpec, readFinishing } from "./lease";
+import {
+  FREE,
+  finishingIn,
+  type Lease,
+  type LeaseApi,
+  type LeaseSpec,
+  LONGEST_LEASE_SECONDS,
+  readFinishing,
+} from "./lease";
 
 /** The clocks that leadership uses. */
 export interface Clock {
@@ -22,6 +30,7 @@ export const SYSTEM_CLOCK: Clock = {
 /** The Lease as it was last seen, and for how long it has been so, by our own clock. */
 export class SeenLease {
   private lease: Lease | undefined;
+  private lastAnnotations: Readonly<Record<string, string>> = {};
   private changedAt = Number.NEGATIVE_INFINITY;
   /** What each process that finishes its runs has written, and since when we have seen that. */
   private finishing = new Map<string, { readonly text: string; readonly since: number }>();
@@ -48,8 +57,9 @@ export class SeenLease {
     return this.lease?.spec ?? {};
   }
 
+  /** The annotations of the Lease. If it has vanished: those that it had. */
   get annotations(): Readonly<Record<string, string>> {
-    return this.lease?.metadata.annotations ?? {};
+    return this.lastAnnotations;
   }
 
   /** The keys of runs that former leaders have not ended yet. */
@@ -57,24 +67,33 @@ export class SeenLease {
     return this.blocked;
   }
 
+  /** Whether its holder has freed it. */
+  get isReleased(): boolean {
+    const { holderIdentity, leaseDurationSeconds } = this.spec;
+    return !holderIdentity && leaseDurationSeconds === FREE.leaseDurationSeconds;
+  }
+
   /** Whether somebody other than its holder may take it. */
   get isFree(): boolean {
-    const { holderIdentity, leaseDurationSeconds = 0 } = this.spec;
-    const unchangedMs = this.clock.now() - this.changedAt;
-    // If the Lease has vanished, its holder may still trust it.
-    if (!this.lease) return unchangedMs >= this.leaseMs;
-    // If somebody shortened it by hand, its holder may still trust it.
-    return !holderIdentity || unchangedMs >= Math.max(this.leaseMs, leaseDurationSeconds * 1000);
+    // If it has vanished, or somebody shortened it or took its holder out by hand, its holder may still trust it.
+    return (
+      this.isReleased || this.clock.now() - this.changedAt >= this.holdsMs(this.spec.leaseDurationSeconds)
+    );
   }
 
   /** The annotations, with their names, of processes that have not renewed them for a lease's time. */
   get stale(): [name: string, text: string][] {
     const stale: [string, string][] = [];
     for (const [name, { text, since }] of this.finishing) {
-      const leaseMs = Math.max(this.leaseMs, (readFinishing(text)?.leaseSeconds ?? 0) * 1000);
-      if (this.clock.now() - since >= leaseMs) stale.push([name, text]);
+      if (this.clock.now() - since >= this.holdsMs(readFinishing(text)?.leaseSeconds))
+        stale.push([name, text]);
     }
     return stale;
+  }
+
+  /** How long what somebody wrote holds without a renewal, by what it says itself: our own lease's time at least. */
+  private holdsMs(seconds = 0): number {
+    return Math.max(this.leaseMs, Math.min(seconds, LONGEST_LEASE_SECONDS) * 1000);
   }
 
   /** Reads the Lease. @param withinMs the most time for that, if it is shorter than what one request may take */
@@ -105,9 +124,9 @@ export class SeenLease {
     const { lease: before } = this;
     const now = this.clock.now();
     this.lease = lease;
+    if (lease) this.lastAnnotations = lease.metadata.annotations ?? {};
     const isAnother = lease?.metadata.uid !== before?.metadata.uid;
-    // Processes that finish their runs write the Lease too. Only the holder's own writes show that the holder lives.
-    if (isAnother || JSON.stringify(lease?.spec) !== JSON.stringify(before?.spec)) this.changedAt = now;
+    if (isAnother || isSignOfLife(lease, before)) this.changedAt = now;
     if (lease) this.seeFinishing(lease, isAnother, now);
   }
 
@@ -143,4 +162,20 @@ export class SeenLease {
       answered.abort();
     }
   }
+}
+
+/**
+ * Whether the holder may have written the Lease between two looks. Processes that finish their runs write it too, and others
+ * may touch it: they change something besides its specification. If nothing differs but the version, the holder has renewed
+ * the lease and somebody has undone that.
+ */
+function isSignOfLife(lease: Lease | undefined, before: Lease | undefined): boolean {
+  if (JSON.stringify(lease?.spec) !== JSON.stringify(before?.spec)) return true;
+  return lease?.metadata.resourceVersion !== before?.metadata.resourceVersion && rest(lease) === rest(before);
+}
+
+/** What a Lease has besides its specification and what the API server keeps, as JSON. */
+function rest(lease: Lease | undefined): string {
+  const { resourceVersion: _, managedFields: __, ...rest } = lease?.metadata ?? {};
+  return JSON.stringify(rest);
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { KubernetesClient } from "../../runtime/kubernetes/client";
+import { type JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
-import { ApiError } from "../../runtime/kubernetes/errors";
+import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
 import { Leadership } from "../../runtime/leadership/leadership";
-import { leaseApi } from "../../runtime/leadership/lease";
+import { LEASES, type Lease, leaseApi } from "../../runtime/leadership/lease";
 import type { Term } from "../../runtime/term";
 import { always, eventually } from "../support/eventually";
 import { sideBySide } from "../support/sideBySide";
@@ -84,6 +84,19 @@ class Election {
   lease() {
     const metadata = { name: "test", namespace: this.namespace };
     return this.api.get({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata });
+  }
+
+  /** Somebody changes the Lease by hand. */
+  patch(...operations: JsonPatchOperation[]) {
+    return this.api.client.jsonPatch(LEASES, { name: "test", namespace: this.namespace }, operations);
+  }
+
+  /** Somebody deletes the Lease, if there is one. */
+  async remove(): Promise<void> {
+    const metadata = { name: "test", namespace: this.namespace };
+    await this.api.client.delete(LEASES, metadata).catch((error) => {
+      if (!isApiError(error, 404)) throw error;
+    });
   }
 
   async end(): Promise<void> {
@@ -186,6 +199,62 @@ describe("leadership by a Lease of the API server", function () {
       await always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE);
       assert.equal(a.terms.length, 1);
       assert.notEqual((await place.lease()).metadata.uid, reference.metadata.uid);
+    }),
+
+    "is kept when the Lease is filled with nonsense, and deleted every second": election(async (place) => {
+      const a = await place.leading("a");
+      const b = place.stand("b");
+      await eventually(() => assert.equal(b.leadership.holder, "a"));
+      const most = 2 ** 31 - 1;
+      const nonsense: JsonPatchOperation[][] = [
+        [{ op: "remove", path: "/spec" }],
+        [{ op: "add", path: "/spec/holderIdentity", value: "" }],
+        [
+          { op: "remove", path: "/spec/renewTime" },
+          { op: "remove", path: "/spec/acquireTime" },
+        ],
+        [
+          { op: "add", path: "/spec/leaseDurationSeconds", value: most },
+          { op: "add", path: "/spec/renewTime", value: "9999-12-31T23:59:59.000000Z" },
+          { op: "add", path: "/spec/leaseTransitions", value: most },
+        ],
+      ];
+      const isRight = async () => {
+        const { spec } = (await place.lease()) as Lease;
+        assert.deepEqual([spec?.holderIdentity, spec?.leaseDurationSeconds], ["a", LEASE_SECONDS]);
+        assert.ok(spec?.acquireTime && spec.renewTime && spec.renewTime < "9999");
+      };
+      const alone = () => assert.ok(a.mayWrite() && !b.mayWrite());
+      for (const operations of nonsense) {
+        await place.patch(...operations);
+        await eventually(async () => {
+          alone();
+          await isRight();
+        });
+      }
+      for (const [path, value] of [
+        ["leaseDurationSeconds", 0],
+        ["leaseDurationSeconds", -1],
+        ["renewTime", "2026-01-01T00:00:00Z"],
+      ] as const)
+        await assert.rejects(place.patch({ op: "add", path: `/spec/${path}`, value }), ApiError);
+      for (let turn = 0; turn < 8; turn++) {
+        // It is not there until the next renewal.
+        await place.remove();
+        await always(alone, { forMs: 1_000 });
+      }
+      await eventually(isRight);
+      assert.deepEqual([a.terms.length, b.terms.length], [1, 0]);
+      await a.leadership.stop();
+      await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
+    }),
+
+    "is held by one of two processes of the same identity": election(async (place) => {
+      const first = await place.leading("twin");
+      const second = place.stand("twin");
+      await always(() => assert.ok(first.mayWrite() && !second.mayWrite()), PAST_THE_LEASE);
+      await first.leadership.stop();
+      await eventually(() => assert.ok(second.mayWrite()), BEFORE_ITS_END);
     }),
   });
 });

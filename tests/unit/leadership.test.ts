@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Lease, LeaseApi } from "../../runtime/leadership/lease";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { Lease, LeaseApi, LeaseSpec } from "../../runtime/leadership/lease";
 import { type Clock, SeenLease } from "../../runtime/leadership/seenLease";
 import { NotLeadingError } from "../../runtime/term";
 import { LEASE_SECONDS, type LeaseProcess, LeaseWorld } from "./support/leaseWorld";
@@ -119,10 +120,23 @@ describe("Leadership", () => {
   });
 
   it("ends the term where another process of the same identity has taken the lease", async () => {
+    const a = await leader("twin");
+    const acquireTime = "2031-01-01T00:00:00.000000Z";
+    world.store({ ...world.lease, spec: { ...world.lease?.spec, acquireTime } });
+    await world.until(() => !a.mayWrite());
+    assert.equal(world.lease?.spec?.acquireTime, acquireTime);
+    // The other one is dead.
+    await world.until(() => a.mayWrite(), LEASE_MS + LOOK_MS);
+    assert.deepStrictEqual(a.told, ["leading", "lost", "leading"]);
+  });
+
+  it("lets one of two processes of the same identity lead, and the other one when that is dead", async () => {
     const first = await leader("twin");
-    const second = await leader("twin");
-    await world.until(() => !first.mayWrite());
-    assert.ok(second.mayWrite());
+    const second = world.start("twin");
+    await world.pass(10 * LEASE_MS, () => assert.ok(first.mayWrite() && !second.mayWrite()));
+    first.kill();
+    await world.until(() => second.mayWrite(), LEASE_MS + LOOK_MS);
+    assert.deepStrictEqual([first.told, second.told], [["leading"], ["leading"]]);
   });
 
   it("goes on leading, no matter who else writes the Lease", async () => {
@@ -162,6 +176,83 @@ describe("Leadership", () => {
       });
       assert.equal(world.holder, "a");
     }
+    assert.deepStrictEqual(a.told, ["leading"]);
+  });
+
+  /** What somebody may write into a Lease that the API server takes. */
+  const NONSENSE: Record<string, (spec: LeaseSpec) => LeaseSpec> = {
+    "takes everything out": () => ({}),
+    "takes the holder out": ({ holderIdentity: _, ...spec }) => spec,
+    "empties the holder": (spec) => ({ ...spec, holderIdentity: "" }),
+    "takes the time of the last renewal out": ({ renewTime: _, ...spec }) => spec,
+    "takes the time of the take-over out": ({ acquireTime: _, ...spec }) => spec,
+    "takes the lease's time out": ({ leaseDurationSeconds: _, ...spec }) => spec,
+    "lets it hold for 68 years": (spec) => ({ ...spec, leaseDurationSeconds: 2 ** 31 - 1 }),
+    "has counted its leaders up to the last number": (spec) => ({ ...spec, leaseTransitions: 2 ** 31 - 1 }),
+    "renews it in the far future": (spec) => ({ ...spec, renewTime: "9999-12-31T23:59:59.000000Z" }),
+  };
+
+  for (const [what, change] of Object.entries(NONSENSE)) {
+    it(`goes on leading alone when somebody ${what}, and puts it right`, async () => {
+      const a = await leader("a");
+      const b = world.start("b");
+      await world.pass(LEASE_MS);
+      // So often that the other one sees little else: it must not take that for a Lease that nobody renews.
+      for (let turn = 0; turn < 1_000; turn++) {
+        if (world.lease) world.store({ ...world.lease, spec: change(world.lease.spec ?? {}) });
+        await world.pass(97, () => {
+          a.term?.assert();
+          assert.ok(!b.mayWrite());
+        });
+      }
+      await world.pass(LEASE_MS, () => assert.ok(a.mayWrite() && !b.mayWrite()));
+      assert.deepStrictEqual(a.told, ["leading"]);
+      assert.deepStrictEqual([world.holder, world.lease?.spec?.leaseDurationSeconds], ["a", LEASE_SECONDS]);
+      assert.ok(world.lease?.spec?.acquireTime && world.lease.spec.renewTime);
+      void a.leadership.stop();
+      assert.ok((await world.until(() => b.mayWrite())) < LOOK_MS);
+    });
+
+    it(`is led by another one soon when somebody ${what} and the leader is dead`, async () => {
+      const a = await leader("a");
+      const b = world.start("b");
+      await world.pass(LEASE_MS);
+      a.kill();
+      if (world.lease) world.store({ ...world.lease, spec: change(world.lease.spec ?? {}) });
+      await world.until(() => b.mayWrite(), 60_000 + LOOK_MS);
+    });
+  }
+
+  it("blocks no object for ever when somebody lets what a dead process left hold for years", async () => {
+    const a = await leader("a");
+    const forged = JSON.stringify({ identity: "x", keys: ["key"], leaseSeconds: 2 ** 31, renewal: 1 });
+    const annotations = { "argosy.dev/finishing-x": forged };
+    if (world.lease) world.store({ ...world.lease, metadata: { ...world.lease.metadata, annotations } });
+    await world.until(() => !a.mayWrite("key"));
+    await world.until(() => a.mayWrite("key"), 60_000 + 2 * LOOK_MS);
+    assert.deepStrictEqual(world.lease?.metadata.annotations, {});
+  });
+
+  it("creates a deleted Lease as it was, also when the first try fails", async () => {
+    const a = await leader("a");
+    const b = world.start("b");
+    const annotations = { others: "kept" };
+    if (world.lease) world.store({ ...world.lease, metadata: { ...world.lease.metadata, annotations } });
+    await world.pass(LEASE_MS);
+    const before = world.lease?.spec;
+    let failures = 2;
+    world.onCreate = () => {
+      if (failures-- > 0) throw new ApiError(500, { message: "not now" }, "POST lease");
+    };
+    world.store(undefined);
+    await world.pass(2 * LEASE_MS, () => {
+      assert.ok(a.mayWrite());
+      assert.ok(!b.mayWrite());
+    });
+    const { renewTime: _, ...spec } = world.lease?.spec ?? {};
+    const { renewTime: __, ...expected } = before ?? {};
+    assert.deepStrictEqual(spec, expected);
+    assert.deepStrictEqual(world.lease?.metadata.annotations, annotations);
     assert.deepStrictEqual(a.told, ["leading"]);
   });
 
@@ -347,6 +438,7 @@ describe("Leadership", () => {
       fc.record({ do: fc.constantFrom("freeze", "cutOff", "loseAnswers", "handOver", "stop"), who, ms }),
       fc.constant({ do: "start" as const, who: 0, ms: 0 }),
       fc.constant({ do: "delete" as const, who: 0, ms: 0 }),
+      fc.record({ do: fc.constantFrom(...Object.keys(NONSENSE)), who, ms }),
     );
     const events = fc.array(fc.record({ event, afterMs: fc.nat(LEASE_MS) }), { maxLength: 12 });
     await fc.assert(
@@ -372,6 +464,9 @@ describe("Leadership", () => {
             // Who has not seen the Lease takes it at once after it was deleted: one of the caveats.
             if (at === 0) world.store(undefined);
             deleted ||= at === 0;
+          } else if (event.do in NONSENSE) {
+            if (world.lease)
+              world.store({ ...world.lease, spec: NONSENSE[event.do]?.(world.lease.spec ?? {}) ?? {} });
           } else if (event.do === "handOver" && !leaving.has(process)) {
             leaving.add(process);
             const handover = handOver(process, ...KEYS.slice(event.ms % 3));

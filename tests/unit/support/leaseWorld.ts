@@ -19,6 +19,8 @@ export class LeaseWorld {
   readonly processes: LeaseProcess[] = [];
   /** Called before a patch is done. */
   onPatch: (operations: readonly JsonPatchOperation[]) => void = () => {};
+  /** Called before a Lease is created. */
+  onCreate: () => void = () => {};
   private timers: { readonly at: number; readonly fire: () => void }[] = [];
   private version = 0;
 
@@ -193,11 +195,13 @@ export class LeaseProcess {
       create: (spec, annotations, signal) =>
         this.request(signal, () => {
           if (world.lease) throw refusal(409);
+          world.onCreate();
           return world.store({ spec, metadata: { annotations: { ...annotations } } }) as Lease;
         }),
       replace: (lease, signal) =>
         this.request(signal, () => {
           if (!world.lease) throw refusal(404);
+          if ((lease.spec?.leaseTransitions ?? 0) > 2 ** 31 - 1) throw refusal(400);
           if (world.lease.metadata.resourceVersion !== lease.metadata.resourceVersion) throw refusal(409);
           return world.store(lease) as Lease;
         }),
