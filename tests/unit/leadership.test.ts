@@ -126,7 +126,7 @@ describe("Leadership", () => {
     await world.until(() => !a.mayWrite());
     assert.equal(world.lease?.spec?.acquireTime, acquireTime);
     // The other one is dead.
-    await world.until(() => a.mayWrite(), LEASE_MS + LOOK_MS);
+    await world.until(() => a.mayWrite(), LEASE_MS + 2 * LOOK_MS);
     assert.deepStrictEqual(a.told, ["leading", "lost", "leading"]);
   });
 
@@ -135,7 +135,7 @@ describe("Leadership", () => {
     const second = world.start("twin");
     await world.pass(10 * LEASE_MS, () => assert.ok(first.mayWrite() && !second.mayWrite()));
     first.kill();
-    await world.until(() => second.mayWrite(), LEASE_MS + LOOK_MS);
+    await world.until(() => second.mayWrite(), LEASE_MS + 2 * LOOK_MS);
     assert.deepStrictEqual([first.told, second.told], [["leading"], ["leading"]]);
   });
 
@@ -219,7 +219,7 @@ describe("Leadership", () => {
       await world.pass(LEASE_MS);
       a.kill();
       if (world.lease) world.store({ ...world.lease, spec: change(world.lease.spec ?? {}) });
-      await world.until(() => b.mayWrite(), 60_000 + LOOK_MS);
+      await world.until(() => b.mayWrite(), 60_000 + 4 * LOOK_MS);
     });
   }
 
@@ -229,7 +229,7 @@ describe("Leadership", () => {
     const annotations = { "argosy.dev/finishing-x": forged };
     if (world.lease) world.store({ ...world.lease, metadata: { ...world.lease.metadata, annotations } });
     await world.until(() => !a.mayWrite("key"));
-    await world.until(() => a.mayWrite("key"), 60_000 + 2 * LOOK_MS);
+    await world.until(() => a.mayWrite("key"), 60_000 + 4 * LOOK_MS);
     assert.deepStrictEqual(world.lease?.metadata.annotations, {});
   });
 
