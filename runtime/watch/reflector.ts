@@ -52,13 +52,17 @@ type WatchEvent =
 const RELIST_CODES = [410, 504];
 /** The kind is not there (404), or we may not list it (403). That will stay so for a while. */
 const REFUSAL_CODES = [403, 404];
+/** The kind can be listed, and we may not watch it (403), or nobody can (405). */
+const UNWATCHED_CODES = [403, 405];
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4_000;
+/** What cannot be watched is listed this often at least. A list costs more than another try of a watch. */
+const LONGEST_POLL_MS = 30_000;
 
 /**
  * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it goes on
  * from the last version seen. It lists again if the server has forgotten that version (410), if the server is behind that
- * version, and when it is asked to.
+ * version, and when it is asked to. What can be listed and not watched is listed again and again, ever less often.
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
  */
 export class Reflector {
@@ -89,7 +93,7 @@ export class Reflector {
     return this.synced && this.refusal === undefined;
   }
 
-  /** Why the API server refused the last list or watch. Undefined if it did not. */
+  /** Why the API server refused the last list. Undefined if it did not. */
   get problem(): Error | undefined {
     return this.refusal;
   }
@@ -127,8 +131,10 @@ export class Reflector {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       this.interruption = new AbortController();
+      let isListed = false;
       try {
         if (this.resourceVersion === undefined) await this.list();
+        isListed = true;
         const openedAt = performance.now();
         if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);
         // If something between us and the server cuts every stream at once, that must not become a busy loop.
@@ -138,13 +144,17 @@ export class Reflector {
         if (signal.aborted) return;
         // A list that was asked for interrupted it.
         if (this.interruption.signal.aborted) continue;
-        await this.rest(error as Error);
+        await this.rest(error as Error, isListed);
       }
     }
   }
 
-  private async rest(error: Error): Promise<void> {
-    if (error instanceof ApiError) {
+  /** Waits before the next try. @param isListed whether the error came after the list */
+  private async rest(error: Error, isListed: boolean): Promise<void> {
+    const isUnwatched = isListed && error instanceof ApiError && UNWATCHED_CODES.includes(error.code);
+    // If we may not list it any more either, the next list shows that.
+    if (isUnwatched) this.resourceVersion = undefined;
+    else if (error instanceof ApiError) {
       if (RELIST_CODES.includes(error.code)) this.resourceVersion = undefined;
       if (REFUSAL_CODES.includes(error.code)) {
         const isNew = this.refusal?.code !== error.code;
@@ -159,7 +169,7 @@ export class Reflector {
     this.options.onInterruption?.(error);
     const { signal } = this.stopping;
     await pause(this.retryMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
-    this.retryMs = Math.min(this.retryMs * 2, LONGEST_RETRY_MS);
+    this.retryMs = Math.min(this.retryMs * 2, isUnwatched ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
   }
 
   private async list(): Promise<void> {
