@@ -24,6 +24,24 @@ export function flawOf(value: unknown, levels = MOST_LEVELS): string | undefined
 }
 
 /**
+ * Where in a value half of a character stands (a surrogate without its other half), as a path such as
+ * `children[0].data.a`. No API server keeps such a text. Undefined if there is none.
+ * @param path of the value itself
+ */
+export function halfCharacterIn(value: unknown, path: string): string | undefined {
+  if (typeof value === "string") return HALF_CHARACTER.test(value) ? path : undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    if (HALF_CHARACTER.test(key)) return path;
+    const found = halfCharacterIn(inner, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const HALF_CHARACTER = /\p{Surrogate}/u;
+
+/**
  * An object of the API as JSON; undefined where it is too deep for that: the API server takes 10,000 levels, and
  * `JSON.stringify` some thousands.
  */

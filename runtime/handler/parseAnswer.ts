@@ -1,5 +1,5 @@
 import type { ReconcileFailure } from "../failure";
-import { flawOf } from "../flaw";
+import { flawOf, halfCharacterIn } from "../flaw";
 import { isRecord, readJson } from "../json";
 import { isObjectName, LONGEST_OBJECT_NAME, type Manifest } from "../kubernetes/objects";
 import { MEMORY_FIELD } from "../names";
@@ -119,6 +119,7 @@ function reconcileAnswer(value: Readonly<Record<string, unknown>>): ReconcileAns
     );
   }
   children.forEach(checkChild);
+  checkCharacters(children, "children");
   return { children: children as Manifest[], ...common(value), ...stateIn(value) };
 }
 
@@ -158,6 +159,7 @@ function common(
       );
     }
   }
+  checkCharacters(status, "status");
   const conditions = conditionsAnswered(value["conditions"]);
   const events = eventsAnswered(value["events"]);
   const requeueAfterSeconds = seconds(value, "requeueAfterSeconds", "");
@@ -167,6 +169,15 @@ function common(
     ...(events && { events }),
     ...(requeueAfterSeconds !== undefined && { requeueAfterSeconds }),
   };
+}
+
+/** The API server would refuse such a text with words about YAML, when other children are applied already. */
+function checkCharacters(value: unknown, path: string): void {
+  const where = halfCharacterIn(value, path);
+  if (where !== undefined)
+    throw invalid(
+      `${shown(where)} has half of a character (a surrogate without its other half), which is no text`,
+    );
 }
 
 function checkChild(child: unknown, index: number): void {

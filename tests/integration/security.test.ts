@@ -66,6 +66,11 @@ describe("an attacker who writes custom resources, or what a handler answers,", 
       `{"id":"$ID","children":[],"status":{"x":${"[".repeat(1e5)}${"]".repeat(1e5)}}}`,
       /500 levels deep/,
     ],
+    [
+      "half of a character",
+      child('{"name":"a"}', ',"data":{"a":"\\ud800"}'),
+      /children\[0\]\.data\.a.* half of a/,
+    ],
     ["a number that JSON has not", child('{"name":"a"}', ',"data":{"a":1e999}'), /number that JSON has not/],
     [
       "10,000 children",

@@ -199,6 +199,22 @@ describe("parseAnswer", () => {
       { children: [], state: { text: "ä".repeat(32 * 1024) } },
       /"state" has 65547 bytes, more than the 65536 that are remembered/,
     ],
+    [
+      "half of a character in a child",
+      withChild({ data: { a: "fine", b: "x\ud800y" } }),
+      /"children\[0\]\.data\.b" has half of a character/,
+    ],
+    [
+      "half of a character in a key",
+      withChild({ data: { "\udc00": "x" } }),
+      /"children\[0\]\.data" has half/,
+    ],
+    [
+      "half of a character in a status",
+      { finalized: false, status: { list: ["\ud83d\ude00", "\ud83d"] } },
+      /"status\.list\[1\]" has half of a character/,
+      "finalize",
+    ],
     ["a state of an object that goes", { finalized: true, state: {} }, /unknown key "state"/, "finalize"],
     ["a status that is a text", { children: [], status: "ok" }, /"status" must be an object/],
     ["a child that is a text", { children: ["x"] }, /children\[0\] must be an object/],
