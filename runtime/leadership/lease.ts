@@ -48,6 +48,7 @@ export interface Finishing {
   readonly renewal: number;
 }
 
+/** How the API server serves Leases. */
 export const LEASES: Resource = {
   apiVersion: "coordination.k8s.io/v1",
   kind: "Lease",
