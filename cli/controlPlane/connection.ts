@@ -3,6 +3,9 @@ import { join } from "node:path";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { clusterDirectory } from "./configuration";
 
+/** How the last line of a certificate or key begins. A file without that line is being written. */
+const PEM_END = "\n-----END ";
+
 /**
  * The connection with cluster-admin rights, by the certificates that kwokctl has made.
  *
@@ -11,7 +14,11 @@ import { clusterDirectory } from "./configuration";
  */
 export async function readConnection(server: string, directory: string) {
   const folder = join(clusterDirectory(directory), "pki");
-  const read = (name: string) => readFile(join(folder, name));
+  const read = async (name: string) => {
+    const pem = await readFile(join(folder, name));
+    if (!pem.includes(PEM_END)) throw new Error(`${name} is not complete yet`);
+    return pem;
+  };
   const [certificateAuthority, certificate, privateKey] = await Promise.all([
     read("ca.crt"),
     read("admin.crt"),
