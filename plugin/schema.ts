@@ -10,7 +10,7 @@ const NAME = "argosy";
 const COMPONENTS = ["Operators"];
 const REPOSITORY = "https://github.com/argosy-dev/argosy";
 
-/** Reads src/operators.ts. Its compiler takes seconds to begin, and serves whoever checks the types as well. */
+/** Reads src/operators.ts. Its compiler takes seconds to begin. A check of the types can use the same one. */
 export function pluginAnalyzer(): Analyzer {
   const entry = { ...manifestOfPlugin(), main: "src/operators.js" };
   return new Analyzer(__dirname, NAME, entry, new Set(COMPONENTS));

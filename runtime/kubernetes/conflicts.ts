@@ -16,12 +16,12 @@ export function isRace(error: unknown): error is ApiError {
   return isApiError(error, 409) && !(error instanceof StandingConflictError);
 }
 
-/** How the API server names what refuses in its place, or does not answer to it. */
+/** How the API server names a policy or a webhook that refuses a write, or that does not answer. */
 const POLICY = /admission webhook|failed calling webhook|ValidatingAdmissionPolicy/;
 
 /**
- * The refusal of somebody who may think better of it: of a policy of the cluster, or of its rules of access. What is wrong by
- * itself is refused for ever.
+ * The refusal by a policy of the cluster, or by its rules of access. Those may change, so another try makes sense. A write that
+ * is wrong by itself is refused for ever.
  *
  * @param error such a refusal, or an error that was caused by one
  */
@@ -32,10 +32,10 @@ export function policyRefusalIn(error: unknown): ApiError | undefined {
   return POLICY.test(refusal.message) ? refusal : undefined;
 }
 
-/** So many refusals in a row that cannot come of another write. */
+/** After so many conflicts in a row without any write in between, it is no race. */
 const MOST_STANDING = 3;
 
-/** The conflicts that the tries of one write meet. A race is tried again, and what is none is not. */
+/** The conflicts that the tries of one write meet. After a race there is another try. After a refusal there is none. */
 export class Conflicts {
   private tries = 0;
   private standing = 0;

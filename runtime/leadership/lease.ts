@@ -12,8 +12,8 @@ export interface LeaseSpec {
 }
 
 /**
- * What a process writes that frees the lease. Nobody else writes both by accident: who only empties the holder, or all of
- * the specification, does not free the lease.
+ * What a process writes to free the lease. Nobody else writes both fields by accident. Anyone who only empties the holder, or
+ * the whole specification, does not free the lease.
  */
 export const FREE = { holderIdentity: "", leaseDurationSeconds: 1 };
 
