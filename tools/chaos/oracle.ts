@@ -120,7 +120,10 @@ function childDifferences(wanted: readonly Manifest[], found: readonly Kubernete
   return [...what, ...[...rest.keys()].map((key) => `${key} is there, and the handler gives none`)];
 }
 
-/** What others control by an object is as they made it while that is there, and the garbage collector's afterwards. */
+/**
+ * What others control by an object is as they made it while that object is there. Afterwards only the garbage collector
+ * deletes it. It may stay: an owner that is deleted and created again while the collector does not watch is one owner for it.
+ */
 function foreignDifferences(
   { foreigners }: Model,
   seen: readonly KubernetesObject[],
@@ -129,11 +132,8 @@ function foreignDifferences(
   const now = new Map(seen.map((object) => [object.metadata.uid, object]));
   return foreigners.flatMap((made) => {
     const is = now.get(made.metadata.uid);
+    if (!uids.has(ownerUid(made)) || isDeepStrictEqual(is, made)) return [];
     const object = made.metadata.ownerReferences?.[0]?.name ?? "";
-    if (!uids.has(ownerUid(made))) {
-      return is ? [{ object, what: `${keyOf(made)} is left of one that is gone` }] : [];
-    }
-    if (isDeepStrictEqual(is, made)) return [];
     return [
       { object, what: `${keyOf(made)} is another controller's, and is ${is ? "not as it was" : "gone"}` },
     ];
