@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
-import { heapOption } from "../../components/manifests/resources";
+import { heapOption, type ResourceOptions } from "../../components/manifests/resources";
 import type { Operator } from "../../runtime/definition/definition";
 import { programOf } from "../../runtime/definition/handlerProgram";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
@@ -14,8 +14,13 @@ import type { Settings } from "./peers/argosy/main";
 /**
  * Argosy itself: the engine as one bundle in one Node process, the operator's own handler as its children.
  * @param announcement what it prints besides
+ * @param options the limit of the runner's container. Default: that of the program.
  */
-export function createArgosyPeer(operator: Operator, announcement?: Settings["announcement"]): Peer {
+export function createArgosyPeer(
+  operator: Operator,
+  announcement?: Settings["announcement"],
+  options: ResourceOptions = {},
+): Peer {
   let bundle = "";
   let settingsFile = "";
   return {
@@ -41,7 +46,7 @@ export function createArgosyPeer(operator: Operator, announcement?: Settings["an
         program: process.execPath,
         args: [bundle, settingsFile],
         // As in the runner's pod: how much garbage V8 leaves depends on it.
-        env: { NODE_OPTIONS: heapOption("runner", {}) },
+        env: { NODE_OPTIONS: heapOption("runner", options) },
         readyText: "leading",
       });
     },

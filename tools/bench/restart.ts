@@ -11,6 +11,7 @@ import { memcachedOperator } from "../../cli/memcachedOperator";
 import { positiveInteger } from "../../cli/options";
 import { progress } from "../../cli/terminal";
 import { buildCustomResourceDefinition } from "../../components/manifests/customResourceDefinition";
+import { RESOURCES, resourceProblems } from "../../components/manifests/resources";
 import { createArgosyPeer } from "./argosy";
 import type { ControlPlane } from "./benchmark";
 import { Cluster } from "./cluster";
@@ -35,6 +36,7 @@ export interface RestartFigures {
 interface Options {
   readonly objects: number;
   readonly rest: number;
+  readonly memory: string;
   readonly json?: true;
 }
 
@@ -57,15 +59,23 @@ export function main(args: readonly string[]): Promise<number> {
     .option("--restart", "this benchmark")
     .option("--objects <n>", "Memcacheds", positiveInteger, 5_000)
     .option("--rest <seconds>", "rest before the memory is read", positiveInteger, 180)
+    .option(
+      "--memory <quantity>",
+      "the memory limit of the runner's container, after which the operator's heap is sized",
+      RESOURCES.runner.limits.memory,
+    )
     .option("--json", "print JSON instead of the table");
   return runCommand({ command, run: (signal) => bench(command.opts(), signal) }, args);
 }
 
-async function bench({ objects, rest, json }: Options, signal: AbortSignal): Promise<number> {
+async function bench({ objects, rest, memory, json }: Options, signal: AbortSignal): Promise<number> {
   const cache = join(cacheDirectory(), "bench");
   await mkdir(cache, { recursive: true });
   const memcached = memcachedOperator();
-  const peer = createArgosyPeer(memcached, { afterObjects: objects, line: LINE });
+  const runner = { limits: { memory } };
+  const [[field, complaint] = []] = resourceProblems("runner", { resources: { runner } });
+  if (field) throw new CommandError(`--memory: ${field} ${complaint}`);
+  const peer = createArgosyPeer(memcached, { afterObjects: objects, line: LINE }, { resources: { runner } });
   await peer.prepare({ cache, progress, signal });
   const controlPlane = await startControlPlane({ onProgress: progress, signal });
   setMaxListeners(0, signal); // every request on its way listens
