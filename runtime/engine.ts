@@ -235,6 +235,7 @@ export class Engine {
       isActive: () => this.isLeading,
       ...(options.usedPollMs !== undefined && { usedPollMs: options.usedPollMs }),
       onSynced: () => this.news.addAll(),
+      onUnserved: (owners) => this.news.childrenUnserved(owners),
       onInterruption: (kind, error) => this.interrupted(kind, error),
       onLost: (name) => this.triggers.add(keyOf(name), "routine"),
     });

@@ -93,6 +93,12 @@ export class News {
     this.options.notice(`${formatName(owner)}: ${contestNote(drifted)}`);
   }
 
+  /** The cluster no longer serves a kind of which these objects have children: each says so soon. */
+  childrenUnserved(owners: readonly Owner[]): void {
+    const known = owners.filter((owner) => this.parts?.watches.objects.has(owner));
+    for (const owner of known) this.options.triggers.add(keyOf(owner), "routine");
+  }
+
   /** Something that objects use has changed. */
   usedChanged({ users, what, isByOperator }: UsedChange): void {
     for (const key of users) this.options.arrivals.note(key, "used");

@@ -30,6 +30,7 @@ export interface PartsOptions
     | "isActive"
     | "usedPollMs"
     | "onSynced"
+    | "onUnserved"
     | "onInterruption"
     | "onLost"
     | "namespace"

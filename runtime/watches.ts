@@ -1,5 +1,5 @@
 import { ChildStore, type ChildStoreOptions } from "./children/childStore";
-import { isOwnWork } from "./children/ownership";
+import { isOwnWork, type Owner } from "./children/ownership";
 import { GRANT_REMEDY } from "./children/refusals";
 import type { Operator, Watch } from "./definition/definition";
 import { ReconcileFailure } from "./failure";
@@ -39,6 +39,8 @@ export interface WatchesOptions
   readonly usedPollMs?: number;
   /** Called when a kind was listed in a namespace for the first time: objects that wait for it can be reconciled. */
   readonly onSynced: () => void;
+  /** Called once when the cluster no longer serves a kind of which these owners have children. */
+  readonly onUnserved: (owners: readonly Owner[]) => void;
   readonly onInterruption: (kind: string, error: Error) => void;
   /** Somebody deleted what was remembered of an object that is not ours. */
   readonly onLost: (name: ObjectName) => void;
@@ -132,6 +134,9 @@ export class Watches {
       ...shared,
       labelSelector: `${CHILD_OF_LABEL} in (${identities})`,
       sink: (kind, namespace) => this.children.sink(kind, namespace),
+      onRefused: (kind, error, namespace) => {
+        if (isApiError(error, 404)) options.onUnserved(this.ownersOf(kind, namespace));
+      },
     });
   }
 
@@ -272,6 +277,15 @@ export class Watches {
       uids = this.objects.madeOf(owner);
     }
     return rounds;
+  }
+
+  /** The owners of the known children of a kind. @param namespace of the children. Undefined: all of them */
+  private ownersOf(kind: Resource, namespace: string | undefined): Owner[] {
+    return this.children.owners(
+      (child) =>
+        kindKey(child.resource) === kindKey(kind) &&
+        (namespace === undefined || child.namespace === namespace),
+    );
   }
 
   private watched({ labels, on }: Watch): WatchedObjects {

@@ -118,10 +118,10 @@ export class ChildStore {
     return this.ownerByChild.get(childUid);
   }
 
-  /** Every owner of a child. */
-  owners(): Owner[] {
+  /** Every owner of a child. @param isMeant says which children count. @default all */
+  owners(isMeant: (child: Child) => boolean = () => true): Owner[] {
     return [...this.byOwner.values()].flatMap((siblings) => {
-      const [child] = siblings.values();
+      const child = [...siblings.values()].find(isMeant);
       return child ? [child.facts.owner] : [];
     });
   }

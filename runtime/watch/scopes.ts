@@ -19,7 +19,7 @@ export interface ScopesOptions {
   /** Called when a kind was listed for the first time, or again after the API server had refused it. */
   readonly onSynced: (resource: Resource, namespace: string | undefined) => void;
   /** Called when the API server no longer gives a kind, or never did. {@link Scopes.notSynced} has its refusal. */
-  readonly onRefused?: (resource: Resource, error: ApiError) => void;
+  readonly onRefused?: (resource: Resource, error: ApiError, namespace: string | undefined) => void;
 }
 
 /** A kind in one namespace, or in all of them. */
@@ -59,7 +59,7 @@ export class Scopes {
         sink: sink(resource, namespace),
         onInterruption: (error) => onInterruption(resource, error),
         onSynced: () => onSynced(resource, namespace),
-        ...(onRefused && { onRefused: (error: ApiError) => onRefused(resource, error) }),
+        ...(onRefused && { onRefused: (error: ApiError) => onRefused(resource, error, namespace) }),
         ...(labelSelector !== undefined && { labelSelector }),
         ...(fieldSelector !== undefined && { fieldSelector }),
         ...(metadataOnly && { metadataOnly }),

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
+import { ownedManifest } from "../../runtime/children/ownership";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { Watches } from "../../runtime/watches";
 import { eventually } from "../support/eventually";
-import { MANAGER, operator, WIDGETS } from "./support/objects";
-import { json, TestApiServer } from "./support/testApiServer";
+import { CONFIG_MAPS, configMap, entryOf, MANAGER, operator, WIDGETS, widget } from "./support/objects";
+import { json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
 
 describe("Watches", () => {
   let api: TestApiServer;
@@ -12,16 +15,27 @@ describe("Watches", () => {
   let watches: Watches;
   /** Answers the question which kinds there are. */
   let discovered: (() => void)[];
+  /** The children in the cluster. Undefined: it does not serve their kind. */
+  let children: KubernetesObject[] | undefined;
+  /** The watches of children that are open. */
+  let open: ServerResponse[];
+  /** The names of the owners that were told that a kind is not served, for each time. */
+  let unserved: string[][];
+  let synced: number;
 
   beforeEach(async () => {
-    discovered = [];
+    [discovered, children, open, unserved, synced] = [[], [], [], [], 0];
     api = await TestApiServer.start((call, response) => {
       if (call.path === "/api/v1") {
         const resources = [{ name: "configmaps", kind: "ConfigMap", namespaced: true }];
         return void discovered.push(() => json(response, { resources }));
       }
-      if (call.query.has("watch")) return void response.writeHead(200).flushHeaders();
-      return json(response, { metadata: { resourceVersion: "5" }, items: [] });
+      const isOfChildren = call.path.endsWith("/configmaps");
+      if (isOfChildren && !children) return refuse(response, 404);
+      if (!call.query.has("watch"))
+        return json(response, { metadata: { resourceVersion: "5" }, items: isOfChildren ? children : [] });
+      if (isOfChildren) open.push(response);
+      sendEvent(response, "BOOKMARK", { metadata: { resourceVersion: "5" } });
     });
     client = api.client();
     watches = new Watches({
@@ -38,7 +52,8 @@ describe("Watches", () => {
       onChild: () => {},
       onUsed: () => {},
       isActive: () => true,
-      onSynced: () => {},
+      onSynced: () => void synced++,
+      onUnserved: (owners) => void unserved.push(owners.map(({ name }) => name)),
       onInterruption: () => {},
       onLost: () => {},
     });
@@ -69,4 +84,32 @@ describe("Watches", () => {
     await pause(200);
     assert.deepEqual([lists(), watches.childResources], [0, []]);
   });
+
+  it("tells the owners of a kind's children once each time that the cluster no longer serves that kind", async () => {
+    children = [childOf("first"), childOf("second")];
+    const started = watches.start(true);
+    await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
+    discovered[0]?.();
+    await started;
+    // Of children and of objects.
+    await eventually(() => assert.deepEqual([synced, open.length], [2, 1]));
+    for (const time of [1, 2]) {
+      const served: KubernetesObject[] | undefined = children;
+      const before = lists();
+      children = undefined;
+      for (const response of open.splice(0)) response.end();
+      await eventually(() => assert.ok(lists() >= before + 3, "it tries again and again"));
+      assert.deepEqual(unserved, Array(time).fill(["first", "second"]));
+      children = served;
+      await eventually(() => assert.deepEqual([synced, open.length], [2 + time, 1]));
+    }
+  });
+
+  /** A child as the API server has it after we applied it. */
+  function childOf(name: string): KubernetesObject {
+    const owner = widget({ name, uid: `${name}-uid` });
+    const manifest = ownedManifest(configMap({ name }), owner, CONFIG_MAPS, "argosy.shop");
+    const more = { uid: `child-${name}`, resourceVersion: "1", managedFields: [entryOf(manifest, MANAGER)] };
+    return { ...manifest, metadata: { ...manifest.metadata, ...more } };
+  }
 });

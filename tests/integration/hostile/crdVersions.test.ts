@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { FIELD_MANAGER } from "../../../cli/installOperator";
+import { buildCustomResourceDefinition } from "../../../components/manifests/customResourceDefinition";
+import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { eventually } from "../../support/eventually";
+import { announceKind } from "../support/cluster";
+import { configMap, inNamespace } from "../support/manifests";
+import { customResourceDefinitionOf } from "../support/testOperator";
+import { answering, useOperator } from "../support/useOperator";
+
+const GROUP = "engine.example.com";
+const CHILD_CRD = customResourceDefinitionOf({ name: "versioned-child" });
+
+describe("when a CRD moves on to another version", function () {
+  this.timeout(120_000);
+  const bench = useOperator({
+    name: "versioned",
+    finalize: true,
+    children: [
+      { apiVersion: "v1", kind: "ConfigMap" },
+      { apiVersion: `${GROUP}/v1`, kind: "VersionedChild", plural: "versionedchilds" },
+    ],
+  });
+  announceKind(CHILD_CRD);
+
+  it("its objects are served, also after their version was not, and lose no child", async () => {
+    const elsewhere = await bench.api.newNamespace("versioned-elsewhere");
+    const near = inNamespace(configMap("near"), bench.namespace);
+    const far = inNamespace(configMap("far"), elsewhere);
+    const uids = () =>
+      Promise.all([near, far].map(async (child) => (await bench.api.get(child)).metadata.uid));
+    const object = await bench.applied("object", answering(near, far));
+    const before = await uids();
+    await serve(bench.operator.operator.customResource.plural, own(), { v1: true });
+    await bench.applied("object", { ...answering(near, far), log: "stored as v2" });
+    await serve(bench.operator.operator.customResource.plural, own(), { v1: false });
+    await eventually(() => assert.match(bench.engine.notices.join("\n"), /watch of Versioned: 404/));
+    const plan = answering(near, far, configMap("new"));
+    const changed = bench.operator.object("object", plan, bench.namespace);
+    await bench.api.apply({ ...changed, apiVersion: `${GROUP}/v2` });
+    await serve(bench.operator.operator.customResource.plural, own(), { v1: true });
+    await bench.ready(object);
+    assert.deepEqual(await uids(), before);
+    await bench.api.get(inNamespace(configMap("new"), bench.namespace));
+  });
+
+  it("of children, they stay, and the object soon says that their version is missing, and later is ready", async () => {
+    const manifest = { apiVersion: `${GROUP}/v1`, kind: "VersionedChild", metadata: { name: "child" } };
+    const child = inNamespace(manifest, bench.namespace);
+    const object = await bench.applied("parent", answering(child));
+    const { uid } = (await bench.api.get(child)).metadata;
+    await serve("versionedchilds", CHILD_CRD, { v1: false });
+    await bench.failed(object, "KindMissing");
+    await bench.applied("other", answering(configMap("other")));
+    await serve("versionedchilds", CHILD_CRD, { v1: true });
+    await bench.ready(object);
+    assert.equal((await bench.api.get(child)).metadata.uid, uid);
+  });
+
+  function own(): Manifest {
+    return buildCustomResourceDefinition(bench.operator.operator) as Manifest;
+  }
+
+  /** Stores a kind as v2, and waits until v1 is served, or not. */
+  async function serve(plural: string, crd: Manifest, { v1: served }: { v1: boolean }): Promise<void> {
+    const spec = crd["spec"] as JsonObject;
+    const [v1] = spec["versions"] as JsonObject[];
+    const versions = [
+      { ...v1, served, storage: false },
+      { ...v1, name: "v2", served: true, storage: true },
+    ];
+    await bench.api.apply({ ...crd, spec: { ...spec, versions } }, FIELD_MANAGER);
+    const answered = (version: string) =>
+      bench.api.client.read(`/apis/${GROUP}/${version}/${plural}`).then(
+        () => 200,
+        ({ code }) => code,
+      );
+    await eventually(async () =>
+      assert.deepEqual([await answered("v1"), await answered("v2")], [served ? 200 : 404, 200]),
+    );
+  }
+});
