@@ -158,5 +158,6 @@ export function outputsOf(report: ReconcileReport): Parameter[] {
 
 /** The end of a log: the error is there. */
 export function endOf(log: string): string {
-  return clean(log.slice(-LONGEST_OUTPUT), LONGEST_OUTPUT);
+  // The cut may leave half of a character, which nobody wrote.
+  return clean(log.slice(-LONGEST_OUTPUT).replace(/^\p{Cs}/u, ""), LONGEST_OUTPUT);
 }

@@ -132,6 +132,7 @@ function stateIn({ state }: Readonly<Record<string, unknown>>): Pick<ReconcileAn
   const length = Buffer.byteLength(JSON.stringify(state));
   if (length > LONGEST_STATE_BYTES)
     throw invalid(`"state" has ${length} bytes, more than the ${LONGEST_STATE_BYTES} that are remembered`);
+  checkCharacters(state, "state");
   return { state };
 }
 

@@ -122,10 +122,16 @@ const ESCAPE_SEQUENCE = /\u001b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])/g;
 /** Control characters but the newline, and what ends a line or turns the order of reading around. */
 const ACTIVE = /[^\P{Cc}\n]|[\u2028\u2029\p{Bidi_Control}]/gu;
 
-/** Takes out what a terminal would act on and what is no character, and cuts what is too long to be read. */
+/** Half of a character: a surrogate without its other half. It would not come back from the API server as it was. */
+const HALF_CHARACTER = /\p{Cs}/gu;
+
+/**
+ * Takes out what a terminal would act on, puts U+FFFD in the place of half of a character, and cuts what is too long to be
+ * read.
+ */
 export function clean(text: string, longest = LONGEST_MESSAGE): string {
-  const plain = text.replace(ESCAPE_SEQUENCE, "").replace(ACTIVE, "");
+  const plain = text.replace(ESCAPE_SEQUENCE, "").replace(ACTIVE, "").replace(HALF_CHARACTER, "\ufffd");
   const cut = plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
-  // Half of a character, cut in two here or by the handler, would not come back from the API server as it was.
-  return cut.replace(/\p{Cs}/gu, "");
+  // The cut itself may have left half of a character, which nobody wrote.
+  return cut.replace(HALF_CHARACTER, "");
 }

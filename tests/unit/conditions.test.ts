@@ -146,6 +146,11 @@ describe("clean", () => {
 
   it("takes colours out whole", () => assert.equal(clean("\u001b[1;31mError\u001b[0m: size"), "Error: size"));
 
+  it("shows where half of a character stood, and keeps the rest", () => {
+    assert.equal(clean("a\ud83db 🚢 \ude80"), "a\ufffdb 🚢 \ufffd");
+    assert.equal(clean("\ud800"), "\ufffd");
+  });
+
   it("marks where a text was cut, and cuts no character in two", () => {
     assert.equal(clean("abcdef", 4), "abc…");
     assert.equal(clean("ab🚢🚢", 4), "ab…");

@@ -215,6 +215,11 @@ describe("parseAnswer", () => {
       /"status\.list\[1\]" has half of a character/,
       "finalize",
     ],
+    [
+      "half of a character in a state",
+      { children: [], state: { seen: { a: "x\udc00" } } },
+      /"state\.seen\.a" has half of a character/,
+    ],
     ["a state of an object that goes", { finalized: true, state: {} }, /unknown key "state"/, "finalize"],
     ["a status that is a text", { children: [], status: "ok" }, /"status" must be an object/],
     ["a child that is a text", { children: ["x"] }, /children\[0\] must be an object/],
