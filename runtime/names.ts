@@ -25,6 +25,11 @@ export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;
 export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
 /** Beside {@link OWNER_UID_LABEL}: "namespace/name" of the custom resource. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
+/**
+ * On a Workflow: the uids of deleted objects that had the name of the run's object and have children left, with commas
+ * between them.
+ */
+export const FORMER_UIDS_ANNOTATION = `${DOMAIN}/former-uids`;
 
 /** On a Secret: the identity of the operator whose custom resources may name it in what they use. */
 export const USED_BY_LABEL = `${DOMAIN}/used-by`;

@@ -21,6 +21,8 @@ export interface ListChildrenOptions {
   readonly memory: Pick<Memory, "kinds">;
   /** Whether the object may have children outside of its own namespace. */
   readonly hasElsewhere: boolean;
+  /** The uids of deleted objects of this name that have children left: these are listed too. @default none */
+  readonly formerUids?: readonly string[];
 }
 
 /**
@@ -32,11 +34,12 @@ export interface ListChildrenOptions {
  */
 export async function listChildren(
   object: KubernetesObject,
-  { operator, client, childResources, children, memory, hasElsewhere }: ListChildrenOptions,
+  { operator, client, childResources, children, memory, hasElsewhere, formerUids = [] }: ListChildrenOptions,
 ): Promise<Map<string, string>> {
   const { namespace: home, uid } = object.metadata;
-  const isSure = operator.watch === undefined && isNext(object);
-  const isEverywhere = home === undefined || hasElsewhere;
+  const hasFormer = formerUids.length > 0;
+  const isSure = operator.watch === undefined && isNext(object) && !hasFormer;
+  const isEverywhere = home === undefined || hasElsewhere || hasFormer;
   const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
   const listed = new Set<string>();
   const versions = new Map<string, string>();
@@ -46,7 +49,7 @@ export async function listChildren(
     if (!resource.namespaced && !isEverywhere) return [];
     return scopes.map(async (namespace) => {
       const selection = {
-        labelSelector: `${OWNER_UID_LABEL}=${uid}`,
+        labelSelector: `${OWNER_UID_LABEL} in (${[uid, ...formerUids].join(",")})`,
         ...(namespace !== undefined && { namespace }),
       };
       try {

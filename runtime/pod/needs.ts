@@ -44,6 +44,8 @@ export type Need = "urgent" | "routine";
 /** An object that a run could do something about, and whether it needs one. */
 export interface Looked extends Unaware {
   readonly need: Need | undefined;
+  /** The uids of deleted objects of this name that have children left. @default none */
+  readonly formerUids?: readonly string[];
 }
 
 /** What is looked at. */
@@ -74,7 +76,8 @@ export const FULL_LOOK_RESYNCS = 10;
  * - those that use something which was written to, came or went since their last run;
  * - those of which a child is gone, has lost its labels, or was changed by somebody else;
  * - in each resync another tenth of all objects, in case this list misses something;
- * - those that are remembered or have children left, and are no longer watched.
+ * - those that are remembered or have children left, and are no longer watched;
+ * - those of whose name there was another object that has children left: the garbage collector took both for one.
  *
  * Assumption: if it is not sure whether an object needs a run, the object gets one. A run that is not needed writes
  * nothing.
@@ -109,9 +112,10 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
         const { namespace, name, uid } = object.metadata;
         watched.add(uid);
         if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) continue;
-        const need = needs.of(object);
+        const formerUids = needs.formerUidsOf(object);
+        const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
         if (uses && need === undefined) calm.push({ object, index: looked.length });
-        looked.push({ namespace, name, uid, toldAt: needs.toldAt(object), need });
+        looked.push({ namespace, name, uid, toldAt: needs.toldAt(object), need, formerUids });
       }
     });
     await listing.catch((error: Error) => {
@@ -216,6 +220,13 @@ class Needs {
     if (isExpired(object, this.options.operator, this.now.getTime())) return "routine";
     const isCalm = ready.status === "True" && this.isAsLeft(object) && !this.isInTurn(object);
     return isCalm ? undefined : "routine";
+  }
+
+  /** Of objects that are not ours, each former one is looked at by itself: see {@link departed}. */
+  formerUidsOf({ metadata }: KubernetesObject): string[] {
+    if (this.memories || metadata.deletionTimestamp !== undefined) return [];
+    const left = this.children.ofPredecessors(metadata).filter(({ deleting }) => !deleting);
+    return [...new Set(left.map(({ facts }) => facts.owner.uid))];
   }
 
   /** When we last wrote the verdict about the object, according to `managedFields`. */

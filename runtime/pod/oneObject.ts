@@ -51,6 +51,8 @@ export interface OneObjectOptions {
   readonly runName: (report: ReconcileReport) => string | undefined;
   /** A fingerprint of the program that runs: see `programOfRun`. */
   readonly program: string | undefined;
+  /** The uids of deleted objects of this name that have children left: these are deleted too. */
+  readonly formerUids: readonly string[];
   /** Whether the run will have ended after this many milliseconds. */
   readonly isBeyondRun: (afterMs: number) => boolean;
   /** The trace of the run. @default none */
@@ -253,10 +255,11 @@ export class OneObject {
 
   /** Gives the version of each list, by kind. */
   private async listChildren(object: KubernetesObject): Promise<Map<string, string>> {
-    const { operator, client, childResources } = this.options;
+    const { operator, client, childResources, formerUids } = this.options;
     const memory = await this.memories.of(object);
     const hasElsewhere = operator.watch ? memory.elsewhere === true : this.finalizers.forElsewhere(object);
     const { children } = this;
-    return listChildren(object, { operator, client, childResources, children, memory, hasElsewhere });
+    const options = { operator, client, childResources, children, memory, hasElsewhere, formerUids };
+    return listChildren(object, options);
   }
 }

@@ -13,6 +13,7 @@ import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { keyOf } from "../objectKey";
 import { programFingerprint } from "./footprint";
+import { formerAnnotations } from "./formers";
 import { RUN_PARAMETERS } from "./layout";
 import { deleteRuns, eachLiveRun, type LiveRunsOptions } from "./liveRuns";
 import { type Looked, lookAtObjects } from "./needs";
@@ -178,6 +179,7 @@ function objectOf(run: KubernetesObject): string {
 }
 
 function runOf(object: Looked, { operator, namespace, instanceId }: ResyncOptions): Manifest {
+  const { formerUids = [] } = object;
   return {
     apiVersion: WORKFLOWS.apiVersion,
     kind: WORKFLOWS.kind,
@@ -189,6 +191,7 @@ function runOf(object: Looked, { operator, namespace, instanceId }: ResyncOption
         [OPERATOR_LABEL]: identityOf(operator),
         [OBJECT_UID_LABEL]: object.uid,
       },
+      annotations: formerAnnotations(formerUids),
     },
     spec: {
       workflowTemplateRef: { name: workflowTemplateOf(operator.name) },

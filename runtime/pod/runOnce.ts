@@ -17,6 +17,7 @@ import type { ReconcileReport } from "../reconcile/report";
 import { tryHandler } from "../reconcile/trial";
 import type { Tracing } from "../traces/tracing";
 import { programOfRun } from "./footprint";
+import { formerUidsIn } from "./formers";
 import { deleteNeedlessRuns } from "./needlessRuns";
 import { OneObject, type OneObjectOptions } from "./oneObject";
 import { runSeconds } from "./runSeconds";
@@ -104,6 +105,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       // is.
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
       program: programOfRun(workflow),
+      formerUids: formerUidsIn(workflow),
     });
     const outcome = await run.finish().catch((error: unknown) => {
       trace?.finish(resultOfError(error).message);
@@ -138,7 +140,10 @@ class Run {
   constructor(
     private readonly target: Extract<RunTarget, { kind: "object" }>,
     private readonly options: RunOnceOptions,
-    parts: Pick<OneObjectOptions, "resource" | "childResources" | "pool" | "runName" | "program" | "trace">,
+    parts: Pick<
+      OneObjectOptions,
+      "resource" | "childResources" | "pool" | "runName" | "program" | "formerUids" | "trace"
+    >,
   ) {
     const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;
     this.until = performance.now() + patienceMs;

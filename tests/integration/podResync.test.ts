@@ -80,6 +80,12 @@ describe("a resync of the form pod", () => {
     await bench.run(`${namespace}-${name}`);
   }
 
+  /** A resync, and what the pods of its runs would do. */
+  async function resyncAll(more: Partial<ResyncOptions>): Promise<void> {
+    await resync(more);
+    for (const { metadata } of await workflows()) await bench.run(metadata.name);
+  }
+
   it("submits a run for every object that is new, which that run then reconciles", async () => {
     for (const name of ["a", "b"]) await api.apply(object(name, answering(configMap(`of-${name}`))));
     assert.deepStrictEqual(await resync(), { submitted: 2, running: 0, left: 0, failed: 0 });
@@ -90,6 +96,31 @@ describe("a resync of the form pod", () => {
     assert.equal(first.metadata.labels?.["workflows.argoproj.io/controller-instanceid"], INSTANCE_ID);
     await bench.run(first.metadata.name);
     await api.get(inNamespace(configMap("of-a"), namespace) as Reference & Manifest);
+  });
+
+  it("has the children of a deleted object deleted that had the name before, and spares others'", async () => {
+    const elsewhere = await api.newNamespace("resynced-elsewhere");
+    const far = (name: string, data = {}) => inNamespace(configMap(name, data), elsewhere);
+    const plan = (...names: string[]) => answering(...names.map((each) => far(each, { of: "former" })));
+    for (const name of ["namesake", "neighbour"]) {
+      await api.apply(object(name, plan(`${name}-kept`, `${name}-left`)));
+      await run(name);
+    }
+    // No owner reference reaches these children, so that the garbage collector never deletes any of them.
+    await api.patch(object("namesake"), { metadata: { finalizers: null } });
+    await api.delete(object("namesake"));
+    await api.apply(object("namesake", answering(far("namesake-kept", { of: "later" }))));
+    await deleteWorkflows();
+    // Argo's part: the runs that the resync submits.
+    await resyncAll({ operator: { ...withoutTurns, namespaces: [namespace, elsewhere] } });
+    await api.assertGone(far("namesake-left"));
+    assert.deepEqual((await api.get(far("namesake-kept")))["data"], { of: "later" });
+    assert.equal((await bench.readyOf(object("namesake"))).status, "True");
+    for (const name of ["neighbour-kept", "neighbour-left"]) await api.get(far(name));
+    // Nothing is left, so nothing is to be done.
+    await deleteWorkflows();
+    const again = await resync({ operator: { ...withoutTurns, namespaces: [namespace, elsewhere] } });
+    assert.deepEqual(again, { submitted: 0, running: 0, left: 0, failed: 0 });
   });
 
   it("submits none for an object that has one going on, nor for a paused one, nor one that others finalize", async () => {
