@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { trialName } from "../../runtime/children/childApplier";
+import { rehearsalName } from "../../runtime/children/rehearsal";
 import { type ApplyOptions, type DeleteOptions, KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
 import {
@@ -171,5 +171,5 @@ function versionKey(resource: Resource, name: ObjectName, version: string | unde
 }
 
 function trialKey(resource: Resource, { namespace, name }: ObjectName): string {
-  return `${kindKey(resource)}/${formatName({ namespace, name: trialName(name) })}`;
+  return `${kindKey(resource)}/${formatName({ namespace, name: rehearsalName(name) })}`;
 }

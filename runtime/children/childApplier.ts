@@ -1,4 +1,3 @@
-import { fingerprint } from "../fingerprint";
 import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts } from "../kubernetes/conflicts";
@@ -10,7 +9,8 @@ import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
 import { isLabelled, markManagerOf, marksIn, ownManagers } from "./marks";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";
-import { childConflict } from "./refusals";
+import { childConflict, marksTaken } from "./refusals";
+import { neverAgain, rehearsalOf } from "./rehearsal";
 
 /** What happened to a child. */
 export type ChildVerb = "created" | "patched" | "recreated" | "adopted" | "deleted";
@@ -162,8 +162,11 @@ export class ChildApplier {
     }
   }
 
-  /** Server-side apply, under a condition on the object that exists now. */
-  private send(
+  /**
+   * Server-side apply, under a condition on the object that exists now.
+   * @throws ReconcileFailure `ChildRefused` if a webhook takes the marks away: the child could not be found again
+   */
+  private async send(
     child: DesiredChild,
     condition: Condition,
     { client }: WriteScope,
@@ -171,22 +174,28 @@ export class ChildApplier {
   ) {
     const { store } = this.options;
     const { resource, manifest } = child;
-    return store.write(resource, manifest.metadata, manifest, () =>
+    const written = await store.write(resource, manifest.metadata, manifest, () =>
       applyManifest(client, resource, conditional(manifest, condition), { fieldManager, force: true }),
     );
+    this.assertMarked(child, written.object);
+    return written;
+  }
+
+  private assertMarked(child: DesiredChild, written: KubernetesObject): void {
+    const { ownerKind } = this.options;
+    const isOwned = provenOwner(written, ownerKind, this.managers)?.uid === child.ownerUid;
+    if (!isOwned || !isLabelled(written, child.manifest)) throw marksTaken(child);
   }
 
   /** Restores the marks of a child that is never updated, and changes nothing else of it. */
-  private async restoreMarks(
-    { resource, manifest }: DesiredChild,
-    seen: Seen,
-    { client }: WriteScope,
-  ): Promise<ChildVerb> {
+  private async restoreMarks(child: DesiredChild, seen: Seen, { client }: WriteScope): Promise<ChildVerb> {
+    const { resource, manifest } = child;
     const fieldManager = markManagerOf(this.options.fieldManager);
     const marks = conditional(marksIn(manifest), seen);
-    await this.options.store.write(resource, manifest.metadata, undefined, () =>
+    const { object } = await this.options.store.write(resource, manifest.metadata, undefined, () =>
       client.apply(resource, marks, { fieldManager, force: true }),
     );
+    this.assertMarked(child, object);
     return "patched";
   }
 
@@ -232,12 +241,8 @@ export class ChildApplier {
   ): Promise<ChildVerb> {
     const { client } = scope;
     const { resource, manifest } = child;
-    const trial = {
-      ...manifest,
-      metadata: { ...manifest.metadata, name: trialName(manifest.metadata.name) },
-    };
-    await client.create(resource, trial, { dryRun: true }).catch(() => {
-      throw refused;
+    await client.create(resource, rehearsalOf(manifest), { dryRun: true }).catch((error: unknown) => {
+      throw neverAgain(refused, error);
     });
     await this.options.store.write(resource, manifest.metadata, undefined, async () => {
       await client.delete(resource, manifest.metadata, { uid });
@@ -271,14 +276,6 @@ function isAnotherObject(error: unknown): error is ApiError {
 
 function conditional(manifest: Manifest, condition: Condition): Manifest {
   return { ...manifest, metadata: { ...manifest.metadata, ...condition } };
-}
-
-/** The name under which a child is tried before it is created again: as valid as the child's own, and free. */
-export function trialName(name: string): string {
-  return `${name.slice(0, 40).replace(/[^a-z0-9]+$/, "")}-${fingerprint(name)
-    .toLowerCase()
-    .replace(/[^a-z0-9]/g, "")
-    .slice(0, 8)}`;
 }
 
 function seenOf({ uid, resourceVersion }: Seen): Seen {

@@ -153,6 +153,9 @@ export function applyEntry(object: KubernetesObject, manager: string): ManagedFi
   return ourEntries(object, [manager])[0];
 }
 
+/** How {@link conflictWith} begins if the object has another owner: an annotation for adoption does not help. */
+export const BELONGS = "it belongs to";
+
 /**
  * Why an object with a child's name must not be touched. Undefined if it may be touched: it is this owner's, or it is ours
  * and somebody removed its marks, or it is offered for adoption.
@@ -167,10 +170,10 @@ export function conflictWith(
   const owner = provenOwner(found, kind, managers);
   if (owner) {
     if (owner.uid === uid) return undefined;
-    return `it belongs to ${kind.kind} ${owner.namespace ? `${owner.namespace}/` : ""}${owner.name}`;
+    return `${BELONGS} ${kind.kind} ${owner.namespace ? `${owner.namespace}/` : ""}${owner.name}`;
   }
   const controller = metadata.ownerReferences?.find((reference) => reference.controller);
-  if (controller && controller.uid !== uid) return `it belongs to ${controller.kind} ${controller.name}`;
+  if (controller && controller.uid !== uid) return `${BELONGS} ${controller.kind} ${controller.name}`;
   if (bearsOurMark(found, managers) || annotated(metadata, ADOPT_ANNOTATION)) return undefined;
   const writers = [...new Set(metadata.managedFields?.map((entry) => entry.manager ?? "unknown"))];
   return `it was made by ${writers.join(", ") || "somebody else"}`;

@@ -9,9 +9,10 @@ import {
   isNamespaceTerminating,
 } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
-import { ADOPT_ANNOTATION, MANAGER_PREFIX } from "../names";
+import { ADOPT_ANNOTATION, DOMAIN, MANAGER_PREFIX } from "../names";
 import type { Child } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
+import { BELONGS } from "./ownership";
 
 /** What to do if the runner has no rights in a namespace that the operator lists. */
 export const GRANT_REMEDY =
@@ -30,9 +31,19 @@ export function childConflict(
 ): ReconcileFailure {
   return new ReconcileFailure(
     "ChildConflict",
-    `${nameOf(child)} is not ours: ${conflict}. ${remedyFor(found, managers)}`,
+    `${nameOf(child)} is not ours: ${conflict}. ${remedyFor(found, managers, conflict.startsWith(BELONGS))}`,
     // It belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
     belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
+  );
+}
+
+/** The failure of a child of which the API server stored something else than our marks. */
+export function marksTaken(child: DesiredChild): ReconcileFailure {
+  const { labels = {} } = child.manifest.metadata;
+  const marks = Object.keys(labels).filter((label) => label.startsWith(`${DOMAIN}/`));
+  return new ReconcileFailure(
+    "ChildRefused",
+    `the API server accepted ${nameOf(child)} and dropped what marks it as the object's child: its owner reference, or a label of ${marks.join(", ")}. A mutating webhook or policy of the cluster takes them away: let it leave them. Until then the child is neither watched nor deleted.`,
   );
 }
 
@@ -126,13 +137,15 @@ function asYaml(rule: string): string {
 }
 
 /** What to do about an object in the way. If an operator of Argosy applied it, that may be this one under a former name. */
-function remedyFor(found: KubernetesObject, managers: readonly string[]): string {
+function remedyFor(found: KubernetesObject, managers: readonly string[], hasOwner: boolean): string {
   const former = found.metadata.managedFields
     ?.filter(({ manager = "" }) => !managers.includes(manager))
     .filter(({ manager = "" }) => manager.startsWith(MANAGER_PREFIX))
     .map(({ manager = "" }) => manager.slice(MANAGER_PREFIX.length))
     .find((identity) => identity !== "" && !identity.includes("/"));
-  const adopt = `Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`;
+  const adopt = hasOwner
+    ? `Answer another name, or take it from its owner first: ${ADOPT_ANNOTATION} does not do that.`
+    : `Rename or delete it, or annotate it ${ADOPT_ANNOTATION}=true to hand it over.`;
   return former === undefined
     ? adopt
     : `If this operator was called ${former} before, add that to "formerNames" in its definition. Otherwise: ${adopt}`;

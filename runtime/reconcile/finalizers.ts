@@ -1,3 +1,4 @@
+import { ReconcileFailure } from "../failure";
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
 import { Conflicts, StandingConflictError } from "../kubernetes/conflicts";
 import { isApiError } from "../kubernetes/errors";
@@ -68,6 +69,7 @@ export class Finalizers {
    * @param wanted which meanings the object needs. A finalizer that is there stays
    * @returns the object as it is now
    * @throws ObjectGoneError if it is gone or being deleted
+   * @throws ReconcileFailure `ApiError` if the API server drops a finalizer
    */
   async ensure(
     client: KubernetesClient,
@@ -108,7 +110,10 @@ export class Finalizers {
     const metadata = { name, uid, finalizers, ...(namespace && { namespace }) };
     const options = { fieldManager: finalizerManagerOf(this.operator), force: true };
     try {
-      return (await client.apply(this.resource, { apiVersion, kind, metadata }, options)).object;
+      const { object: now } = await client.apply(this.resource, { apiVersion, kind, metadata }, options);
+      const dropped = finalizers.find((finalizer) => !finalizersOf(now).includes(finalizer));
+      if (dropped !== undefined) throw droppedBy(dropped);
+      return now;
     } catch (error) {
       // 404 and 409: it is gone, or another object has its name. 422: an object that is being deleted takes no new finalizer,
       // or a policy of the cluster refuses the change.
@@ -155,6 +160,13 @@ export class Finalizers {
       }
     }
   }
+}
+
+function droppedBy(finalizer: string): ReconcileFailure {
+  return new ReconcileFailure(
+    "ApiError",
+    `the API server accepted the finalizer ${finalizer} and dropped it. A mutating webhook or policy of the cluster takes it away: let it leave the finalizer.`,
+  );
 }
 
 function finalizersOf({ metadata }: KubernetesObject): readonly string[] {

@@ -109,8 +109,8 @@ export class StatusWriter {
       if (!status) return newest;
       try {
         const written = await this.apply(client, before, status);
-        if (written && status["conditions"] && conditionsIn(written["status"]).length === 0)
-          throw droppedBy(resource);
+        const dropped = written && OWN_STATUS_FIELDS.filter((field) => isMissing(field, status, written));
+        if (dropped && dropped.length > 0) throw droppedBy(resource, dropped);
         return written;
       } catch (error) {
         if (!isApiError(error, 409)) throw error;
@@ -213,20 +213,28 @@ function refusedBy(cause: ApiError): ReconcileFailure {
 }
 
 const REMEDY =
-  "Somebody changed it by hand, or `pulumi up` has not taken it over from another operator: deploy the operator again";
+  "somebody changed it by hand, or `pulumi up` has not taken it over from another operator: deploy the operator again";
 
 function noStatusOf({ plural, apiVersion }: Resource): ReconcileFailure {
   return new ReconcileFailure(
     "StatusRefused",
-    `the CustomResourceDefinition of ${plural} (${apiVersion}) has no status subresource, so that no status can be written. ${REMEDY}.`,
+    `the CustomResourceDefinition of ${plural} (${apiVersion}) has no status subresource, so that no status can be written: ${REMEDY}.`,
   );
 }
 
-function droppedBy({ plural, apiVersion }: Resource): ReconcileFailure {
+function droppedBy({ plural, apiVersion }: Resource, fields: readonly string[]): ReconcileFailure {
+  const names = fields.map((field) => `status.${field}`).join(" and ");
   return new ReconcileFailure(
     "StatusRefused",
-    `the CustomResourceDefinition of ${plural} (${apiVersion}) knows no status.conditions, so that the API server dropped them. ${REMEDY}.`,
+    `the API server dropped ${names}: the CustomResourceDefinition of ${plural} (${apiVersion}) does not have that, or a mutating webhook takes it away. If it is the CustomResourceDefinition: ${REMEDY}.`,
   );
+}
+
+/** Whether the API server did not store a field of a status that was applied. A list of conditions may have become empty. */
+function isMissing(field: string, applied: Status, { status }: KubernetesObject): boolean {
+  if (!Object.hasOwn(applied, field)) return false;
+  const stored = (status ?? {}) as Status;
+  return field === "conditions" ? conditionsIn(stored).length === 0 : !Object.hasOwn(stored, field);
 }
 
 /** The fields of the status that we have written and still own, as `managedFields` has them. */

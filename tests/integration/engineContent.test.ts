@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { readJson, writeJson } from "../../runtime/json";
 import type { JsonObject, KubernetesObject } from "../../runtime/kubernetes/objects";
+import { eventually } from "../support/eventually";
 import { configMap, inNamespace } from "./support/manifests";
 import { answering, statusOf, useOperator } from "./support/useOperator";
 
@@ -27,6 +28,24 @@ describe("whatever an object holds", function () {
     assert.deepEqual(statusOf(ready)["texts"], data);
     const child = await bench.api.get(inNamespace(configMap("texts"), bench.namespace));
     assert.deepEqual(child["data"], data);
+  });
+
+  it("and so do keys that every JavaScript object has, which are restored, under a name as long as can be", async () => {
+    const name = ["a", "b", "c", "d"]
+      .map((letter) => letter.repeat(60))
+      .join(".")
+      .padEnd(253, "e");
+    // In source code, the first of them would set a prototype.
+    const data = JSON.parse('{"__proto__":"1","constructor":"2","toString":"3"}') as Record<string, string>;
+    const plan = { answer: { ...answering(configMap(name, data)).answer, status: { texts: data } } };
+    const ready = await bench.applied(name, plan);
+    assert.deepEqual(statusOf(ready)["texts"], data);
+    const child = inNamespace(configMap(name), bench.namespace);
+    assert.deepEqual((await bench.api.get(child))["data"], data);
+    await bench.api.patch(child, { data: JSON.parse('{"__proto__":"theirs","constructor":null}') });
+    await eventually(async () => assert.deepEqual((await bench.api.get(child))["data"], data));
+    await bench.api.delete(ready);
+    await eventually(() => bench.api.assertGone(child));
   });
 
   it("and so does an integer of 64 bits, unrounded", async () => {

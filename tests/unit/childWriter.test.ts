@@ -346,7 +346,14 @@ describe("ChildWriter", () => {
       cluster.refusals.set("try ConfigMap", new ApiError(422, { message: "bad" }, "POST"));
       const { reason, message } = await failureOf(apply(next()));
       assert.deepEqual([reason, cluster.steps.includes(DELETE)], ["ChildRefused", false]);
-      assert.match(message, /field is immutable/);
+      assert.match(message, /would refuse the new one: bad\. The change was refused: field is immutable/);
+    });
+
+    it("is not blamed, nor deleted, if the API server is busy when it is to say whether the new one would be accepted", async () => {
+      const busy = new ApiError(429, { message: "later" }, "POST");
+      cluster.refusals.set("try ConfigMap", busy);
+      await assert.rejects(apply(next()), busy);
+      assert.ok(!cluster.steps.includes(DELETE));
     });
 
     it("is only deleted as long as somebody else's finalizer keeps it", async () => {

@@ -340,7 +340,7 @@ describe("StatusWriter", () => {
     client = { ...client, apply: async () => ({ object: widget({}, { status: {} }), created: false }) };
     const failure = await failureOf(() => writer.write(client, object, verdict(READY)));
     assert.ok(failure instanceof ReconcileFailure);
-    assert.match(failure.message, /knows no status\.conditions/);
+    assert.match(failure.message, /dropped status\.observedGeneration and status\.conditions: .*widgets/);
   });
 
   it("does not take an older verdict that is not told for dropped conditions", async () => {

@@ -1,4 +1,5 @@
 import { createServer, type Server } from "node:https";
+import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../../runtime/kubernetes/connection";
 import type { KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
@@ -31,15 +32,19 @@ export interface WebhookRule {
   readonly timeoutSeconds?: number;
   /** @default "Fail" */
   readonly failurePolicy?: "Fail" | "Ignore";
+  /** Whether it may change what is written, before others check that. @default false */
+  readonly isMutating?: boolean;
 }
 
 /** The name of what is written to find out whether the API server asks the webhook already. */
 const PROBE = "webhook-probe";
 
-/** A validating webhook that the API server asks before it writes. It shows the API server's own certificate. */
+/** A webhook that the API server asks before it writes. It shows the API server's own certificate. */
 export class Webhook {
   /** What it answers. Undefined: the write is allowed. */
   answer: (review: Review) => Promise<Denial | undefined> | Denial | undefined = () => undefined;
+  /** What a mutating one changes of what is written. */
+  mutate: (review: Review) => JsonPatchOperation[] = () => [];
   /** What it was asked, and when. */
   readonly asked: { readonly review: Review; readonly at: number }[] = [];
 
@@ -47,6 +52,7 @@ export class Webhook {
     private readonly api: Api,
     private readonly listener: Server,
     private readonly configuration: Manifest,
+    rule: WebhookRule,
   ) {
     listener.on("request", async (incoming, response) => {
       const chunks: Buffer[] = [];
@@ -54,7 +60,10 @@ export class Webhook {
       const { request } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { request: Review };
       const denial = await this.deny(request);
       const { uid } = request;
-      const answer = { uid, allowed: !denial, ...(denial && { status: { ...denial, reason: "Conflict" } }) };
+      const answer = {
+        ...{ uid, allowed: !denial, ...(denial && { status: { ...denial, reason: "Conflict" } }) },
+        ...(rule.isMutating && request.name !== PROBE && this.patchOf(request)),
+      };
       response.setHeader("content-type", "application/json");
       response.end(
         JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }),
@@ -78,10 +87,11 @@ export class Webhook {
     await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
     const { port } = listener.address() as { port: number };
     const { group, resources, namespace, timeoutSeconds = 10, failurePolicy = "Fail" } = rule;
+    const type = rule.isMutating ? "Mutating" : "Validating";
     const operations = ["CREATE", "UPDATE", "DELETE"];
     const configuration: Manifest = {
       apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "ValidatingWebhookConfiguration",
+      kind: `${type}WebhookConfiguration`,
       metadata: { name: `webhook.${namespace}` },
       webhooks: [
         {
@@ -99,7 +109,7 @@ export class Webhook {
         },
       ],
     };
-    const webhook = new Webhook(api, listener, configuration);
+    const webhook = new Webhook(api, listener, configuration, rule);
     await api.apply(configuration);
     const { name, ...metadata } = probe.metadata;
     const named = { ...probe, metadata: { ...metadata, name: PROBE, namespace } };
@@ -124,6 +134,11 @@ export class Webhook {
     return this.asked.filter(
       ({ review }) => review.name === name && (operation === undefined || review.operation === operation),
     ).length;
+  }
+
+  private patchOf(review: Review) {
+    const patch = Buffer.from(JSON.stringify(this.mutate(review))).toString("base64");
+    return { patchType: "JSONPatch", patch };
   }
 
   private async deny(review: Review): Promise<Denial | undefined> {

@@ -1,0 +1,52 @@
+import { fingerprint } from "../fingerprint";
+import { isRecord } from "../json";
+import { ApiError, isBusy } from "../kubernetes/errors";
+import type { Manifest } from "../kubernetes/objects";
+
+/**
+ * What is created by a dry run before a child is deleted and created again: the child under a free name. Of a Service, the
+ * addresses and ports that the old one holds are left out: they are free as soon as it is gone.
+ */
+export function rehearsalOf(manifest: Manifest): Manifest {
+  const { apiVersion, kind, metadata, spec } = manifest;
+  const isService = apiVersion === "v1" && kind === "Service" && isRecord(spec);
+  return {
+    ...manifest,
+    metadata: { ...metadata, name: rehearsalName(metadata.name) },
+    ...(isService && { spec: withoutAllocated(spec) }),
+  };
+}
+
+/** The name of the rehearsal of a child: as valid as the child's own, and free. */
+export function rehearsalName(name: string): string {
+  return `${name.slice(0, 40).replace(/[^a-z0-9]+$/, "")}-${fingerprint(name)
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "")
+    .slice(0, 8)}`;
+}
+
+/**
+ * The refusal of a child that cannot be changed and would not be accepted again either.
+ * @param refused the refusal of the change
+ * @param error what the rehearsal failed with. An API server that is busy or out of reach refuses nothing
+ */
+export function neverAgain(refused: ApiError, error: unknown): unknown {
+  if (!(error instanceof ApiError) || isBusy(error)) return error;
+  // The API server quotes all of a Job's template: what follows that is not read.
+  const message = `it must be deleted and created again, and is not deleted, since the API server would refuse the new one: ${error.message}. The change was refused: ${refused.message}`;
+  return new ApiError(refused.code, { ...refused.status, message }, refused.request);
+}
+
+function withoutAllocated(spec: Record<string, unknown>): Record<string, unknown> {
+  const { clusterIP, clusterIPs: _, healthCheckNodePort: __, ports, ...others } = spec;
+  const freed = (port: unknown) => {
+    if (!isRecord(port)) return port;
+    const { nodePort: _, ...rest } = port;
+    return rest;
+  };
+  return {
+    ...others,
+    ...(clusterIP === "None" && { clusterIP }),
+    ...(ports !== undefined && { ports: Array.isArray(ports) ? ports.map(freed) : ports }),
+  };
+}

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import type { JsonPatchOperation } from "../../../runtime/kubernetes/client";
+import { CHILD_OF_LABEL } from "../../../runtime/names";
+import { eventually } from "../../support/eventually";
+import { configMap, inNamespace } from "../support/manifests";
+import { answering, useOperator } from "../support/useOperator";
+import { type Review, Webhook } from "../support/webhook";
+
+describe("where a webhook changes what is written", function () {
+  this.timeout(60_000);
+  const bench = useOperator({ name: "mutated", finalize: true });
+  let webhook: Webhook;
+
+  afterEach(() => webhook.stop());
+
+  /** Changes each write of what has that name, unless it is a deletion. */
+  function change(name: string, patchOf: (review: Review) => JsonPatchOperation[]): void {
+    webhook.mutate = (review) => (review.name === name && review.object ? patchOf(review) : []);
+  }
+
+  describe("of children", () => {
+    const here = (name: string) => inNamespace(configMap(name), bench.namespace);
+
+    beforeEach(async () => {
+      const rule = { group: "", resources: ["configmaps"], namespace: bench.namespace, isMutating: true };
+      webhook = await Webhook.start(bench.api, bench.operator.cluster.connection, rule, configMap("probe"));
+    });
+
+    for (const [what, path] of [
+      ["the owner reference", "/metadata/ownerReferences"],
+      ["a label of ours", `/metadata/labels/${CHILD_OF_LABEL.replace("/", "~1")}`],
+    ] as const)
+      it(`and takes ${what} away, the object says so, and has its child when it is left there`, async () => {
+        const name = path.includes("labels") ? "unlabelled" : "disowned";
+        change(name, () => [{ op: "remove", path }]);
+        const object = await bench.applyObject(name, answering(configMap(name)));
+        const { message } = await bench.failed(object, "ChildRefused");
+        assert.match(message, /ConfigMap .* dropped what marks it .* mutating webhook/);
+        webhook.mutate = () => [];
+        await bench.reconcileAgain(object);
+        await bench.ready(object);
+        await bench.api.delete(object);
+        await eventually(() => bench.api.assertGone(here(name)));
+      });
+
+    it("with another value each time, it is not written again and again", async () => {
+      let writes = 0;
+      change("other", () => [{ op: "replace", path: "/data/a", value: `theirs-${++writes}` }]);
+      const object = await bench.applied("other", answering(configMap("other", { a: "ours" })));
+      for (let time = 0; time < 3; time++) await bench.reconcileAgain(object);
+      assert.equal(writes, 1);
+    });
+  });
+
+  describe("of custom resources", () => {
+    beforeEach(async () => {
+      const { group, plural } = bench.operator.operator.customResource;
+      const { namespace } = bench;
+      const rule = { group, resources: [plural, `${plural}/status`], namespace, isMutating: true };
+      const metadata = { name: "probe", annotations: { "argosy.dev/paused": "true" } };
+      const probe = { ...bench.operator.object("probe"), metadata };
+      webhook = await Webhook.start(bench.api, bench.operator.cluster.connection, rule, probe);
+    });
+
+    it("and takes the finalizer away, the object says so, and the handler is not asked before it stays", async () => {
+      change("let-go", ({ object }) =>
+        object?.metadata.finalizers ? [{ op: "remove", path: "/metadata/finalizers" }] : [],
+      );
+      const object = await bench.applyObject("let-go", answering(configMap("let-go")));
+      const { message } = await bench.failed(object, "ApiError");
+      assert.match(message, /finalizer argosy\.dev\/argosy\.mutated and dropped it/);
+      assert.deepEqual(bench.operator.calls("let-go"), []);
+      webhook.mutate = () => [];
+      await bench.reconcileAgain(object);
+      const { metadata } = await bench.ready(object);
+      assert.deepEqual(metadata.finalizers, [bench.operator.finalizer]);
+    });
+
+    it("and takes the engine's memory away, the object says so", async () => {
+      change("forgets", ({ subResource, object }) =>
+        subResource === "status" && (object?.["status"] as { argosy?: object })?.argosy
+          ? [{ op: "remove", path: "/status/argosy" }]
+          : [],
+      );
+      const object = await bench.applyObject("forgets", answering(configMap("forgets")));
+      const { message } = await bench.failed(object, "StatusRefused");
+      assert.match(message, /dropped status\.argosy: .*webhook/);
+      webhook.mutate = () => [];
+      await bench.reconcileAgain(object);
+      await bench.ready(object);
+    });
+  });
+});

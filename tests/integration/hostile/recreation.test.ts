@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import type { JsonObject, Manifest } from "../../../runtime/kubernetes/objects";
+import { eventually } from "../../support/eventually";
+import { inNamespace, job } from "../support/manifests";
+import { answering, useOperator } from "../support/useOperator";
+
+describe("where a child must be deleted and created again", function () {
+  this.timeout(60_000);
+  const bench = useOperator({
+    name: "recreated",
+    children: [
+      { apiVersion: "v1", kind: "Service", update: "recreate" },
+      { apiVersion: "batch/v1", kind: "Job", update: "recreate" },
+    ],
+  });
+  const there = (manifest: Manifest) => bench.api.get(inNamespace(manifest, bench.namespace));
+  const specOf = async (manifest: Manifest) => (await there(manifest))["spec"] as JsonObject;
+
+  it("a Service keeps the port of the nodes that the old one held", async () => {
+    // The API server gives a free one: a number of our own might be somebody else's.
+    const service = (clusterIP: object, nodePort?: number): Manifest => {
+      const ports = [{ port: 80, ...(nodePort !== undefined && { nodePort }) }];
+      const spec = { type: "NodePort", ports, selector: { app: "x" }, ...clusterIP };
+      return { apiVersion: "v1", kind: "Service", metadata: { name: "ported" }, spec };
+    };
+    const object = await bench.applied("ported", answering(service({})));
+    const { clusterIP, ports } = (await specOf(service({}))) as { clusterIP: string; ports: JsonObject[] };
+    const nodePort = ports[0]?.["nodePort"] as number;
+    const others = { ipFamilyPolicy: "SingleStack", clusterIP: neighbourOf(clusterIP) };
+    await bench.applyObject("ported", answering(service(others, nodePort)));
+    await bench.ready(object);
+    const spec = (await specOf(service({}))) as { clusterIP: string; ports: JsonObject[] };
+    assert.deepEqual([spec.clusterIP, spec.ports[0]?.["nodePort"]], [others.clusterIP, nodePort]);
+  });
+
+  it("and a quota leaves no room for two, the object says why the old one stays, and goes on when there is room", async () => {
+    const hard = (count: string): Manifest => ({
+      ...inNamespace(
+        { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "jobs" } },
+        bench.namespace,
+      ),
+      spec: { hard: { "count/jobs.batch": count } },
+    });
+    await bench.api.apply(hard("1"));
+    await eventually(async () => {
+      const { status } = (await bench.api.get(hard("1"))) as { status?: { used?: object } };
+      assert.ok(status?.used, "not counted yet");
+    });
+    const object = await bench.applyObject("full", answering(job("full", "example.com/one:1")));
+    await bench.failed(object, "ChildrenNotReady");
+    const { uid } = (await there(job("full", ""))).metadata;
+    await bench.applyObject("full", answering(job("full", "example.com/two:1")));
+    const { message } = await bench.failed(object, "ChildRefused");
+    assert.match(message, /would refuse the new one: .*exceeded quota: jobs/);
+    assert.equal((await there(job("full", ""))).metadata.uid, uid);
+    await bench.api.apply(hard("2"));
+    await eventually(async () => {
+      const { status } = (await bench.api.get(hard("2"))) as { status?: { hard?: JsonObject } };
+      assert.equal(status?.hard?.["count/jobs.batch"], "2");
+    });
+    await bench.reconcileAgain(object);
+    await bench.failed(object, "ChildrenNotReady");
+    assert.notEqual((await there(job("full", ""))).metadata.uid, uid);
+  });
+});
+
+/** An address of the same network which is probably free: nobody holds it if the API server has given the other by chance. */
+function neighbourOf(address: string): string {
+  const parts = address.split(".").map(Number);
+  const last = parts.pop() ?? 0;
+  return [...parts, last === 254 ? 253 : last + 1].join(".");
+}
