@@ -9,6 +9,8 @@
  *   died while it finished them".
  * - The leader keeps its term if somebody else writes or deletes the Lease. Tests: "goes on leading, no matter who else writes the
  *   Lease", "goes on leading when the Lease is deleted", "goes on leading alone when somebody takes everything out".
+ * - Others who touch the Lease of a dead leader do not keep it. Tests: tests/unit/signOfLife.test.ts, and "is taken from a dead
+ *   leader although somebody sets an annotation to and fro".
  * - Two processes of the same identity are two processes. Test: "lets one of two processes of the same identity lead".
  *
  * Assumptions
@@ -22,6 +24,8 @@
  *   thirds of the lease's time, until its next renewal fails.
  * - If somebody deletes the Lease, a process that has never seen it, or not its last one, takes it at once. That process cannot
  *   tell this from a first start.
+ * - If somebody empties the whole specification of a dead leader's Lease and then touches that Lease all the time, nobody takes it.
+ *   No process can tell this from a leader that puts the Lease right each time.
  *
  * @see https://pkg.go.dev/k8s.io/client-go/tools/leaderelection
  */

@@ -9,6 +9,7 @@ import {
   LONGEST_LEASE_SECONDS,
   readFinishing,
 } from "./lease";
+import { isSignOfLife } from "./signOfLife";
 
 /** The clocks that leadership uses. */
 export interface Clock {
@@ -162,20 +163,4 @@ export class SeenLease {
       answered.abort();
     }
   }
-}
-
-/**
- * Whether the holder may have written the Lease between two looks. Processes that finish their runs write it too, and others
- * may touch it: they change something besides its specification. If nothing differs but the version, the holder has renewed
- * the lease and somebody has undone that.
- */
-function isSignOfLife(lease: Lease | undefined, before: Lease | undefined): boolean {
-  if (JSON.stringify(lease?.spec) !== JSON.stringify(before?.spec)) return true;
-  return lease?.metadata.resourceVersion !== before?.metadata.resourceVersion && rest(lease) === rest(before);
-}
-
-/** What a Lease has besides its specification and what the API server keeps, as JSON. */
-function rest(lease: Lease | undefined): string {
-  const { resourceVersion: _, managedFields: __, ...rest } = lease?.metadata ?? {};
-  return JSON.stringify(rest);
 }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
 import { type JsonPatchOperation, KubernetesClient } from "../../runtime/kubernetes/client";
 import type { ClusterConnection } from "../../runtime/kubernetes/connection";
 import { ApiError, isApiError } from "../../runtime/kubernetes/errors";
 import { Leadership } from "../../runtime/leadership/leadership";
 import { LEASES, type Lease, leaseApi } from "../../runtime/leadership/lease";
 import type { Term } from "../../runtime/term";
-import { always, eventually } from "../support/eventually";
+import { always, eventually, meanwhile } from "../support/eventually";
 import { sideBySide } from "../support/sideBySide";
 import type { Api } from "./support/api";
 import { sharedCluster } from "./support/cluster";
@@ -247,6 +248,43 @@ describe("leadership by a Lease of the API server", function () {
       assert.deepEqual([a.terms.length, b.terms.length], [1, 0]);
       await a.leadership.stop();
       await eventually(() => assert.ok(b.mayWrite()), BEFORE_ITS_END);
+    }),
+
+    "is kept when somebody undoes each renewal": election(async (place) => {
+      const a = await place.leading("a");
+      const b = place.stand("b");
+      await eventually(() => assert.equal(b.leadership.holder, "a"));
+      const value = "9999-12-31T23:59:59.000000Z";
+      const undo = async () => {
+        await pause(100);
+        await place.patch({ op: "add", path: "/spec/renewTime", value });
+      };
+      await meanwhile(undo, () => always(() => assert.ok(a.mayWrite() && !b.mayWrite()), PAST_THE_LEASE));
+    }),
+
+    "is taken from a dead leader although somebody sets an annotation to and fro": election(async (place) => {
+      const proxy = await place.proxy();
+      const a = await place.leading("a", proxy.through(connection));
+      const b = place.stand("b");
+      await eventually(() => assert.equal(b.leadership.holder, "a"));
+      const { apiVersion, kind, metadata } = await place.lease();
+      const { name, namespace } = metadata;
+      const set = (turn: string) =>
+        api.apply({
+          apiVersion,
+          kind,
+          metadata: { name, ...(namespace && { namespace }), annotations: { turn } },
+        });
+      // Another process almost always sees the same value.
+      const toggle = async () => {
+        await set("to");
+        await set("fro");
+        await pause(300);
+      };
+      proxy.hold();
+      await meanwhile(toggle, () => eventually(() => assert.ok(b.mayWrite())));
+      assert.ok(!a.mayWrite());
+      proxy.release();
     }),
 
     "is held by one of two processes of the same identity": election(async (place) => {
