@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
+import { isRecord } from "../json";
 import type { ClusterConnection } from "./connection";
-import { isApiError } from "./errors";
+import { ApiUnreachableError, isApiError } from "./errors";
 import type { Passage } from "./gate";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
 import { type Resource, resourcePath } from "./resource";
@@ -86,7 +87,7 @@ export class KubernetesClient {
   /** The object, or undefined where there is none of that name. */
   async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
     try {
-      return await this.read<KubernetesObject>(resourcePath(resource, name));
+      return (await this.sendForObject({ method: "GET", path: resourcePath(resource, name) })).body;
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
       throw error;
@@ -187,7 +188,7 @@ export class KubernetesClient {
   /** Replaces an object whole; with `metadata.resourceVersion`, only that version of it. */
   async replace(resource: Resource, object: Manifest): Promise<KubernetesObject> {
     const path = resourcePath(resource, object.metadata);
-    return (await this.send<KubernetesObject>({ method: "PUT", path, body: object })).body;
+    return (await this.sendForObject({ method: "PUT", path, body: object })).body;
   }
 
   /**
@@ -205,7 +206,7 @@ export class KubernetesClient {
       // A field that the schema does not know is an error: the server would drop it in silence.
       fieldValidation: "Strict",
     });
-    const { code, body } = await this.send<KubernetesObject>({
+    const { code, body } = await this.sendForObject({
       method: "PATCH",
       path: `${resourcePath(resource, manifest.metadata, options.subresource)}?${query}`,
       // JSON is YAML: https://kubernetes.io/docs/reference/using-api/server-side-apply/#serialization
@@ -228,7 +229,7 @@ export class KubernetesClient {
   ): Promise<KubernetesObject> {
     const path = resourcePath(resource, name, subresource);
     const contentType = "application/json-patch+json";
-    return (await this.send<KubernetesObject>({ method: "PATCH", path, contentType, body: operations })).body;
+    return (await this.sendForObject({ method: "PATCH", path, contentType, body: operations })).body;
   }
 
   /**
@@ -243,7 +244,7 @@ export class KubernetesClient {
   ): Promise<KubernetesObject> {
     const path = resourcePath(resource, name, subresource);
     const contentType = "application/merge-patch+json";
-    return (await this.send<KubernetesObject>({ method: "PATCH", path, contentType, body: patch })).body;
+    return (await this.sendForObject({ method: "PATCH", path, contentType, body: patch })).body;
   }
 
   /** Deletes the object. Gives false where there was none, or another one than `options.uid`. */
@@ -307,6 +308,18 @@ export class KubernetesClient {
   /** Closes every connection. A request that still waits or runs fails. */
   close(): void {
     this.transport.close();
+  }
+
+  /** What answers with JSON that is no object is not the API server, but a proxy before it. */
+  private async sendForObject(request: ApiRequest): Promise<{ code: number; body: KubernetesObject }> {
+    const { code, body } = await this.send<unknown>(request);
+    if (isRecord(body) && isRecord(body["metadata"]) && typeof body["metadata"]["name"] === "string")
+      return { code, body: body as KubernetesObject };
+    const what = `${request.method} ${request.path.split("?")[0]}`;
+    throw new ApiUnreachableError(
+      what,
+      new Error("the answer is no object: something else than the API server answered"),
+    );
   }
 
   /** Every request but a watch goes through here. */

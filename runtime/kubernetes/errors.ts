@@ -70,6 +70,8 @@ const ETCD_TROUBLE = /etcdserver: (?!request is too large)|rpc error: code = Una
 export function isBusy(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const { code, message } = error;
+  // Nobody is recognized at the moment, or something before the API server sends us elsewhere. No object is to blame.
+  if (code === 401 || (code >= 300 && code < 400)) return true;
   // An eviction is refused with 429 too.
   if (code === 429) return !hasCause(error, "DisruptionBudget");
   if (code === 502 || code === 503 || code === 504) return true;

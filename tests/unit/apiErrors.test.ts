@@ -19,6 +19,8 @@ function internal(message: string): ApiError {
 
 describe("an API server", () => {
   for (const error of [
+    refusal(302),
+    refusal(401, { kind: "Status", reason: "Unauthorized", message: "Unauthorized" }),
     refusal(429),
     refusal(502, { message: "upstream is away" }),
     refusal(503, { reason: "ServiceUnavailable", message: "apiserver is shutting down" }),

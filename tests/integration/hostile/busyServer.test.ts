@@ -23,6 +23,26 @@ const scenes: Readonly<Record<string, Play<BusyScene>>> = {
   "and answers 504 for a while, no object is blamed, and all is done afterwards": (busy) =>
     refused(busy, 504),
 
+  "and something else answers in its place, no object is blamed, and all is done afterwards": async (
+    busy,
+  ) => {
+    const unauthorized = { kind: "Status", reason: "Unauthorized", message: "Unauthorized", code: 401 };
+    const answers = [
+      { code: 200, body: "<html>Please log in</html>" },
+      { code: 200, body: "{}" },
+      { code: 200, body: '{"kind":"Status","metadata":{},"status":"Failure"}' },
+      { code: 302 },
+      { code: 401, body: JSON.stringify(unauthorized) },
+    ];
+    busy.proxy.before = (request) => (busy.isChildWrite(request) ? answers.shift() : undefined);
+    await busy.apply("misled", configMap("misled"));
+    await busy.ready("misled");
+    assert.deepEqual(answers, []);
+    assert.deepEqual(await busy.warningsAbout("misled"), []);
+    const results = busy.engine.reportsOf("misled").map(({ result }) => result);
+    assert.ok(!results.includes("failed"), results.join());
+  },
+
   "its Retry-After is heeded, and in the meantime the handler is not asked over and over": async (busy) => {
     const times: number[] = [];
     busy.proxy.before = (request) => {

@@ -13,6 +13,8 @@ export interface ProxiedRequest {
 export interface Refusal {
   readonly code: number;
   readonly retryAfterSeconds?: number;
+  /** @default what the code means, in plain text */
+  readonly body?: string;
 }
 
 /**
@@ -83,10 +85,10 @@ export class ApiProxy {
 }
 
 /** As the API server does it where it is not its JSON that fails: in plain text. */
-function refuse(response: ServerResponse, { code, retryAfterSeconds }: Refusal): void {
+function refuse(response: ServerResponse, { code, retryAfterSeconds, body }: Refusal): void {
   response.writeHead(code, {
     "content-type": "text/plain",
     ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
   });
-  response.end(`${STATUS_CODES[code]}, please try again later.\n`);
+  response.end(body ?? `${STATUS_CODES[code]}, please try again later.\n`);
 }
