@@ -74,7 +74,7 @@ export function childRefused(
     ? ` Declare update: recreate or never for ${child.resource.kind} in operator.yaml.`
     : "";
   const rights = isForbidden ? rightsRemedy(child) : "";
-  const said = isEscalation(error) ? withoutRules(error.message) : error.message;
+  const said = brief(isEscalation(error) ? withoutRules(error.message) : error.message);
   const message = `the API server refused ${nameOf(child)}: ${said}.${remedy}${rights}${grantRemedy(error, child)}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
@@ -109,6 +109,17 @@ function rightsRemedy({ resource: { apiVersion, kind } }: DesiredChild): string 
 /** Whether a role or a binding would grant what we do not hold (kubernetes, pkg/registry/rbac/validation/rule.go). */
 function isEscalation({ code, message }: ApiError): boolean {
   return code === 403 && message.includes("RBAC permissions not currently held");
+}
+
+/** How many characters of what the API server said stand before the remedy: a condition has room for some 1,000 in all. */
+const LONGEST_SAID = 600;
+/** So many of them are its end, where it says why. */
+const SAID_AT_THE_END = 200;
+
+/** Leaves out the middle of a long message. The API server quotes the whole of a Job's template that may not change. */
+function brief(message: string): string {
+  if (message.length <= LONGEST_SAID) return message;
+  return `${message.slice(0, LONGEST_SAID - SAID_AT_THE_END)} … ${message.slice(-SAID_AT_THE_END)}`;
 }
 
 /** Its message up to the rules: those of a role that is there may be so many that nobody would read on. */

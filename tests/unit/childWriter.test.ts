@@ -461,6 +461,13 @@ describe("ChildWriter", () => {
       );
     });
 
+    it("with the remedy where it quotes all of a template, and in so few words that a condition has room for them", async () => {
+      const template = `{"Containers":${"x".repeat(5_000)}}`;
+      const { message } = await refused(422, `spec.template: Invalid value: ${template}: field is immutable`);
+      assert.match(message, /spec\.template: .*field is immutable\. Declare update: recreate or never/);
+      assert.ok(message.length < 1_000, `${message.length} characters`);
+    });
+
     it("that rights are missing in a namespace that was granted", async () => {
       ({ store, writer } = childrenIn(cluster, { isNamespaced: true }));
       const { reason, message } = await refused(403, 'User "runner" cannot patch resource "configmaps"');
