@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout } from "node:timers/promises";
 import { readJson } from "../json";
 import type { KubernetesClient, Selection } from "../kubernetes/client";
 import { ApiError, type ApiStatus } from "../kubernetes/errors";
@@ -39,6 +39,8 @@ export interface ReflectorOptions extends Selection {
   readonly onSynced?: () => void;
   /** Called when the API server refuses what it did not refuse before, or refuses it with another code. */
   readonly onRefused?: (error: ApiError) => void;
+  /** Waits so many milliseconds before another try. Rejects when the signal ends it. @default a timer */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 type WatchEvent =
@@ -56,8 +58,12 @@ const REFUSAL_CODES = [403, 404];
 const UNWATCHED_CODES = [403, 405];
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4_000;
-/** What cannot be watched is listed this often at least. A list costs more than another try of a watch. */
+/** What cannot be watched is listed about this often at least. A list costs more than another try of a watch. */
 const LONGEST_POLL_MS = 30_000;
+
+function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
+  return setTimeout(ms, undefined, { signal });
+}
 
 /**
  * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it goes on
@@ -168,7 +174,9 @@ export class Reflector {
     }
     this.options.onInterruption?.(error);
     const { signal } = this.stopping;
-    await pause(this.retryMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+    const { pause = pauseByTimer } = this.options;
+    // From half to one and a half of it, so that many watches do not try again at once.
+    await pause(this.retryMs * (0.5 + Math.random()), signal).catch(() => {});
     this.retryMs = Math.min(this.retryMs * 2, isUnwatched ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
   }
 

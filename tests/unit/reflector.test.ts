@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
-import { Reflector } from "../../runtime/watch/reflector";
+import { Reflector, type ReflectorOptions } from "../../runtime/watch/reflector";
 import { eventually } from "../support/eventually";
 import { CONFIG_MAPS } from "./support/objects";
 import { type ApiCall, json, refuse, sendEvent, TestApiServer } from "./support/testApiServer";
@@ -53,7 +53,7 @@ describe("Reflector", () => {
 
   /** Starts it, and waits for its first list if it makes one. */
   async function start(
-    options: { metadataOnly?: boolean; namespace?: string; from?: string } = {},
+    options: Pick<ReflectorOptions, "metadataOnly" | "namespace" | "from" | "pause"> = {},
   ): Promise<void> {
     const name = ({ metadata }: KubernetesObject) => `${metadata.name}@${metadata.resourceVersion}`;
     reflector = new Reflector({
@@ -304,6 +304,40 @@ describe("Reflector", () => {
       assert.ok(performance.now() - from > 4_000 || lists().length <= 6, `${lists().length} lists`);
       api.answer = answer;
       await watch();
+    });
+  }
+
+  const caps: [string, number, (call: ApiCall) => boolean][] = [
+    ["lists what cannot be watched every 30 seconds in the end", 30_000, ({ query }) => query.has("watch")],
+    ["tries what may not be listed every 4 seconds in the end", 4_000, () => true],
+  ];
+  for (const [what, longestMs, isRefused] of caps) {
+    it(`${what}, give or take a half, and not before each wait is over`, async () => {
+      const { answer } = api;
+      api.answer = (call, response) => (isRefused(call) ? refuse(response, 403) : answer(call, response));
+      const waits: number[] = [];
+      let end = () => {};
+      const pause = (ms: number) =>
+        new Promise<void>((resolve) => {
+          waits.push(ms);
+          end = resolve;
+        });
+      await start({ pause });
+      let expectedMs = 200;
+      for (let count = 1; count <= 14; count++) {
+        await eventually(() => assert.equal(waits.length, count), { pollMs: 5 });
+        const ms = waits.at(-1) ?? 0;
+        assert.ok(ms >= expectedMs / 2 && ms <= expectedMs * 1.5, `wait ${count}: ${ms} ms`);
+        assert.equal(lists().length, count);
+        end();
+        expectedMs = Math.min(expectedMs * 2, longestMs);
+      }
+      assert.equal(expectedMs, longestMs);
+      await eventually(() => assert.equal(waits.length, 15));
+      // A wait is left that nothing but the test would end.
+      const stopped = reflector?.stop();
+      end();
+      await stopped;
     });
   }
 
