@@ -7,7 +7,7 @@ import type { Resource } from "../kubernetes/resource";
 import type { Child, ChildStore } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 import { releaseFormer } from "./former";
-import { isLabelled, markManagerOf, marksIn, ownManagers } from "./marks";
+import { isLabelled, isMarked, markManagerOf, marksIn, ownManagers } from "./marks";
 import { applyEntry, conflictWith, provenOwner } from "./ownership";
 import { childConflict, marksTaken } from "./refusals";
 import { neverAgain, rehearsalOf } from "./rehearsal";
@@ -118,11 +118,11 @@ export class ChildApplier {
     const { ownerKind } = this.options;
     const conflict = conflictWith(found, child.ownerUid, ownerKind, this.managers);
     if (conflict) throw childConflict(child, found, conflict, this.managers);
-    const isMarked = provenOwner(found, ownerKind, this.managers)?.uid === child.ownerUid;
-    if (!isMarked) await scope.confirmOwner();
+    const isOwned = provenOwner(found, ownerKind, this.managers)?.uid === child.ownerUid;
+    if (!isOwned) await scope.confirmOwner();
     const seen = seenOf(found.metadata);
     const isNever = child.update === "never";
-    if (isNever && isMarked && isLabelled(found, child.manifest)) return undefined;
+    if (isNever && isOwned && isLabelled(found, child.manifest)) return undefined;
     if (!this.hasWritten(found)) return { how: "adopt", seen };
     return { how: isNever ? "mark" : "apply", seen };
   }
@@ -177,14 +177,8 @@ export class ChildApplier {
     const written = await store.write(resource, manifest.metadata, manifest, () =>
       applyManifest(client, resource, conditional(manifest, condition), { fieldManager, force: true }),
     );
-    this.assertMarked(child, written.object);
+    if (!isMarked(written.object, manifest)) throw marksTaken(child);
     return written;
-  }
-
-  private assertMarked(child: DesiredChild, written: KubernetesObject): void {
-    const { ownerKind } = this.options;
-    const isOwned = provenOwner(written, ownerKind, this.managers)?.uid === child.ownerUid;
-    if (!isOwned || !isLabelled(written, child.manifest)) throw marksTaken(child);
   }
 
   /** Restores the marks of a child that is never updated, and changes nothing else of it. */
@@ -195,7 +189,7 @@ export class ChildApplier {
     const { object } = await this.options.store.write(resource, manifest.metadata, undefined, () =>
       client.apply(resource, marks, { fieldManager, force: true }),
     );
-    this.assertMarked(child, object);
+    if (!isMarked(object, manifest)) throw marksTaken(child);
     return "patched";
   }
 

@@ -29,6 +29,16 @@ export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
   };
 }
 
+/** Whether an object has all that marks it as its owner's, as it was applied. */
+export function isMarked({ metadata }: KubernetesObject, manifest: Manifest): boolean {
+  const { labels = {}, annotations = {}, ownerReferences = [] } = marksIn(manifest).metadata;
+  return (
+    Object.entries(labels).every(([key, value]) => metadata.labels?.[key] === value) &&
+    Object.entries(annotations).every(([key, value]) => metadata.annotations?.[key] === value) &&
+    ownerReferences.every(({ uid }) => metadata.ownerReferences?.some((reference) => reference.uid === uid))
+  );
+}
+
 /** Whether an object has the label by which our watches find the child. */
 export function isLabelled({ metadata }: KubernetesObject, manifest: Manifest): boolean {
   return metadata.labels?.[CHILD_OF_LABEL] === manifest.metadata.labels?.[CHILD_OF_LABEL];
