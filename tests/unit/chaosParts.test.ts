@@ -17,7 +17,8 @@ describe("the parts that chaos goes wrong with", () => {
     holders = ["a_1"];
     runners = [["a", "b"]];
     server = await TestApiServer.start(({ path }, response) => {
-      if (path.includes("/leases/")) return json(response, { spec: { holderIdentity: next(holders) } });
+      if (path.includes("/leases/"))
+        return json(response, { metadata: { name: "lease" }, spec: { holderIdentity: next(holders) } });
       return json(response, { metadata: { resourceVersion: "1" }, items: (next(runners) ?? []).map(pod) });
     });
     administrator = new Administrator(server.connection());
