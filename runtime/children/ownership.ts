@@ -153,8 +153,13 @@ export function applyEntry(object: KubernetesObject, manager: string): ManagedFi
   return ourEntries(object, [manager])[0];
 }
 
-/** How {@link conflictWith} begins if the object has another owner: an annotation for adoption does not help. */
-export const BELONGS = "it belongs to";
+/** Why an object must not be touched. */
+export interface Conflict {
+  /** As the second half of a sentence: "it belongs to Memcached shop/cache". */
+  readonly why: string;
+  /** Whether the object has another owner. An annotation for adoption does not help then. */
+  readonly hasOwner: boolean;
+}
 
 /**
  * Why an object with a child's name must not be touched. Undefined if it may be touched: it is this owner's, or it is ours
@@ -165,18 +170,19 @@ export function conflictWith(
   uid: string,
   kind: Pick<Resource, "apiVersion" | "kind" | "namespaced">,
   managers: readonly string[],
-): string | undefined {
+): Conflict | undefined {
   const { metadata } = found;
+  const belongsTo = (other: string) => ({ why: `it belongs to ${other}`, hasOwner: true });
   const owner = provenOwner(found, kind, managers);
   if (owner) {
     if (owner.uid === uid) return undefined;
-    return `${BELONGS} ${kind.kind} ${owner.namespace ? `${owner.namespace}/` : ""}${owner.name}`;
+    return belongsTo(`${kind.kind} ${owner.namespace ? `${owner.namespace}/` : ""}${owner.name}`);
   }
   const controller = metadata.ownerReferences?.find((reference) => reference.controller);
-  if (controller && controller.uid !== uid) return `${BELONGS} ${controller.kind} ${controller.name}`;
+  if (controller && controller.uid !== uid) return belongsTo(`${controller.kind} ${controller.name}`);
   if (bearsOurMark(found, managers) || annotated(metadata, ADOPT_ANNOTATION)) return undefined;
   const writers = [...new Set(metadata.managedFields?.map((entry) => entry.manager ?? "unknown"))];
-  return `it was made by ${writers.join(", ") || "somebody else"}`;
+  return { why: `it was made by ${writers.join(", ") || "somebody else"}`, hasOwner: false };
 }
 
 /** Whether an entry of ours owns the label that all our children bear. The garbage collector leaves that label. */

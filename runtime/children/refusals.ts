@@ -9,10 +9,11 @@ import {
   isNamespaceTerminating,
 } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
-import { ADOPT_ANNOTATION, DOMAIN, MANAGER_PREFIX } from "../names";
+import { ADOPT_ANNOTATION, MANAGER_PREFIX } from "../names";
 import type { Child } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
-import { BELONGS } from "./ownership";
+import { marksIn } from "./marks";
+import type { Conflict } from "./ownership";
 
 /** What to do if the runner has no rights in a namespace that the operator lists. */
 export const GRANT_REMEDY =
@@ -20,18 +21,18 @@ export const GRANT_REMEDY =
 
 /**
  * The failure of a child whose name is taken by an object that is not ours.
- * @param conflict why it is not ours, as `conflictWith` says it
+ * @param conflict why it is not ours: see `conflictWith`
  * @param managers the field managers that are ours
  */
 export function childConflict(
   child: DesiredChild,
   found: KubernetesObject,
-  conflict: string,
+  { why, hasOwner }: Conflict,
   managers: readonly string[],
 ): ReconcileFailure {
   return new ReconcileFailure(
     "ChildConflict",
-    `${nameOf(child)} is not ours: ${conflict}. ${remedyFor(found, managers, conflict.startsWith(BELONGS))}`,
+    `${nameOf(child)} is not ours: ${why}. ${remedyFor(found, managers, hasOwner)}`,
     // It belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
     belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
   );
@@ -39,8 +40,7 @@ export function childConflict(
 
 /** The failure of a child of which the API server stored something else than our marks. */
 export function marksTaken(child: DesiredChild): ReconcileFailure {
-  const { labels = {} } = child.manifest.metadata;
-  const marks = Object.keys(labels).filter((label) => label.startsWith(`${DOMAIN}/`));
+  const marks = Object.keys(marksIn(child.manifest).metadata.labels ?? {});
   return new ReconcileFailure(
     "ChildRefused",
     `the API server accepted ${nameOf(child)} and dropped what marks it as the object's child: its owner reference, or a label of ${marks.join(", ")}. A mutating webhook or policy of the cluster takes them away: let it leave them. Until then the child is neither watched nor deleted.`,

@@ -32,7 +32,7 @@ export function policyRefusalIn(error: unknown): ApiError | undefined {
   return POLICY.test(refusal.message) ? refusal : undefined;
 }
 
-/** After so many conflicts in a row without any write in between, it is no race. */
+/** This many conflicts in a row, with no write in between, are a refusal and not a race. */
 const MOST_STANDING = 3;
 
 /** The conflicts that the tries of one write meet. After a race there is another try. After a refusal there is none. */

@@ -248,7 +248,7 @@ describe("applyEntry", () => {
 describe("conflictWith", () => {
   const ours = applied(ownedManifest(configMap(), widget(), CONFIG_MAPS, "argosy.shop"), MANAGER);
   const conflict = (found: KubernetesObject, uid = "widget-uid") =>
-    conflictWith(found, uid, WIDGETS, [MANAGER]);
+    conflictWith(found, uid, WIDGETS, [MANAGER])?.why;
   const having = (metadata: Partial<KubernetesObject["metadata"]>, base = ours): KubernetesObject => ({
     ...base,
     metadata: { ...base.metadata, ...metadata },
