@@ -4,7 +4,7 @@ import { testCommand } from "./testArguments";
 
 /** Every source of ours, so that a file that no test loads counts as well. */
 const SOURCES = ["index.ts", "cli/**", "components/**", "definition/**", "program/**", "runtime/**"];
-const ALL_TESTS = ["tests/unit", "tests/integration"];
+const ALL_TESTS = ["tests/unit", "tests/package", "tests/integration"];
 
 /**
  * `npm run coverage`: the tests, and how much of the code they run, as a table and as HTML in coverage/.

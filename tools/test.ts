@@ -11,7 +11,7 @@ const TYPE_CHECK = { title: "type check", entry: "typescript/bin/tsc", args: ["-
 const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"] };
 
 /**
- * The two kinds of tests, one after the other. More files than there are cores run at a time, since most of them wait
+ * The kinds of tests, one after the other. More files than there are cores run at a time, since most of them wait
  * most of the time: for timers, processes and the control plane that integration tests share. With two files for each core
  * the integration tests leave a core idle now and then. Not three for each core: an integration test has processes of its own
  * besides, and where all of them want a core at once, a renewal of a lease or an answer of the API server is late by seconds,
@@ -19,6 +19,7 @@ const LINT = { title: "lint", entry: "@biomejs/biome/bin/biome", args: ["check"]
  */
 const KINDS = [
   { title: "unit tests", folder: "tests/unit", jobsPerCore: 2 },
+  { title: "package tests", folder: "tests/package", jobsPerCore: 2 },
   { title: "integration tests", folder: "tests/integration", jobsPerCore: 2.5 },
 ];
 

@@ -64,14 +64,14 @@ export function readTestArguments(
  * those with a control plane of their own come first: meanwhile the shared one starts, for which all others wait.
  */
 export const LONG_FILES: readonly string[] = [
-  "unit/package",
-  "unit/handlersFolder",
   "unit/pipeTransport",
-  "unit/cliPackage",
   "unit/renderCommand",
   "unit/docsTypes",
   "unit/plugin",
   "unit/components",
+  "package/library",
+  "package/handlersFolder",
+  "package/command",
   "integration/chaos",
   "integration/cliStart",
   "integration/engineOutage",

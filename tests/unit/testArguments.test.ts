@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { asCommandError, CommandError } from "../../cli/commandError";
 import { LONG_FILES, readTestArguments, testCommand, testFilesIn } from "../../tools/testArguments";
 
-const FOLDERS = ["tests/unit", "tests/integration"];
+const FOLDERS = ["tests/unit", "tests/package", "tests/integration"];
 
 describe("cli: arguments of npm test", () => {
   /** What the arguments ask for. Commander's own complaints are thrown, not printed. */
@@ -54,7 +54,7 @@ describe("cli: arguments of npm test", () => {
     [
       "a test of the e2e",
       ["tests/e2e/up.test.ts"],
-      /is no test file below tests\/unit or tests\/integration/,
+      /is no test file below tests\/unit or tests\/package or tests\/integration/,
     ],
     ["a folder without tests", ["docs"], /To run the tests whose names match: npm test -- --grep docs$/],
     ["no number of jobs", ["--jobs", "0"], /option '--jobs <number>' .* It must be a whole number above 0/],

@@ -13,10 +13,10 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { withLock } from "../../../cli/controlPlane/lock";
-import type { JsonObject } from "../../../runtime/kubernetes/objects";
-import { addFiles, removeFolder, writeFolder } from "../operatorFolder";
-import { copyProject, PROJECT, projectFiles } from "./projectCopy";
+import { withLock } from "../../cli/controlPlane/lock";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { addFiles, removeFolder, writeFolder } from "../unit/operatorFolder";
+import { copyProject, PROJECT, projectFiles } from "../unit/support/projectCopy";
 
 const MODULES = path.join(PROJECT, "node_modules");
 const TARBALLS = path.join(MODULES, ".cache/argosy-packed");

@@ -3,8 +3,8 @@ import { readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { engineFiles } from "../../components/engineBundle";
 import { ARGOSY_VERSION, PACKAGE_NAME } from "../../components/package";
-import { widgetCrd } from "./operatorFolder";
-import { filesOf, packedProject, packProject, UserProject } from "./support/packedPackage";
+import { widgetCrd } from "../unit/operatorFolder";
+import { filesOf, packedProject, packProject, UserProject } from "./packedPackage";
 
 const ROOT = path.resolve(__dirname, "../..");
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
-import { addFiles, removeFolder } from "./operatorFolder";
-import { copyProject } from "./support/projectCopy";
+import { addFiles, removeFolder } from "../unit/operatorFolder";
+import { copyProject } from "../unit/support/projectCopy";
 
 const REMOVED = "is removed";
 /** What a user may do to handlers/. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { version } from "../../package.json";
-import { packedProject, UserProject } from "./support/packedPackage";
+import { packedProject, UserProject } from "./packedPackage";
 
 /**
  * So many times the work of Node's own start may it be to print the help. It is less than twice that, and with a compiler, or
