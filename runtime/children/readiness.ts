@@ -1,5 +1,5 @@
 import { isRecord } from "../json";
-import { type Condition, conditionsIn, groupOf, type KubernetesObject } from "../kubernetes/objects";
+import { type Condition, conditionsIn, groupOf, type Manifest } from "../kubernetes/objects";
 
 const COUNTS = [
   "observedGeneration",
@@ -23,9 +23,10 @@ const OWN_GROUPS = ["", "apps", "batch"];
 /**
  * Why a child is not ready yet, in a few words. Undefined if it is ready. Kubernetes' own kinds follow the rules of kstatus.
  * Any other kind is ready when its Ready condition says so, or, without that condition, as soon as it exists.
+ * @param child as it is, or as it is to be: of the latter, undefined says that it is ready as soon as it exists
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
-export function whyNotReady(child: KubernetesObject): string | undefined {
+export function whyNotReady(child: Manifest): string | undefined {
   if (child.metadata.deletionTimestamp) return "is being deleted";
   const status = statusOf(child);
   const { generation } = child.metadata;
@@ -54,7 +55,7 @@ export function whyNotReady(child: KubernetesObject): string | undefined {
 }
 
 /** The fields of a status that have the expected types. A kind may use these names for something else. */
-function statusOf({ status }: KubernetesObject): ObservedStatus {
+function statusOf({ status }: Manifest): ObservedStatus {
   const given = isRecord(status) ? status : {};
   const counts = COUNTS.flatMap((count) => (typeof given[count] === "number" ? [[count, given[count]]] : []));
   const { phase } = given;
@@ -65,7 +66,7 @@ function statusOf({ status }: KubernetesObject): ObservedStatus {
   };
 }
 
-function replicas(child: KubernetesObject, status: ObservedStatus): string | undefined {
+function replicas(child: Manifest, status: ObservedStatus): string | undefined {
   const given = isRecord(child["spec"]) ? child["spec"]["replicas"] : undefined;
   const wanted = typeof given === "number" ? given : 1;
   const failed = status.conditions.find(
@@ -100,7 +101,7 @@ function job(status: ObservedStatus): string | undefined {
   return is("Complete", "SuccessCriteriaMet") ? undefined : "is running";
 }
 
-function service({ spec, status }: KubernetesObject): string | undefined {
+function service({ spec, status }: Manifest): string | undefined {
   const balancer = isRecord(status) && isRecord(status["loadBalancer"]) ? status["loadBalancer"] : {};
   const addresses = Array.isArray(balancer["ingress"]) ? balancer["ingress"] : [];
   const waiting = isRecord(spec) && spec["type"] === "LoadBalancer" && addresses.length === 0;

@@ -99,10 +99,15 @@ export class ObjectChildren {
   }
 
   private async apply(children: readonly DesiredChild[], run: Run): Promise<void> {
-    for (const group of inApplyOrder(children)) {
-      const { writer } = this.options;
+    const { writer } = this.options;
+    const groups = inApplyOrder(children);
+    for (const group of groups) {
+      // Nothing of this run waits for its last group, so what is ready at once lets the Deployments of other objects go first.
+      const isLast = group === groups.at(-1);
+      const scopeOf = ({ manifest }: DesiredChild) =>
+        isLast && whyNotReady(manifest) === undefined ? run.unhurried : run;
       await this.all(
-        group.map((child) => run.timeline.child(named(child), () => writer.apply(child, run))),
+        group.map((child) => run.timeline.child(named(child), () => writer.apply(child, scopeOf(child)))),
         run,
       );
     }

@@ -88,6 +88,19 @@ export class Run implements WriteScope {
     this.mandate.onAnswer?.();
   }
 
+  /**
+   * The same, for children that are ready as soon as they exist. In a burst their requests wait for those of other objects whose
+   * children take long to become ready.
+   */
+  get unhurried(): WriteScope {
+    const { client, namespace } = this;
+    return {
+      client: client.with({ class: "instant" }),
+      namespace,
+      confirmOwner: () => this.confirmOwner(),
+    };
+  }
+
   async confirmOwner(): Promise<void> {
     const { resource, objects } = this.options;
     const now = await this.client.get(resource, this.object.metadata);

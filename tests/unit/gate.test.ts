@@ -153,6 +153,7 @@ describe("Gate", () => {
 
   for (const [name, patienceMs] of [
     ["read", 1_000],
+    ["instant", 3_000],
     ["status", 4_000],
     ["tell", 5_000],
   ] as const) {
@@ -229,7 +230,7 @@ describe("Gate", () => {
 
   it("keeps its bounds, leaves no place empty and forgets no request, whatever comes and goes", async () => {
     const passage = fc.record({
-      class: fc.constantFrom("work", "read", "status", "tell"),
+      class: fc.constantFrom("work", "instant", "read", "status", "tell"),
       share: fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined }),
     });
     const step = fc.oneof(
@@ -277,7 +278,7 @@ describe("Gate", () => {
             assert.ok(shares.filter((other) => other === share).length <= 2);
           const waiting = ends.filter(({ name }) => !left.includes(name) && !aborted.has(name));
           assert.equal(gate.waiting, waiting.length);
-          const urgent = onTheirWay.some((sent) => sent.class === "work" || sent.class === "status");
+          const urgent = onTheirWay.some((sent) => ["work", "instant", "status"].includes(`${sent.class}`));
           const mayWait = ({ class: kind, share = "" }: (typeof ends)[number]) =>
             full.includes(share) || (urgent && (kind === "status" || kind === "tell"));
           if (onTheirWay.length < 4) assert.ok(waiting.every(mayWait));
@@ -290,7 +291,7 @@ describe("Gate", () => {
 
   it("lets every request leave, however much work keeps coming", async () => {
     const step = fc.record({
-      class: fc.constantFrom("work", "read", "status", "tell"),
+      class: fc.constantFrom("work", "instant", "read", "status", "tell"),
       share: fc.constantFrom("a", "b", "c"),
     });
     await fc.assert(

@@ -115,6 +115,30 @@ describe("Reconcile", () => {
   const status = () => (object()?.["status"] ?? {}) as Record<string, unknown>;
   const finalizing = { operator: operator({ finalize: true }) };
 
+  it("writes what is ready as soon as it exists with less haste, unless other children wait for that", async () => {
+    given();
+    const kinds = [
+      ["v1", "ConfigMap"],
+      ["v1", "Service"],
+      ["apps/v1", "Deployment"],
+    ] as const;
+    const childResources = kinds.map(([apiVersion, kind]) => ({
+      apiVersion,
+      kind,
+      plural: `${kind.toLowerCase()}s`,
+      namespaced: true,
+    }));
+    const declared = childResources.map((resource) => ({ ...resource, update: "apply" as const }));
+    answer = { children: kinds.map(([apiVersion, kind]) => ({ apiVersion, kind, metadata: { name: "a" } })) };
+    const { report } = await reconcile({ operator: operator({ children: declared }), childResources });
+    assert.equal(report.failure, undefined);
+    const classOf = (kind: string) => cluster.classes.get(`apply ${kind} a`);
+    assert.deepEqual(["ConfigMap", "Service", "Deployment"].map(classOf), ["work", "instant", "work"]);
+    answer = { children: [configMap()] };
+    await reconcile();
+    assert.equal(cluster.classes.get("apply ConfigMap settings"), "instant");
+  });
+
   it("asks the handler, then writes the children, then the status with the verdict", async () => {
     given();
     answer = { children: [configMap()], status: { url: "x" } };

@@ -33,13 +33,15 @@ export class FakeCluster {
   readonly readRefusals = new Map<string, Error>();
   /** What somebody else does just before the API server has one of our requests, with that request. */
   meanwhile: (step: string) => void = () => {};
+  /** The class of each write, by its step. */
+  readonly classes = new Map<string, Passage["class"]>();
   /** Called with what is there before one of our writes changes or deletes that. */
   onOverwrite: (step: string, there: KubernetesObject) => void = () => {};
   private readonly objects = new Map<string, KubernetesObject>();
   private version = 100;
 
   client(): KubernetesClient {
-    return new FakeClient(this, undefined);
+    return new FakeClient(this, {});
   }
 
   /** Puts an object there, as if somebody else had. */
@@ -86,13 +88,13 @@ export class FakeCluster {
 class FakeClient extends KubernetesClient {
   constructor(
     private readonly cluster: FakeCluster,
-    private readonly fence: (() => void) | undefined,
+    private readonly sentAs: Passage,
   ) {
     super({ server: "https://127.0.0.1:1" });
   }
 
   override with(passage: Passage): KubernetesClient {
-    return new FakeClient(this.cluster, passage.fence ?? this.fence);
+    return new FakeClient(this.cluster, { ...this.sentAs, ...passage });
   }
 
   override async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
@@ -188,7 +190,8 @@ class FakeClient extends KubernetesClient {
   }
 
   private request(step: string): void {
-    this.fence?.();
+    this.sentAs.fence?.();
+    this.cluster.classes.set(step, this.sentAs.class);
     this.cluster.step(step);
   }
 }
