@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { ReconcileFailure } from "../failure";
 import type { HandlerQuestion } from "./contract";
 import type { HandlerTransport } from "./handlerTransport";
@@ -24,11 +23,10 @@ export interface HandlerPoolOptions {
 
 /** How long a process may take to end by itself when the pool is closed: somebody waits for it. */
 const CLOSING_GRACE_MS = 2_000;
-/** So many processes are started at once: a handler that only computes needs no more. */
-const STARTED_AT_ONCE = Math.min(4, availableParallelism());
 /**
- * Beyond that, one more is started for a request that has waited this long, if those that run would take longer for all that
- * wait than one more takes to start: the handler waits for something outside itself.
+ * The first process is started at once. One more is started for a request that has waited this long, if those that run would take
+ * longer for all that wait than one more takes to start: the handler waits for something outside itself. A handler that only
+ * computes answers the next request in a millisecond, and to start a process for that takes a hundred.
  */
 const PATIENCE_MS = 200;
 /** The least time between two such starts. A start keeps a processor busy for about as long, and the handlers need processors too. */
@@ -152,7 +150,7 @@ export class HandlerPool {
 
   /** How long to wait before one more process is started, or before it is asked again whether that is of use. */
   private msUntilStart({ since }: Waiter): number {
-    if (this.size < STARTED_AT_ONCE) return 0;
+    if (this.size === 0) return 0;
     const waitMs = Math.max(since + PATIENCE_MS, this.lastStart + BETWEEN_STARTS_MS) - this.now();
     if (waitMs > 0) return waitMs;
     const promising = this.promising;

@@ -71,6 +71,13 @@ describe("HandlerPool, by the clock", () => {
     }
   }
 
+  it("starts one for requests that come at the same time, and lets it answer the others", async () => {
+    assert.equal(await ask(2), 1);
+    await answer(80);
+    await answer(1);
+    assert.equal(await ask(2), 1);
+  });
+
   it("starts few for a burst that a handler answers quickly, even if the machine stands still for a second", async () => {
     const few = await ask(64);
     await answer(80);
