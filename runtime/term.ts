@@ -1,7 +1,8 @@
 /** A process was about to write something that it may not write. */
 export class NotLeadingError extends Error {
-  constructor() {
-    super("not the leader any more");
+  /** @param message why it may not. @default it does not lead any more */
+  constructor(message = "not the leader any more") {
+    super(message);
     this.name = "NotLeadingError";
   }
 }

@@ -27,6 +27,7 @@ import { Following } from "./following";
 import { childrenFingerprint, contentFingerprint, usedFingerprint } from "./footprint";
 import { listChildren } from "./listChildren";
 import { ReadMemories } from "./readMemories";
+import type { RunFence } from "./runFence";
 import type { RunTrace } from "./runTrace";
 import { sayMissingKind } from "./servedKinds";
 import { Waiting } from "./waiting";
@@ -39,7 +40,9 @@ export interface OneObjectOptions {
   readonly resource: Resource;
   readonly childResources: readonly Resource[];
   readonly client: KubernetesClient;
-  readonly pool: HandlerPool;
+  readonly pool: Pick<HandlerPool, "ask">;
+  /** The fence of the run, which the client's requests and the pool pass too. */
+  readonly fence: Pick<RunFence, "assert" | "problem">;
   readonly name: ObjectName;
   /** The uid that the object had when the run was submitted, if that is known. */
   readonly uid?: string | undefined;
@@ -59,7 +62,7 @@ export interface OneObjectOptions {
   readonly trace?: RunTrace | undefined;
 }
 
-const nobody = () => {};
+const ignore = () => {};
 
 /**
  * The engine's reconcile of one object, without the watches of a resident runner. The object is read from the API
@@ -69,8 +72,8 @@ const nobody = () => {};
  * Caveat: if a child has lost its labels, it is found by its name and labelled again as long as the handler answers
  * it. If the handler no longer answers it, it stays until its object is deleted.
  *
- * Assumption: nobody else works on this object meanwhile. Nothing fences a run in a pod of its own. Instead, the mutex
- * of its Workflow lets no other Workflow of that object run.
+ * Assumption: nobody else works on this object meanwhile. The mutex of the run's Workflow lets no other Workflow of that
+ * object run, and the run's fence closes when that Workflow ends: see {@link RunFence}.
  */
 export class OneObject {
   private readonly teller: Teller;
@@ -140,7 +143,7 @@ export class OneObject {
         isWatched: (uid) => uid === this.object?.metadata.uid,
         isBlind: true,
         // The run has asked whether the kind is served.
-        assertSeen: nobody,
+        assertSeen: ignore,
       },
       used: (object, event) => this.gather(object, event),
       writer: new ChildWriter({ store: children, ownerKind: resource, fieldManager, formerManagers }),
@@ -155,7 +158,7 @@ export class OneObject {
     });
     this.teller = new Teller({
       statuses: this.memories,
-      events: new EventWriter({ controller: fieldManager, instance, onDrop: nobody }),
+      events: new EventWriter({ controller: fieldManager, instance, onDrop: ignore }),
       // The Workflow of this pod is there already.
       record: async () => true,
     });
@@ -189,12 +192,13 @@ export class OneObject {
     attempt: number,
     due?: readonly DueSchedule[],
   ): Promise<ReconcileReport> {
-    const { client, name, resource, runName } = this.options;
+    const { client, fence, name, resource, runName } = this.options;
+    const { assert } = fence;
     const trace = this.options.trace?.begin();
     this.handled = object;
     if (object) this.listed ??= await this.listChildren(object);
     const outcome = await sayMissingKind(
-      await this.reconciling.reconcile(name, attempt, { client, assert: nobody, due, trace }),
+      await this.reconciling.reconcile(name, attempt, { client, assert, due, trace }),
       this.options.operator,
       client,
     );

@@ -20,6 +20,7 @@ import { programOfRun } from "./footprint";
 import { formerUidsIn } from "./formers";
 import { deleteNeedlessRuns } from "./needlessRuns";
 import { OneObject, type OneObjectOptions } from "./oneObject";
+import { RunFence } from "./runFence";
 import { runSeconds } from "./runSeconds";
 import { RunTrace } from "./runTrace";
 import { servedKinds } from "./servedKinds";
@@ -46,6 +47,8 @@ export interface RunOnceOptions {
   readonly patienceMs?: number;
   /** How long a run follows an object that changes, in milliseconds. @default what one try may take: see runSeconds */
   readonly changesPatienceMs?: number;
+  /** How often it looks whether its Workflow goes on: see {@link RunFence}, in milliseconds. @default 10000 */
+  readonly lookMs?: number;
   /** Traces the run. @default it is not traced */
   readonly traces?: Tracing | undefined;
   /** Ends such waits. A reconcile in progress is completed. */
@@ -79,9 +82,10 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   const { client, transport, handlerReady, namespace, workflow: name, traces } = given;
   const from = performance.now();
   const pool = new HandlerPool({ transport, timeoutMs: given.operator.timeoutSeconds * 1000 });
+  let fence: RunFence | undefined;
   try {
     const operator = await withServedKind(given.operator, client);
-    const options = { ...given, operator };
+    const readAt = performance.now();
     const [workflow, childResources] = await Promise.all([
       client.get(WORKFLOWS, { namespace, name }),
       servedKinds(operator, client),
@@ -89,9 +93,13 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       handlerReady?.().then(() => pool.warm()),
     ]);
     if (!workflow) return failed(`there is no Workflow ${name} in namespace ${namespace}`);
+    fence = new RunFence({ client, workflow, readAt, lookMs: given.lookMs });
+    const options = fenced({ ...given, operator }, fence);
+    const fencedPool = fence.guard(pool);
     const target = runTargetOf(workflow, operator);
     if (target.kind === "trial") {
-      const { answer } = await tryHandler({ operator, childResources, pool }, target.object, target.used);
+      const trial = { operator, childResources, pool: fencedPool };
+      const { answer } = await tryHandler(trial, target.object, target.used);
       return { exitCode: 0, message: "tried, nothing applied", answer: writeJson(answer) };
     }
     const { kind } = operator.customResource;
@@ -100,7 +108,8 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       trace,
       resource: resourceOf(operator.customResource),
       childResources,
-      pool,
+      pool: fencedPool,
+      fence,
       // As in a resident runner, the status names a run that changed something. Any other run leaves the name as it
       // is.
       runName: (report) => (isRecorded(report, "changes") ? name : undefined),
@@ -121,8 +130,19 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
   } catch (error) {
     return failed(resultOfError(error).message);
   } finally {
+    fence?.close();
     await pool.close();
   }
+}
+
+/** The same, with requests that leave only as long as the fence is open, and waits that end with it. */
+function fenced(options: RunOnceOptions, { assert, signal: ending }: RunFence): RunOnceOptions {
+  const { client, signal } = options;
+  return {
+    ...options,
+    client: client.with({ fence: assert }),
+    signal: signal ? AbortSignal.any([signal, ending]) : ending,
+  };
 }
 
 /** The run of one object. */
@@ -140,9 +160,9 @@ class Run {
   constructor(
     private readonly target: Extract<RunTarget, { kind: "object" }>,
     private readonly options: RunOnceOptions,
-    parts: Pick<
+    private readonly parts: Pick<
       OneObjectOptions,
-      "resource" | "childResources" | "pool" | "runName" | "program" | "formerUids" | "trace"
+      "resource" | "childResources" | "pool" | "fence" | "runName" | "program" | "formerUids" | "trace"
     >,
   ) {
     const { patienceMs = PATIENCE_MS, changesPatienceMs = runSeconds(options.operator) * 1000 } = options;
@@ -172,7 +192,9 @@ class Run {
   /** Reconciles until nothing is expected soon and the object has not changed since its last reconcile. */
   async finish(): Promise<RunOutcome> {
     try {
-      return await this.reconcile();
+      const outcome = await this.reconcile();
+      const { problem } = this.parts.fence;
+      return problem === undefined ? outcome : failed(problem);
     } finally {
       await this.object.close();
     }

@@ -14,7 +14,7 @@ export interface TrialOptions {
   readonly operator: Operator;
   /** The declared children's kinds as the API serves them, in the order of `operator.children`. */
   readonly childResources: readonly Resource[];
-  readonly pool: HandlerPool;
+  readonly pool: Pick<HandlerPool, "ask">;
 }
 
 /** What a handler answered for an object that it was tried on. */

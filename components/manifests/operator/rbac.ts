@@ -61,7 +61,7 @@ export function buildAccess(operator: Operator, options: OperatorOptions): Manif
   const resident = operator.execution === "resident";
   return {
     ...runnerSet(operator, runner, part),
-    // A run in a pod of its own is fenced by its Workflow's mutex.
+    // A run in a pod of its own has its Workflow's mutex, and is fenced by the end of that Workflow.
     ...(resident && leaseSet(operator, runner)),
     ...memorySet(operator, runner, resident ? RUNNER_MEMORY_VERBS : RUN_MEMORY_VERBS),
     ...(argoWorkflows &&
@@ -348,7 +348,10 @@ export const RESIDENT_WORKFLOW_RULES: readonly PolicyRule[] = [
 /** Every pod of a Workflow reports by its executor (argo-workflows, docs/workflow-rbac.md). */
 const EXECUTOR_RULE: PolicyRule = { ...ARGO, resources: ["workflowtaskresults"], verbs: ["create", "patch"] };
 
-/** A run in a pod of its own reads what it was submitted with, and deletes those that it makes needless. */
+/**
+ * A run in a pod of its own reads what it was submitted with and whether that goes on, and deletes the runs that it makes
+ * needless.
+ */
 export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
   { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "delete"] },
   EXECUTOR_RULE,

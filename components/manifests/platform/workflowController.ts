@@ -179,8 +179,8 @@ const CONFIGURATION = {
  * (argo-workflows, workflow/controller, workflow/cron, workflow/gccontroller). Nobody's token is read, no volume or
  * disruption budget made. It watches neither ClusterWorkflowTemplates nor namespaces where it may not.
  *
- * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until its clean-up
- * or its deadline, which the kubelet keeps. With it, it could enter the runners.
+ * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until the run
+ * notices that (`RunFence` of the engine). With it, it could enter the runners.
  */
 const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
   // Created for CronWorkflows, deleted when their time to live is over.
