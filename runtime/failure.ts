@@ -8,6 +8,7 @@
  * - `ChildRefused`: the API server does not accept a child
  * - `StatusRefused`: the API server does not accept the status
  * - `RunFailed`: a run in a pod of its own ended before it could say anything
+ * - `RunSuspended`, `RunOverdue`: a run in a pod of its own holds the object's lock and does not end by itself
  * - `NamespaceNotGranted`: the runner may not list children in the object's namespace
  * - `KindMissing`: the cluster does not serve a declared kind
  * - `KindNotListed`: the children of a declared kind are not known yet
@@ -26,6 +27,8 @@ export const FAILURE_REASONS = [
   "ChildRefused",
   "StatusRefused",
   "RunFailed",
+  "RunSuspended",
+  "RunOverdue",
   "NamespaceNotGranted",
   "KindMissing",
   "KindNotListed",

@@ -65,6 +65,18 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     look: "The Workflow of the run: argosy runs names it, and its pod says whether the image could be pulled and the memory was enough.",
     remedy: "Correct image or resources in operator.yaml, or wait for a node with room.",
   },
+  RunSuspended: {
+    happened:
+      "Somebody suspended the Workflow of the object's run, and all other runs of the object wait for its end (execution: pod).",
+    look: "The message names the Workflow. Argo's UI shows it with the buttons Resume and Terminate.",
+    remedy: "Resume or terminate the Workflow. The next resync tries the object again.",
+  },
+  RunOverdue: {
+    happened:
+      "The Workflow of the object's run has not ended although its time is over, and all other runs of the object wait for its end (execution: pod).",
+    look: "The message names the Workflow. The log of Argo's Workflow controller says why it is not ended.",
+    remedy: "Delete the Workflow. The next resync tries the object again.",
+  },
   NamespaceNotGranted: {
     happened: "The operator's account may not read or write children in a namespace.",
     look: "The message names the namespace and the right. namespaces in operator.yaml lists where the operator has rights.",

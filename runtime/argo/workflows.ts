@@ -67,6 +67,8 @@ export interface WorkflowSpec {
   readonly arguments?: { readonly parameters?: readonly { name: string; value?: unknown }[] };
   /** "Terminate" or "Stop": somebody ended it. */
   readonly shutdown?: string;
+  /** Whether somebody has suspended it: its controller does nothing more for it, and it keeps its locks. */
+  readonly suspend?: boolean;
 }
 
 /** The `spec` of a Workflow. */
@@ -80,6 +82,8 @@ export interface WorkflowStatus {
   /** "" until the controller has written once: also one that waits for its lock or its turn has a phase. */
   readonly phase?: string;
   readonly message?: string;
+  /** When it got its lock, as RFC 3339. */
+  readonly startedAt?: string;
   /** The template as it was when the controller first saw the Workflow, which is long before it has its lock. */
   readonly storedWorkflowTemplateSpec?: unknown;
   readonly nodes?: Readonly<Record<string, WorkflowNode>>;

@@ -1,7 +1,11 @@
-import { isOver, liveSelector, specOf, WORKFLOWS, workflowTemplateOf } from "../argo/workflows";
+import { isOver, liveSelector, parameterOf, specOf, WORKFLOWS, workflowTemplateOf } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
-import type { KubernetesObject } from "../kubernetes/objects";
+import { isApiError } from "../kubernetes/errors";
+import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { keyOf } from "../objectKey";
+import { RUN_PARAMETERS } from "./layout";
+import { whyStuck } from "./stuckRuns";
 
 /** Whose runs are looked at, and where. */
 export interface LiveRunsOptions {
@@ -30,16 +34,65 @@ export async function eachLiveRun(
 }
 
 /**
- * Deletes these Workflows, and none that was created later with the same name.
- * @returns how many were still there
+ * The objects of an operator's runs that have not ended. Each object has one lock, so at most one run of each is in
+ * progress, and all others of the object wait for that one.
+ */
+export class LiveRuns {
+  private readonly objects = new Set<string>();
+  private readonly stuck = new Map<string, KubernetesObject>();
+
+  add(run: KubernetesObject): void {
+    const object = objectOf(run);
+    this.objects.add(object);
+    if (whyStuck(run)) this.stuck.set(object, run);
+  }
+
+  /** How many objects have a run, and none that does not end by itself. */
+  get live(): number {
+    return this.objects.size - this.stuck.size;
+  }
+
+  /** Whether the object has a run. */
+  has(object: ObjectName): boolean {
+    return this.objects.has(keyOf(object));
+  }
+
+  /** The run of the object that does not end by itself. Undefined if there is none. */
+  stuckOf(object: ObjectName): KubernetesObject | undefined {
+    return this.stuck.get(keyOf(object));
+  }
+}
+
+/** The object that a run is about, as a key. */
+function objectOf(run: KubernetesObject): string {
+  const name = parameterOf(run, RUN_PARAMETERS.name);
+  const namespace = parameterOf(run, RUN_PARAMETERS.namespace) || undefined;
+  return keyOf({ namespace, name });
+}
+
+/**
+ * Deletes these Workflows in the very versions that were seen: one that has begun since then is spared, since its pod may
+ * be at work.
+ * @returns those that are spared
  * @throws ApiError, ApiUnreachableError
  */
 export async function deleteRuns(
   client: KubernetesClient,
   runs: readonly KubernetesObject[],
-): Promise<number> {
-  const deleted = await Promise.all(
-    runs.map(({ metadata }) => client.delete(WORKFLOWS, metadata, { uid: metadata.uid })),
-  );
-  return deleted.filter((done) => done).length;
+): Promise<KubernetesObject[]> {
+  const spared: KubernetesObject[] = [];
+  const remove = async (run: KubernetesObject) => {
+    const { metadata } = run;
+    try {
+      await client.deleteVersion(WORKFLOWS, metadata, {
+        uid: metadata.uid,
+        resourceVersion: metadata.resourceVersion,
+      });
+    } catch (error) {
+      if (!isApiError(error, 409)) throw error;
+      spared.push(run);
+    }
+  };
+  await Promise.all(runs.map(remove));
+  return spared;
 }

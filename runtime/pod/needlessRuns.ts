@@ -42,7 +42,8 @@ export async function deleteNeedlessRuns(
     );
   });
   const [, ...needless] = waiting.sort(newestFirst);
-  return deleteRuns(client, needless);
+  const spared = await deleteRuns(client, needless);
+  return needless.length - spared.length;
 }
 
 function newestFirst({ metadata: one }: KubernetesObject, { metadata: other }: KubernetesObject): number {

@@ -2,23 +2,18 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { runName } from "../argo/runName";
 import { resourceOf } from "../argo/runTarget";
-import {
-  instanceLabel,
-  parameterOf,
-  WORKFLOW_TEMPLATES,
-  WORKFLOWS,
-  workflowTemplateOf,
-} from "../argo/workflows";
+import { instanceLabel, WORKFLOW_TEMPLATES, WORKFLOWS, workflowTemplateOf } from "../argo/workflows";
 import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
-import { keyOf } from "../objectKey";
 import { programFingerprint } from "./footprint";
 import { formerAnnotations } from "./formers";
 import { RUN_PARAMETERS } from "./layout";
-import { deleteRuns, eachLiveRun, type LiveRunsOptions } from "./liveRuns";
+import { deleteRuns, eachLiveRun, LiveRuns, type LiveRunsOptions } from "./liveRuns";
 import { type Looked, lookAtObjects } from "./needs";
+import { RunReporter } from "./runReporter";
 import { tellOfSilentRuns } from "./silentRuns";
 import { strandedRuns } from "./strandedRuns";
+import { whyStuck } from "./stuckRuns";
 import { withServedKind } from "./watchedObjects";
 
 /** What a resync works with. */
@@ -76,6 +71,9 @@ const LONGEST_GAP_MS = 5_000;
  * objects make no flood of pods. Runs that are not urgent take half of that. What gets no turn within `withinMs` is
  * left to the next resync.
  *
+ * An object whose run does not end by itself gets no other run, and says why: see {@link whyStuck}. Such runs take no
+ * place from the runs of others.
+ *
  * @throws ApiError, ApiUnreachableError if objects or runs cannot be listed
  */
 export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
@@ -91,11 +89,14 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   );
   const program = programFingerprint(template?.["spec"]);
   const looked = await lookAtObjects({ operator, client, namespace, program, onError: tell });
-  let live = await withoutStranded(options, template ?? undefined);
-  const idle = looked.filter((object) => !live.has(keyOf(object)));
-  const resource = resourceOf(operator.customResource);
-  // If this fails, runs are submitted all the same.
-  const told = await tellOfSilentRuns(idle, { ...options, resource }).catch((error: Error) =>
+  let runs = await withoutStranded(options, template ?? undefined);
+  const idle = looked.filter((object) => !runs.has(object));
+  const reporter = new RunReporter({ ...options, resource: resourceOf(operator.customResource) });
+  // If one of these fails, runs are submitted all the same.
+  await tellOfStuckRuns(looked, runs, reporter, tell).catch((error: Error) =>
+    tell("runs that do not end", error),
+  );
+  const told = await tellOfSilentRuns(idle, { ...options, reporter }).catch((error: Error) =>
     tell("runs that failed", error),
   );
   const urgent = shuffled(idle.filter(({ need }) => need === "urgent"));
@@ -108,7 +109,7 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   let [submitted, failed] = [0, 0];
   const submit = async (object: Looked) => {
     // An event was faster.
-    if (live.has(keyOf(object))) return;
+    if (runs.has(object)) return;
     try {
       await client.create(WORKFLOWS, runOf(object, options));
       submitted++;
@@ -118,15 +119,15 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
     }
   };
   while (urgent.length + routine.length > 0 && !signal?.aborted) {
-    const first = urgent.splice(0, Math.max(0, operator.concurrency - live.size));
+    const first = urgent.splice(0, Math.max(0, operator.concurrency - runs.live));
     for (const object of first) await submit(object);
-    const room = Math.max(1, Math.floor(operator.concurrency / 2)) - live.size - first.length;
+    const room = Math.max(1, Math.floor(operator.concurrency / 2)) - runs.live - first.length;
     const inTime = 1 + Math.floor((performance.now() - begin) / gapMs) - (most - routine.length);
     for (const object of routine.splice(0, Math.max(0, Math.min(room, inTime)))) await submit(object);
     const restMs = urgent.length > 0 ? lookMs : Math.max(lookMs, gapMs);
     if (urgent.length + routine.length === 0 || performance.now() + restMs > begin + withinMs) break;
     await pause(restMs, undefined, { ...(signal && { signal }) }).catch(() => {});
-    live = await liveObjects(options);
+    runs = await liveRuns(options);
   }
   return { submitted, running, left: urgent.length + routine.length, failed };
 }
@@ -140,42 +141,47 @@ function shuffled(objects: readonly Looked[]): Looked[] {
   return placed.sort((a, b) => a.at - b.at).map(({ object }) => object);
 }
 
-/** As {@link liveObjects}, once the runs that will not begin are deleted. */
+/** As {@link liveRuns}, once the runs that will never begin or end are deleted. */
 async function withoutStranded(
   options: ResyncOptions,
   template: KubernetesObject | undefined,
-): Promise<Set<string>> {
+): Promise<LiveRuns> {
   const isStranded = template && strandedRuns(template, options.untouchedMs);
-  const objects = new Set<string>();
+  const runs = new LiveRuns();
   const stranded: KubernetesObject[] = [];
   await eachLiveRun(options, (run) => {
     if (isStranded?.(run)) stranded.push(run);
-    else objects.add(objectOf(run));
+    else runs.add(run);
   });
   try {
-    await deleteRuns(options.client, stranded);
+    for (const run of await deleteRuns(options.client, stranded)) runs.add(run);
   } catch (error) {
     options.onError?.("stranded runs", error as Error);
-    return liveObjects(options);
+    return liveRuns(options);
   }
-  return objects;
+  return runs;
 }
 
-/**
- * The objects of the operator's runs that have not ended. Each object has one lock, so at most one run of each is in
- * progress.
- */
-async function liveObjects(options: ResyncOptions): Promise<Set<string>> {
-  const objects = new Set<string>();
-  await eachLiveRun(options, (run) => objects.add(objectOf(run)));
-  return objects;
+async function liveRuns(options: ResyncOptions): Promise<LiveRuns> {
+  const runs = new LiveRuns();
+  await eachLiveRun(options, (run) => runs.add(run));
+  return runs;
 }
 
-/** The object that a run is about, as a key. */
-function objectOf(run: KubernetesObject): string {
-  const name = parameterOf(run, RUN_PARAMETERS.name);
-  const namespace = parameterOf(run, RUN_PARAMETERS.namespace) || undefined;
-  return keyOf({ namespace, name });
+/** Reports on each object that has a run which does not end by itself, in the log too. */
+async function tellOfStuckRuns(
+  objects: readonly Looked[],
+  runs: LiveRuns,
+  reporter: RunReporter,
+  tell: (what: string, error: Error) => void,
+): Promise<void> {
+  for (const object of objects) {
+    const run = runs.stuckOf(object);
+    const failure = run && whyStuck(run);
+    if (!failure) continue;
+    tell(formatName(object), failure);
+    await reporter.report(object, run.metadata.name, failure);
+  }
 }
 
 function runOf(object: Looked, { operator, namespace, instanceId }: ResyncOptions): Manifest {

@@ -3,23 +3,16 @@ import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
-import { fieldManagerOf, formerIdentitiesOf, identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
-import { EventWriter } from "../outbox/eventWriter";
-import { KeptMemories } from "../reconcile/keptMemories";
-import { StatusWriter } from "../status/statusWriter";
-import { ReadMemories } from "./readMemories";
+import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
+import type { RunReporter } from "./runReporter";
 
-/** Who reports, and on which objects. */
+/** Whose runs are looked at, and who reports. */
 export interface SilentRunsOptions {
   readonly operator: Operator;
-  /** The custom resource's kind. */
-  readonly resource: Resource;
   readonly client: KubernetesClient;
   /** The namespace of the operator's Workflows. */
   readonly namespace: string;
-  /** The pod's name, for Kubernetes Events. */
-  readonly instance: string;
+  readonly reporter: RunReporter;
 }
 
 /** An object whose last run may not have been reported. */
@@ -42,36 +35,18 @@ export async function tellOfSilentRuns(
   objects: readonly Unaware[],
   options: SilentRunsOptions,
 ): Promise<ReadonlySet<string>> {
-  const { operator, resource, client, namespace, instance } = options;
+  const { client, namespace, reporter } = options;
   const last = await lastRuns(options);
-  const controller = fieldManagerOf(operator);
-  const status = new StatusWriter({ resource, fieldManager: controller });
-  const kept = operator.watch && keptMemories(options);
-  const events = new EventWriter({ controller, instance, onDrop: () => {} });
   const told = new Set<string>();
   for (const unaware of objects) {
     const latest = last.get(unaware.uid);
     if (!latest || !isSilent(latest, unaware)) continue;
     const workflow = await client.get(WORKFLOWS, { namespace, name: latest.metadata.name });
-    const object = await client.get(resource, unaware);
-    if (!workflow || object?.metadata.uid !== unaware.uid) continue;
+    if (!workflow) continue;
     const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
-    const run = workflow.metadata.name;
-    const { generation = 1 } = object.metadata;
-    const change = { verdict: { verdict: { kind: "failed", failure }, generation, run } } as const;
-    if (kept) await kept.write(client, unaware, change);
-    else await status.write(client, object, change);
-    const event = { type: "Warning", reason: failure.reason, note: failure.message, run } as const;
-    await events.write(client, object, event);
-    told.add(unaware.uid);
+    if (await reporter.report(unaware, workflow.metadata.name, failure)) told.add(unaware.uid);
   }
   return told;
-}
-
-function keptMemories({ client, operator, resource, namespace }: SilentRunsOptions): KeptMemories {
-  const identities = [operator, ...formerIdentitiesOf(operator)] as const;
-  const shelf = new ReadMemories({ client, identities, namespace });
-  return new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true });
 }
 
 /** The newest run that has ended, of each object. */

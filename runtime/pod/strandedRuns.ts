@@ -2,17 +2,19 @@ import { hasBegun, statusOf } from "../argo/workflows";
 import type { KubernetesObject } from "../kubernetes/objects";
 import { OBJECT_UID_LABEL } from "../names";
 import { configMapsOf } from "./footprint";
+import { isOverdue } from "./stuckRuns";
 
 const UNTOUCHED_MS = 120_000;
 
 /**
- * Says which runs have not ended and will never begin. They would block every other run of their object:
+ * Says which runs have not ended and never will. They would block every other run of their object:
  *
  * - Those that name other ConfigMaps than the WorkflowTemplate does now. A roll-out removes the ConfigMaps that it has
  *   replaced, and a pod that names a removed one never begins.
  * - Those that the Workflow controller has skipped. If it could not write the beginning of a run, since the API server
  *   was out of reach, it comes back to that run only after a long time, or when it is restarted (argo-workflows,
  *   workflow/controller/operator.go, setExecWorkflow and persistUpdates).
+ * - Those that are overdue: see {@link isOverdue}. The kubelet has ended their pods by then.
  *
  * Only runs with an object's uid as a label count. The Sensor and the resync write that label. What somebody submits
  * by hand is run.
@@ -28,7 +30,7 @@ export function strandedRuns(
   const untouchedSince = Date.now() - untouchedMs;
   return (run) =>
     run.metadata.labels?.[OBJECT_UID_LABEL] !== undefined &&
-    (isOutdated(run, current) || isPassedOver(run, untouchedSince));
+    (isOutdated(run, current) || isPassedOver(run, untouchedSince) || isOverdue(run));
 }
 
 function isOutdated(run: KubernetesObject, current: ReadonlySet<string>): boolean {

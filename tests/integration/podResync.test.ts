@@ -404,7 +404,7 @@ describe("a resync of the form pod", () => {
       const told: string[] = [];
       const onError = (object: string, { message }: Error) => told.push(`${object}: ${message}`);
       const powerless = new KubernetesClient(operator.connection);
-      powerless.delete = async () => assert.fail("not now");
+      powerless.deleteVersion = async () => assert.fail("not now");
       await submitted("kept", {});
       const result = await resync({ client: powerless, untouchedMs: -2_000, onError });
       assert.deepStrictEqual(result, { submitted: 0, running: 1, left: 0, failed: 0 });

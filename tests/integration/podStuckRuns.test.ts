@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { RUN_WORKFLOW_RULES, resyncWorkflowRules } from "../../components/manifests/operator/rbac";
+import { WORKFLOW_TEMPLATES, WORKFLOWS } from "../../runtime/argo/workflows";
+import { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { JsonObject } from "../../runtime/kubernetes/objects";
+import { type ResyncOptions, type ResyncResult, resyncOnce } from "../../runtime/pod/resyncOnce";
+import { INSTANCE_ID, submit } from "./support/argo";
+import { type PodBench, usePods } from "./support/podRun";
+
+const OPTIONS = { name: "stuck-runs", children: [{ apiVersion: "v1", kind: "ConfigMap" }] };
+
+/** What Argo would write into a Workflow, the test does. */
+describe("a resync of the form pod, of objects whose runs do not end", () => {
+  let bench: PodBench;
+  let told: string[];
+
+  usePods(
+    OPTIONS,
+    (operator) => [...RUN_WORKFLOW_RULES, ...resyncWorkflowRules(operator)],
+    (begun) => {
+      bench = begun;
+      told = [];
+    },
+  );
+
+  beforeEach(async () => {
+    const { apiVersion, kind } = WORKFLOW_TEMPLATES;
+    const metadata = { name: OPTIONS.name, namespace: bench.operator.runnerNamespace };
+    await bench.api.apply({ apiVersion, kind, metadata, spec: { entrypoint: "reconcile" } });
+  });
+
+  /** Nobody else ends what a test leaves unfinished. */
+  afterEach(async () => {
+    for (const { metadata } of await workflows()) await bench.api.delete(bench.workflow(metadata.name));
+  });
+
+  const workflows = () => bench.api.list(WORKFLOWS, bench.operator.runnerNamespace);
+  const names = async () => (await workflows()).map(({ metadata }) => metadata.name).sort();
+  const anHourAgo = () => new Date(Date.now() - 3_600_000).toISOString().replace(/\.\d+/, "");
+
+  const resync = (more: Partial<ResyncOptions> = {}): Promise<ResyncResult> =>
+    resyncOnce({
+      operator: { ...bench.operator.operator, namespaces: [bench.namespace], concurrency: 1 },
+      client: bench.client,
+      namespace: bench.operator.runnerNamespace,
+      instanceId: INSTANCE_ID,
+      instance: "resync-pod",
+      lookMs: 50,
+      withinMs: 300,
+      onError: (what, { message }) => void told.push(`${what}: ${message}`),
+      ...more,
+    });
+
+  /** A new object with a run that has begun. */
+  async function running(
+    name: string,
+    spec: JsonObject,
+    status: JsonObject = {},
+    hasUid = true,
+  ): Promise<void> {
+    const { uid } = (await bench.api.apply(bench.object(name))).metadata;
+    const labels = hasUid ? { "argosy.dev/object-uid": uid } : undefined;
+    await submit(bench.operator, `run-${name}`, { namespace: bench.namespace, name, uid }, labels);
+    await bench.api.patch(bench.workflow(`run-${name}`), { spec, status: { phase: "Running", ...status } });
+  }
+  const overdue = () => ({
+    startedAt: anHourAgo(),
+    storedWorkflowTemplateSpec: { activeDeadlineSeconds: 3_000 },
+  });
+
+  it("says on the object that its run is suspended, once, and gives the others their runs", async () => {
+    await running("held", { suspend: true });
+    await submit(bench.operator, "waits", { namespace: bench.namespace, name: "held" });
+    await bench.api.apply(bench.object("new"));
+    const { submitted, left } = await resync();
+    assert.deepEqual([submitted, left], [1, 0]);
+    const ready = await bench.readyOf(bench.object("held"));
+    assert.deepEqual([ready.status, ready.reason], ["False", "RunSuspended"]);
+    const remedy = `argo resume -n ${bench.operator.runnerNamespace} run-held`;
+    assert.ok(ready.message.includes(remedy), ready.message);
+    assert.ok(
+      told.some((line) => line.startsWith(`${bench.namespace}/held: `)),
+      told.join("\n"),
+    );
+    const { metadata } = await bench.api.get(bench.object("held"));
+    await resync();
+    const later = await bench.api.get(bench.object("held"));
+    assert.equal(later.metadata.resourceVersion, metadata.resourceVersion);
+    assert.ok((await names()).includes("run-held"));
+  });
+
+  it("makes a run again that has not ended long after its time was over", async () => {
+    await running("late", {}, overdue());
+    assert.deepEqual(await resync(), { submitted: 1, running: 0, left: 0, failed: 0 });
+    assert.ok(!(await names()).includes("run-late"));
+  });
+
+  it("says so on the object if somebody submitted such a run by hand", async () => {
+    await running("by-hand", {}, overdue(), false);
+    await running("in-time", {}, { ...overdue(), startedAt: new Date().toISOString() });
+    assert.equal((await resync()).submitted, 0);
+    const ready = await bench.readyOf(bench.object("by-hand"));
+    assert.deepEqual([ready.status, ready.reason], ["False", "RunOverdue"]);
+    assert.match(ready.message, /kubectl -n \S+ delete workflow run-by-hand/);
+    assert.equal((await bench.api.get(bench.object("in-time")))["status"], undefined);
+  });
+
+  it("spares a run that begins after it was listed, and makes none beside it", async () => {
+    const client = new KubernetesClient(bench.operator.connection);
+    const { list } = client;
+    client.list = async (...args) => {
+      const version = await list.apply(client, args);
+      if (args[0].kind === WORKFLOWS.kind)
+        await bench.api.patch(bench.workflow("run-slow"), { status: { phase: "Running" } });
+      return version;
+    };
+    const { uid } = (await bench.api.apply(bench.object("slow"))).metadata;
+    const labels = { "argosy.dev/object-uid": uid };
+    await submit(bench.operator, "run-slow", { namespace: bench.namespace, name: "slow", uid }, labels);
+    const result = await resync({ client, untouchedMs: -2_000 });
+    assert.deepEqual(result, { submitted: 0, running: 1, left: 0, failed: 0 });
+    assert.deepEqual(await names(), ["run-slow"]);
+    client.close();
+  });
+});
