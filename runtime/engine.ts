@@ -19,6 +19,7 @@ import { ReconcileRequests } from "./reconcile/requests";
 import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
 import type { Told } from "./traces/spans";
+import { Turns } from "./turns";
 import { Arrivals } from "./work/arrivals";
 import type { WorkResult } from "./work/backoff";
 import { Resync } from "./work/resync";
@@ -37,6 +38,8 @@ export interface ObjectState extends ObjectName, KeyState {
  * memory, so there is a limit to those too: so many for each handler that may be asked at once.
  */
 const AT_WORK_FOR_EACH_HANDLER = 16;
+/** Trials at once: they take handler processes from the objects. */
+const MOST_TRIALS = 2;
 
 /**
  * How often a change of an object that is not ours may lead to a run. Custom resources change when somebody wants something. The
@@ -60,6 +63,9 @@ export class Engine {
   private readonly resync: Resync;
   private readonly news: News;
   private readonly requests = new ReconcileRequests();
+  /** Trials take turns, so that they leave handler processes to the objects. */
+  private readonly trials = new Turns();
+  private tried = 0;
   private readonly arrivals = new Arrivals();
   private readonly stopping = new AbortController();
   /** Undefined until the custom resource's kind is known. */
@@ -74,6 +80,7 @@ export class Engine {
     this.pool = new HandlerPool({
       transport,
       timeoutMs: options.timeoutMs ?? operator.timeoutSeconds * 1000,
+      most: operator.concurrency,
       onStart: () => this.metrics.handlerStarted(),
       onFailure: ({ reason }) => this.metrics.handlerFailed(reason),
       onLateAnswer: () => this.metrics.answeredLate(),
@@ -197,17 +204,18 @@ export class Engine {
   }
 
   /**
-   * Tries the handler on an example of the custom resource: nothing is read and nothing applied.
+   * Tries the handler on an example of the custom resource: nothing is read and nothing applied. It takes one of the
+   * operator's `concurrency` handler processes.
    * @param used examples of what it uses
    * @throws Error if it is no such object; ReconcileFailure if the handler fails, or its answer would be refused
    */
   async tryHandler(object: unknown, used: unknown = {}): Promise<TrialResult> {
     const { operator } = this.options;
     if (!this.parts) throw new Error("the kinds of the children are not known yet");
-    return tryHandler(
-      { operator, childResources: this.parts.watches.childResources, pool: this.pool },
-      object,
-      used,
+    const { childResources } = this.parts.watches;
+    const turn = String(this.tried++ % Math.min(MOST_TRIALS, operator.concurrency));
+    return this.trials.take(turn, () =>
+      tryHandler({ operator, childResources, pool: this.pool }, object, used),
     );
   }
 

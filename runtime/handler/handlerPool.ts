@@ -9,6 +9,8 @@ export interface HandlerPoolOptions {
   readonly transport: HandlerTransport;
   /** After this long without an answer a process group is killed, in milliseconds. Infinity: never. */
   readonly timeoutMs: number | ((question: HandlerQuestion) => number);
+  /** How many processes there may be at once. Who asks beyond that waits. @default as many as are asked at once */
+  readonly most?: number;
   /** A process that nobody asked anything for so long is ended. @default 60000 */
   readonly idleMs?: number;
   /** Told of every process that is started. */
@@ -43,8 +45,8 @@ interface Waiter {
 }
 
 /**
- * Living handler processes, started when they are needed and ended when they are not. There are never more than
- * are asked at once, which the queue's concurrency bounds.
+ * Living handler processes, started when they are needed and ended when they are not. There are never more than are
+ * asked at once, nor more than the pool may have. Those who ask get a process in the order in which they came.
  */
 export class HandlerPool {
   /** Every process that has not gone yet. */
@@ -133,6 +135,8 @@ export class HandlerPool {
       const waitMs = this.msUntilStart(waiter);
       const worker = this.takeIdle() ?? (waitMs <= 0 ? this.startFor() : undefined);
       if (!worker) {
+        // One that is free then, or gone, is noticed at once.
+        if (this.isFull) return;
         this.nextLook = setTimeout(() => afterReading(() => this.serve()), waitMs);
         return;
       }
@@ -148,8 +152,14 @@ export class HandlerPool {
     return worker;
   }
 
+  /** Whether there are as many processes as there may be. */
+  private get isFull(): boolean {
+    return this.size >= (this.options.most ?? Number.POSITIVE_INFINITY);
+  }
+
   /** How long to wait before one more process is started, or before it is asked again whether that is of use. */
   private msUntilStart({ since }: Waiter): number {
+    if (this.isFull) return Number.POSITIVE_INFINITY;
     if (this.size === 0) return 0;
     const waitMs = Math.max(since + PATIENCE_MS, this.lastStart + BETWEEN_STARTS_MS) - this.now();
     if (waitMs > 0) return waitMs;

@@ -70,6 +70,24 @@ describe("HandlerPool", () => {
     rmSync(folder, { recursive: true });
   });
 
+  it("never has more processes than it may, and asks the next one as soon as one is free", async () => {
+    start(`${SHELL} while next; do sleep 0.3; say "$word"; done`, { most: 1 });
+    const sizes: number[] = [];
+    const look = setInterval(() => sizes.push(pool.size), 10);
+    const answers = await Promise.all(["a", "b", "c"].map(ask));
+    clearInterval(look);
+    assert.equal(Math.max(...sizes), 1);
+    assert.equal(new Set(answers.map(({ pid }) => pid)).size, 1);
+  });
+
+  it("has room again after a process that it may have has crashed", async () => {
+    start(`${SHELL} while next; do test "$word" = bad && exit 3; say "$word"; done`, { most: 1 });
+    const bad = failureOf(() => pool.ask(question("bad")));
+    const good = ask("good");
+    assert.equal((await bad).reason, "HandlerCrashed");
+    assert.equal((await good).rest, "good");
+  });
+
   it("needs few processes for many questions that are answered quickly", async () => {
     start(WHO);
     await ask("it has begun");
