@@ -2,7 +2,13 @@ import type { CustomResourceKind, Operator } from "../definition/definition";
 import { flawOf } from "../flaw";
 import type { DueSchedule } from "../handler/contract";
 import { readJson } from "../json";
-import { apiVersionOf, type KubernetesObject, type ObjectName, timeOf } from "../kubernetes/objects";
+import {
+  apiVersionOf,
+  isObjectName,
+  type KubernetesObject,
+  type ObjectName,
+  timeOf,
+} from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { RUN_PARAMETERS, USED_PARAMETER } from "../pod/layout";
 import { parameterOf } from "./workflows";
@@ -72,12 +78,9 @@ export function resourceOf({ kind, plural, namespaced, ...version }: CustomResou
   return { apiVersion: apiVersionOf(version), kind, plural, namespaced };
 }
 
-/** What may be the name of an object, and so part of a path. */
-const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
-
 function needed(workflow: KubernetesObject, parameter: "name" | "namespace", kind: string): string {
   const value = parameterOf(workflow, RUN_PARAMETERS[parameter]);
-  if (OBJECT_NAME.test(value)) return value;
+  if (isObjectName(value)) return value;
   const what = value === "" ? "is missing" : `is "${value.slice(0, 80)}", which no object can be called`;
   throw new RunTargetError(
     `parameter "${parameter}" ${what}: give the ${parameter} of the ${kind} to reconcile, or an example in parameter "object"`,

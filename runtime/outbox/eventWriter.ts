@@ -83,9 +83,10 @@ export class EventWriter {
         if (!isApiError(error, 404)) throw error;
       }
     }
-    const name = `${object.metadata.name.slice(0, 200).replace(/[^a-z0-9]+$/, "")}.${fingerprint([key, now])
+    const hash = fingerprint([key, now])
       .toLowerCase()
-      .replace(/[^a-z0-9]/g, "")}`;
+      .replace(/[^a-z0-9]/g, "");
+    const name = `${readable(object.metadata.name)}${hash}`;
     const { controller, instance } = this.options;
     const { type, reason, action = "Reconcile" } = event;
     const content = { name, type, reason, note: withRun(note, event.run), action, controller, instance };
@@ -102,4 +103,17 @@ export class EventWriter {
       this.series.delete(old);
     }
   }
+}
+
+/**
+ * The beginning of an Event's name, for people. An Event is named as a DNS subdomain, and the objects of some kinds are not:
+ * "system:reader" is a ClusterRole.
+ */
+function readable(name: string): string {
+  const parts = name.slice(0, 200).toLowerCase().split(".");
+  const labels = parts.map((part) => part.replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, ""));
+  return labels
+    .filter((label) => label !== "")
+    .map((label) => `${label}.`)
+    .join("");
 }

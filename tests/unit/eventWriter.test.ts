@@ -52,6 +52,28 @@ describe("EventWriter", () => {
   const write = (note: string, object: KubernetesObject = widget(), more: Partial<ObjectEvent> = {}) =>
     writer.write(client, object, { type: "Warning", reason: "HandlerError", note, ...more });
 
+  it("names an Event of an object whose own name is no DNS name", async () => {
+    const named = (name: string) => ({ ...widget(), metadata: { ...widget().metadata, name } });
+    const names = [
+      "system:a",
+      ":x",
+      "Reader",
+      "a.-b",
+      "a..b",
+      ":",
+      `${"a".repeat(199)}:b`,
+      "shop.example.com",
+    ];
+    for (const name of names) await write(`no size for ${name}`, named(name));
+    assert.equal(created.length, names.length);
+    for (const { metadata } of created)
+      assert.match(
+        metadata.name,
+        /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+      );
+    assert.match(created.at(-1)?.metadata.name ?? "", /^shop\.example\.com\.[a-z0-9]+$/);
+  });
+
   it("writes an Event at last that could not be written many times: an API server that is away loses none", async () => {
     for (let tries = 1; tries <= 30; tries++) {
       refusals.push(new ApiError(503, {}, "POST"));
