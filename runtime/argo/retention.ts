@@ -22,13 +22,20 @@ export class Retention {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Counts one more record, and says for how many seconds to keep it. */
-  next(): number {
+  /** For how many seconds to keep the next record. */
+  seconds(): number {
     const { longestSeconds, shortestSeconds, few } = this.options;
-    const now = this.now();
-    this.recent = this.recent * Math.exp((this.at - now) / 1000 / longestSeconds) + 1;
-    this.at = now;
-    const seconds = Math.round(longestSeconds * Math.min(1, few / this.recent));
+    const seconds = Math.round(longestSeconds * Math.min(1, few / this.withOneMore()));
     return Math.max(shortestSeconds, seconds);
+  }
+
+  /** Counts one more record: it is there now. A try that failed is none. */
+  count(): void {
+    this.recent = this.withOneMore();
+    this.at = this.now();
+  }
+
+  private withOneMore(): number {
+    return this.recent * Math.exp((this.at - this.now()) / 1000 / this.options.longestSeconds) + 1;
   }
 }

@@ -113,7 +113,8 @@ export class RunRecorder implements Recorder {
       this.coalesced++;
       return true;
     }
-    const manifest = this.manifestOf(record as Recorded);
+    const retention = record.isFailure ? this.failures : this.successes;
+    const manifest = this.manifestOf(record as Recorded, retention.seconds());
     try {
       await this.options.client.create(WORKFLOWS, manifest);
       this.recorded++;
@@ -122,6 +123,7 @@ export class RunRecorder implements Recorder {
       if (isApiError(error, 409)) this.coalesced++;
       else return this.refused(error as Error);
     }
+    retention.count();
     if (record.isFailure) this.remember(record.name);
     return true;
   };
@@ -132,9 +134,8 @@ export class RunRecorder implements Recorder {
     this.notice(`runs are not recorded: ${reason}`);
   }
 
-  private manifestOf({ run }: Recorded): Manifest {
+  private manifestOf({ run }: Recorded, keptSeconds: number): Manifest {
     const { namespace, instanceId, archive, operator } = this.options;
-    const keptSeconds = (run.report.failure ? this.failures : this.successes).next();
     const { installation } = operator;
     return buildRecordedRun(run, { namespace, installation, instanceId, keptSeconds, archive });
   }

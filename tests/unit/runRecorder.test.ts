@@ -97,6 +97,16 @@ describe("RunRecorder", () => {
     assert.deepEqual(figures(recorder), { recorded: 1, coalesced: 0, dropped: 0 });
   });
 
+  it("keeps a record for its whole time that could be written only after many tries", async () => {
+    const recorder = make();
+    const record = recordOf(recorder, failed("no such size"));
+    refusal = new ApiError(503, {}, "POST");
+    for (let tries = 0; tries < 5_000; tries++) await assert.rejects(recorder.write(record));
+    refusal = undefined;
+    await recorder.write(record);
+    assert.match(JSON.stringify(posted[0]?.["spec"]), /"secondsAfterCompletion":86400/);
+  });
+
   it("drops what the API server will never take", async () => {
     const recorder = make();
     refusal = new ApiError(422, { message: "spec: Invalid value" }, "POST");
@@ -154,11 +164,11 @@ describe("Retention", () => {
   it("keeps few records for the longest time, and a flood of them for the shortest", () => {
     let now = 0;
     const retention = new Retention({ longestSeconds: 3_600, shortestSeconds: 60, few: 100 }, () => now);
-    assert.equal(retention.next(), 3_600);
-    for (let at = 0; at < 100_000; at++) retention.next();
-    assert.equal(retention.next(), 60);
+    assert.equal(retention.seconds(), 3_600);
+    for (let at = 0; at < 100_000; at++) retention.count();
+    assert.equal(retention.seconds(), 60);
     now += 24 * 3_600_000;
-    assert.equal(retention.next(), 3_600);
+    assert.equal(retention.seconds(), 3_600);
   });
 
   it("bounds how many there are at once, at any steady rate", () => {
@@ -172,7 +182,10 @@ describe("Retention", () => {
         let kept = 0;
         for (let second = 0; second < 3 * 3_600; second++) {
           now += 1_000;
-          for (let at = 0; at < perSecond; at++) kept = retention.next();
+          for (let at = 0; at < perSecond; at++) {
+            kept = retention.seconds();
+            retention.count();
+          }
         }
         assert.ok(kept * perSecond <= 1_300, `${kept} s at ${perSecond} a second`);
       }),
