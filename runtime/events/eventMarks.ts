@@ -31,10 +31,26 @@ export function eventMarks(
   };
 }
 
-/** Whether an object that is there was made of an event with the same content. */
-export function hasContentOf(object: KubernetesObject, wanted: Pick<ObjectMeta, "annotations">): boolean {
+/**
+ * Whether an object that is there was made of an event with the same content. The intake itself must have made it, as for
+ * {@link isExpired}: anybody who may create such objects can write the same annotation beside another spec.
+ */
+export function isMadeOf(
+  wanted: Pick<ObjectMeta, "annotations">,
+  object: KubernetesObject,
+  operator: OperatorIdentity,
+): boolean {
   const content = object.metadata.annotations?.[EVENT_CONTENT_ANNOTATION];
-  return content !== undefined && content === wanted.annotations?.[EVENT_CONTENT_ANNOTATION];
+  const isSame = content !== undefined && content === wanted.annotations?.[EVENT_CONTENT_ANNOTATION];
+  return isSame && isOfIntake(object, operator);
+}
+
+/** Whether an intake of the operator has created the object. */
+function isOfIntake(
+  { metadata: { managedFields = [] } }: KubernetesObject,
+  operator: OperatorIdentity,
+): boolean {
+  return managedFields.some(({ manager }) => manager === intakeManagerOf(operator));
 }
 
 /**
@@ -50,12 +66,12 @@ export function isExpired(
   operator: OperatorIdentity & { readonly eventTtls?: Readonly<Record<string, number>> | undefined },
   now: number,
 ): boolean {
-  const { labels = {}, managedFields = [], generation, deletionTimestamp, name } = object.metadata;
+  const { labels = {}, generation, deletionTimestamp, name } = object.metadata;
   const { eventTtls = {} } = operator;
   const event = labels[EVENT_LABEL] ?? "";
   const ttl = Object.hasOwn(eventTtls, event) ? eventTtls[event] : undefined;
   if (ttl === undefined || deletionTimestamp !== undefined || !name.startsWith(`${event}-`)) return false;
-  if (!managedFields.some(({ manager }) => manager === intakeManagerOf(operator))) return false;
+  if (!isOfIntake(object, operator)) return false;
   const status = isRecord(object["status"]) ? object["status"] : {};
   if (status["observedGeneration"] !== generation) return false;
   const ready = conditionsIn(status).find(({ type, status }) => type === "Ready" && status === "True");

@@ -3,7 +3,7 @@ import type { WarningReason } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
 import { formatName, type Manifest } from "../kubernetes/objects";
-import { eventMarks, hasContentOf, intakeManagerOf } from "./eventMarks";
+import { eventMarks, intakeManagerOf, isMadeOf } from "./eventMarks";
 import type { EventWarnings } from "./eventWarnings";
 import { type IntakeEvent, type IntakeFile, resourceOfEvent } from "./intakeFile";
 import { type EventMapper, type EventObject, eventMapper, type Mapped, type Refusal } from "./mapEvent";
@@ -128,7 +128,7 @@ export class Intake {
   private async compare(event: IntakeEvent, object: EventObject, manifest: Manifest): Promise<IntakeResult> {
     const there = await this.options.client.get(resourceOfEvent(event), manifest.metadata);
     if (!there) throw new Error(`${object.name} is being deleted`);
-    if (hasContentOf(there, manifest.metadata)) return "known";
+    if (isMadeOf(manifest.metadata, there, event.operator)) return "known";
     const note = `an event of ${event.name} with the id ${idIn(object.id)} came with other content than the first one of this id. ${event.kind} ${formatName(object)} stays as it is`;
     await this.tell(event, "EventContradicts", note);
     return "contradicted";

@@ -47,8 +47,11 @@ class FakeCluster {
     this.managers.add(options.fieldManager);
     const key = `${resource.plural}/${manifest.metadata.namespace}/${manifest.metadata.name}`;
     if (this.objects.has(key)) throw refusal(409, { reason: "AlreadyExists" });
-    this.objects.set(key, manifest);
-    return manifest as KubernetesObject;
+    const { fieldManager: manager } = options;
+    const metadata = { ...manifest.metadata, managedFields: [{ manager, operation: "Update" }] };
+    const object = { ...manifest, metadata } as Manifest;
+    this.objects.set(key, object);
+    return object as KubernetesObject;
   };
   get = async (resource: Resource, { namespace, name }: { namespace?: string | undefined; name: string }) => {
     this.fail("get", resource);
@@ -123,6 +126,13 @@ describe("the intake", () => {
     await intake.take(SUBJECT, eventOf({}));
     const [object] = cluster.of("commands");
     delete object?.metadata.annotations;
+    assert.equal(await intake.take(SUBJECT, eventOf({})), "contradicted");
+  });
+
+  it("takes an object that somebody else made with the marks of an event's for other content", async () => {
+    await intake.take(SUBJECT, eventOf({}));
+    const [object] = cluster.of("commands");
+    Object.assign(object?.metadata ?? {}, { managedFields: [{ manager: "kubectl", operation: "Update" }] });
     assert.equal(await intake.take(SUBJECT, eventOf({})), "contradicted");
   });
 
