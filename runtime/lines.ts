@@ -1,4 +1,6 @@
 const NEWLINE = 0x0a;
+/** So many pieces of a line are joined before it ends: each takes some hundred bytes of memory beside its own. */
+const MOST_PIECES = 1_000;
 
 /** A line was longer than its reader allows. */
 export class LineTooLongError extends Error {
@@ -10,7 +12,7 @@ export class LineTooLongError extends Error {
 
 /**
  * Cuts a stream of bytes into lines, for the two line protocols that the engine speaks: a handler's answers
- * and a watch's events. Chunks are joined only once a line is whole, so a long line costs no quadratic copying
+ * and a watch's events. Chunks are joined once a line is whole, or when they are very many, so a long line costs no quadratic copying
  * and a character that is split between two chunks survives.
  */
 export class LineSplitter {
@@ -52,6 +54,8 @@ export class LineSplitter {
     this.pendingBytes += bytes.length;
     if (this.pendingBytes > this.limitBytes) throw new LineTooLongError(this.limitBytes);
     this.pending.push(bytes);
+    if (this.pending.length > MOST_PIECES)
+      this.pending.splice(0, this.pending.length, Buffer.concat(this.pending));
   }
 
   private take(): string {

@@ -26,6 +26,14 @@ describe("LineSplitter", () => {
     );
   });
 
+  it("holds few pieces of a line that comes byte by byte", () => {
+    const splitter = new LineSplitter();
+    const { pending } = splitter as unknown as { pending: Buffer[] };
+    for (let at = 0; at < 10_000; at++) assert.deepStrictEqual(splitter.push(Buffer.from("a")), []);
+    assert.ok(pending.length <= 1_000, `${pending.length} pieces`);
+    assert.deepStrictEqual(splitter.push(Buffer.from("\n")), ["a".repeat(10_000)]);
+  });
+
   it("keeps a character whole that is split between two chunks", () => {
     const text = "größer 🚢";
     fc.assert(
