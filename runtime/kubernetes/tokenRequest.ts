@@ -45,7 +45,8 @@ export async function requestToken(
       },
     });
     const { token, expirationTimestamp } = body.status;
-    const lifetimeMs = Date.parse(expirationTimestamp) - Date.now();
+    // If our clock is behind the API server's, the token seems to hold for longer than it does.
+    const lifetimeMs = Math.min(Date.parse(expirationTimestamp) - Date.now(), LIFETIME_SECONDS * 1000);
     return { text: token, renewAt: Date.now() + lifetimeMs * RENEWED_AFTER };
   } finally {
     transport.close();

@@ -60,6 +60,12 @@ describe("the handler's token", () => {
     assert.ok(share > 0.79 && share <= 0.8, String(share));
   });
 
+  it("is replaced in time by a pod whose clock is behind the API server's", async () => {
+    lifetimeMs = 2 * 3_600_000;
+    const renewAt = await writeHandlerToken(options());
+    assert.ok(renewAt - Date.now() <= 0.8 * 3_600_000);
+  });
+
   it("is replaced before its time is over, until the pod ends", async () => {
     lifetimeMs = 100;
     await keepHandlerToken(options());
