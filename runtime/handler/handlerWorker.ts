@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { type FailureReason, ReconcileFailure } from "../failure";
 import { jsonOf } from "../flaw";
-import { LineSplitter, type LineTooLongError } from "../lines";
+import { LineSplitter, LineTooLongError } from "../lines";
 import type { HandlerQuestion } from "./contract";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
 import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownId } from "./parseAnswer";
 
 /** How much of a run's standard error is kept: its end, where the error is. */
 const KEPT_LOG_BYTES = 8 * 1024;
+const ENDED_BEFORE = "the handler was ended before it answered";
 
 /** An answer of any form, with what the handler wrote to standard error meanwhile. */
 export interface HandlerReply {
@@ -57,6 +58,8 @@ export class HandlerWorker {
   private answer: Pick<HandlerReply, "answer" | "length"> | undefined;
   private logTail = Buffer.alloc(0);
   private over = false;
+  /** Why it cannot be asked any more. Undefined if it can, or if it ended well. */
+  private failure: ReconcileFailure | undefined;
   private markGone: () => void = () => {};
   private readonly gone = new Promise<void>((resolve) => {
     this.markGone = resolve;
@@ -84,6 +87,8 @@ export class HandlerWorker {
    * @throws ReconcileFailure if the process crashes, hangs, or writes a line that answers no request
    */
   async ask(question: HandlerQuestion, timeoutMs: number): Promise<HandlerReply> {
+    // Its process may have ended since somebody chose it for this request.
+    if (this.over) throw this.failure ?? new ReconcileFailure("HandlerCrashed", ENDED_BEFORE);
     const id = `${this.nonce}/${this.asked + 1}`;
     const { apiVersion, ...more } = question;
     const line = jsonOf({ apiVersion, id, ...more });
@@ -116,7 +121,7 @@ export class HandlerWorker {
       this.process.end();
       const timer = setTimeout(() => this.process.kill(), graceMs);
       void this.gone.then(() => clearTimeout(timer));
-      this.refuse(new ReconcileFailure("HandlerCrashed", "the handler was ended before it answered"));
+      this.refuse(new ReconcileFailure("HandlerCrashed", ENDED_BEFORE));
     }
     return this.gone;
   }
@@ -127,8 +132,11 @@ export class HandlerWorker {
       for (const line of this.lines.push(chunk)) this.take(line);
     } catch (error) {
       if (error instanceof ReconcileFailure) return this.fail(error.reason, error.message);
-      const limitMiB = (error as LineTooLongError).limitBytes / 1024 / 1024;
-      this.fail("InvalidAnswer", `the handler's answer is longer than ${limitMiB} MiB`);
+      if (!(error instanceof LineTooLongError)) {
+        // What shows the line in a message is not made for any depth.
+        return this.fail("InvalidAnswer", "the handler wrote a line that is nested too deeply to be read");
+      }
+      this.fail("InvalidAnswer", `the handler's answer is longer than ${error.limitBytes / 1024 / 1024} MiB`);
     }
   }
 
@@ -182,6 +190,7 @@ export class HandlerWorker {
   private giveUp(failure?: ReconcileFailure): void {
     if (this.over) return;
     this.over = true;
+    this.failure = failure;
     this.process.kill();
     if (failure) this.refuse(failure);
     this.listener.over(failure);

@@ -57,6 +57,28 @@ describe("HandlerWorker", () => {
     assert.deepStrictEqual(given, []);
   });
 
+  it("fails a question if the process could not be started before it was asked", async () => {
+    const asked = start({
+      start: (listener) => {
+        const startError = new Error("spawn nobody ENOENT");
+        process.nextTick(() => listener.exited({ code: null, signal: null, startError }));
+        return { write: () => {}, end: () => {}, kill: () => {} };
+      },
+    });
+    await new Promise(setImmediate);
+    const failure = await failureOf(() => asked.ask(question(), 1_000));
+    assert.equal(failure.reason, "HandlerNotStarted");
+    assert.match(failure.message, /spawn nobody ENOENT/);
+  });
+
+  it("says of an answer whose id is nested too deeply that it is", async () => {
+    const failure = await failing(
+      `read -r line; printf '{"id":'; head -c 50000 /dev/zero | tr '\\0' '['; head -c 50000 /dev/zero | tr '\\0' ']'; echo '}'`,
+    );
+    assert.equal(failure.reason, "InvalidAnswer");
+    assert.match(failure.message, /nested too deeply/);
+  });
+
   it("carries a question and an answer of a megabyte", async () => {
     const echo = start(new ChildProcessTransport({ command: ["cat"], folder: tmpdir(), env: {} }));
     const long = question("ß🚢".repeat(170_000));
