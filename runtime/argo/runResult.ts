@@ -23,20 +23,33 @@ export function resultOfReport(report: ReconcileReport): NodeResult {
 
 /** A trial as the answer to the one who submitted it: what the handler answered, as JSON. */
 export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeResult {
-  const json = writeJson(answer);
-  const cut = json.length > LONGEST_ANSWER;
+  const { text, message } = triedAnswer(answer);
   return {
     phase: "Succeeded",
-    message: cut
-      ? `tried, nothing applied; the answer has ${json.length} characters, of which the first ${LONGEST_ANSWER} are here`
-      : "tried, nothing applied",
+    message,
     outputs: {
       parameters: [
-        { name: "answer", value: clean(json.slice(0, LONGEST_ANSWER), LONGEST_ANSWER) },
+        { name: "answer", value: text },
         { name: "durationMs", value: String(Math.round(durationMs)) },
         { name: "log", value: endOf(log) },
       ],
     },
+  };
+}
+
+/** An answer as a Workflow can give it, and a message that says whether that is all of it. */
+export function triedAnswer(answer: TrialResult["answer"]): {
+  readonly text: string;
+  readonly message: string;
+} {
+  const json = writeJson(answer);
+  const tried = "tried, nothing applied";
+  return {
+    text: clean(json.slice(0, LONGEST_ANSWER), LONGEST_ANSWER),
+    message:
+      json.length > LONGEST_ANSWER
+        ? `${tried}; the answer has ${json.length} characters, of which the first ${LONGEST_ANSWER} are here`
+        : tried,
   };
 }
 

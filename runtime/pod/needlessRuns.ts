@@ -13,15 +13,15 @@ export interface NeedlessRunsOptions {
   readonly client: KubernetesClient;
   /** The namespace of the operator's Workflows. */
   readonly namespace: string;
-  /** The Workflow of the run that begins. */
+  /** The Workflow of the run that has just ended. */
   readonly workflow: string;
 }
 
 /**
  * Deletes the Workflows of the same object that wait for the end of this one, except the newest. That one will see
  * everything for which the others were made. So an object that changes all the time has one run and one that waits,
- * not hundreds. This run would see the changes too, but it may fail, and a change within the same second makes no
- * Workflow of its own (POD_EVENT_FILTER). Only Workflows with the object's uid as a label are deleted. The Sensor and
+ * not hundreds. The newest one stays even if the run that has just ended saw the last change too: that run may have failed,
+ * and a change within the same second makes no Workflow of its own (POD_EVENT_FILTER). Only Workflows with the object's uid as a label are deleted. The Sensor and
  * the resync write that label. What somebody submits by hand is run.
  *
  * @returns how many were deleted
@@ -58,7 +58,10 @@ function waits(workflow: KubernetesObject): boolean {
   return (phase === "" || phase === "Pending") && Object.keys(nodes).length === 0;
 }
 
-/** Whether the Workflow is for that object. Anybody can write the label, and a trial is about no object. */
+/**
+ * Whether the Workflow is for that object, and for nothing else. Anybody can write the label, and a trial is about no object.
+ * A run that starts a schedule is not replaced by another: Argo copies the labels of a run that somebody resubmits.
+ */
 function isFor(
   workflow: KubernetesObject,
   target: Extract<RunTarget, { kind: "object" }>,
@@ -66,7 +69,8 @@ function isFor(
 ): boolean {
   try {
     const other = runTargetOf(workflow, operator);
-    return other.kind === "object" && other.uid === target.uid && keyOf(other.name) === keyOf(target.name);
+    if (other.kind !== "object" || other.due !== undefined) return false;
+    return other.uid === target.uid && keyOf(other.name) === keyOf(target.name);
   } catch {
     return false;
   }

@@ -1,13 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isRecorded, messageOf } from "../argo/recordedRun";
-import { resultOfError } from "../argo/runResult";
+import { resultOfError, triedAnswer } from "../argo/runResult";
 import { type RunTarget, resourceOf, runTargetOf } from "../argo/runTarget";
 import { WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import type { DueSchedule } from "../handler/contract";
 import { HandlerPool } from "../handler/handlerPool";
 import type { HandlerTransport } from "../handler/handlerTransport";
-import { writeJson } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
 import { discover } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
@@ -100,7 +99,8 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
     if (target.kind === "trial") {
       const trial = { operator, childResources, pool: fencedPool };
       const { answer } = await tryHandler(trial, target.object, target.used);
-      return { exitCode: 0, message: "tried, nothing applied", answer: writeJson(answer) };
+      const { text, message } = triedAnswer(answer);
+      return { exitCode: 0, message, answer: text };
     }
     const { kind } = operator.customResource;
     const trace = traces && new RunTrace({ traces, operator: operator.name, kind, workflow, from });

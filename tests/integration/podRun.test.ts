@@ -359,6 +359,7 @@ describe("the engine in a pod of its own", () => {
     const labels = { "argosy.dev/object-uid": uid };
     const waits = (name: string) => submit(operator, `${namespace}-${name}`, hot, labels);
     for (const name of ["old", "pending", "running", "ended"]) await waits(name);
+    await submit(operator, `${namespace}-nightly`, { ...hot, schedule: "nightly" }, labels);
     await aSecond();
     for (const name of ["newest", "stopped"]) await waits(name);
     await submit(operator, `${namespace}-by-hand`, hot);
@@ -374,16 +375,32 @@ describe("the engine in a pod of its own", () => {
       await aSecond();
       await api.apply(object("hot", answering(configMap("settings"), configMap("more"))));
     };
-    const { exitCode, message } = await run(hot, impatient({ before: once(change) }));
+    const nightly = { cron: "0 3 * * *", timeZone: "UTC", spreadSeconds: 0 };
+    const scheduled = { ...operator.operator, schedules: { nightly } };
+    const { exitCode, message } = await run(hot, {
+      ...impatient({ before: once(change) }),
+      operator: scheduled,
+    });
     assert.deepStrictEqual(
       [exitCode, message],
       [0, "created ConfigMap more; 2 further runs were not needed any more"],
     );
-    const left = ["old", "pending", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"];
+    const left = [
+      "nightly",
+      "old",
+      "pending",
+      "newest",
+      "stopped",
+      "running",
+      "ended",
+      "by-hand",
+      "other",
+      "trial",
+    ];
     const there = await Promise.all(left.map((name) => api.find(workflow(name))));
     assert.deepStrictEqual(
       left.filter((_, index) => there[index]),
-      ["newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
+      ["nightly", "newest", "stopped", "running", "ended", "by-hand", "other", "trial"],
     );
   });
 
@@ -412,6 +429,14 @@ describe("the engine in a pod of its own", () => {
     assert.deepStrictEqual(JSON.parse(answer ?? ""), { children: [configMap("never")] });
     await api.assertGone(inTest(configMap("never")));
     await api.assertGone(example);
+  });
+
+  it("gives only the beginning of an answer that is too long for a Workflow", async () => {
+    const example = object("example", answering(configMap("large", { text: "x".repeat(1_000_000) })));
+    const { exitCode, message, answer = "" } = await run({ object: JSON.stringify(example) });
+    assert.equal(exitCode, 0);
+    assert.ok(answer.length <= 512 * 1024, `${answer.length} characters`);
+    assert.match(message, /of which the first 524288 are here/);
   });
 
   it("fails where its Workflow makes no sense, and says why", async () => {
