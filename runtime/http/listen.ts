@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type ServerOptions } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Connections } from "./connections";
 
 /** Where a server listens. */
 export interface ListenAddress {
@@ -20,10 +21,10 @@ export interface HttpListener {
 }
 
 /**
- * Connections at once; a further one is closed. With the 64 KiB that a request may have, all of them together stay far
- * below a runner's memory, no matter who may reach its port. A Sensor, a kubelet and Prometheus need a handful.
+ * Connections at once. With the 64 KiB that a request may have, all of them together stay far below a runner's memory, no
+ * matter who may reach its port. A Sensor, a kubelet and Prometheus need a handful.
  */
-const MOST_CONNECTIONS = 512;
+const LIMITS = { most: 512, mostOfAddress: 64 };
 /** Who sends slowly, or nothing at all, is cut off after so long. In milliseconds. */
 const PATIENCE = { headersTimeout: 3_000, requestTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 
@@ -31,7 +32,8 @@ const PATIENCE = { headersTimeout: 3_000, requestTimeout: 5_000, connectionsChec
 const CLOSE_GRACE_MS = 2_000;
 
 /**
- * Listens for HTTP. Anyone who may reach it can cost it neither memory nor connections without end.
+ * Listens for HTTP. Bounds what all clients together can cost in memory and connections, and keeps nobody out for others: see
+ * {@link Connections}.
  * @param options beside these bounds
  * @throws Error where the address cannot be had
  */
@@ -41,14 +43,16 @@ export async function listen(
   options: ServerOptions = {},
 ): Promise<HttpListener> {
   let closing = false;
+  const connections = new Connections(LIMITS);
   const server = createServer({ ...PATIENCE, ...options }, (request, response) => {
+    response.once("close", connections.begin(request.socket));
     // A kept-alive connection would hold a server open that closes.
     response.once("close", () => {
       if (closing) setImmediate(() => server.closeIdleConnections());
     });
     onRequest(request, response);
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  server.on("connection", (socket) => connections.add(socket));
   server.listen(port, host);
   await once(server, "listening");
   return {

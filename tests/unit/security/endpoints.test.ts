@@ -57,6 +57,22 @@ for (const [name, start] of Object.entries(SERVERS)) {
       await Promise.all(closed);
     });
 
+    it("keeps nobody else out by connections that he keeps open", async () => {
+      const ask = (socket: Socket) => socket.write("GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n");
+      const polite = Array.from({ length: 600 }, () => open());
+      const asking = setInterval(() => polite.filter((socket) => !socket.destroyed).forEach(ask), 500);
+      try {
+        for (let time = 0; time < 10; time++) {
+          assert.ok(await answers(), `at time ${time}`);
+          await new Promise((resolve) => setTimeout(resolve, 200));
+        }
+        // Those of one address are a share of all.
+        await eventually(() => assert.ok(polite.filter(({ destroyed }) => !destroyed).length <= 64));
+      } finally {
+        clearInterval(asking);
+      }
+    });
+
     it("holds no more than 512 connections, and leaves the port to others when he has gone", async () => {
       const all = Array.from({ length: 600 }, () => open());
       const closed = new Set<Socket>();

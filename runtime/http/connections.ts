@@ -1,0 +1,58 @@
+import type { Socket } from "node:net";
+
+/** How many connections there may be. */
+export interface ConnectionLimits {
+  readonly most: number;
+  /** Of one remote address. */
+  readonly mostOfAddress: number;
+}
+
+interface Connection {
+  readonly address: string;
+  /** Requests that are being answered. */
+  working: number;
+}
+
+/**
+ * The connections of a server, bounded so that nobody can keep others out by connections that he keeps open. If there are
+ * too many, the one is closed that was used longest ago. Whoever has more than his share loses one of his own. Who sends his
+ * request as soon as he is connected is answered, no matter how many connections others hold.
+ */
+export class Connections {
+  /** The one that was used last at the end. */
+  private readonly open = new Map<Socket, Connection>();
+
+  constructor(private readonly limits: ConnectionLimits) {}
+
+  /** Takes a new connection, and closes another one if there are too many. */
+  add(socket: Socket): void {
+    const { most, mostOfAddress } = this.limits;
+    const address = socket.remoteAddress ?? "";
+    this.open.set(socket, { address, working: 0 });
+    socket.once("close", () => this.open.delete(socket));
+    const own = [...this.open].filter(([, connection]) => connection.address === address);
+    if (own.length > mostOfAddress) this.closeOneOf(own);
+    else if (this.open.size > most) this.closeOneOf([...this.open]);
+  }
+
+  /** A request on the connection has begun. @returns to be called when it has been answered, or broken off */
+  begin(socket: Socket): () => void {
+    const connection = this.open.get(socket);
+    if (!connection) return () => {};
+    connection.working++;
+    return () => {
+      connection.working--;
+      if (!this.open.delete(socket)) return;
+      this.open.set(socket, connection);
+    };
+  }
+
+  /** Closes the connection that was used longest ago, or the newest one if all of them are in use. */
+  private closeOneOf(connections: readonly (readonly [Socket, Connection])[]): void {
+    const idle = connections.find(([, { working }]) => working === 0) ?? connections.at(-1);
+    if (!idle) return;
+    const [socket] = idle;
+    this.open.delete(socket);
+    socket.destroy();
+  }
+}
