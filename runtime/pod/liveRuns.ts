@@ -18,7 +18,16 @@ export interface LiveRunsOptions {
 }
 
 /**
- * Gives every Workflow of the operator's runs that has not ended, one after another: there may be thousands.
+ * Gives every Workflow of the operator's runs that has not ended, one after another: there may be thousands. Some of the runs
+ * are no use any more:
+ *
+ * | file | runs that | what is done |
+ * | --- | --- | --- |
+ * | strandedRuns.ts | will never begin, or should have ended long ago | the resync deletes them and submits others |
+ * | stuckRuns.ts | hold their object's lock until somebody acts | the resync reports them on the object |
+ * | needlessRuns.ts | wait for a run that has seen what they are for | the run before them deletes them |
+ * | silentRuns.ts | have failed before they could report | the resync reports them on the object |
+ *
  * @throws ApiError, ApiUnreachableError
  */
 export async function eachLiveRun(
