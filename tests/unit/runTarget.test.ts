@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { RunTargetError, runTargetOf } from "../../runtime/argo/runTarget";
+import { observed, operator } from "./support/objects";
+
+describe("the target of a run", () => {
+  const named = (name: string) => {
+    const parameters = [
+      { name: "namespace", value: "shop" },
+      { name: "name", value: name },
+    ];
+    return runTargetOf(observed("Workflow", { spec: { arguments: { parameters } } }), operator());
+  };
+
+  it("may have any name that Kubernetes takes for objects of some kind", () => {
+    for (const name of ["demo", "shop.example.com", "system:reader", "Reader"]) {
+      const target = named(name);
+      assert.deepEqual(target.kind === "object" && target.name, { namespace: "shop", name });
+    }
+  });
+
+  it("has no name that would lead to another path of the API", () => {
+    for (const name of ["", "..", "a/b", "a%2fb", "a\nb", "x".repeat(254)])
+      assert.throws(() => named(name), RunTargetError, name);
+  });
+});
