@@ -262,6 +262,13 @@ describe("the engine beside Argo", () => {
       await api.assertGone(example as Parameters<Api["assertGone"]>[0]);
     });
 
+    it("has two trials at once at most, so that objects keep their handler processes", async () => {
+      const example = object("patient", { ...answering(), delayMs: 1_500 });
+      await Promise.all(Array.from({ length: 3 }, () => controller.tryHandler(example)));
+      const [first = 0, , third = 0] = operator.calls("patient").map(({ askedAt = 0 }) => askedAt);
+      assert.ok(third - first >= 1_400, `${third - first} ms`);
+    });
+
     it("fails a trial whose answer would be refused, or that is no object of the operator's", async () => {
       const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "x" } };
       const refused = JSON.stringify(object("refused", answering(secret)));
