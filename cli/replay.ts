@@ -1,8 +1,8 @@
+import { RUN_PARAMETERS } from "../runtime/argo/runParameters";
 import { isOver, parameterOf, specOf, WORKFLOW_LABELS, WORKFLOWS } from "../runtime/argo/workflows";
 import type { KubernetesClient } from "../runtime/kubernetes/client";
 import { formatName, type KubernetesObject, type Manifest } from "../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL, RECONCILE_AT_ANNOTATION } from "../runtime/names";
-import { RUN_PARAMETERS } from "../runtime/pod/layout";
 import { CommandError, EXIT_CODES } from "./commandError";
 import { formatRun } from "./inspect/formatRun";
 import { findRun, type Run, runOf } from "./inspect/runs";

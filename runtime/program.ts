@@ -3,6 +3,7 @@
  * on. Nothing of components/ and preflight/ imports any other file of the engine.
  */
 
+export { RUN_PARAMETERS, TIMINGS_OUTPUT, USED_PARAMETER } from "./argo/runParameters";
 export { instanceLabel, workflowTemplateOf } from "./argo/workflows";
 export { FUNCTION_IMAGES, type Operator, type PolicyRule } from "./definition/definition";
 export { FUNCTION_LOOPS, languageOf, programOf, workingFolderOf } from "./definition/handlerProgram";
@@ -49,12 +50,9 @@ export {
   type EngineCommand,
   HANDLER_ACCOUNT_VARIABLE,
   POD_LAYOUT,
-  RUN_PARAMETERS,
   RUNNER_ENVIRONMENT,
   RUNNER_PORTS,
   TIMINGS_FILE,
-  TIMINGS_OUTPUT,
-  USED_PARAMETER,
 } from "./pod/layout";
 export { PENDING_SECONDS, runSeconds } from "./pod/runSeconds";
 export { memoryResourceOf } from "./reconcile/keptMemories";

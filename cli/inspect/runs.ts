@@ -1,10 +1,10 @@
+import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "../../runtime/argo/runParameters";
 import { parameterOf, specOf, statusOf, WORKFLOWS } from "../../runtime/argo/workflows";
 import { isRecord } from "../../runtime/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OBJECT_UID_LABEL, OPERATOR_LABEL } from "../../runtime/names";
-import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "../../runtime/pod/layout";
 import { traceIdIn, withoutTrace } from "../../runtime/traces/timings";
 import { CommandError } from "../commandError";
 

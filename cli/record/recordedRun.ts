@@ -1,3 +1,4 @@
+import { RUN_PARAMETERS } from "../../runtime/argo/runParameters";
 import { type RunTarget, resourceOf, runTargetOf } from "../../runtime/argo/runTarget";
 import { parameterOf } from "../../runtime/argo/workflows";
 import type { Operator } from "../../runtime/definition/definition";
@@ -6,7 +7,6 @@ import { isRecord } from "../../runtime/json";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { formatName, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OPERATOR_LABEL } from "../../runtime/names";
-import { RUN_PARAMETERS } from "../../runtime/pod/layout";
 import { withServedKind } from "../../runtime/pod/watchedObjects";
 import { readUsed } from "../../runtime/reconcile/trial";
 import { CommandError, UsageError } from "../commandError";

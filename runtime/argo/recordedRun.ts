@@ -4,10 +4,10 @@ import type { Operator } from "../definition/definition";
 import type { Manifest } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL, TRACE_ID_LABEL } from "../names";
-import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "../pod/layout";
 import { describeChanges, type ReconcileReport } from "../reconcile/report";
 import { clean } from "../status/conditions";
 import { timingText } from "../traces/timings";
+import { RUN_PARAMETERS, TIMINGS_OUTPUT } from "./runParameters";
 import {
   instanceLabel,
   type Parameter,

@@ -10,7 +10,7 @@ import {
   timeOf,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { RUN_PARAMETERS, USED_PARAMETER } from "../pod/layout";
+import { RUN_PARAMETERS, USED_PARAMETER } from "./runParameters";
 import { parameterOf } from "./workflows";
 
 /** What a submitted run is about. */

@@ -1,10 +1,10 @@
+import { RUN_PARAMETERS } from "../argo/runParameters";
 import { isOver, liveSelector, parameterOf, specOf, WORKFLOWS, workflowTemplateOf } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { keyOf } from "../objectKey";
-import { RUN_PARAMETERS } from "./layout";
 import { whyStuck } from "./stuckRuns";
 
 /** Whose runs are looked at, and where. */

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { runName } from "../argo/runName";
+import { RUN_PARAMETERS } from "../argo/runParameters";
 import { resourceOf } from "../argo/runTarget";
 import { instanceLabel, WORKFLOW_TEMPLATES, WORKFLOWS, workflowTemplateOf } from "../argo/workflows";
 import { formatName, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import { programFingerprint } from "./footprint";
 import { formerAnnotations } from "./formers";
-import { RUN_PARAMETERS } from "./layout";
 import { deleteRuns, eachLiveRun, LiveRuns, type LiveRunsOptions } from "./liveRuns";
 import { type Looked, lookAtObjects } from "./needs";
 import { RunReporter } from "./runReporter";

@@ -12,9 +12,10 @@ import { resyncSchedule } from "../../components/manifests/operator/workflows";
 
 type Container = Required<PodContainer>;
 
+import { RUN_PARAMETERS } from "../../runtime/argo/runParameters";
 import { FUNCTION_IMAGES, type Operator } from "../../runtime/definition/definition";
 import { programFingerprint } from "../../runtime/pod/footprint";
-import { POD_LAYOUT, RUN_PARAMETERS, RUNNER_ENVIRONMENT } from "../../runtime/pod/layout";
+import { POD_LAYOUT, RUNNER_ENVIRONMENT } from "../../runtime/pod/layout";
 import { operatorOptions, PLACEMENT, withFiles } from "./operatorManifests";
 import { type ArgoKind, argoValidator } from "./support/argoSchemas";
 

@@ -1,8 +1,8 @@
 import { buildArgoWorkflowsDefinitions } from "../../../components/manifests/platform/definitions";
+import { RUN_PARAMETERS } from "../../../runtime/argo/runParameters";
 import { RECONCILE_TEMPLATE, WORKFLOWS } from "../../../runtime/argo/workflows";
 import type { PolicyRule } from "../../../runtime/definition/definition";
 import type { JsonObject, KubernetesObject, Manifest } from "../../../runtime/kubernetes/objects";
-import { RUN_PARAMETERS } from "../../../runtime/pod/layout";
 import { announceKind } from "./cluster";
 import type { TestOperator } from "./testOperator";
 
