@@ -1,3 +1,5 @@
+import { cut } from "./cut";
+
 /**
  * Why a reconcile failed, in the one word that the Ready condition, the Kubernetes Event and the metrics carry.
  *
@@ -79,7 +81,7 @@ export class ReconcileFailure extends Error {
     message: string,
     options: { permanent?: boolean; retryAfterSeconds?: number; log?: string; cause?: unknown } = {},
   ) {
-    super(message.slice(0, LONGEST_MESSAGE), { cause: options.cause });
+    super(cut(message, LONGEST_MESSAGE), { cause: options.cause });
     this.name = "ReconcileFailure";
     this.permanent = options.permanent ?? false;
     this.retryAfterSeconds = options.retryAfterSeconds;

@@ -10,10 +10,9 @@ import { questionAbout, type ReconcileAnswer, type Used } from "../../runtime/ha
 import type { HandlerPool } from "../../runtime/handler/handlerPool";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
-import type { Resource } from "../../runtime/kubernetes/resource";
 import { annotated, DOMAIN, PAUSED_ANNOTATION } from "../../runtime/names";
 import { type Memory, wasCreated } from "../../runtime/reconcile/memory";
-import { type Draft, Run } from "../../runtime/reconcile/run";
+import { type Draft, Run, type RunOptions } from "../../runtime/reconcile/run";
 import { Timeline } from "../../runtime/reconcile/timeline";
 import { DirectUse } from "../../runtime/uses/directUse";
 import { UsedStillListingError } from "../../runtime/uses/used";
@@ -161,7 +160,7 @@ class Attempt {
         this.object,
         memory,
         this.client,
-        this.options.resource,
+        { resource: this.options.resource, scrubber: this.mask },
         reportOf(this.object),
       );
       this.run = run;
@@ -254,7 +253,7 @@ class PreviewRun extends Run {
     object: KubernetesObject,
     memory: Memory,
     client: DryRunClient,
-    resource: Resource,
+    options: Omit<RunOptions, "objects">,
     report: Draft,
   ) {
     const objects = {
@@ -263,7 +262,7 @@ class PreviewRun extends Run {
       invalidate: () => {},
       isGoing: () => false,
     };
-    super(object, memory, { client, assert: () => {} }, { resource, objects }, report, new Timeline());
+    super(object, memory, { client, assert: () => {} }, { ...options, objects }, report, new Timeline());
   }
 
   override async confirmOwner(): Promise<void> {}

@@ -33,6 +33,8 @@ export interface WriteScope {
   readonly namespace: string | undefined;
   /** Reads the object from the API server. @throws ObjectGoneError if it is gone or being deleted */
   readonly confirmOwner: () => Promise<void>;
+  /** A text without the values of used Secrets. To be asked before a text is shortened: half of a value is not recognised. */
+  readonly masked: (text: string) => string;
 }
 
 /** An object, in the version that was seen. */

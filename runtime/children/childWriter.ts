@@ -59,7 +59,7 @@ export class ChildWriter {
     } catch (error) {
       // The next reconcile looks again, and says the same as long as it holds.
       if (child.isCreated) store.doubt(resource, manifest.metadata);
-      throw childRefused(error, child, scope.namespace, isNamespaced) ?? error;
+      throw childRefused(error, child, scope, isNamespaced) ?? error;
     }
   }
 

@@ -47,15 +47,22 @@ export function marksTaken(child: DesiredChild): ReconcileFailure {
   );
 }
 
+/** The owner of a refused child. A `WriteScope` is one. */
+interface ChildOwner {
+  readonly namespace: string | undefined;
+  /** Takes the values of used Secrets out of a text. */
+  readonly masked: (text: string) => string;
+}
+
 /**
  * The API server's refusal of a child, as a failure that the author can act on. Undefined for any other error.
- * @param home the namespace of the child's owner
+ * @param scope the child's owner
  * @param isNamespaced whether the runner's rights over children are granted namespace by namespace
  */
 export function childRefused(
   error: unknown,
   child: DesiredChild,
-  home: string | undefined,
+  { namespace: home, masked }: ChildOwner,
   isNamespaced: boolean,
 ): ReconcileFailure | undefined {
   if (!isRefusal(error)) return undefined;
@@ -74,7 +81,7 @@ export function childRefused(
     ? ` Declare update: recreate or never for ${child.resource.kind} in operator.yaml.`
     : "";
   const rights = isForbidden ? rightsRemedy(child) : "";
-  const said = brief(isEscalation(error) ? withoutRules(error.message) : error.message);
+  const said = brief(masked(isEscalation(error) ? withoutRules(error.message) : error.message));
   const message = `the API server refused ${nameOf(child)}: ${said}.${remedy}${rights}${grantRemedy(error, child)}`;
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }

@@ -4,6 +4,7 @@ import { jsonOf } from "../flaw";
 import { LineSplitter, LineTooLongError } from "../lines";
 import type { HandlerQuestion } from "./contract";
 import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTransport";
+import { LogTail } from "./logTail";
 import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownId } from "./parseAnswer";
 
 /** How much of a run's standard error is kept: its end, where the error is. */
@@ -56,7 +57,7 @@ export class HandlerWorker {
   private question: Question | undefined;
   /** The answer to the question, between its arrival and the end of that turn of the event loop. */
   private answer: Pick<HandlerReply, "answer" | "length"> | undefined;
-  private logTail = Buffer.alloc(0);
+  private readonly log = new LogTail(KEPT_LOG_BYTES);
   private over = false;
   /** Why it cannot be asked any more. Undefined if it can, or if it ended well. */
   private failure: ReconcileFailure | undefined;
@@ -71,7 +72,7 @@ export class HandlerWorker {
   ) {
     this.process = transport.start({
       output: (chunk) => this.receive(chunk),
-      log: (chunk) => this.keepLog(chunk),
+      log: (chunk) => this.log.keep(chunk),
       exited: (exit) => this.exited(exit),
     });
   }
@@ -97,7 +98,7 @@ export class HandlerWorker {
       throw new ReconcileFailure("HandlerNotStarted", message, { permanent: true });
     }
     // What it said while it began is part of the first answer's log.
-    if (this.asked > 0) this.logTail = Buffer.alloc(0);
+    if (this.asked > 0) this.log.clear();
     this.asked++;
     return new Promise((resolve, reject) => {
       const late = () =>
@@ -162,12 +163,7 @@ export class HandlerWorker {
     if (!question || answer === undefined) return;
     this.question = this.answer = undefined;
     clearTimeout(question.timer);
-    question.resolve({ ...answer, log: this.logTail.toString("utf8") });
-  }
-
-  private keepLog(chunk: Buffer): void {
-    const joined = Buffer.concat([this.logTail, chunk]);
-    this.logTail = joined.subarray(Math.max(0, joined.length - KEPT_LOG_BYTES));
+    question.resolve({ ...answer, log: this.log.text() });
   }
 
   private exited({ code, signal, startError }: HandlerExit): void {
@@ -184,7 +180,7 @@ export class HandlerWorker {
   }
 
   private fail(reason: FailureReason, message: string): void {
-    this.giveUp(new ReconcileFailure(reason, message, { log: this.logTail.toString("utf8") }));
+    this.giveUp(new ReconcileFailure(reason, message, { log: this.log.text() }));
   }
 
   private giveUp(failure?: ReconcileFailure): void {

@@ -1,4 +1,8 @@
+import { cut } from "../cut";
 import { ReconcileFailure } from "../failure";
+
+/** So many characters of what a handler wrote can be read in a sentence. */
+const LONGEST_QUOTE = 80;
 
 /** The failure of an answer that breaks the contract. */
 export function invalid(problem: string): ReconcileFailure {
@@ -7,14 +11,10 @@ export function invalid(problem: string): ReconcileFailure {
 
 /** A text in quotes, no longer than can be read. */
 export function quote(text: string): string {
-  return `"${cut(text)}"`;
+  return `"${cut(text, LONGEST_QUOTE)}"`;
 }
 
 /** A value as JSON has it, no longer than can be read. */
 export function shown(value: unknown): string {
-  return cut(JSON.stringify(value));
-}
-
-function cut(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return cut(JSON.stringify(value), LONGEST_QUOTE);
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
+import { cut } from "../cut";
 import { readJson, writeJson } from "../json";
 import type { ClusterConnection } from "./connection";
 import { ApiError, type ApiStatus, ApiUnreachableError, isApiError, retryAfterMs } from "./errors";
@@ -236,7 +237,7 @@ function toApiError(response: IncomingMessage, text: string, request: ApiRequest
   try {
     status = (JSON.parse(text) ?? {}) as ApiStatus;
   } catch {
-    status = { message: text.trim().slice(0, 500) || `HTTP ${code}` };
+    status = { message: cut(text.trim(), 500) || `HTTP ${code}` };
   }
   const retryAfter = Number(response.headers["retry-after"]);
   if (retryAfter >= 0) status = { ...status, details: { ...status.details, retryAfterSeconds: retryAfter } };

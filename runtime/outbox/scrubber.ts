@@ -1,3 +1,4 @@
+import { CUT } from "../cut";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Outcome } from "../reconcile/outcome";
@@ -7,6 +8,8 @@ import type { RunTiming } from "../reconcile/timeline";
 const MASK = "***";
 /** Shorter values are words, such as "true", and would mask half of every message. */
 const SHORTEST = 6;
+/** The same of a line of a value that has several: many a Secret is a file with settings. */
+const SHORTEST_LINE = 16;
 /** So many versions of Secrets are remembered. */
 const MOST_SECRETS = 10_000;
 
@@ -14,8 +17,9 @@ const MOST_SECRETS = 10_000;
  * Masks the values of used Secrets in what is reported: the handler's log, conditions, Events and records.
  *
  * Guarantee (tests/unit/scrubber.test.ts): a value of a Secret that was given to the handler, of 6 characters and more, is
- * masked as it is and in base64. No more is promised: a handler that reports half of a value, or a value that it changed,
- * reports it.
+ * masked as it is and in base64, and so is a line of 16 characters and more of a value that has several. What is left of a
+ * value before {@link CUT} is masked too (tests/unit/scrubberCuts.test.ts). No more is promised: a handler that reports half of
+ * a value, or a value that it changed, reports it.
  *
  * Assumption: what a handler answers as children and status is meant, and left alone.
  */
@@ -50,17 +54,16 @@ export class Scrubber {
     if (this.counts.size === 0) return text;
     const parts: string[] = [];
     let from = 0;
+    let end = endOfPart(text, 0);
     for (let at = 0; at + SHORTEST <= text.length; ) {
-      const value = this.byBeginning
-        .get(text.slice(at, at + SHORTEST))
-        // What is reported may have been cut in the midst of a value.
-        ?.find((each) => text.startsWith(each, at) || each.startsWith(text.slice(at)));
-      if (value === undefined) {
+      if (at > end) end = endOfPart(text, at);
+      const length = this.lengthAt(text, at, end);
+      if (length === 0) {
         at++;
         continue;
       }
       parts.push(text.slice(from, at), MASK);
-      at += value.length;
+      at += length;
       from = at;
     }
     return parts.length === 0 ? text : parts.join("") + text.slice(from);
@@ -96,6 +99,16 @@ export class Scrubber {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map((each) => this.inside(each)) as Value;
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.inside(each)])) as Value;
+  }
+
+  /** How much of a text from `at` on is of a value: all of the value, or what a cut at `end` has left of it. */
+  private lengthAt(text: string, at: number, end: number): number {
+    const alike = this.byBeginning.get(text.slice(at, at + SHORTEST));
+    if (!alike) return 0;
+    const rest = text.slice(at, end);
+    const whole = alike.find((value) => text.startsWith(value, at))?.length ?? 0;
+    const isCut = rest.length > whole && alike.some((value) => value.startsWith(rest));
+    return isCut ? rest.length : whole;
   }
 
   private timing(timing: RunTiming): RunTiming {
@@ -141,7 +154,13 @@ export class Scrubber {
   }
 }
 
-/** The values of a Secret: as they are, without the line end that a file leaves, and in base64. */
+/** Where the part of a text ends that has a character at `at`: parts of a text end where something was left out. */
+function endOfPart(text: string, at: number): number {
+  const end = text.indexOf(CUT, at);
+  return end < 0 ? text.length : end;
+}
+
+/** The values of a Secret: as they are, without the line end that a file leaves, line by line, and in base64. */
 function valuesOf(secret: KubernetesObject): string[] {
   const data = (secret["data"] ?? {}) as Record<string, unknown>;
   const values = Object.values(data).flatMap((encoded) => {
@@ -151,7 +170,16 @@ function valuesOf(secret: KubernetesObject): string[] {
     const again = Buffer.from(trimmed, "utf8").toString("base64");
     // Lines in JSON have their ends escaped.
     const inJson = JSON.stringify(trimmed).slice(1, -1);
-    return raw.includes("\ufffd") ? [encoded] : [raw, trimmed, inJson, encoded, again];
+    return raw.includes("\ufffd") ? [encoded] : [raw, trimmed, inJson, encoded, again, ...linesOf(trimmed)];
   });
   return [...new Set(values)].filter((value) => value.length >= SHORTEST);
+}
+
+/** The lines of a value that has several. A short one may be a word, and what frames a key is the same in each file. */
+function linesOf(value: string): string[] {
+  if (!value.includes("\n")) return [];
+  return value
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line.length >= SHORTEST_LINE && !/^-----[A-Z0-9 ]+-----$/.test(line));
 }

@@ -96,6 +96,7 @@ export class Reconcile {
     const timeline = new Timeline();
     let writtenAt: number | undefined;
     const { operator, resource, objects } = this.options;
+    const { scrubber } = this;
     const report: Draft = {
       operator: operator.name,
       kind: resource.kind,
@@ -119,7 +120,7 @@ export class Reconcile {
       if (!object) Object.assign(report, { result: "skipped", skipped: "gone" });
       else {
         const memory = await this.options.memories.of(object);
-        const run = new Run(object, memory, mandate, this.options, report, timeline);
+        const run = new Run(object, memory, mandate, { resource, objects, scrubber }, report, timeline);
         await this.handle(object, run, outcome);
       }
     } catch (error) {
@@ -127,7 +128,7 @@ export class Reconcile {
     }
     report.timing = timeline.timing(writtenAt);
     report.durationMs = report.timing.to - report.timing.from;
-    return this.scrubber.outcome(outcome);
+    return scrubber.outcome(outcome);
   }
 
   private async handle(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {

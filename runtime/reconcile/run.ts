@@ -37,6 +37,8 @@ export interface RunOptions {
   /** The custom resource's kind. */
   readonly resource: Resource;
   readonly objects: KnownObjects;
+  /** Takes the values of used Secrets out of a text. */
+  readonly scrubber: { text(text: string): string };
 }
 
 /**
@@ -48,6 +50,7 @@ export interface RunOptions {
 export class Run implements WriteScope {
   readonly client: KubernetesClient;
   readonly namespace: string | undefined;
+  readonly masked = (text: string) => this.options.scrubber.text(text);
   /** How far it came with the children of the answer. */
   progress: Progress = { waiting: [], reached: new Map() };
 
@@ -93,10 +96,11 @@ export class Run implements WriteScope {
    * children take long to become ready.
    */
   get unhurried(): WriteScope {
-    const { client, namespace } = this;
+    const { client, namespace, masked } = this;
     return {
       client: client.with({ class: "instant" }),
       namespace,
+      masked,
       confirmOwner: () => this.confirmOwner(),
     };
   }

@@ -1,4 +1,5 @@
 import type { ChildVerb } from "../children/childApplier";
+import { cut } from "../cut";
 
 /** A part of a run that takes time. */
 export const STEPS = [
@@ -118,7 +119,7 @@ export class Timeline {
       this.keep(stepOf({ from, to: this.now() }, result));
       return result;
     } catch (thrown) {
-      const error = (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, LONGEST_ERROR);
+      const error = cut(thrown instanceof Error ? thrown.message : String(thrown), LONGEST_ERROR);
       this.keep(stepOf({ from, to: this.now(), error }, undefined));
       throw thrown;
     }

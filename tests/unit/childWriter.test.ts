@@ -30,6 +30,8 @@ const FORMER = "argosy/argosy.store";
 const APPLY = "apply ConfigMap settings";
 const DELETE = "delete ConfigMap settings";
 const OWNER = widget();
+/** A value of a Secret that the handler was given. */
+const SECRET = "s3cret".repeat(50);
 
 /** The child that a handler answered for an owner. */
 function desired(
@@ -68,6 +70,7 @@ describe("ChildWriter", () => {
     return {
       client: cluster.client(),
       namespace: "shop",
+      masked: (text) => text.replaceAll(SECRET, "***"),
       confirmOwner: async () => {
         confirmed++;
         if (isGone) throw new ObjectGoneError();
@@ -466,6 +469,14 @@ describe("ChildWriter", () => {
       const { message } = await refused(422, `spec.template: Invalid value: ${template}: field is immutable`);
       assert.match(message, /spec\.template: .*field is immutable\. Declare update: recreate or never/);
       assert.ok(message.length < 1_000, `${message.length} characters`);
+    });
+
+    it("without a value of a Secret, also where the middle of what it says is left out", async () => {
+      for (let at = 0; at < 600; at += 50) {
+        const quoted = `${"x".repeat(at)}${SECRET}${"x".repeat(600 - at)}`;
+        const { message } = await refused(422, `spec.template: Invalid value: ${quoted}: field is immutable`);
+        assert.ok(!message.includes("s3cret"), message);
+      }
     });
 
     it("that rights are missing in a namespace that was granted", async () => {

@@ -8,6 +8,7 @@ import { answering, useOperator } from "../support/useOperator";
 
 const PASSWORD = "correct-horse-battery";
 const ENCODED = Buffer.from(PASSWORD).toString("base64");
+const PEM = ["a", "b", "c"].map((letter) => `MII${letter.repeat(61)}`);
 const SECRETS = builtIn("v1", "Secret");
 
 function secret(
@@ -172,6 +173,34 @@ for (const { form, namespaces } of [
         (await bench.api.get(object))["status"],
       ]);
       assert.ok(!all.includes(PASSWORD) && !all.includes(ENCODED), all);
+    });
+
+    it("finds no piece of a value either, where the engine shortens what the handler reports", async () => {
+      const values = {
+        long: "0123456789".repeat(300),
+        token: PASSWORD.repeat(5),
+        pem: `${PEM.join("\n")}\n`,
+      };
+      const data = Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
+      await bench.api.apply({
+        ...secret("pieces", home, usedBy),
+        data: Object.fromEntries(data),
+      } as Manifest);
+      const reports = {
+        long: { log: `${values.long}\n${"so it goes on\n".repeat(450)}`, exitCode: 1 },
+        token: { raw: `token: ${values.token}` },
+        pem: { log: PEM.map((line) => `key: ${line}`).join("\n"), exitCode: 1 },
+      };
+      for (const [key, plan] of Object.entries(reports)) {
+        const object = await bench.applyObject(`pieces-${key}`, { secret: "pieces", ...plan } as never, home);
+        await eventually(() => assert.ok(given(`pieces-${key}`)));
+        await bench.failed(object, key === "token" ? "InvalidAnswer" : "HandlerCrashed");
+        await eventually(async () => assert.ok((await bench.eventsOf(object)).length > 0));
+        const { status } = (await bench.api.get(object)) as { status?: unknown };
+        const all = [...bench.engine.reportsOf(`pieces-${key}`), ...(await bench.eventsOf(object)), status];
+        for (const piece of ["0123456789".repeat(2), PASSWORD, ...PEM])
+          assert.ok(!JSON.stringify(all).includes(piece), `${piece} is in ${JSON.stringify(all)}`);
+      }
     });
 
     it("the operator itself may list no Secret but those that its definition names", async () => {
