@@ -69,7 +69,7 @@ export class SecretMask {
     return changes.map(({ path, ...values }) => {
       const shown = Object.entries(values).map(([key, value]) => [
         key,
-        isHidden(path) ? MASK : this.scrubber.inside(value),
+        isHidden(path) ? MASK : this.scrubber.inside(value, Number.POSITIVE_INFINITY),
       ]);
       return { path, ...Object.fromEntries(shown) };
     });
@@ -77,7 +77,7 @@ export class SecretMask {
 
   /** A text as it may be shown. */
   text(text: string): string {
-    return this.scrubber.text(text);
+    return this.scrubber.text(text, Number.POSITIVE_INFINITY);
   }
 
   private masked(secret: KubernetesObject): KubernetesObject {

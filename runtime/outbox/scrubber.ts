@@ -1,17 +1,29 @@
-import { CUT } from "../cut";
+import { CUT, cut } from "../cut";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Outcome } from "../reconcile/outcome";
 import type { RunTiming } from "../reconcile/timeline";
+import { SecretValues, SHORTEST_VALUE } from "./secretValues";
 
 /** Stands for a value that is not reported. */
 const MASK = "***";
-/** Shorter values are words, such as "true", and would mask half of every message. */
-const SHORTEST = 6;
-/** The same of a line of a value that has several: many a Secret is a file with settings. */
+/** Shorter lines of a value that has several are left alone: many a Secret is a file with settings. */
 const SHORTEST_LINE = 16;
-/** So many versions of Secrets are remembered. */
-const MOST_SECRETS = 10_000;
+/** So much is remembered of Secrets that no run needs, in characters. Each value is there in several forms. */
+const MOST_REMEMBERED = 8 * 1024 * 1024;
+/** What a value takes beside its characters. */
+const BESIDE_VALUE = 100;
+/** Nothing that is reported is longer. The rest of a text need not be looked through. */
+const LONGEST_REPORTED = 16 * 1024;
+
+/** The values of one version of a Secret. */
+interface Version {
+  readonly values: readonly string[];
+  /** In characters. */
+  readonly size: number;
+  /** How many runs need it. */
+  runs: number;
+}
 
 /**
  * Masks the values of used Secrets in what is reported: the handler's log, conditions, Events and records.
@@ -21,43 +33,50 @@ const MOST_SECRETS = 10_000;
  * value before {@link CUT} is masked too (tests/unit/scrubberCuts.test.ts). No more is promised: a handler that reports half of
  * a value, or a value that it changed, reports it.
  *
+ * Guarantee (tests/unit/scrubber.test.ts): what the runs in progress were given is known. Of other Secrets the latest are, within
+ * a bound.
+ *
  * Assumption: what a handler answers as children and status is meant, and left alone.
  */
 export class Scrubber {
-  /** The values of each version of a Secret. The latest given come last. */
-  private readonly secrets = new Map<string, readonly string[]>();
-  /** How many Secrets have a value. */
-  private readonly counts = new Map<string, number>();
-  /** The values by how they begin, the longest first. */
-  private readonly byBeginning = new Map<string, string[]>();
+  /** By uid and version. The latest given come last. */
+  private readonly known = new Map<string, Version>();
+  /** What the runs need that have not ended, by their outcome. */
+  private readonly needed = new Map<Outcome, readonly Version[]>();
+  private readonly values = new SecretValues();
+  private remembered = 0;
 
-  constructor(private readonly most = MOST_SECRETS) {}
+  /** @param most so much is remembered that no run needs, in characters */
+  constructor(private readonly most = MOST_REMEMBERED) {}
 
-  /** Takes in Secrets that are given to a handler. */
-  learn(secrets: readonly KubernetesObject[]): void {
-    for (const secret of secrets) {
-      const { uid, resourceVersion } = secret.metadata;
-      const id = `${uid}/${resourceVersion}`;
-      const values = this.secrets.get(id) ?? valuesOf(secret);
-      if (!this.secrets.delete(id)) for (const value of values) this.add(value);
-      this.secrets.set(id, values);
+  /**
+   * Takes in Secrets that are given to a handler.
+   * @param outcome of the run that they are given to. They are remembered until that is scrubbed
+   * @returns how much that is, in characters
+   */
+  learn(secrets: readonly KubernetesObject[], outcome?: Outcome): number {
+    const versions = secrets.map((secret) => this.latest(secret));
+    if (outcome) {
+      for (const version of versions) version.runs++;
+      this.needed.set(outcome, [...(this.needed.get(outcome) ?? []), ...versions]);
     }
-    for (const [oldest, values] of this.secrets) {
-      if (this.secrets.size <= this.most) return;
-      this.secrets.delete(oldest);
-      for (const value of values) this.remove(value);
-    }
+    this.forget(versions);
+    return versions.reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** The text without the values. */
-  text(text: string): string {
-    if (this.counts.size === 0) return text;
+  /**
+   * The text without the values.
+   * @param longest so many characters are looked through, and the rest is left out. @default more than is ever reported
+   */
+  text(whole: string, longest = LONGEST_REPORTED): string {
+    if (this.values.isEmpty) return whole;
+    const text = cut(whole, longest);
     const parts: string[] = [];
     let from = 0;
     let end = endOfPart(text, 0);
-    for (let at = 0; at + SHORTEST <= text.length; ) {
+    for (let at = 0; at + SHORTEST_VALUE <= text.length; ) {
       if (at > end) end = endOfPart(text, at);
-      const length = this.lengthAt(text, at, end);
+      const length = this.values.lengthAt(text, at, end);
       if (length === 0) {
         at++;
         continue;
@@ -69,9 +88,28 @@ export class Scrubber {
     return parts.length === 0 ? text : parts.join("") + text.slice(from);
   }
 
-  /** The outcome of a reconcile without the values, in all that is reported of it. */
+  /** The outcome of a run without the values, in all that is reported of it. The run has ended. */
   outcome(outcome: Outcome): Outcome {
-    if (this.counts.size === 0) return outcome;
+    const scrubbed = this.values.isEmpty ? outcome : this.scrubbed(outcome);
+    for (const version of this.needed.get(outcome) ?? []) version.runs--;
+    this.needed.delete(outcome);
+    this.forget();
+    return scrubbed;
+  }
+
+  /**
+   * A value without the values of Secrets in its texts.
+   * @param longest see {@link text}
+   */
+  inside<Value>(value: Value, longest?: number): Value {
+    if (typeof value === "string") return this.text(value, longest) as Value;
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map((each) => this.inside(each, longest)) as Value;
+    const entries = Object.entries(value).map(([key, each]) => [key, this.inside(each, longest)]);
+    return Object.fromEntries(entries) as Value;
+  }
+
+  private scrubbed(outcome: Outcome): Outcome {
     const { report, verdict, events } = outcome;
     const failure = report.failure && this.failure(report.failure);
     return {
@@ -93,24 +131,6 @@ export class Scrubber {
     };
   }
 
-  /** A value without the values of Secrets in its texts. */
-  inside<Value>(value: Value): Value {
-    if (typeof value === "string") return this.text(value) as Value;
-    if (typeof value !== "object" || value === null) return value;
-    if (Array.isArray(value)) return value.map((each) => this.inside(each)) as Value;
-    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, this.inside(each)])) as Value;
-  }
-
-  /** How much of a text from `at` on is of a value: all of the value, or what a cut at `end` has left of it. */
-  private lengthAt(text: string, at: number, end: number): number {
-    const alike = this.byBeginning.get(text.slice(at, at + SHORTEST));
-    if (!alike) return 0;
-    const rest = text.slice(at, end);
-    const whole = alike.find((value) => text.startsWith(value, at))?.length ?? 0;
-    const isCut = rest.length > whole && alike.some((value) => value.startsWith(rest));
-    return isCut ? rest.length : whole;
-  }
-
   private timing(timing: RunTiming): RunTiming {
     const steps = timing.steps.map((step) =>
       step.error === undefined ? step : { ...step, error: this.text(step.error) },
@@ -128,29 +148,33 @@ export class Scrubber {
     });
   }
 
-  private add(value: string): void {
-    const count = this.counts.get(value) ?? 0;
-    this.counts.set(value, count + 1);
-    if (count > 0) return;
-    const beginning = value.slice(0, SHORTEST);
-    const alike = [...(this.byBeginning.get(beginning) ?? []), value];
-    this.byBeginning.set(
-      beginning,
-      alike.sort((a, b) => b.length - a.length),
-    );
+  /** The version of a Secret, as the latest that was given. */
+  private latest(secret: KubernetesObject): Version {
+    const { uid, resourceVersion } = secret.metadata;
+    const id = `${uid}/${resourceVersion}`;
+    const version = this.known.get(id) ?? this.newVersion(secret);
+    this.known.delete(id);
+    this.known.set(id, version);
+    return version;
   }
 
-  private remove(value: string): void {
-    const count = this.counts.get(value) ?? 0;
-    if (count > 1) {
-      this.counts.set(value, count - 1);
-      return;
+  private newVersion(secret: KubernetesObject): Version {
+    const values = valuesOf(secret);
+    for (const value of values) this.values.add(value);
+    const size = values.reduce((sum, { length }) => sum + length + BESIDE_VALUE, BESIDE_VALUE);
+    this.remembered += size;
+    return { values, size, runs: 0 };
+  }
+
+  /** Forgets what was given longest ago, as far as there is too much of it and no run needs it. */
+  private forget(latest: readonly Version[] = []): void {
+    for (const [id, version] of this.known) {
+      if (this.remembered <= this.most) return;
+      if (version.runs > 0 || latest.includes(version)) continue;
+      this.known.delete(id);
+      this.remembered -= version.size;
+      for (const value of version.values) this.values.remove(value);
     }
-    this.counts.delete(value);
-    const beginning = value.slice(0, SHORTEST);
-    const left = (this.byBeginning.get(beginning) ?? []).filter((each) => each !== value);
-    if (left.length === 0) this.byBeginning.delete(beginning);
-    else this.byBeginning.set(beginning, left);
   }
 }
 
@@ -166,13 +190,13 @@ function valuesOf(secret: KubernetesObject): string[] {
   const values = Object.values(data).flatMap((encoded) => {
     if (typeof encoded !== "string") return [];
     const raw = Buffer.from(encoded, "base64").toString("utf8");
-    const trimmed = raw.trim();
+    const trimmed = ownCopy(raw.trim());
     const again = Buffer.from(trimmed, "utf8").toString("base64");
     // Lines in JSON have their ends escaped.
-    const inJson = JSON.stringify(trimmed).slice(1, -1);
+    const inJson = ownCopy(JSON.stringify(trimmed).slice(1, -1));
     return raw.includes("\ufffd") ? [encoded] : [raw, trimmed, inJson, encoded, again, ...linesOf(trimmed)];
   });
-  return [...new Set(values)].filter((value) => value.length >= SHORTEST);
+  return [...new Set(values)].filter((value) => value.length >= SHORTEST_VALUE);
 }
 
 /** The lines of a value that has several. A short one may be a word, and what frames a key is the same in each file. */
@@ -181,5 +205,11 @@ function linesOf(value: string): string[] {
   return value
     .split("\n")
     .map((line) => line.trim())
-    .filter((line) => line.length >= SHORTEST_LINE && !/^-----[A-Z0-9 ]+-----$/.test(line));
+    .filter((line) => line.length >= SHORTEST_LINE && !/^-----[A-Z0-9 ]+-----$/.test(line))
+    .map(ownCopy);
+}
+
+/** A text that is no part of another one in memory, and so does not keep that. */
+function ownCopy(text: string): string {
+  return Buffer.from(text, "utf8").toString("utf8");
 }

@@ -31,8 +31,8 @@ export interface AskingOptions {
 }
 
 /**
- * In characters. A run whose answer is larger keeps its place until it ends: the answer is in memory as long, and the places
- * are what limits that.
+ * In characters, with the Secrets that the handler was given. A run whose answer is larger keeps its place until it ends: answer
+ * and Secrets are in memory as long, and the places are what limits that.
  */
 const SMALL_ANSWER = 64 * 1024;
 const NOTHING_USED: GatheredUse = { used: {}, warnings: [], secrets: [] };
@@ -63,7 +63,10 @@ export class Asking {
     const children = await this.options.observed.observe(object);
     const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
     // A Secret that is watched is given to the handler as those that are used.
-    this.options.scrubber.learn(isSecretKind(object) ? [...secrets, object] : secrets);
+    const learnt = this.options.scrubber.learn(
+      isSecretKind(object) ? [...secrets, object] : secrets,
+      outcome,
+    );
     outcome.events.push(...warnings.map((warning) => ({ type: "Warning" as const, ...warning })));
     const { attempt } = report;
     const { memory, traceparent: trace } = run;
@@ -75,7 +78,7 @@ export class Asking {
       askHandler<Answer>(this.options.pool, question, this.checkStatus, this.options.isOurs),
     );
     report.handlerMs = performance.now() - askedAt;
-    if (length <= SMALL_ANSWER) run.answered();
+    if (length + learnt <= SMALL_ANSWER) run.answered();
     report.log = log;
     return this.withoutSecrets(answer);
   }

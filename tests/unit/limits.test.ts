@@ -23,6 +23,7 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
     "LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;",
   ],
   ["handler processes", "idle for a minute", "runtime/handler/handlerPool.ts", "idleMs ?? 60_000"],
+  ["values of Secrets", "8 Mi", "runtime/outbox/scrubber.ts", "MOST_REMEMBERED = 8 * 1024 * 1024;"],
   ["what a run shows", "8 KiB", "runtime/handler/handlerWorker.ts", "KEPT_LOG_BYTES = 8 * 1024;"],
   ["Kubernetes Events", "5,000", "runtime/outbox/outbox.ts", "MOST_WAITING = 5_000;"],
   [
