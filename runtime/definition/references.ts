@@ -15,7 +15,7 @@ export type Term = { readonly constant: string } | { readonly path: readonly Ste
 export interface NameReference {
   /** The namespace of the named objects. Undefined if the custom resource has none and the definition gives none. */
   readonly namespace: string | undefined;
-  /** Without repetitions, in the order of the field. */
+  /** Without repetitions, in the order of the field: see {@link isTooMany}. */
   readonly names: readonly string[];
 }
 
@@ -27,6 +27,12 @@ export interface LabelReference {
 
 /** What one object refers to by one use. */
 export type Reference = NameReference | LabelReference;
+
+/**
+ * So many names, and so many values of a label, may stand in one custom resource for one use. Its author is not trusted, and each of
+ * them is kept and may be read again all the time.
+ */
+export const MOST_REFERENCES = 500;
 
 /** What may be the value of a label (kubernetes, apimachinery/pkg/util/validation, IsValidLabelValue). */
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
@@ -75,19 +81,26 @@ export function constantIn(text: string | undefined): string | undefined {
 
 /**
  * What an object refers to by a use. A field that is missing, or that holds something else than a name, refers to nothing:
- * the author of a custom resource is not trusted, and a name becomes part of a URL.
+ * the author of a custom resource is not trusted, and a name becomes part of a URL. Of too many, so many are left that it shows:
+ * see {@link isTooMany}.
  */
 export function referenceOf(use: Use, object: Pick<KubernetesObject, "metadata">): Reference {
   const namespace = use.namespace ?? object.metadata.namespace;
   if (use.name !== undefined) {
-    const names = valuesOf(use.name, object).filter(isObjectName);
-    return { namespace, names: names.filter((name) => isAllowed(use, name)) };
+    const names = valuesOf(use.name, object, (name) => isObjectName(name) && isAllowed(use, name));
+    return { namespace, names };
   }
   const labels = Object.entries(use.labels ?? {}).map(([label, value]) => [
     label,
-    valuesOf(value, object).filter(isLabelValue),
+    valuesOf(value, object, isLabelValue),
   ]);
   return { namespace, labels: Object.fromEntries(labels) };
+}
+
+/** Whether a reference has more than {@link MOST_REFERENCES} names, or values of a label: it is not whole then. */
+export function isTooMany(reference: Reference): boolean {
+  const lists = "names" in reference ? [reference.names] : Object.values(reference.labels);
+  return lists.some(({ length }) => length > MOST_REFERENCES);
 }
 
 /** Whether labels are those that a reference selects. */
@@ -116,11 +129,14 @@ function isAllowed({ names }: Use, name: string): boolean {
   return names === undefined || names.includes(name);
 }
 
-/** The texts at a path of an object, or the constant, without repetitions. */
-function valuesOf(text: string, object: object): string[] {
+/**
+ * The texts at a path of an object, or the constant, without repetitions and without what `isRight` refuses. At most one more than
+ * {@link MOST_REFERENCES}.
+ */
+function valuesOf(text: string, object: object, isRight: (value: string) => boolean): string[] {
   const term = parseTerm(text);
   if (!term) return [];
-  if ("constant" in term) return [term.constant];
+  if ("constant" in term) return [term.constant].filter(isRight);
   const found = term.path.reduce<unknown[]>(
     (values, step) =>
       values.flatMap((value) => {
@@ -129,5 +145,10 @@ function valuesOf(text: string, object: object): string[] {
       }),
     [object],
   );
-  return [...new Set(found.filter((value): value is string => typeof value === "string"))];
+  const values = new Set<string>();
+  for (const value of found) {
+    if (typeof value === "string" && isRight(value)) values.add(value);
+    if (values.size > MOST_REFERENCES) break;
+  }
+  return [...values];
 }

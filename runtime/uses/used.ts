@@ -1,7 +1,9 @@
 import type { Operator, Use } from "../definition/definition";
 import {
   isList,
+  isTooMany,
   type LabelReference,
+  MOST_REFERENCES,
   type NameReference,
   type Reference,
   referenceOf,
@@ -31,7 +33,7 @@ export interface UsedSource {
 export type UsedProblem =
   /** The cluster does not serve the kind. There are no objects of that kind then. */
   | { readonly kind: "missing"; readonly message: string }
-  /** The API server refuses: it is not known whether there are objects. */
+  /** It may not be read: it is not known whether there are objects. */
   | { readonly kind: "refused"; readonly message: string }
   /** The first list is in progress. */
   | { readonly kind: "listing" };
@@ -50,8 +52,6 @@ export interface GatheredUse {
   readonly secrets: readonly KubernetesObject[];
 }
 
-/** The most objects that one custom resource may name by one use. */
-const MOST_NAMES = 500;
 /** In characters of JSON, for all uses of one object together. A request is in memory several times. */
 const MOST_LENGTH = 8 * 1024 * 1024;
 const RETRY = { retryAfterSeconds: 60 };
@@ -101,6 +101,10 @@ export async function gatherUsed(
   const warnings: UsedWarning[] = [];
   const secrets: KubernetesObject[] = [];
   let length = 0;
+  const refuse = (note: string) => {
+    if (event === "reconcile") throw new ReconcileFailure("UsedNotReadable", note, RETRY);
+    warnings.push({ reason: "UsedNotReadable", note });
+  };
   for (const [key, use] of Object.entries(operator.uses)) {
     const reference = referenceOf(use, object);
     used[key] = isList(use) ? [] : null;
@@ -111,9 +115,7 @@ export async function gatherUsed(
       continue;
     }
     if (problem?.kind === "refused") {
-      const note = `uses.${key}: ${problem.message}`;
-      if (event === "reconcile") throw new ReconcileFailure("UsedNotReadable", note, RETRY);
-      warnings.push({ reason: "UsedNotReadable", note });
+      refuse(`uses.${key}: ${problem.message}`);
       continue;
     }
     const given = isSecretKind(use) ? found.filter((each) => !whyNotGiven(each, use, operator)) : found;
@@ -122,7 +124,12 @@ export async function gatherUsed(
       if ("names" in reference) warnings.push(...notGiven(key, use, reference, given, operator));
     }
     length += given.reduce((sum, each) => sum + writeJson(each).length, 0);
-    if (length > MOST_LENGTH) throw tooMuch(`what it uses is longer than ${MOST_LENGTH} characters in all`);
+    if (length > MOST_LENGTH) {
+      refuse(
+        `what the object uses is longer than ${MOST_LENGTH} characters in all. Let it name fewer objects.`,
+      );
+      continue;
+    }
     used[key] = isList(use) ? given : (given[0] ?? null);
   }
   return { used, warnings, secrets };
@@ -134,6 +141,10 @@ async function read(
   reference: Reference,
   source: UsedSource,
 ): Promise<{ problem?: UsedProblem | undefined; found: KubernetesObject[] }> {
+  if (isTooMany(reference)) {
+    const message = `the object names more than ${MOST_REFERENCES} objects, or values of a label. Let it name fewer.`;
+    return { problem: { kind: "refused", message }, found: [] };
+  }
   try {
     const problem = await source.problemOf(key, reference.namespace);
     if (problem) return { problem, found: [] };
@@ -152,8 +163,6 @@ async function namedBy(
   { namespace, names }: NameReference,
   source: UsedSource,
 ): Promise<KubernetesObject[]> {
-  if (names.length > MOST_NAMES)
-    throw tooMuch(`uses.${key} names ${names.length} objects, more than ${MOST_NAMES}`);
   const found = await Promise.all(names.map((name) => source.get(key, { namespace, name })));
   return found.filter((each) => each !== undefined);
 }
@@ -176,10 +185,6 @@ function notGiven(
     : ` Does the Secret bear the label ${label}? Only then a custom resource may name it.`;
   const note = `uses.${key}: there is no Secret ${left.slice(0, 10).join(", ")} that this operator is given.${remedy} Tokens of service accounts, bootstrap tokens and Helm's releases are never given.`;
   return [{ reason: "UsedSecretNotGiven", note }];
-}
-
-function tooMuch(message: string): ReconcileFailure {
-  return new ReconcileFailure("UsedNotReadable", `${message}. Let the object name fewer.`, RETRY);
 }
 
 /** Says that a kind is missing, and what to do. */

@@ -6,6 +6,7 @@ import {
   formatPath,
   isList,
   isSelected,
+  isTooMany,
   type LabelReference,
   type NameReference,
   parseTerm,
@@ -59,6 +60,25 @@ describe("what an object refers to", () => {
       "x".repeat(254),
     ];
     for (const name of values) assert.deepEqual(namesIn("spec.name", { spec: { name } }), [], String(name));
+  });
+
+  it("is no more than what shows that it is too much", () => {
+    const list = Array.from({ length: 200_000 }, (_, index) => `name-${index}`);
+    const reference = referenceOf(named("spec.list[*]"), widget({}, { spec: { list } })) as NameReference;
+    assert.equal(reference.names.length, 501);
+    assert.ok(isTooMany(reference));
+    const selecting: Use = { ...CONFIG_MAP, labels: { team: "spec.list[*]" } };
+    const selected = referenceOf(selecting, widget({}, { spec: { list } })) as LabelReference;
+    assert.equal(selected.labels["team"]?.length, 501);
+    assert.ok(isTooMany(selected));
+    const most = referenceOf(named("spec.list[*]"), widget({}, { spec: { list: list.slice(0, 500) } }));
+    assert.ok(!isTooMany(most));
+    // What is no name, or not allowed, is none of them.
+    const names = ["name-199999"];
+    assert.deepEqual(
+      namesIn("spec.list[*]", { spec: { list: [...list.map((name) => `${name}/`), ...list] } }, { names }),
+      names,
+    );
   });
 
   it("is only what the definition lists, if it lists names", () => {
