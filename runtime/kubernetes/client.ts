@@ -5,7 +5,7 @@ import { ApiUnreachableError, isApiError } from "./errors";
 import type { Passage } from "./gate";
 import type { Json, JsonObject, KubernetesObject, Manifest, ObjectName } from "./objects";
 import { type Resource, resourcePath } from "./resource";
-import { type ApiRequest, HttpTransport, type RequestReport } from "./transport";
+import { AnswerTooLongError, type ApiRequest, HttpTransport, type RequestReport } from "./transport";
 
 /** A page of a list. */
 interface ObjectList {
@@ -54,10 +54,19 @@ const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 /** Objects of a page at most: large enough that most lists of metadata are one. */
 const LARGEST_PAGE = 500;
-/** Of the first page of whole objects, which may have a megabyte each. The further ones go by how long it was. */
+/** Of the first page of whole objects. The further ones go by how long it was. */
 const FIRST_PAGE = 20;
-/** How long a page may be about, in characters: it is in memory several times while it is read. */
-const PAGE_LENGTH = 4 * 1024 * 1024;
+/** How long a page is to be about, in characters. */
+const PAGE_LENGTH = 2 * 1024 * 1024;
+/**
+ * How long a page may be, in bytes: it is in memory several times while it is read, and its objects take up to 13 times as much. A
+ * longer one is not read to its end, and is asked for again with a part of its objects. One object is read whole.
+ */
+const LONGEST_PAGE = 4 * 1024 * 1024;
+/** So many times fewer objects are asked for then. */
+const FEWER = 8;
+/** So many times more objects are asked for than before, at most, in a list that had such a page. */
+const GROWTH = 2;
 
 /**
  * A small Kubernetes client: the verbs that the engine uses, and nothing generated.
@@ -100,7 +109,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Every object of the selection, page by page.
+   * Every object of the selection, page by page. However large the objects are, a page of several is of at most 4 MiB
+   * (tests/unit/client.test.ts).
    * @param onPage called with each page's items and the list's version, so that a caller need not hold them all
    * @returns the resourceVersion from which a watch goes on
    */
@@ -112,14 +122,15 @@ export class KubernetesClient {
   ): Promise<string> {
     let continueToken = "";
     let limit = selection.metadataOnly ? LARGEST_PAGE : FIRST_PAGE;
+    let growth = Number.POSITIVE_INFINITY;
     for (;;) {
-      const query = selectionQuery(selection, { limit: String(limit), continue: continueToken });
-      const { body, length } = await this.send<ObjectList>({
-        method: "GET",
-        path: `${resourcePath(resource, selection)}?${query}`,
-        ...(selection.metadataOnly && { accept: METADATA_LIST }),
-        ...(signal && { signal }),
-      });
+      const page = await this.page(resource, selection, limit, continueToken, signal);
+      if (!page) {
+        limit = Math.ceil(limit / FEWER);
+        growth = GROWTH;
+        continue;
+      }
+      const { body, length } = page;
       // The items of a list carry neither apiVersion nor kind, those of a watch do.
       const items = body.items ?? [];
       const { apiVersion, kind } = resource;
@@ -133,7 +144,31 @@ export class KubernetesClient {
       );
       continueToken = body.metadata.continue ?? "";
       if (!continueToken) return body.metadata.resourceVersion;
-      limit = Math.max(1, Math.min(LARGEST_PAGE, Math.floor((PAGE_LENGTH * items.length) / length)));
+      const fitting = Math.floor((PAGE_LENGTH * items.length) / length);
+      limit = Math.max(1, Math.min(LARGEST_PAGE, fitting, limit * growth));
+    }
+  }
+
+  /** A page of a list. Undefined if it is longer than a page may be. */
+  private async page(
+    resource: Resource,
+    selection: Selection,
+    limit: number,
+    continueToken: string,
+    signal: AbortSignal | undefined,
+  ): Promise<{ body: ObjectList; length: number } | undefined> {
+    const query = selectionQuery(selection, { limit: String(limit), continue: continueToken });
+    try {
+      return await this.send<ObjectList>({
+        method: "GET",
+        path: `${resourcePath(resource, selection)}?${query}`,
+        ...(selection.metadataOnly && { accept: METADATA_LIST }),
+        ...(limit > 1 && { longestAnswer: LONGEST_PAGE }),
+        ...(signal && { signal }),
+      });
+    } catch (error) {
+      if (error instanceof AnswerTooLongError) return undefined;
+      throw error;
     }
   }
 

@@ -18,6 +18,16 @@ export interface ApiRequest extends Passage {
   readonly contentType?: string;
   /** @default "application/json" */
   readonly accept?: string;
+  /** How long the answer may be, in bytes. A longer one is not read to its end. @default as long as it is */
+  readonly longestAnswer?: number;
+}
+
+/** An answer was longer than {@link ApiRequest.longestAnswer}. */
+export class AnswerTooLongError extends Error {
+  constructor(request: string, longest: number) {
+    super(`${request}: the answer is longer than ${longest} bytes`);
+    this.name = "AnswerTooLongError";
+  }
 }
 
 /** What {@link HttpTransport} reports of each finished request that was sent. */
@@ -79,7 +89,8 @@ export class HttpTransport {
   /**
    * Sends a request when its turn at the gate has come, and gives the decoded answer with its code, and how long it was in
    * characters. Each repetition passes the gate again, where its fence is asked again.
-   * @throws ApiError where the server refuses, ApiUnreachableError where no answer comes, and what the fence throws
+   * @throws ApiError where the server refuses, ApiUnreachableError where no answer comes, AnswerTooLongError, and what the fence
+   *   throws
    */
   async send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
     let waitedMs = 0;
@@ -101,7 +112,7 @@ export class HttpTransport {
    */
   async open(request: ApiRequest): Promise<IncomingMessage> {
     const response = await this.exchange(request, WATCH_SILENCE_MS, this.streamAgent, () => {});
-    if (response.statusCode !== 200) throw toApiError(response, await readAll(response), request);
+    if (response.statusCode !== 200) throw toApiError(response, await readAll(response, request), request);
     return response;
   }
 
@@ -125,7 +136,11 @@ export class HttpTransport {
     };
     try {
       const response = await this.exchange(request, ANSWER_TIMEOUT_MS, agent, leave);
-      const text = await readAll(response).catch((error: Error) => {
+      const text = await readAll(response, request).catch((error: Error) => {
+        if (error instanceof AnswerTooLongError) {
+          code = response.statusCode ?? 0;
+          throw error;
+        }
         throw new ApiUnreachableError(describe(request), error);
       });
       code = response.statusCode ?? 0;
@@ -244,9 +259,16 @@ function toApiError(response: IncomingMessage, text: string, request: ApiRequest
   return new ApiError(code, status, describe(request));
 }
 
-async function readAll(response: IncomingMessage): Promise<string> {
+/** @throws AnswerTooLongError. The connection is closed then */
+async function readAll(response: IncomingMessage, request: ApiRequest): Promise<string> {
+  const { longestAnswer = Number.POSITIVE_INFINITY } = request;
   const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
+  let length = 0;
+  for await (const chunk of response) {
+    chunks.push(chunk as Buffer);
+    length += (chunk as Buffer).length;
+    if (length > longestAnswer) throw new AnswerTooLongError(describe(request), longestAnswer);
+  }
   return Buffer.concat(chunks).toString("utf8");
 }
 

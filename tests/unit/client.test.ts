@@ -78,8 +78,65 @@ describe("KubernetesClient", () => {
     };
     assert.deepStrictEqual(await limits("", { metadataOnly: true }), [500, 500, 500]);
     assert.deepStrictEqual(await limits(""), [20, 500, 500]);
-    assert.deepStrictEqual(await limits("x".repeat(1_000_000)), [20, 4, 4]);
-    assert.deepStrictEqual(await limits("x".repeat(3_000_000)), [20, 1, 1]);
+    assert.deepStrictEqual(await limits("x".repeat(100_000)), [20, 20, 20]);
+    assert.deepStrictEqual(await limits("x".repeat(1_000_000)), [20, 3, 2]);
+    assert.deepStrictEqual(await limits("x".repeat(3_000_000)), [20, 3, 1]);
+  });
+
+  describe("a list, however large its objects are,", () => {
+    const [SMALL, LARGE] = [1_000, 1_400_000];
+    /** Lists objects of these lengths. Gives how many each request asked for, and the lengths of the pages. */
+    async function listed(lengths: readonly number[], selection: { metadataOnly?: boolean } = {}) {
+      const [asked, pages, names]: [number[], number[], string[]] = [[], [], []];
+      api.answer = ({ query }, response) => {
+        const [from, limit] = [Number(query.get("continue") ?? 0), Number(query.get("limit"))];
+        asked.push(limit);
+        const items = lengths.slice(from, from + limit).map((length, index) => {
+          const annotations = { text: "x".repeat(length) };
+          return widget({ name: `w-${from + index}`, annotations });
+        });
+        const more = from + limit < lengths.length && { continue: String(from + limit) };
+        json(response, { metadata: { resourceVersion: "9", ...more }, items });
+      };
+      await client.list(WIDGETS, selection, (items) => {
+        pages.push(JSON.stringify(items).length);
+        names.push(...items.map(({ metadata }) => metadata.name));
+      });
+      assert.deepStrictEqual(
+        names,
+        lengths.map((_, index) => `w-${index}`),
+      );
+      return { asked, pages };
+    }
+    const bound = 4 * 1024 * 1024;
+
+    it("has no page of several that is longer than 4 MiB", async () => {
+      const large = Array.from({ length: 20 }, () => LARGE);
+      const { asked, pages } = await listed(large);
+      assert.ok(Math.max(...pages) < bound, String(pages));
+      assert.ok(asked.length < 25, String(asked));
+    });
+
+    it("has none though large ones come after small ones, also of metadata alone", async () => {
+      const mixed = Array.from({ length: 560 }, (_, index) => (index < 530 ? SMALL : LARGE / 5));
+      for (const selection of [{}, { metadataOnly: true }]) {
+        const { asked, pages } = await listed(mixed, selection);
+        assert.ok(Math.max(...pages) < bound, String(pages));
+        assert.ok(asked.length <= 20, String(asked));
+      }
+    });
+
+    it("has one that is longer if that is one object", async () => {
+      const { asked } = await listed([5_000_000, SMALL]);
+      assert.deepStrictEqual(asked, [20, 3, 1, 1]);
+    });
+
+    it("takes few requests for thousands of small ones", async () => {
+      const small = Array.from({ length: 5_000 }, () => SMALL);
+      const { asked } = await listed(small);
+      assert.ok(asked.length <= 11, String(asked));
+      assert.deepStrictEqual((await listed(small, { metadataOnly: true })).asked, Array(10).fill(500));
+    });
   });
 
   it("applies on the server, strictly, as its field manager", async () => {

@@ -32,7 +32,7 @@ describe("the timeline of a run", () => {
       steps.map(({ name, from, to, error }) => [name, from, to, error?.slice(0, 7), error?.length]),
       [
         ["read", 10, 12, undefined, undefined],
-        ["handler", 12, 20, "no luck", 1024],
+        ["handler", 12, 20, "no luck", 1025],
       ],
     );
   });

@@ -142,7 +142,7 @@ describe("HttpTransport", () => {
     ["", "HTTP 502"],
     ["null", "GET /api/v1/pods: HTTP 502"],
     ['"busy"', "GET /api/v1/pods: HTTP 502"],
-    ["x".repeat(2_000), "x".repeat(500)],
+    ["x".repeat(2_000), `${"x".repeat(500)}…`],
   ]) {
     it(`makes a typed error of a refusal that is no Status: ${JSON.stringify(body?.slice(0, 20))}`, async () => {
       api.answer = (_, response) => void response.writeHead(502).end(body);
