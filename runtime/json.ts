@@ -36,6 +36,38 @@ export function writeJson(value: unknown): string {
   return text.includes(MARK) ? text.replace(MARKED, "$1") : text;
 }
 
+/** A value of JSON as `JSON.stringify` writes it, however deep it is: that throws at some thousands of levels. */
+export function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (error instanceof RangeError) return deepText(value);
+    throw error;
+  }
+}
+
+/** The same without recursion. */
+function deepText(whole: unknown): string {
+  const parts: string[] = [];
+  /** What is still to be written, the next at the end: a text as it is, or a value. */
+  const left: ({ readonly text: string } | { readonly value: unknown })[] = [{ value: whole }];
+  for (let next = left.pop(); next; next = left.pop()) {
+    if ("text" in next) parts.push(next.text);
+    else if (typeof next.value !== "object" || next.value === null)
+      parts.push(JSON.stringify(next.value) ?? "null");
+    else {
+      const isList = Array.isArray(next.value);
+      const entries = Object.entries(next.value).filter(([, inner]) => isList || inner !== undefined);
+      parts.push(isList ? "[" : "{");
+      left.push({ text: isList ? "]" : "}" });
+      for (const [index, [key, value]] of [...entries.entries()].reverse()) {
+        left.push({ value }, { text: `${index > 0 ? "," : ""}${isList ? "" : `${JSON.stringify(key)}:`}` });
+      }
+    }
+  }
+  return parts.join("");
+}
+
 /** The same value with numbers for the integers that {@link readJson} kept: as near as a JavaScript number comes. */
 export function rounded(value: unknown): unknown {
   const text = JSON.stringify(value);

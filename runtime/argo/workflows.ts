@@ -99,10 +99,14 @@ export interface WorkflowNode {
   readonly message?: string;
 }
 
-/** The `status` of a Workflow. */
+/** The `status` of a Workflow. Nothing checks what is written there: nodes that are none are left out. */
 export function statusOf(workflow: KubernetesObject): WorkflowStatus {
   const status = workflow["status"];
-  return isRecord(status) ? (status as WorkflowStatus) : {};
+  if (!isRecord(status)) return {};
+  const { nodes, ...rest } = status;
+  if (!isRecord(nodes)) return rest as WorkflowStatus;
+  const known = Object.entries(nodes).filter(([, node]) => isRecord(node));
+  return { ...rest, nodes: Object.fromEntries(known) as Record<string, WorkflowNode> };
 }
 
 /** Whether anything of a Workflow has left the state in which it waits for its pod. */

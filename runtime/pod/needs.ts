@@ -10,6 +10,7 @@ import { findResource } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import {
   conditionsIn,
+  formatName,
   type KubernetesObject,
   type ManagedFieldsEntry,
   type ObjectName,
@@ -111,11 +112,17 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
         if (!isWatched(object, operator)) continue;
         const { namespace, name, uid } = object.metadata;
         watched.add(uid);
-        if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) continue;
-        const formerUids = needs.formerUidsOf(object);
-        const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
-        if (uses && need === undefined) calm.push({ object, index: looked.length });
-        looked.push({ namespace, name, uid, toldAt: needs.toldAt(object), need, formerUids });
+        try {
+          if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) continue;
+          const formerUids = needs.formerUidsOf(object);
+          const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
+          if (uses && need === undefined) calm.push({ object, index: looked.length });
+          looked.push({ namespace, name, uid, toldAt: needs.toldAt(object), need, formerUids });
+        } catch (error) {
+          // Its run says what is wrong with it. The others go on.
+          options.onError(formatName(object.metadata), error as Error);
+          looked.push({ namespace, name, uid, toldAt: NEVER_SILENT, need: "urgent" });
+        }
       }
     });
     await listing.catch((error: Error) => {

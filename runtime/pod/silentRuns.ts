@@ -2,7 +2,8 @@ import { statusOf, WORKFLOW_LABELS, WORKFLOWS } from "../argo/workflows";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
+import { ApiUnreachableError } from "../kubernetes/errors";
+import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import type { RunReporter } from "./runReporter";
 
@@ -13,6 +14,8 @@ export interface SilentRunsOptions {
   /** The namespace of the operator's Workflows. */
   readonly namespace: string;
   readonly reporter: RunReporter;
+  /** Called for each object on which nothing could be reported. */
+  readonly onError?: (what: string, error: Error) => void;
 }
 
 /** An object whose last run may not have been reported. */
@@ -29,7 +32,7 @@ const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
  * longer than it may. Otherwise nobody would learn that there was a run.
  *
  * @returns the uids of these objects
- * @throws ApiError, ApiUnreachableError
+ * @throws ApiError if the runs cannot be listed; ApiUnreachableError
  */
 export async function tellOfSilentRuns(
   objects: readonly Unaware[],
@@ -41,10 +44,15 @@ export async function tellOfSilentRuns(
   for (const unaware of objects) {
     const latest = last.get(unaware.uid);
     if (!latest || !isSilent(latest, unaware)) continue;
-    const workflow = await client.get(WORKFLOWS, { namespace, name: latest.metadata.name });
-    if (!workflow) continue;
-    const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
-    if (await reporter.report(unaware, workflow.metadata.name, failure)) told.add(unaware.uid);
+    try {
+      const workflow = await client.get(WORKFLOWS, { namespace, name: latest.metadata.name });
+      if (!workflow) continue;
+      const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
+      if (await reporter.report(unaware, workflow.metadata.name, failure)) told.add(unaware.uid);
+    } catch (error) {
+      if (error instanceof ApiUnreachableError) throw error;
+      options.onError?.(`the failed run of ${formatName(unaware)}`, error as Error);
+    }
   }
   return told;
 }

@@ -38,6 +38,16 @@ describe("the footprint of a run", () => {
     );
   });
 
+  it("is one of an object of 9,000 levels too, whoever made it", () => {
+    const deep = (innermost: number) =>
+      JSON.parse(`${'{"a":'.repeat(9_000)}${innermost}${"}".repeat(9_000)}`);
+    for (const operator of [OWN, { watch: { on: ["spec" as const] } }]) {
+      const of = (spec: object) => contentFingerprint({ ...OBJECT, spec }, operator as never);
+      assert.equal(of(deep(1)), of(deep(1)));
+      assert.notEqual(of(deep(1)), of(deep(2)));
+    }
+  });
+
   it("differs with the program, however Argo writes it down", () => {
     const secret = { key: "token", name: "shop" };
     const container = { name: "main", image: "node:1", command: ["node"], env: [{ name: "A", value: "1" }] };
