@@ -11,8 +11,8 @@ import {
 } from "../definition/references";
 import { listedNames, type UsingOperator } from "../definition/selections";
 import { ReconcileFailure, type WarningReason } from "../failure";
+import { jsonOf } from "../flaw";
 import type { HandlerEvent, Used } from "../handler/contract";
-import { writeJson } from "../json";
 import { isApiError } from "../kubernetes/errors";
 import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
@@ -123,7 +123,12 @@ export async function gatherUsed(
       secrets.push(...given);
       if ("names" in reference) warnings.push(...notGiven(key, use, reference, given, operator));
     }
-    length += given.reduce((sum, each) => sum + writeJson(each).length, 0);
+    const texts = given.map(jsonOf);
+    if (texts.includes(undefined)) {
+      refuse(`uses.${key}: an object is nested too deeply to be given to a handler.`);
+      continue;
+    }
+    length += texts.reduce((sum, text = "") => sum + text.length, 0);
     if (length > MOST_LENGTH) {
       refuse(
         `what the object uses is longer than ${MOST_LENGTH} characters in all. Let it name fewer objects.`,

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import { gatherUsed } from "../../runtime/uses/used";
 import { type UsedChange, UsedObjects } from "../../runtime/uses/usedObjects";
 import { eventually } from "../support/eventually";
+import { failureOf } from "./support/failures";
 import { widget } from "./support/objects";
 import { json, refuse, TestApiServer } from "./support/testApiServer";
 
@@ -24,9 +26,11 @@ describe("UsedObjects", () => {
   /** Whether the API server serves the kind. */
   let isServed: boolean;
   let watches: ServerResponse[];
+  /** The object as the API server has it now, in JSON. Undefined: as it was. */
+  let deep: string | undefined;
 
   beforeEach(async () => {
-    [changes, watches, isServed] = [[], [], true];
+    [changes, watches, isServed, deep] = [[], [], true, undefined];
     api = await TestApiServer.start((call, response) => {
       if (!isServed) return refuse(response, 404);
       if (call.query.has("watch")) {
@@ -36,6 +40,8 @@ describe("UsedObjects", () => {
       if (call.path === "/apis/gadgets.example.com/v1")
         return json(response, { resources: [{ name: "gadgets", kind: "Gadget", namespaced: true }] });
       const gadget = { metadata: { ...NAME, uid: "g-uid", resourceVersion: "4" }, spec: { size: 1 } };
+      if (call.path.endsWith("/gadgets/g") && deep !== undefined)
+        return void response.writeHead(200, { "content-type": "application/json" }).end(deep);
       if (call.path.endsWith("/gadgets/g")) return json(response, { ...GADGET, ...gadget });
       return json(response, { metadata: { resourceVersion: "5" }, items: [gadget] });
     });
@@ -53,6 +59,24 @@ describe("UsedObjects", () => {
     await used.stop();
     client.close();
     await api.stop();
+  });
+
+  it("are never given in an older state, though the new one is too deep to be given at all", async () => {
+    await used.start();
+    await eventually(() => assert.equal(watches.length, 1));
+    assert.deepEqual((await used.get("gadget", NAME))?.["spec"], { size: 1 });
+    changes = [];
+    const spec = `{"size":${'{"a":'.repeat(9_000)}2${"}".repeat(9_000)}}`;
+    const metadata = { ...NAME, uid: "g-uid", resourceVersion: "6" };
+    deep = JSON.stringify({ ...GADGET, metadata, spec: {} }).replace('"spec":{}', `"spec":${spec}`);
+    watches[0]?.write(`{"type":"MODIFIED","object":${deep}}\n`);
+    await eventually(() => assert.equal(changes.length, 1));
+    assert.notDeepEqual(Object.keys(((await used.get("gadget", NAME))?.["spec"] ?? {}) as object).length, 0);
+    const user = widget({ name: "user" }, { spec: { gadget: "g" } });
+    const { reason, message } = await failureOf(() => gatherUsed(OPERATOR, user, "reconcile", used));
+    assert.equal(reason, "UsedNotReadable");
+    assert.match(message, /^uses\.gadget: .* nested too deeply/);
+    assert.deepEqual((await gatherUsed(OPERATOR, user, "finalize", used)).used, { gadget: null });
   });
 
   it("wake who uses a kind that goes, though its watch ends without a word about the objects", async () => {
