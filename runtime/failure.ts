@@ -15,6 +15,7 @@ import { cut } from "./cut";
  * - `KindMissing`: the cluster does not serve a declared kind
  * - `KindNotListed`: the children of a declared kind are not known yet
  * - `WatchCycle`: a watched object was made of the operator's own children, many times over
+ * - `ChildrenTooLarge`: the object's children are more than a handler is given
  * - `UsedNotReadable`: what the object uses cannot be read, or is too much
  * - `ApiError`: anything else that the API server refused
  * - `InternalError`: a fault in Argosy
@@ -35,6 +36,7 @@ export const FAILURE_REASONS = [
   "KindMissing",
   "KindNotListed",
   "WatchCycle",
+  "ChildrenTooLarge",
   "UsedNotReadable",
   "ApiError",
   "InternalError",

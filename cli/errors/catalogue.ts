@@ -101,6 +101,12 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     remedy:
       "Give what one of the two makes a label that the other one does not select. Then delete the objects that were made.",
   },
+  ChildrenTooLarge: {
+    happened:
+      "The children of an object are longer than 8 MiB of JSON, which is more than a handler is given.",
+    look: "The message names the largest child. kubectl get --show-managed-fields shows who wrote its fields: others may add to a child.",
+    remedy: "Remove from that child what others wrote into it, or let the handler answer smaller children.",
+  },
   UsedNotReadable: {
     happened: "An object that the custom resource uses cannot be read, or is too much.",
     look: "The message names the key in uses of operator.yaml, and the right or the size.",

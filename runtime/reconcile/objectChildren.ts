@@ -4,8 +4,10 @@ import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import type { DesiredChild } from "../children/desiredChildren";
 import { whyNotReady } from "../children/readiness";
+import { ReconcileFailure } from "../failure";
+import { jsonOf } from "../flaw";
 import { isRace } from "../kubernetes/conflicts";
-import type { KubernetesObject } from "../kubernetes/objects";
+import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import type { Verdict } from "../status/conditions";
 import { wasReached } from "./memory";
 import type { Run } from "./run";
@@ -20,6 +22,14 @@ export interface ObjectChildrenOptions {
 }
 
 /**
+ * So much of its children an object's handler is given, in characters of JSON: as much as of what it uses. Others may write into a
+ * child as much as they like.
+ */
+const MOST_LENGTH = 8 * 1024 * 1024;
+/** So many of an object's children are read at once. */
+const READ_AT_ONCE = 8;
+
+/**
  * All children of one custom resource: gives them to the handler as they are, and makes them what the handler answered.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
@@ -29,11 +39,21 @@ export interface ObjectChildrenOptions {
 export class ObjectChildren {
   constructor(private readonly options: ObjectChildrenOptions) {}
 
-  /** The object's children as they are. */
+  /**
+   * The object's children as they are.
+   * @throws ReconcileFailure `ChildrenTooLarge`
+   */
   async observe(object: KubernetesObject): Promise<KubernetesObject[]> {
-    const { children: store } = this.options;
-    const children = await Promise.all(store.of(object.metadata.uid).map((child) => store.read(child)));
-    return children.filter((child) => child !== undefined);
+    const children: KubernetesObject[] = [];
+    const largest = { name: "", length: 0 };
+    let total = 0;
+    for await (const { state, length } of this.read(object)) {
+      total += length;
+      if (length > largest.length) Object.assign(largest, { name: nameOf(state), length });
+      if (total > MOST_LENGTH) throw tooLarge(largest);
+      children.push(state);
+    }
+    return children;
   }
 
   /**
@@ -53,19 +73,20 @@ export class ObjectChildren {
   /** Whether the children, as they are now, are ready, and none waits for another. The run's report gets that too. */
   async judge(object: KubernetesObject, { progress, report }: Run): Promise<Verdict> {
     const { waiting, reached } = progress;
-    const children = await this.observe(object);
-    const reasons = children.flatMap((child) => {
-      const why = whyNotReady(child);
-      return why ? [`${child.kind} ${child.metadata.name} ${why}`] : [];
-    });
-    const expected = new Set([
-      ...waiting.map(childKey),
-      ...children.map((child) => childKey({ resource: child, manifest: child })),
-    ]);
+    const reasons: string[] = [];
+    const expected = new Set(waiting.map(childKey));
+    let count = 0;
+    // None is kept: together they may be large, and others may have written into them since the handler was asked.
+    for await (const { state } of this.read(object)) {
+      const why = whyNotReady(state);
+      if (why) reasons.push(`${state.kind} ${state.metadata.name} ${why}`);
+      expected.add(childKey({ resource: state, manifest: state }));
+      count++;
+    }
     Object.assign(report, {
       ready: reasons.length === 0 && waiting.length === 0,
       unready: reasons.length,
-      children: { ready: children.length - reasons.length, total: expected.size },
+      children: { ready: count - reasons.length, total: expected.size },
       waits: waiting.length > 0,
     });
     for (const { manifest, after = [] } of waiting) {
@@ -77,6 +98,18 @@ export class ObjectChildren {
       reasons.push(`${manifest.kind} ${manifest.metadata.name} waits for ${names.join(", ")}`);
     }
     return reasons.length === 0 ? { kind: "ready" } : { kind: "progressing", message: reasons.join("; ") };
+  }
+
+  /** The object's children as they are, few of them in memory at once, each with its length in characters of JSON. */
+  private async *read(object: KubernetesObject): AsyncGenerator<{ state: KubernetesObject; length: number }> {
+    const { children: store } = this.options;
+    const children = store.of(object.metadata.uid);
+    for (let from = 0; from < children.length; from += READ_AT_ONCE) {
+      const part = children.slice(from, from + READ_AT_ONCE);
+      const states = await Promise.all(part.map((child) => store.read(child)));
+      for (const [index, state] of states.entries())
+        if (state) yield { state, length: part[index]?.json?.length ?? jsonOf(state)?.length ?? 0 };
+    }
   }
 
   /** Applies the children that wait for nothing, and then those whose wait has ended by that. */
@@ -167,6 +200,17 @@ export class ObjectChildren {
       run,
     );
   }
+}
+
+function tooLarge(largest: { readonly name: string; readonly length: number }): ReconcileFailure {
+  return new ReconcileFailure(
+    "ChildrenTooLarge",
+    `the object's children are longer than ${MOST_LENGTH} characters in all, and no handler is given more. The largest until there is ${largest.name} with ${largest.length}. Remove what others wrote into it, or answer smaller children.`,
+  );
+}
+
+function nameOf({ kind, metadata }: KubernetesObject): string {
+  return `${kind} ${formatName(metadata)}`;
 }
 
 function named({ resource: { apiVersion, kind }, manifest: { metadata } }: DesiredChild): StepChild {

@@ -16,6 +16,12 @@ const LIMITS: readonly (readonly [row: string, words: string, file: string, code
   ["objects whose handler", "16 times", "runtime/engine.ts", "AT_WORK_FOR_EACH_HANDLER = 16;"],
   ["objects whose handler", "64 KiB", "runtime/reconcile/asking.ts", "SMALL_ANSWER = 64 * 1024;"],
   ["objects and children kept", "24 Mi", "runtime/watch/store.ts", "MOST_KEPT = 24 * 1024 * 1024;"],
+  [
+    "what a handler is given",
+    "8 MiB",
+    "runtime/reconcile/objectChildren.ts",
+    "MOST_LENGTH = 8 * 1024 * 1024;",
+  ],
   ["a page of a list", "4 MiB", "runtime/kubernetes/client.ts", "LONGEST_PAGE = 4 * 1024 * 1024;"],
   [
     "a handler's answer",

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import type { ChildStore } from "../../runtime/children/childStore";
+import { ownedManifest } from "../../runtime/children/ownership";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { identityOf } from "../../runtime/names";
+import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
+import type { Run } from "../../runtime/reconcile/run";
+import type { Sweep } from "../../runtime/reconcile/sweep";
+import { failureOf } from "./support/failures";
+import { childrenIn } from "./support/fakeChildren";
+import { FakeCluster } from "./support/fakeCluster";
+import { applied, CONFIG_MAPS, configMap, IDENTITY, MANAGER, widget } from "./support/objects";
+
+const OWNER = widget();
+
+describe("ObjectChildren", () => {
+  let cluster: FakeCluster;
+  let store: ChildStore;
+  let children: ObjectChildren;
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    const { store: known, writer } = childrenIn(cluster);
+    store = known;
+    children = new ObjectChildren({ children: store, writer, sweep: {} as Sweep });
+  });
+
+  /** Puts so many children there, into each of which somebody wrote a text of this length. */
+  function given(count: number, length: number): void {
+    const objects = Array.from({ length: count }, (_, index): KubernetesObject => {
+      const name = `c-${String(index).padStart(3, "0")}`;
+      const manifest = ownedManifest(configMap({ name }), OWNER, CONFIG_MAPS, identityOf(IDENTITY));
+      const child = applied(manifest, MANAGER);
+      const metadata = { ...child.metadata, uid: `uid-${name}` };
+      return cluster.put({ ...child, metadata, data: { theirs: "x".repeat(length) } });
+    });
+    store.learn(CONFIG_MAPS, objects);
+  }
+
+  it("are given to the handler in order, however many they are", async () => {
+    given(100, 10);
+    const names = (await children.observe(OWNER)).map(({ metadata }) => metadata.name);
+    assert.equal(names.length, 100);
+    assert.deepEqual(names, [...names].sort());
+  });
+
+  it("are not given to the handler if they are longer than 8 Mi characters, and the words name the largest", async () => {
+    given(16, 500_000);
+    assert.equal((await children.observe(OWNER)).length, 16);
+    given(17, 500_000);
+    const { reason, message, permanent } = await failureOf(() => children.observe(OWNER));
+    assert.deepEqual([reason, permanent], ["ChildrenTooLarge", false]);
+    assert.match(message, /longer than 8388608 characters .* ConfigMap shop\/c-000 with 500\d\d\d\./);
+  });
+
+  it("are judged however large they have become since the handler was asked, few of them at once", async () => {
+    given(60, 500_000);
+    let [reading, most] = [0, 0];
+    const { read } = store;
+    store.read = async (child) => {
+      most = Math.max(most, ++reading);
+      const object = await read.call(store, child);
+      reading--;
+      return object;
+    };
+    const run = { progress: { waiting: [], reached: new Map() }, report: {} } as unknown as Run;
+    assert.deepEqual(await children.judge(OWNER, run), { kind: "ready" });
+    assert.deepEqual(run.report.children, { ready: 60, total: 60 });
+    assert.ok(most <= 8, `${most} at once`);
+  });
+});
