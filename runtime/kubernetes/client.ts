@@ -46,6 +46,14 @@ export type JsonPatchOperation =
   | { readonly op: "test" | "add" | "replace"; readonly path: string; readonly value: Json }
   | { readonly op: "remove"; readonly path: string };
 
+/** How {@link KubernetesClient.jsonPatch} writes. */
+export interface JsonPatchOptions {
+  /** "status" to write that subresource. */
+  readonly subresource?: string | undefined;
+  /** @default false */
+  readonly dryRun?: boolean;
+}
+
 /** Pods, as the API serves them. */
 export const PODS: Resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
 
@@ -253,16 +261,15 @@ export class KubernetesClient {
 
   /**
    * Changes the object by operations (RFC 6902). All of them are done, or none: where a "test" fails, or a path is not there,
-   * the API server answers 422.
-   * @param subresource "status" to write that subresource
+   * the API server answers 422. With `dryRun` the server checks it, admission included, and stores nothing.
    */
   async jsonPatch(
     resource: Resource,
     name: ObjectName,
     operations: readonly JsonPatchOperation[],
-    subresource?: string,
+    { subresource, dryRun = false }: JsonPatchOptions = {},
   ): Promise<KubernetesObject> {
-    const path = resourcePath(resource, name, subresource);
+    const path = `${resourcePath(resource, name, subresource)}${dryRun ? "?dryRun=All" : ""}`;
     const contentType = "application/json-patch+json";
     return (await this.sendForObject({ method: "PATCH", path, contentType, body: operations })).body;
   }

@@ -50,7 +50,7 @@ export interface StatusVerdict {
 }
 
 /** What a {@link StatusWriter} needs of a client. */
-export type StatusClient = Pick<KubernetesClient, "apply" | "get">;
+export type StatusClient = Pick<KubernetesClient, "apply" | "get" | "jsonPatch">;
 
 /** Where a {@link StatusWriter} writes. */
 export interface StatusWriterOptions {

@@ -40,6 +40,7 @@ describe("StatusWriter", () => {
         object = stored(object, manifest["status"] as Status);
         return { object, created: false };
       },
+      jsonPatch: () => assert.fail("no map is to be emptied"),
     };
   });
 

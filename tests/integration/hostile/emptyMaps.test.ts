@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { announceKind } from "../support/cluster";
-import { inNamespace } from "../support/manifests";
+import { deployment, inNamespace } from "../support/manifests";
 import type { ObjectPlan } from "../support/testOperator";
 import { customResourceDefinitionOf } from "../support/testOperator";
 import { answering, type Bench, statusOf, useOperator } from "../support/useOperator";
 
 const MAP = { type: "object", additionalProperties: { type: "string" } };
+/** Where a schema has a rule, the API server says of each null also that no rule was checked. */
+const RULES = { "x-kubernetes-validations": [{ rule: "!has(self.m) || size(self.m) < 5" }] };
 const CHILD_KIND = customResourceDefinitionOf({
   name: "map-holder",
-  specSchema: { type: "object", properties: { m: MAP } },
+  specSchema: { type: "object", properties: { m: MAP, filled: { ...MAP, minProperties: 1 } }, ...RULES },
 });
 
 let step = 0;
@@ -17,9 +19,14 @@ let step = 0;
  * Lets the handler answer so, and waits until the object is ready. The answer cannot stand in the object's own
  * specification: the empty map would be lost there in the same way.
  */
-function applied(bench: Bench, name: string, plan: ObjectPlan) {
+async function applied(bench: Bench, name: string, plan: ObjectPlan) {
+  return bench.ready(await answered(bench, name, plan));
+}
+
+/** The same for an answer that the API server may refuse. */
+function answered(bench: Bench, name: string, plan: ObjectPlan) {
   bench.operator.plan(name, plan);
-  return bench.applied(name, { log: `step ${++step}` });
+  return bench.applyObject(name, { log: `step ${++step}` });
 }
 
 describe("a map that becomes empty", function () {
@@ -27,7 +34,17 @@ describe("a map that becomes empty", function () {
   announceKind(CHILD_KIND);
   for (const [what, name, more] of [
     ["in a status without a schema", "maps-free", {}],
-    ["in a status with a schema", "maps-typed", { statusSchema: { type: "object", properties: { m: MAP } } }],
+    [
+      "in a status with a schema",
+      "maps-typed",
+      {
+        statusSchema: {
+          type: "object",
+          properties: { m: MAP },
+          ...RULES,
+        },
+      },
+    ],
   ] as const) {
     describe(what, () => {
       const bench = useOperator({
@@ -57,14 +74,18 @@ describe("a map that becomes empty", function () {
   describe("in a child of a custom kind", () => {
     const bench = useOperator({
       name: "maps-child",
-      children: [{ apiVersion: "engine.example.com/v1", kind: "MapHolder", plural: "mapholders" }],
+      children: [
+        { apiVersion: "engine.example.com/v1", kind: "MapHolder", plural: "mapholders" },
+        { apiVersion: "apps/v1", kind: "Deployment" },
+      ],
     });
-    const holder = (name: string, m: object) => ({
+    const holding = (name: string, spec: object) => ({
       apiVersion: "engine.example.com/v1",
       kind: "MapHolder",
       metadata: { name },
-      spec: { m },
+      spec,
     });
+    const holder = (name: string, m: object) => holding(name, { m });
 
     it("is written as it is answered, and filled again", async () => {
       const found = async () =>
@@ -74,6 +95,54 @@ describe("a map that becomes empty", function () {
       assert.deepEqual((await found())?.m ?? {}, {});
       await applied(bench, "child", answering(holder("child", { b: "2" })));
       assert.deepEqual((await found()).m, { b: "2" });
+    });
+
+    describe("that must not be empty", () => {
+      const said = /spec\.filled: Invalid value: 0: spec\.filled in body should have at least 1 properties/;
+
+      it("is not left out where nothing was: the child is refused, and not created without it", async () => {
+        const child = holding("refused", { filled: {} });
+        const object = await answered(bench, "refused", answering(child));
+        assert.match((await bench.failed(object, "ChildRefused")).message, said);
+        await bench.api.assertGone(inNamespace(child, bench.namespace));
+      });
+
+      it("stays as it was, with all else that was answered beside it", async () => {
+        const child = (filled: object, m: object) => holding("kept", { filled, m });
+        const before = child({ a: "1" }, { a: "1" });
+        const object = await applied(bench, "kept", answering(before));
+        const there = () => bench.api.get(inNamespace(before, bench.namespace));
+        const { metadata } = await there();
+        await answered(bench, "kept", answering(child({}, {})));
+        assert.match((await bench.failed(object, "ChildRefused")).message, said);
+        assert.deepEqual((await there())["spec"], before.spec);
+        assert.equal((await there()).metadata.resourceVersion, metadata.resourceVersion);
+      });
+    });
+
+    it("of a kind of Kubernetes makes no other volume of one that is wrong", async () => {
+      const mounting = (persistentVolumeClaim: object) => {
+        const child = deployment("volumes");
+        const spec = child["spec"] as { template: { spec: object } };
+        const volumes = [{ name: "data", persistentVolumeClaim }];
+        return {
+          ...child,
+          spec: { ...spec, template: { ...spec.template, spec: { ...spec.template.spec, volumes } } },
+        };
+      };
+      const child = inNamespace(mounting({}), bench.namespace);
+      const object = await answered(bench, "volumes", answering(mounting({})));
+      const refused = async () => {
+        const { message } = await bench.failed(object, "ChildRefused");
+        assert.match(message, /persistentVolumeClaim\.claimName: Required value/);
+      };
+      await refused();
+      await bench.api.assertGone(child);
+      await answered(bench, "volumes", answering(mounting({ claimName: "data" })));
+      await bench.failed(object, "ChildrenNotReady");
+      await answered(bench, "volumes", answering(mounting({})));
+      await refused();
+      assert.equal((await bench.api.get(child)).metadata.generation, 1);
     });
   });
 });
