@@ -101,7 +101,7 @@ export class ChildApplier {
           const { seen }: Target = target;
           target = await this.look(child, scope);
           conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
-        } else if (target.seen && child.update === "recreate" && isApiError(error, 422)) {
+        } else if (target.seen && child.update === "recreate" && isFieldRefused(error)) {
           return this.recreate(child, target.seen.uid, error, scope);
         } else throw error;
       }
@@ -267,6 +267,17 @@ function isAnotherObject(error: unknown): error is ApiError {
   return (
     isApiError(error, 422) &&
     (error.status.details?.causes ?? []).some(({ field }) => field === "metadata.uid")
+  );
+}
+
+/**
+ * Whether a write failed because the API server refused the value of a field, as one that cannot be changed. A policy of the
+ * cluster or a webhook refuses with 422 too, and names no field: to delete the child would be worse than what it forbids.
+ */
+function isFieldRefused(error: unknown): error is ApiError {
+  return (
+    isApiError(error, 422) &&
+    (error.status.details?.causes ?? []).some(({ reason }) => reason?.startsWith("FieldValue"))
   );
 }
 

@@ -326,16 +326,19 @@ describe("ChildWriter", () => {
   });
 
   describe("a child that is recreated", () => {
-    const immutable = new ApiError(422, { message: "field is immutable" }, "PATCH");
+    const refused = (cause: object) =>
+      new ApiError(422, { message: "field is immutable", details: { causes: [cause] } }, "PATCH");
+    const immutable = refused({ reason: "FieldValueForbidden", field: "data" });
     const next = () => desired({ key: "2" }, { update: "recreate" });
     let refusals: number;
+    let refusal: ApiError;
 
     beforeEach(async () => {
       await apply(desired({ key: "1" }, { update: "recreate" }));
-      refusals = 1;
+      [refusals, refusal] = [1, immutable];
       cluster.steps.length = 0;
       cluster.meanwhile = (step) => {
-        if (step === APPLY && refusals-- > 0) throw immutable;
+        if (step === APPLY && refusals-- > 0) throw refusal;
       };
     });
 
@@ -343,6 +346,15 @@ describe("ChildWriter", () => {
       assert.equal(verbOf(await apply(next())), "recreated");
       assert.deepEqual(cluster.steps, [APPLY, "try ConfigMap", DELETE, APPLY]);
       assert.deepEqual(there()?.["data"], { key: "2" });
+    });
+
+    it("is not deleted if a policy or a webhook forbids the change, and names no field", async () => {
+      const message = "ValidatingAdmissionPolicy 'p' denied request: no changes on Fridays";
+      for (const each of [refused({ message }), new ApiError(422, { message }, "PATCH")]) {
+        [refusals, refusal] = [1, each];
+        assert.equal((await failureOf(apply(next()))).reason, "ChildRefused");
+        assert.deepEqual([...new Set(cluster.steps)], [APPLY]);
+      }
     });
 
     it("is not deleted if the new one would be refused too", async () => {

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { eventually } from "../../support/eventually";
-import { configMap, inNamespace } from "../support/manifests";
+import { configMap, inNamespace, job } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
 describe("where a policy of the cluster refuses writes", function () {
   this.timeout(90_000);
-  const bench = useOperator({ name: "forbidden", finalize: true });
+  const bench = useOperator({
+    name: "forbidden",
+    finalize: true,
+    children: ["v1/ConfigMap", { apiVersion: "batch/v1", kind: "Job", update: "recreate" }],
+  });
   let policies: Manifest[];
 
   beforeEach(() => {
@@ -42,6 +46,22 @@ describe("where a policy of the cluster refuses writes", function () {
     assert.match(message, /a team is missing/);
     await bench.applied("child", answering(configMap("child", { allowed: "1" })));
     await bench.api.get(inNamespace(configMap("child"), bench.namespace));
+  });
+
+  it("to a child that could be recreated, it stays: nobody deletes what must not be changed", async () => {
+    const labelled = (labels: Record<string, string>): Manifest => {
+      const made = job("kept", "example.com/worker:1");
+      return { ...made, metadata: { ...made.metadata, labels } };
+    };
+    const child = inNamespace(labelled({}), bench.namespace);
+    const object = await bench.applyObject("kept", answering(labelled({})));
+    await bench.failed(object, "ChildrenNotReady");
+    const { uid } = (await bench.api.get(child)).metadata;
+    await forbid("batch", "jobs", "UPDATE", "false", (time) => bench.api.annotate(child, { time }));
+    await bench.applyObject("kept", answering(labelled({ team: "shop" })));
+    const { message } = await bench.failed(object, "ChildRefused");
+    assert.match(message, /a team is missing/);
+    assert.equal((await bench.api.get(child)).metadata.uid, uid);
   });
 
   /**
