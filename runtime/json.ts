@@ -32,21 +32,46 @@ export function readJson(text: string): unknown {
  * @throws TypeError, RangeError as `JSON.stringify`
  */
 export function writeJson(value: unknown): string {
-  const text = JSON.stringify(value).replace(NOT_PLAIN, escaped);
+  return withIntegers(JSON.stringify(value).replace(NOT_PLAIN, escaped));
+}
+
+/** The same text with its integers as they were read. */
+function withIntegers(text: string): string {
   return text.includes(MARK) ? text.replace(MARKED, "$1") : text;
 }
 
-/** A value of JSON as `JSON.stringify` writes it, however deep it is: that throws at some thousands of levels. */
-export function jsonText(value: unknown): string {
+/**
+ * A value of JSON as a text that equal values share: in whatever order the keys of a map come, in each process, and however deep
+ * the value is. `JSON.stringify` throws at some thousands of levels, and the API server keeps objects of 10,000.
+ */
+export function canonicalJson(value: unknown): string {
+  return withIntegers(shallowText(value) ?? deepText(value));
+}
+
+/** Undefined if the value is too deep for recursion. */
+function shallowText(value: unknown): string | undefined {
   try {
-    return JSON.stringify(value);
+    return JSON.stringify(sorted(value));
   } catch (error) {
-    if (error instanceof RangeError) return deepText(value);
+    if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
-/** The same without recursion. */
+/** The same value with the keys of all maps in order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(sortedEntries(value).map(([key, inner]) => [key, sorted(inner)]));
+}
+
+/** In the order of the keys. Those that are whole numbers come first, as in every object of JavaScript. */
+function sortedEntries(map: Readonly<Record<string, unknown>>): [string, unknown][] {
+  const inOrder = Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.entries(Object.fromEntries(inOrder));
+}
+
+/** The same text without recursion. */
 function deepText(whole: unknown): string {
   const parts: string[] = [];
   /** What is still to be written, the next at the end: a text as it is, or a value. */
@@ -57,7 +82,9 @@ function deepText(whole: unknown): string {
       parts.push(JSON.stringify(next.value) ?? "null");
     else {
       const isList = Array.isArray(next.value);
-      const entries = Object.entries(next.value).filter(([, inner]) => isList || inner !== undefined);
+      const entries = Array.isArray(next.value)
+        ? [...next.value.entries()]
+        : sortedEntries(next.value as Record<string, unknown>).filter(([, inner]) => inner !== undefined);
       parts.push(isList ? "[" : "{");
       left.push({ text: isList ? "]" : "}" });
       for (const [index, [key, value]] of [...entries.entries()].reverse()) {

@@ -1,7 +1,7 @@
 import { fingerprint } from "../fingerprint";
 import { invalid, quote } from "../handler/invalidAnswer";
 import { formatName, groupOf, type Manifest } from "../kubernetes/objects";
-import { kindKey, type Resource } from "../kubernetes/resource";
+import type { Resource } from "../kubernetes/resource";
 import {
   ADOPT_ANNOTATION,
   AFTER_ANNOTATION,
@@ -30,9 +30,13 @@ interface Named {
   readonly manifest: Manifest;
 }
 
-/** What tells a child from all others of its owner: "batch/v1/Job/shop/migrate". */
+/**
+ * What tells a child from all others of its owner: "batch/Job/shop/migrate". It has no version: a child stays the same one when
+ * the operator declares another version of its kind.
+ */
 export function childKey({ resource, manifest }: Named): string {
-  return `${kindKey(resource)}/${formatName(manifest.metadata)}`;
+  const group = groupOf(resource.apiVersion);
+  return `${group && `${group}/`}${resource.kind}/${formatName(manifest.metadata)}`;
 }
 
 /** A fingerprint of what a child is to be, without its metadata: a new label makes no other Job of a Job. */
@@ -148,9 +152,9 @@ function checkCycle(after: ReadonlyMap<string, readonly string[]>): void {
   }
 }
 
-/** "Job migrate" of the {@link childKey} "batch/v1/Job/shop/migrate". */
+/** "Job migrate" of the {@link childKey} "batch/Job/shop/migrate". */
 export function shortName(key: string): string {
-  const [, kind] = /^(?:[^/]+\/)?v[^/]+\/([^/]+)\//.exec(key) ?? [];
+  const [, kind] = /^(?:[a-z0-9.-]+\/)?([A-Z][^/]*)\//.exec(key) ?? [];
   return `${kind} ${key.slice(key.lastIndexOf("/") + 1)}`;
 }
 

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
-import { isRecord, writeJson } from "../json";
-import type { Json, KubernetesObject, ObjectMeta } from "../kubernetes/objects";
+import { fingerprint } from "../fingerprint";
+import { isRecord } from "../json";
+import type { KubernetesObject, ObjectMeta } from "../kubernetes/objects";
 import { conditionsIn } from "../kubernetes/objects";
 import { DOMAIN, fieldManagerOf, type OperatorIdentity } from "../names";
 import type { EventObject } from "./mapEvent";
@@ -26,7 +26,7 @@ export function eventMarks(
     labels: { [EVENT_LABEL]: event },
     annotations: {
       [EVENT_ID_ANNOTATION]: id.join("/"),
-      [EVENT_CONTENT_ANNOTATION]: contentOf({ spec, namespace: namespace ?? null }),
+      [EVENT_CONTENT_ANNOTATION]: fingerprint({ spec, namespace: namespace ?? null }),
     },
   };
 }
@@ -77,19 +77,4 @@ export function isExpired(
   const ready = conditionsIn(status).find(({ type, status }) => type === "Ready" && status === "True");
   const since = ready === undefined ? Number.NaN : Date.parse(ready.lastTransitionTime);
   return since + ttl * 1000 <= now;
-}
-
-function contentOf(value: Json): string {
-  return createHash("sha256")
-    .update(writeJson(sorted(value)))
-    .digest("hex")
-    .slice(0, 32);
-}
-
-/** The same value with the keys of its objects in order. */
-function sorted(value: Json): Json {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isRecord(value)) return value;
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each as Json)]));
 }

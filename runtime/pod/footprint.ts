@@ -65,7 +65,7 @@ export function programFingerprint(spec: unknown): string | undefined {
   const programs = containers.map(({ image, command, env }) => [
     image,
     command,
-    recordsIn(env).map(({ name, value, valueFrom }) => [name, value, inOrder(valueFrom)]),
+    recordsIn(env).map(({ name, value, valueFrom }) => [name, value, valueFrom]),
   ]);
   const mounted = [...configMapsOf(spec), ...imagesMountedIn(spec)].sort();
   return fingerprint([mounted, programs]);
@@ -98,12 +98,4 @@ function textOf(source: unknown, key: string): string[] {
 
 function recordsIn(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
-}
-
-/** The same value with its keys in order. Argo writes them in another order. */
-function inOrder(value: unknown): unknown {
-  if (!isRecord(value)) return value;
-  return Object.keys(value)
-    .sort()
-    .map((key) => [key, inOrder(value[key])]);
 }

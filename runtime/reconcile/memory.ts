@@ -39,7 +39,7 @@ export interface Footprint {
 export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
   readonly kinds: readonly string[];
-  /** Children that are not created again and were created, as "batch/v1/Job/namespace/name", sorted. */
+  /** Children that are not created again and were created, as "batch/Job/namespace/name", sorted. */
   readonly created: readonly string[];
   /**
    * Children that are not created again and for which others wait: those that were ready, with a fingerprint of what they

@@ -69,6 +69,29 @@ describe("the engine applies children in order", function () {
     assert.equal((await there(app("2"))).metadata.uid, first.metadata.uid);
   });
 
+  it("without a kept Job, in whatever order its handler writes the keys of the Job", async () => {
+    const reversed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(reversed);
+      if (typeof value !== "object" || value === null) return value;
+      const entries = Object.entries(value).reverse();
+      return Object.fromEntries(entries.map(([key, each]) => [key, reversed(each)]));
+    };
+    const first = job("unordered", KEPT);
+    const second = reversed(first) as Manifest;
+    assert.notEqual(JSON.stringify(first["spec"]), JSON.stringify(second["spec"]));
+    // The API server would put the keys in order.
+    bench.operator.plan("unordered", plan(following("Job/unordered", "late"), first));
+    const object = await bench.applyObject("unordered");
+    await bench.failed(object, "ChildrenNotReady");
+    await complete("unordered");
+    await bench.ready(object);
+    bench.operator.plan("unordered", plan(following("Job/unordered", "late"), second));
+    await bench.api.delete(inNamespace(first, bench.namespace));
+    await bench.reconcileAgain(object);
+    await bench.ready(object);
+    await absent(first);
+  });
+
   it("without a kept Job that its time to live has removed, also under another leader", async () => {
     const answer = (version: string) =>
       plan(following("Job/migrate", "app", { version }), job("migrate", KEPT));

@@ -50,7 +50,7 @@ describe("the order of children", () => {
       child("ConfigMap/shop/settings", "", { "argosy.dev/keep": "false" }),
     );
     assert.deepEqual(set, {
-      after: ["batch/v1/Job/shop/migrate", "v1/ConfigMap/shop/settings"],
+      after: ["batch/Job/shop/migrate", "ConfigMap/shop/settings"],
       isKept: false,
       isAwaited: false,
     });
@@ -66,12 +66,10 @@ describe("the order of children", () => {
       child("ClusterRole.rbac.authorization.k8s.io//web"),
     ];
     const waitsFor = (reference: string) => order(child("ConfigMap/shop/a", reference), ...twins)[0]?.after;
-    assert.deepEqual(waitsFor("Service.serving.knative.dev/web"), [
-      "serving.knative.dev/v1/Service/shop/web",
-    ]);
-    assert.deepEqual(waitsFor("Service/depot/web"), ["v1/Service/depot/web"]);
-    assert.deepEqual(waitsFor("Service.core/shop/web"), ["v1/Service/shop/web"]);
-    assert.deepEqual(waitsFor("ClusterRole/web"), ["rbac.authorization.k8s.io/v1/ClusterRole/web"]);
+    assert.deepEqual(waitsFor("Service.serving.knative.dev/web"), ["serving.knative.dev/Service/shop/web"]);
+    assert.deepEqual(waitsFor("Service/depot/web"), ["Service/depot/web"]);
+    assert.deepEqual(waitsFor("Service.core/shop/web"), ["Service/shop/web"]);
+    assert.deepEqual(waitsFor("ClusterRole/web"), ["rbac.authorization.k8s.io/ClusterRole/web"]);
     for (const reference of ["Service/web", "Service/shop/web", "Service.core/web"])
       assert.match(
         refusal(child("ConfigMap/shop/a", reference), ...twins),
@@ -153,6 +151,10 @@ describe("the order of children", () => {
     const named = (manifest: Manifest) => ({ resource: manifest, manifest });
     assert.equal(shortName(childKey(named(job))), "Job migrate");
     assert.equal(shortName(childKey(named(child("ConfigMap//a")))), "ConfigMap a");
+    assert.equal(shortName(childKey(named(child("ConfigMap/v1/a")))), "ConfigMap a");
+    const later = { ...job, apiVersion: "batch/v2" };
+    assert.equal(childKey(named(later)), childKey(named(job)));
+    assert.equal(contentOf(named(later)), contentOf(named(job)));
     const labelled = { ...job, metadata: { ...job.metadata, labels: { a: "b" } } };
     assert.equal(contentOf(named(job)), contentOf(named(labelled)));
     assert.notEqual(contentOf(named(job)), contentOf(named({ ...job, spec: {} })));

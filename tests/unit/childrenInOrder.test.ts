@@ -257,7 +257,7 @@ describe("children in order", () => {
       await run();
       complete("migrate");
       await run();
-      assert.deepEqual(Object.keys(remembered().reached ?? {}), ["batch/v1/Job/shop/migrate"]);
+      assert.deepEqual(Object.keys(remembered().reached ?? {}), ["batch/Job/shop/migrate"]);
       answer = [];
       await run();
       assert.deepEqual(remembered(), { kinds: ["batch/v1/Job", "v1/ConfigMap"].slice(2), created: [] });
@@ -271,7 +271,7 @@ describe("children in order", () => {
       assert.deepEqual(remembered().created, []);
       complete("migrate");
       assert.deepEqual((await run())[0], ["apply ConfigMap settings"]);
-      assert.deepEqual(remembered().created, ["v1/ConfigMap/shop/settings"]);
+      assert.deepEqual(remembered().created, ["ConfigMap/shop/settings"]);
     });
   });
 

@@ -1,12 +1,30 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { fingerprint } from "../../runtime/fingerprint";
+import { readJson } from "../../runtime/json";
+
+/** The same functions as another process has them. */
+function ofAnotherProcess() {
+  const files = ["../../runtime/json", "../../runtime/fingerprint"].map((file) => require.resolve(file));
+  const loaded = files.map((file) => [file, require.cache[file]] as const);
+  for (const file of files) delete require.cache[file];
+  try {
+    const [json, fingerprints] = files.map((file) => require(file));
+    return {
+      readJson: json.readJson as typeof readJson,
+      fingerprint: fingerprints.fingerprint as typeof fingerprint,
+    };
+  } finally {
+    for (const [file, module] of loaded) require.cache[file] = module;
+  }
+}
 
 describe("fingerprint", () => {
   it("is the same for the same value, and another for another", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
-        const same = JSON.stringify(a) === JSON.stringify(b);
+        const same = isDeepStrictEqual(JSON.parse(JSON.stringify(a)), JSON.parse(JSON.stringify(b)));
         assert.equal(fingerprint(a) === fingerprint(b), same);
         assert.equal(fingerprint(a), fingerprint(structuredClone(a)));
         assert.match(fingerprint(a), /^[A-Za-z0-9_-]{22}$/);
@@ -39,6 +57,20 @@ describe("fingerprint", () => {
         }
       }),
     );
+  });
+
+  it("is the same in whatever order the keys come, of lists in their own", () => {
+    const one = { a: 1, b: [{ c: 2, d: 3 }, 4], "10": 5 };
+    assert.equal(fingerprint({ b: [{ d: 3, c: 2 }, 4], "10": 5, a: 1 }), fingerprint(one));
+    assert.notEqual(fingerprint({ ...one, b: [4, { c: 2, d: 3 }] }), fingerprint(one));
+  });
+
+  it("is the same in each process, also of an integer of 64 bits", () => {
+    const text = '{"a":9007199254740993}';
+    const other = ofAnotherProcess();
+    assert.notDeepEqual(other.readJson(text), readJson(text));
+    assert.equal(other.fingerprint(other.readJson(text)), fingerprint(readJson(text)));
+    assert.notEqual(fingerprint(readJson('{"a":9007199254740995}')), fingerprint(readJson(text)));
   });
 
   it("takes nothing for null", () => assert.equal(fingerprint(undefined), fingerprint(null)));

@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isSameMemory, memoryOf, NOTHING, remembered } from "../../runtime/reconcile/memory";
+import { childKey, contentOf } from "../../runtime/children/childOrder";
+import type { DesiredChild } from "../../runtime/children/desiredChildren";
+import {
+  isSameMemory,
+  memoryAfter,
+  memoryOf,
+  NOTHING,
+  remembered,
+  wasCreated,
+  wasReached,
+} from "../../runtime/reconcile/memory";
 import { widget } from "./support/objects";
 
 describe("the engine's memory of an object", () => {
@@ -44,6 +54,29 @@ describe("the engine's memory of an object", () => {
       "v1/ConfigMap",
     ]);
     assert.equal(read(many).length, 200);
+  });
+
+  it("knows a child that was created once also when the operator declares another version of its kind", () => {
+    const child = (version: string, isAwaited: boolean): DesiredChild => {
+      const apiVersion = `example.com/${version}`;
+      const manifest = {
+        apiVersion,
+        kind: "Database",
+        metadata: { name: "db", namespace: "shop" },
+        spec: {},
+      };
+      const resource = { apiVersion, kind: "Database", plural: "databases", namespaced: true };
+      return { resource, manifest, update: "apply", isKept: true, isAwaited, ownerUid: "widget-uid" };
+    };
+    for (const isAwaited of [false, true]) {
+      const before = child("v1beta1", isAwaited);
+      const reached = new Map([[childKey(before), contentOf(before)]]);
+      const memory = memoryAfter(NOTHING, [before], [], { waiting: [], reached });
+      for (const version of ["v1beta1", "v1"]) {
+        assert.ok(wasCreated(memory, child(version, isAwaited)), version);
+        assert.equal(wasReached(memory, child(version, isAwaited)), isAwaited);
+      }
+    }
   });
 
   it("is nothing for an object without one, and of one that somebody forged it has the texts", () => {
