@@ -56,6 +56,8 @@ const STATUS_PROPERTIES: JsonObject = {
   [MEMORY_FIELD]: {
     description: "What Argosy remembers of this object. Reserved: not for handlers, and not to be edited.",
     type: "object",
+    // It is written whole. What somebody else wrote into it, such as a backup, must not stay beside that.
+    "x-kubernetes-map-type": "atomic",
     "x-kubernetes-preserve-unknown-fields": true,
   },
 };

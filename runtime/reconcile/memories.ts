@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Statuses } from "../status/statuses";
-import { type Memory, memoryOf } from "./memory";
+import { type Memory, memoryAbout, memoryOf } from "./memory";
 
 /**
  * Where the engine keeps what it must know of an object later: its memory and the last verdict. For custom resources of our
@@ -18,6 +18,9 @@ export interface Memories extends Pick<Statuses, "write"> {
 export function statusMemories(statuses: Pick<Statuses, "write">): Memories {
   return {
     of: async (object) => memoryOf(object),
-    write: (...change) => statuses.write(...change),
+    write: (client, object, { memory, ...change }, along) => {
+      const about = memory && { memory: memoryAbout(object.uid, memory) };
+      return statuses.write(client, object, { ...change, ...about }, along);
+    },
   };
 }

@@ -66,9 +66,21 @@ const MOST_KINDS = 200;
 
 const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
 
-/** What is remembered of a custom resource, in its status. */
+/**
+ * What is remembered of a custom resource, in its status. A backup may have brought that back with the status of a former life
+ * of the object, whose children are gone: then only the kinds count, of which some may have to be swept.
+ */
 export function memoryOf(object: KubernetesObject): Memory {
-  return memoryIn(isRecord(object["status"]) ? object["status"]["argosy"] : undefined);
+  const written = isRecord(object["status"]) ? object["status"]["argosy"] : undefined;
+  const memory = memoryIn(written);
+  const uid = isRecord(written) ? written["uid"] : undefined;
+  const isFormer = uid !== undefined && uid !== object.metadata.uid;
+  return isFormer ? { ...NOTHING, kinds: memory.kinds } : memory;
+}
+
+/** A memory as it is written into the status of the custom resource with that uid. {@link memoryOf} reads it. */
+export function memoryAbout(uid: string, memory: JsonObject): JsonObject {
+  return { ...memory, uid };
 }
 
 /** What {@link remembered} wrote. Anyone who may write there may have written anything: what is no memory is left out. */

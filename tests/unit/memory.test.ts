@@ -79,6 +79,17 @@ describe("the engine's memory of an object", () => {
     }
   });
 
+  it("is of one life of the object: of another one only the kinds count, which may have to be swept", () => {
+    const memory = {
+      ...{ kinds: ["v1/ConfigMap"], created: ["ConfigMap/shop/a"], told: ["x"], content: "y" },
+      ...{ reached: { "Job/shop/b": "z" }, schedules: { nightly: { at: "2026-01-01T00:00:00Z", of: "c" } } },
+    };
+    const of = (uid?: string) => memoryOf(widget({}, { status: { argosy: { ...remembered(memory), uid } } }));
+    assert.deepEqual(of("former-uid"), { kinds: ["v1/ConfigMap"], created: [] });
+    assert.ok(isSameMemory(of("widget-uid"), memory));
+    assert.ok(isSameMemory(of(), memory));
+  });
+
   it("is nothing for an object without one, and of one that somebody forged it has the texts", () => {
     assert.ok(isSameMemory(memoryOf(widget()), NOTHING));
     fc.assert(

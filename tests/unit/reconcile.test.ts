@@ -150,7 +150,10 @@ describe("Reconcile", () => {
     ]);
     assert.equal(report.log, "the handler's log");
     assert.deepEqual([verdict, again], [{ kind: "ready" }, { kind: "done" }]);
-    assert.deepEqual([status()["url"], status()["argosy"]], ["x", { kinds: ["v1/ConfigMap"] }]);
+    assert.deepEqual(
+      [status()["url"], status()["argosy"]],
+      ["x", { kinds: ["v1/ConfigMap"], uid: "widget-uid" }],
+    );
     assert.equal(conditionsIn(status())[0]?.status, "True");
     assert.equal(learned.length, 1);
   });
@@ -217,7 +220,7 @@ describe("Reconcile", () => {
     const { verdict } = await reconcile({ isRecorded: () => true });
     assert.deepEqual(verdict, { kind: "ready" });
     assert.deepEqual(conditionsIn(status()), []);
-    assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"] });
+    assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"], uid: "widget-uid" });
   });
 
   it("writes nothing if nothing has changed, and gives the handler the children as they are", async () => {
@@ -339,7 +342,7 @@ describe("Reconcile", () => {
       report.changes.map(({ name }) => name),
       ["good"],
     );
-    assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"] });
+    assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"], uid: "widget-uid" });
     assert.equal(cluster.steps.at(-1), "status");
   });
 

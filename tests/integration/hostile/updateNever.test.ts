@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import type { JsonObject } from "../../../runtime/kubernetes/objects";
 import { always, eventually } from "../../support/eventually";
 import { configMap, inNamespace, job } from "../support/manifests";
-import { answering, useOperator } from "../support/useOperator";
+import { answering, statusOf, useOperator } from "../support/useOperator";
 
 describe('a Job that is created once (update: "never")', function () {
   this.timeout(60_000);
@@ -42,6 +43,37 @@ describe('a Job that is created once (update: "never")', function () {
     await eventually(async () => {
       const { labels } = (await bench.api.get(here("stripped"))).metadata;
       assert.deepEqual([labels?.["argosy.dev/child-of"], labels?.["own"]], ["argosy.once", "1"]);
+    });
+  });
+
+  it("is created for an object that a backup brings back with the status of its former life", async () => {
+    const object = await bench.applyObject("restored", answer("restored", "1"));
+    await eventually(() => bench.api.get(here("restored")));
+    const status = await eventually(async () => {
+      const now = statusOf(await bench.api.get(object)) as { argosy?: { created?: string[] } };
+      assert.equal(now.argosy?.created?.length, 1);
+      return now as JsonObject;
+    });
+    await bench.api.delete(object);
+    await eventually(() => bench.api.assertGone(object));
+    await eventually(() => bench.api.assertGone(here("restored")));
+    const again = bench.operator.object("restored", answer("restored", "1"), bench.namespace);
+    const paused = { ...again.metadata, annotations: { "argosy.dev/paused": "true" } };
+    await bench.api.apply({ ...again, metadata: paused });
+    await bench.api.applyStatus(again, status);
+    await bench.api.annotate(again, { "argosy.dev/paused": null });
+    const { uid } = (await eventually(() => bench.api.get(here("restored")))).metadata;
+    // From now on it is this object that has had it.
+    await bench.idle();
+    await bench.api.delete(here("restored"));
+    await bench.applyObject("restored", answer("restored", "2"));
+    await eventually(async () => {
+      const map = await bench.api.get(inNamespace(configMap("restored"), bench.namespace));
+      assert.deepEqual(map["data"], { step: "2" });
+    });
+    await always(async () => {
+      const found = await bench.api.find(here("restored"));
+      assert.ok(found === undefined || found.metadata.uid === uid, "it is created again");
     });
   });
 
