@@ -10,7 +10,14 @@ import { isApiError } from "./kubernetes/errors";
 import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { isSameKind, kindKey, type Resource } from "./kubernetes/resource";
-import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf, OPERATOR_LABEL } from "./names";
+import {
+  CHILD_OF_LABEL,
+  elsewhereFinalizerOf,
+  finalizerOf,
+  formerIdentitiesOf,
+  identityOf,
+  OPERATOR_LABEL,
+} from "./names";
 import { StillListingError } from "./reconcile/errors";
 import { memoryResourceOf } from "./reconcile/keptMemories";
 import { MemoryStore } from "./reconcile/memoryStore";
@@ -97,6 +104,7 @@ export class Watches {
     this.objects = new CustomResources({
       client,
       resource,
+      finalizers: watch ? [] : [finalizerOf(operator), elsewhereFinalizerOf(operator)],
       onChange,
       onGone,
       onSeen,

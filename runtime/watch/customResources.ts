@@ -23,6 +23,11 @@ export interface KnownObjects {
 export interface CustomResourcesOptions {
   readonly client: Pick<KubernetesClient, "get">;
   readonly resource: Resource;
+  /**
+   * Our finalizers. If an object that is not being deleted loses one of them, it is to be reconciled: nobody would be asked
+   * before it goes. @default none
+   */
+  readonly finalizers?: readonly string[];
   /** An object is to be reconciled. */
   readonly onChange: (change: ObjectChange) => void;
   /** An object is gone. */
@@ -71,6 +76,8 @@ interface Facts {
   /** The part of {@link trigger} that the event path announces. */
   readonly announced: string;
   readonly isSettled: boolean;
+  /** Those of our finalizers that it has. */
+  readonly finalizers: readonly string[];
   /** The uids of what it was made of. Only of objects that are not ours. */
   readonly madeOf?: readonly string[];
 }
@@ -89,10 +96,11 @@ export class CustomResources implements KnownObjects {
   private readonly uids = new Set<string>();
 
   constructor(private readonly options: CustomResourcesOptions) {
-    const { client, mostKept, watched } = options;
+    const { client, mostKept, watched, finalizers = [] } = options;
     this.store = new Store<Facts>({
       client,
-      factsOf: (object) => (watched?.isWatched(object) === false ? undefined : factsOf(object, watched)),
+      factsOf: (object) =>
+        watched?.isWatched(object) === false ? undefined : factsOf(object, watched, finalizers),
       // Nobody writes the others, so who wrote what need not be known.
       ...(watched && { kept: withoutManagers }),
       onChange: (change) => this.changed(change),
@@ -206,8 +214,9 @@ export class CustomResources implements KnownObjects {
     if (!after) return;
     // It is there again if etcd was restored to a time before its deletion.
     this.removed.delete(after.uid);
-    const { trigger, announced, isSettled } = after.facts;
-    if (same?.trigger === trigger) return;
+    const { trigger, announced, isSettled, finalizers } = after.facts;
+    const hasLost = !after.deleting && same?.finalizers.some((each) => !finalizers.includes(each)) === true;
+    if (same?.trigger === trigger && !hasLost) return;
     const { resourceVersion } = after;
     this.options.onChange({
       name: { namespace, name },
@@ -230,17 +239,29 @@ function withoutManagers(object: KubernetesObject): KubernetesObject {
   return { ...object, metadata };
 }
 
-function factsOf(object: KubernetesObject, watched: WatchedObjects | undefined): Facts {
+function factsOf(
+  object: KubernetesObject,
+  watched: WatchedObjects | undefined,
+  ours: readonly string[],
+): Facts {
   const { generation, deletionTimestamp, labels } = object.metadata;
+  const finalizers = ours.filter((finalizer) => object.metadata.finalizers?.includes(finalizer));
   const others = annotationsOf(object);
-  const ours = others.filter(([key]) => key.startsWith(`${DOMAIN}/`));
+  const own = others.filter(([key]) => key.startsWith(`${DOMAIN}/`));
   if (watched) {
-    const trigger = fingerprint([deletionTimestamp, ours, watched.partsOf(object)]);
-    return { trigger, announced: "", isSettled: watched.isSettled(object), madeOf: madeOf(object) };
+    const trigger = fingerprint([deletionTimestamp, own, watched.partsOf(object)]);
+    return {
+      trigger,
+      announced: "",
+      finalizers,
+      isSettled: watched.isSettled(object),
+      madeOf: madeOf(object),
+    };
   }
-  const announced = fingerprint([generation, deletionTimestamp, ours]);
+  const announced = fingerprint([generation, deletionTimestamp, own]);
   return {
     announced,
+    finalizers,
     trigger: fingerprint([announced, Object.entries(labels ?? {}).sort(), others]),
     isSettled: isSettled(object),
   };

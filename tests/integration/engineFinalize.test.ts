@@ -38,6 +38,13 @@ describe("the engine, when an object is deleted", function () {
     await eventually(() => bench.api.assertGone(object));
   });
 
+  it("puts its finalizer back soon after somebody took it off, as a replace by an old file does", async () => {
+    const object = await bench.applied("replaced", answering());
+    await bench.idle();
+    await bench.api.patch(object, { metadata: { finalizers: null } });
+    await eventually(async () => assert.deepEqual(await finalizersOf("replaced"), [finalizer]));
+  });
+
   it("asks the handler to finalize until it has finalized, at the time that the handler names", async () => {
     const child = inNamespace(configMap("asked"), bench.namespace);
     const notYet = { answer: { finalized: false, requeueAfterSeconds: 1, status: { step: "cleaning" } } };

@@ -5,6 +5,7 @@ import type { ReflectorSink } from "../../runtime/watch/reflector";
 import { WIDGETS, widget } from "./support/objects";
 
 const NAME = { namespace: "shop", name: "widget" };
+const OURS = ["argosy.dev/shop", "elsewhere.argosy.dev/shop"];
 const READY = { observedGeneration: 3, conditions: [{ type: "Ready", status: "True" }] };
 
 describe("CustomResources", () => {
@@ -19,6 +20,7 @@ describe("CustomResources", () => {
     objects = new CustomResources({
       client: { get: async () => server },
       resource: WIDGETS,
+      finalizers: OURS,
       onChange: (change) => void changes.push(change),
       onGone: (_, object) => void gone.push(object),
     });
@@ -68,6 +70,23 @@ describe("CustomResources", () => {
     watched(at(7, { finalizers: ["x"], managedFields: [{ manager: "kubectl" }] }));
     watched(at(8, { annotations: { "kubectl.kubernetes.io/last-applied-configuration": "{}" } }));
     assert.deepEqual(changes, []);
+  });
+
+  it("says that an object has lost a finalizer of ours, unless it is being deleted; and nothing of one that comes", () => {
+    watched(at(6, { finalizers: ["x", ...OURS] }));
+    watched(at(7, { finalizers: [...OURS] }));
+    assert.deepEqual(changes, []);
+    watched(at(8, { finalizers: OURS.slice(1) }));
+    watched(at(9));
+    assert.deepEqual(versions(), ["8", "9"]);
+    assert.deepEqual(
+      changes.map(({ isAnnounced }) => isAnnounced),
+      [false, false],
+    );
+    const deletionTimestamp = "2026-01-01T00:00:00Z";
+    watched(at(10, { deletionTimestamp, finalizers: [...OURS] }));
+    watched(at(11, { deletionTimestamp, finalizers: ["x"] }));
+    assert.deepEqual(versions(), ["8", "9", "10"]);
   });
 
   it("says of an object that is found whether its status says that everything was done", () => {
