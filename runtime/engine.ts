@@ -16,6 +16,7 @@ import { messageAbout } from "./outbox/message";
 import { newParts, type Parts } from "./parts";
 import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
+import { endOf } from "./reconcile/run";
 import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
 import type { Told } from "./traces/spans";
@@ -306,7 +307,10 @@ export class Engine {
     this.metrics.reconciled(report);
     if (report.changes.length > 0) this.triggers.childrenChanged(key);
     if (report.changes.length > 0 || report.statusChanged) this.triggers.ownChanged(key);
-    const message = messageAbout(outcome, parts.resource, this.options.recorder?.recordOf(report));
+    // A run may outlive its term, and even end in the next one: it says nothing then.
+    const message = endOf(mandate)
+      ? undefined
+      : messageAbout(outcome, parts.resource, this.options.recorder?.recordOf(report));
     let run: string | undefined;
     const onTold = trace && ((told?: Told) => this.options.traces?.end({ trace, report, run, told }));
     if (message) run = parts.outbox.put(report, { ...message, onTold });

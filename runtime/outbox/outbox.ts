@@ -89,10 +89,15 @@ export class Outbox {
   }
 
   /**
-   * Takes a message about an object. It is reported soon, together with what waits, and replaces an older verdict.
+   * Takes a message about an object. It is reported soon, together with what waits, and replaces an older verdict. Between two
+   * terms nothing is taken: what a run found out that outlived its term is older than what the next leader says.
    * @returns the name of the record that will include it, if there is one
    */
   put(name: ObjectName, message: Message): string | undefined {
+    if (!this.clientFor) {
+      message.onTold?.(undefined);
+      return undefined;
+    }
     const { uid } = message.regarding.metadata;
     const known = this.release(uid);
     const since = known?.since ?? performance.now();

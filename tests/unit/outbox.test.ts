@@ -167,6 +167,23 @@ describe("Outbox", () => {
     });
   });
 
+  it("takes nothing between two terms: what a run of the ended term found out is for nobody", async () => {
+    outbox.discard();
+    let isOver = false;
+    const name = { namespace: "shop", name: "widget" };
+    const verdict = { verdict: READY, generation: 3 };
+    const records = [{ name: "a", isFailure: false }];
+    const message = { regarding: widget(), verdict, events: [warning("1")], records };
+    const onTold = (at: unknown) => {
+      isOver = at === undefined;
+    };
+    assert.equal(outbox.put(name, { ...message, onTold }), undefined);
+    assert.deepEqual([isOver, outbox.waiting, outbox.recordsWaiting], [true, 0, 0]);
+    outbox.open(() => client);
+    await idle();
+    assert.deepEqual(told, []);
+  });
+
   it("merges what waits: the newest verdict, all Events in order, one record of successes and one of failures", async () => {
     answer = fails(UNREACHABLE);
     put({ verdict: READY, events: [normal("1")], records: [{ name: "a", isFailure: false }] });
@@ -307,15 +324,30 @@ describe("Outbox", () => {
   });
 
   describe("if too many facts wait", () => {
-    beforeEach(() => {
+    /** Lets what is being told be told, and then what waits. */
+    let goOn: () => void;
+
+    /** Opens an outbox in which all waits: as many objects as are reported about at once are being reported about. */
+    function openBusy(): void {
+      const isFree = new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+      answer = async ({ regarding }) => {
+        if (regarding.metadata.uid?.startsWith("busy")) await isFree;
+        return undefined;
+      };
       outbox = make(20);
-    });
+      outbox.open(() => client);
+      for (let at = 0; at < 8; at++) put({ uid: `busy-${at}` });
+    }
+    beforeEach(openBusy);
 
     it("drops Normal Events first, the oldest first, then Warnings, and no verdict", async () => {
       for (let at = 0; at < 15; at++) put({ uid: `uid-${at}`, verdict: READY, events: [normal(`n${at}`)] });
       for (let at = 0; at < 15; at++) put({ uid: `uid-${at}`, events: [warning(`w${at}`)] });
       for (let at = 15; at < 25; at++) put({ uid: `uid-${at}`, verdict: READY, events: [warning(`w${at}`)] });
-      outbox.open(() => client);
+      goOn();
+      await idle();
       await idle();
       const notes = told.flatMap(({ events }) => events.map(({ note }) => note));
       assert.ok(!notes.includes("n0"));
@@ -334,7 +366,8 @@ describe("Outbox", () => {
       for (let at = 0; at < 15; at++)
         put({ uid: `uid-${at}`, records: [{ name: `good-${at}`, isFailure: false }] });
       assert.ok(outbox.recordsWaiting <= 20);
-      outbox.open(() => client);
+      goOn();
+      await idle();
       await idle();
       const names = told.flatMap(({ records }) => records.map(({ name }) => name));
       assert.equal(names.filter((name) => name.startsWith("bad")).length, 15);
@@ -349,7 +382,8 @@ describe("Outbox", () => {
       });
       fc.assert(
         fc.property(fc.array(fact, { minLength: 30, maxLength: 100 }), (facts) => {
-          outbox = make(20);
+          outbox.discard();
+          openBusy();
           dropped = [];
           for (const { uid, isNormal, isFailure } of facts) {
             put({
