@@ -51,10 +51,18 @@ export function isApiError(error: unknown, code: number): error is ApiError {
   return error instanceof ApiError && error.code === code;
 }
 
-/** How long the API server asks to wait (`Retry-After`), in milliseconds. Undefined if it does not say. */
+/** A page of maintenance before the API server may ask for a day, and be gone after a second. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/**
+ * How long the API server asks to wait (`Retry-After`), in milliseconds: at most a minute. Where it asks for more, it is between
+ * half a minute and a minute, so that not all come back at the same moment. Undefined if it does not say.
+ */
 export function retryAfterMs(error: unknown): number | undefined {
   const seconds = error instanceof ApiError ? error.status.details?.retryAfterSeconds : undefined;
-  return seconds === undefined ? undefined : seconds * 1000;
+  if (seconds === undefined) return undefined;
+  const isTooLong = seconds * 1000 > LONGEST_RETRY_AFTER_MS;
+  return isTooLong ? LONGEST_RETRY_AFTER_MS * (0.5 + Math.random() / 2) : seconds * 1000;
 }
 
 /**

@@ -54,7 +54,20 @@ describe("an API server", () => {
   it("says how long to wait, or does not", () => {
     assert.equal(retryAfterMs(refusal(429, { details: { retryAfterSeconds: 3 } })), 3_000);
     assert.equal(retryAfterMs(refusal(429)), undefined);
+    assert.equal(retryAfterMs(refusal(503, { details: { retryAfterSeconds: 60 } })), 60_000);
     assert.equal(retryAfterMs(new Error("no answer")), undefined);
+  });
+
+  it("waits for no longer than a minute, and lets not all come back at the same moment", () => {
+    for (const retryAfterSeconds of [61, 3_600, 1e9, Number.POSITIVE_INFINITY]) {
+      const error = refusal(503, { details: { retryAfterSeconds } });
+      const waits = Array.from({ length: 20 }, () => retryAfterMs(error) ?? 0);
+      assert.ok(
+        waits.every((ms) => ms >= 30_000 && ms <= 60_000),
+        waits.join(),
+      );
+      assert.ok(new Set(waits).size > 1);
+    }
   });
 
   it("refuses to create in a namespace that ends", () => {
