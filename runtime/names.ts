@@ -21,9 +21,12 @@ export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
 
 /** On every child: the identity of the operator that applied it. */
 export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;
-/** On a child that can have no owner reference: the uid of its custom resource. A name may be too long for a label. */
+/**
+ * On every child: the uid of its custom resource. A name may be too long for a label. It proves an owner only where no owner
+ * reference is possible: see `provenOwner`.
+ */
 export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
-/** Beside {@link OWNER_UID_LABEL}: "namespace/name" of the custom resource. */
+/** On a child that can have no owner reference: "namespace/name" of its custom resource. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
 /**
  * On a Workflow: the uids of deleted objects that had the name of the run's object and have children left, with commas
