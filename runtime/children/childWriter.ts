@@ -66,7 +66,7 @@ export class ChildWriter {
   /** Whether an apply of the child would do nothing. False if that is not known. */
   isDone(child: DesiredChild): boolean {
     const known = this.known(child);
-    return known ? this.isAsDesired(known, child) : this.isLeftAlone(child);
+    return known ? this.needsNoWrite(known, child) : this.isLeftAlone(child);
   }
 
   /** The child as it is known. Undefined if no object of that name is known to be its owner's. */
@@ -122,7 +122,8 @@ export class ChildWriter {
     return this.delete({ ...child, resourceVersion: found.metadata.resourceVersion }, scope);
   }
 
-  private isAsDesired(known: Child, child: DesiredChild): boolean {
+  /** Whether nothing is to be written to a child that is there. It may differ from what is desired if it is never updated. */
+  private needsNoWrite(known: Child, child: DesiredChild): boolean {
     // A child that is being deleted cannot be changed. Its owner is reconciled again when it is gone.
     if (child.update === "never" || known.deleting) return true;
     return this.options.store.isApplied(known, child.manifest);
