@@ -87,11 +87,12 @@ export function newParts(options: PartsOptions): Parts {
       children,
       isWatched: (uid) => objects.hasUid(uid),
       isBlind: false,
-      assertSeen: (name) => watches.assertSeen(name),
+      assertSeen: (name) => watches.completeness.assertSeen(name),
     },
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
     isRecorded: (report) => recorder?.isRecorded(report) ?? false,
-    whyNot: (object, kinds, isElsewhere) => watches.whyNot(object, kinds, isElsewhere),
+    whyNot: (object, kinds, isElsewhere) =>
+      watches.whyCycling(object) ?? watches.completeness.whyNot(object, kinds, isElsewhere),
   });
   const outbox = newOutbox(memories, fieldManager, options);
   return { resource, watches, reconcile, outbox, orphans: new Orphans({ store: children, writer }) };

@@ -1,15 +1,14 @@
 import { ChildStore, type ChildStoreOptions } from "./children/childStore";
 import { isOwnWork, type Owner } from "./children/ownership";
-import { GRANT_REMEDY } from "./children/refusals";
 import type { Operator, Watch } from "./definition/definition";
-import { ReconcileFailure } from "./failure";
+import type { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
 import type { KubernetesClient } from "./kubernetes/client";
 import { discover, UnknownKindError } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
 import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
-import { isSameKind, kindKey, type Resource } from "./kubernetes/resource";
+import { kindKey, type Resource } from "./kubernetes/resource";
 import {
   CHILD_OF_LABEL,
   elsewhereFinalizerOf,
@@ -18,13 +17,14 @@ import {
   identityOf,
   OPERATOR_LABEL,
 } from "./names";
-import { StillListingError } from "./reconcile/errors";
+import { Completeness } from "./reconcile/completeness";
 import { memoryResourceOf } from "./reconcile/keptMemories";
 import { MemoryStore } from "./reconcile/memoryStore";
+import { whyCycling } from "./reconcile/watchCycle";
 import { UsedObjects, type UsedObjectsOptions } from "./uses/usedObjects";
 import { CustomResources, type CustomResourcesOptions, type WatchedObjects } from "./watch/customResources";
-import { type NotSynced, Scopes } from "./watch/scopes";
-import { isSelected, labelSelectorOf, madeOf, partsOf } from "./watch/watched";
+import { Scopes } from "./watch/scopes";
+import { isSelected, labelSelectorOf, partsOf } from "./watch/watched";
 import { within } from "./within";
 
 /** What {@link Watches} watch, and who is called. */
@@ -62,7 +62,7 @@ const LISTING_PATIENCE_MS = 5_000;
  * not even read.
  *
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the
- * objects that need it, and {@link whyNot} says which.
+ * objects that need it, and {@link Watches.completeness} says which.
  */
 export class Watches {
   readonly objects: CustomResources;
@@ -71,6 +71,8 @@ export class Watches {
   readonly used: UsedObjects;
   /** What is remembered of objects that are not ours. Undefined if they are. */
   readonly memories: MemoryStore | undefined;
+  /** Whether all is known that an object needs. */
+  readonly completeness: Completeness;
   /** The kinds of the children that were found in the cluster so far. */
   readonly childResources: Resource[] = [];
   private readonly objectScopes: Scopes;
@@ -89,7 +91,7 @@ export class Watches {
       new MemoryStore({
         client,
         identities: [operator, ...former],
-        assertKnown: () => this.assertRemembers(),
+        assertKnown: () => this.completeness.assertRemembers(),
         onLost,
       });
     this.used = new UsedObjects({
@@ -145,6 +147,13 @@ export class Watches {
       onRefused: (kind, error, namespace) => {
         if (isApiError(error, 404)) options.onUnserved(this.ownersOf(kind, namespace));
       },
+    });
+    this.completeness = new Completeness({
+      operator,
+      childResources: this.childResources,
+      objects: this.objectScopes,
+      children: this.childScopes,
+      memories: this.memoryScopes,
     });
   }
 
@@ -228,15 +237,6 @@ export class Watches {
     return [...new Map(all.map((name) => [formatName(name), name])).values()];
   }
 
-  /**
-   * Throws if an object of that name may be there although no watch shows it.
-   * @throws ReconcileFailure, StillListingError
-   */
-  assertSeen({ namespace }: ObjectName): void {
-    const [notSynced] = this.objectScopes.notSynced(namespace);
-    if (notSynced) throw notSyncedError(notSynced, "of which it watches objects");
-  }
-
   /** Lists everything again. That finds what no watch reports, such as a default that was added to a CRD. */
   async relist(): Promise<void> {
     await this.refreshObjects();
@@ -244,47 +244,14 @@ export class Watches {
     await this.used.relist();
   }
 
-  /**
-   * Why an object cannot be reconciled now: it may have children that are not known. Undefined if it can be reconciled.
-   * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
-   * @param isElsewhere whether it has children in other namespaces
-   */
-  whyNot(
-    object: KubernetesObject,
-    kinds: readonly string[],
-    isElsewhere: boolean,
-  ): ReconcileFailure | StillListingError | undefined {
-    const { operator } = this.options;
-    if (operator.watch && this.roundsOf(object) > MOST_ROUNDS) return watchCycle();
-    const served = this.childResources.map(kindKey);
-    const isRemembered = (kind: string) => kinds.some((each) => isSameKind(each, kind));
-    // Of a kind that is retired, and that the cluster does not serve, nothing is left.
-    const missing = operator.children
-      .filter(({ retired }) => !retired)
-      .map(kindKey)
-      .find((kind) => isRemembered(kind) && !served.includes(kind));
-    if (missing !== undefined) {
-      return kindMissing(missing);
-    }
-    const { namespace } = object.metadata;
-    const notSynced = this.childScopes
-      .notSynced(isElsewhere ? undefined : namespace)
-      .find(({ resource, problem }) => !problem || isRemembered(kindKey(resource)));
-    return notSynced && notSyncedError(notSynced);
-  }
-
-  /**
-   * How many times in a row a watched object comes of this operator: 1 if it was made of a child of the operator's, 2 if that
-   * child is one of an object that was made in the same way, and so on.
-   */
-  private roundsOf(object: KubernetesObject): number {
-    let rounds = 0;
-    for (let uids: readonly string[] = madeOf(object); rounds <= MOST_ROUNDS; rounds++) {
-      const owner = uids.map((uid) => this.children.ownerOf(uid)).find((each) => each !== undefined);
-      if (!owner) break;
-      uids = this.objects.madeOf(owner);
-    }
-    return rounds;
+  /** Why a watched object is not reconciled: it comes of this operator's own children, again and again. */
+  whyCycling(object: KubernetesObject): ReconcileFailure | undefined {
+    const { children, objects } = this;
+    if (!this.options.operator.watch) return undefined;
+    return whyCycling(object, {
+      ownerOf: (uid) => children.ownerOf(uid),
+      madeOf: (name) => objects.madeOf(name),
+    });
   }
 
   /** The owners of the known children of a kind. @param namespace of the children. Undefined: all of them */
@@ -305,39 +272,4 @@ export class Watches {
       isSettled: (object) => this.memories?.isSettled(object) ?? false,
     };
   }
-
-  private assertRemembers(): void {
-    const [notSynced] = this.memoryScopes?.notSynced(undefined) ?? [];
-    if (notSynced) throw notSyncedError(notSynced, "in which is kept what must be remembered");
-  }
-}
-
-/** So many times an object may come of this operator by way of others. Work in several steps takes one or two. */
-const MOST_ROUNDS = 5;
-
-function watchCycle(): ReconcileFailure {
-  const message = `another operator makes objects of this operator's children, and this operator watches them: this one was made so more than ${MOST_ROUNDS} times in a row. No children are made of it, since that would go on without end.`;
-  return new ReconcileFailure("WatchCycle", message, { permanent: true });
-}
-
-const RETRY = { retryAfterSeconds: 30 };
-const ROLE_REMEDY =
-  "Somebody probably changed the runner's ClusterRole or its ClusterRoleBinding: run `pulumi up --refresh`.";
-
-function kindMissing(kind: string, why = "of which the object has children"): ReconcileFailure {
-  const message = `the cluster serves no ${kind}, ${why}. Install what brings that kind: the object is reconciled again as soon as it is there.`;
-  return new ReconcileFailure("KindMissing", message, RETRY);
-}
-
-function notSyncedError(
-  { resource, namespace, problem }: NotSynced,
-  why?: string,
-): ReconcileFailure | StillListingError {
-  const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
-  if (!problem) return new StillListingError(what);
-  if (isApiError(problem, 404)) return kindMissing(kindKey(resource), why);
-  const message = `the runner may not list ${what}: ${problem.message}.`;
-  if (namespace === undefined)
-    return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, RETRY);
-  return new ReconcileFailure("NamespaceNotGranted", `${message} ${GRANT_REMEDY}`, RETRY);
 }
