@@ -91,8 +91,8 @@ export function newParts(options: PartsOptions): Parts {
     },
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
     isRecorded: (report) => recorder?.isRecorded(report) ?? false,
-    whyNot: (object, kinds, isElsewhere) =>
-      watches.whyCycling(object) ?? watches.completeness.whyNot(object, kinds, isElsewhere),
+    whyNot: (event, object, kinds, isElsewhere) =>
+      watches.whyCycling(object) ?? watches.completeness.whyNot(event, object, kinds, isElsewhere),
   });
   const outbox = newOutbox(memories, fieldManager, options);
   return { resource, watches, reconcile, outbox, orphans: new Orphans({ store: children, writer }) };

@@ -24,6 +24,7 @@ import { whyCycling } from "./reconcile/watchCycle";
 import { UsedObjects, type UsedObjectsOptions } from "./uses/usedObjects";
 import { CustomResources, type CustomResourcesOptions, type WatchedObjects } from "./watch/customResources";
 import { Scopes } from "./watch/scopes";
+import { SoughtKinds } from "./watch/soughtKinds";
 import { isSelected, labelSelectorOf, partsOf } from "./watch/watched";
 import { within } from "./within";
 
@@ -78,6 +79,7 @@ export class Watches {
   private readonly objectScopes: Scopes;
   private readonly childScopes: Scopes;
   private readonly memoryScopes: Scopes | undefined;
+  private readonly sought = new SoughtKinds();
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: WatchesOptions) {
@@ -149,8 +151,7 @@ export class Watches {
       },
     });
     this.completeness = new Completeness({
-      operator,
-      childResources: this.childResources,
+      sought: this.sought,
       objects: this.objectScopes,
       children: this.childScopes,
       memories: this.memoryScopes,
@@ -165,8 +166,13 @@ export class Watches {
   async start(awaitKinds: boolean): Promise<void> {
     const { client, operator, resource, onInterruption } = this.options;
     const { signal } = this.stopping;
-    const finding = operator.children.map(async ({ apiVersion, kind, retired }) => {
-      const onWait = (reason: Error) => onInterruption(kind, reason);
+    const finding = operator.children.map(async (declared) => {
+      const { apiVersion, kind, retired } = declared;
+      this.sought.seek(declared);
+      const onWait = (reason: Error) => {
+        this.sought.failed(declared, reason);
+        onInterruption(kind, reason);
+      };
       const found = awaitKinds
         ? await awaitKind(client, apiVersion, kind, { signal, onWait })
         : await discover(client, apiVersion, kind).catch((error: unknown) => {
@@ -176,9 +182,11 @@ export class Watches {
           });
       // The answer may come after the stop. Nobody would end a watch that begins then.
       signal.throwIfAborted();
-      if (!found) return;
-      this.childResources.push(found);
-      this.childScopes.add(found);
+      if (found) {
+        this.childResources.push(found);
+        this.childScopes.add(found);
+      }
+      this.sought.ended(declared);
     });
     const found = Promise.all(finding);
     if (!awaitKinds) await found;

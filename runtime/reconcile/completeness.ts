@@ -1,17 +1,18 @@
 import { GRANT_REMEDY } from "../children/refusals";
-import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
+import type { HandlerEvent } from "../handler/contract";
+import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
+import { isSameKind, kindKey } from "../kubernetes/resource";
 import type { NotSynced, Scopes } from "../watch/scopes";
+import type { SoughtKinds } from "../watch/soughtKinds";
 import { StillListingError } from "./errors";
 
 /** What {@link Completeness} looks at. */
 export interface CompletenessOptions {
-  readonly operator: Pick<Operator, "children">;
-  /** The kinds of the children that were found in the cluster so far. */
-  readonly childResources: readonly Resource[];
+  /** The kinds of children that were not found in the cluster yet. */
+  readonly sought: Pick<SoughtKinds, "notFound">;
   readonly objects: Pick<Scopes, "notSynced">;
   readonly children: Pick<Scopes, "notSynced">;
   /** Undefined if nothing is remembered outside of the objects. */
@@ -32,28 +33,28 @@ export class Completeness {
   constructor(private readonly options: CompletenessOptions) {}
 
   /**
-   * Why an object cannot be reconciled now: it may have children that are not known. Undefined if it can be reconciled.
+   * Why a handler cannot be asked about an object now: the object may have children that are not known. Undefined if it can be
+   * asked. To finalize waits for no kind that is missing, or that we may not list: the object could never go.
    * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
    * @param isElsewhere whether it has children in other namespaces
    */
   whyNot(
+    event: HandlerEvent,
     object: KubernetesObject,
     kinds: readonly string[],
     isElsewhere: boolean,
   ): ReconcileFailure | StillListingError | undefined {
-    const { operator, childResources, children } = this.options;
-    const served = childResources.map(kindKey);
-    const isRemembered = (kind: string) => kinds.some((each) => isSameKind(each, kind));
-    // Of a kind that is retired, and that the cluster does not serve, nothing is left.
-    const missing = operator.children
-      .filter(({ retired }) => !retired)
-      .map(kindKey)
-      .find((kind) => isRemembered(kind) && !served.includes(kind));
-    if (missing !== undefined) return kindMissing(missing);
-    const notSynced = children
-      .notSynced(isElsewhere ? undefined : object.metadata.namespace)
-      .find(({ resource, problem }) => !problem || isRemembered(kindKey(resource)));
-    return notSynced && notSyncedError(notSynced);
+    const { sought, children } = this.options;
+    const unknown = [
+      ...sought.notFound(),
+      ...children.notSynced(isElsewhere ? undefined : object.metadata.namespace),
+    ];
+    const blocking = unknown.find(({ resource, problem }) => {
+      if (!problem) return true;
+      if (event === "finalize" && isOutOfReach(problem)) return false;
+      return kinds.some((kind) => isSameKind(kind, kindKey(resource)));
+    });
+    return blocking && notSyncedError(blocking);
   }
 
   /**
@@ -75,6 +76,15 @@ export class Completeness {
   }
 }
 
+/** Whether there is no such kind, or we may not list it. */
+function isOutOfReach(problem: Error): boolean {
+  return isMissing(problem) || isApiError(problem, 403);
+}
+
+function isMissing(problem: Error): boolean {
+  return problem instanceof UnknownKindError || isApiError(problem, 404);
+}
+
 function kindMissing(kind: string, why = "of which the object has children"): ReconcileFailure {
   const message = `the cluster serves no ${kind}, ${why}. Install what brings that kind: the object is reconciled again as soon as it is there.`;
   return new ReconcileFailure("KindMissing", message, RETRY);
@@ -86,7 +96,7 @@ function notSyncedError(
 ): ReconcileFailure | StillListingError {
   const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
   if (!problem) return new StillListingError(what);
-  if (isApiError(problem, 404)) return kindMissing(kindKey(resource), why);
+  if (isMissing(problem)) return kindMissing(kindKey(resource), why);
   const message = `the runner may not list ${what}: ${problem.message}.`;
   if (namespace === undefined)
     return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, RETRY);

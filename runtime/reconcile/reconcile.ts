@@ -4,7 +4,7 @@ import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
 import { isExpired } from "../events/eventMarks";
 import type { ReconcileFailure } from "../failure";
-import type { FinalizeAnswer, ReconcileAnswer } from "../handler/contract";
+import type { FinalizeAnswer, HandlerEvent, ReconcileAnswer } from "../handler/contract";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
@@ -35,10 +35,11 @@ export interface ReconcileOptions extends RememberingOptions, Pick<AskingOptions
   /** The clock of schedules, in milliseconds since 1970. @default Date.now */
   readonly now?: () => number;
   /**
-   * Why an object cannot be reconciled now: it may have children that are not known. Gets the kinds of children that the
-   * engine remembers, and whether the object has children in other namespaces. @default it can be reconciled
+   * Why the handler cannot be asked about an object now: it may have children that are not known. Gets the kinds of children
+   * that the engine remembers, and whether the object has children in other namespaces. @default it can be asked
    */
   readonly whyNot?: (
+    event: HandlerEvent,
     object: KubernetesObject,
     kinds: readonly string[],
     isElsewhere: boolean,
@@ -55,6 +56,7 @@ const FINALIZE_AGAIN_MS = 5_000;
  * Guarantees, each with a test in tests/integration:
  * - Nothing is applied of an answer that breaks the contract (engineFailures.test.ts).
  * - If `finalize` is declared, the finalizer is on the object before the handler is asked (hostile/leaks.test.ts).
+ * - The handler is asked with all children or not at all, to finalize too (hostile/unlistedKinds.test.ts).
  * - The other finalizer is on the object before its first child that no owner reference can cover
  *   (engineFinalize.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
@@ -169,8 +171,7 @@ export class Reconcile {
   private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
     const { operator, childResources } = this.options;
     const hasElsewhere = this.finalizers?.forElsewhere(object) ?? run.memory.elsewhere === true;
-    const problem = this.options.whyNot?.(object, run.memory.kinds, hasElsewhere);
-    if (problem) throw problem;
+    this.assertKnown("reconcile", object, run, hasElsewhere);
     outcome.events.push(...(this.finalizers?.warnings(object) ?? []));
     const held = await this.ensureFinalizers(object, run, false);
     const timetable = timetableOf(operator, held, run.memory, this.now());
@@ -205,6 +206,12 @@ export class Reconcile {
     outcome.events.push(...events);
   }
 
+  /** Throws if the handler would be asked with a part of the object's children. */
+  private assertKnown(event: HandlerEvent, object: KubernetesObject, run: Run, hasElsewhere: boolean): void {
+    const problem = this.options.whyNot?.(event, object, run.memory.kinds, hasElsewhere);
+    if (problem) throw problem;
+  }
+
   private async ensureFinalizers(object: KubernetesObject, run: Run, elsewhere: boolean) {
     if (!this.finalizers) return object;
     const wanted = { handler: this.options.operator.finalize, elsewhere };
@@ -227,6 +234,7 @@ export class Reconcile {
     const isSkipped = annotated(object.metadata, SKIP_FINALIZE_ANNOTATION);
     const events: ObjectEvent[] = isSkipped ? [FINALIZE_SKIPPED] : [];
     if (operator.finalize && finalizers.forHandler(object) && !isSkipped) {
+      this.assertKnown("finalize", object, run, finalizers.forElsewhere(object));
       const answer = await this.asking.ask<FinalizeAnswer>("finalize", object, run, outcome);
       const news = newEventsIn(answer.events ?? [], generationOf(object), run.memory.told);
       events.push(...news.events);

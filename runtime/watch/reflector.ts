@@ -56,6 +56,8 @@ const RELIST_CODES = [410, 504];
 const REFUSAL_CODES = [403, 404];
 /** The kind can be listed, and we may not watch it (403), or nobody can (405). */
 const UNWATCHED_CODES = [403, 405];
+/** For how long nothing is concluded from a kind that fails to be listed, in milliseconds: an API server may be away so long. */
+export const LISTING_PATIENCE_MS = 10_000;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4_000;
 /** What cannot be watched is listed about this often at least. A list costs more than another try of a watch. */

@@ -31,9 +31,9 @@ interface Scope {
 
 /** Why a kind is not known in a namespace. */
 export interface NotSynced {
-  readonly resource: Resource;
+  readonly resource: Pick<Resource, "apiVersion" | "kind">;
   readonly namespace: string | undefined;
-  /** The API server's refusal. Undefined: the list is in progress. */
+  /** Why it cannot be listed: the API server's refusal, or that there is no such kind. Undefined: the list is in progress. */
   readonly problem: Error | undefined;
 }
 

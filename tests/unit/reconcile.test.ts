@@ -6,6 +6,7 @@ import type { DueSchedule, HandlerQuestion } from "../../runtime/handler/contrac
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { conditionsIn, type KubernetesObject, type ObjectMeta } from "../../runtime/kubernetes/objects";
 import { elsewhereFinalizerOf, finalizerOf } from "../../runtime/names";
+import { StillListingError } from "../../runtime/reconcile/errors";
 import { statusMemories } from "../../runtime/reconcile/memories";
 import { memoryOf } from "../../runtime/reconcile/memory";
 import type { Outcome } from "../../runtime/reconcile/outcome";
@@ -421,6 +422,19 @@ describe("Reconcile", () => {
     const { verdict } = await reconcile({ whyNot: () => failure });
     assert.deepEqual(cluster.steps, []);
     assert.deepEqual(verdict, { kind: "failed", failure });
+  });
+
+  it("asks no handler to finalize with a part of the children, unless nobody is to be asked", async () => {
+    given({ finalizers: [FINALIZER], deletionTimestamp: DELETED });
+    const whyNot = (event: string) => (event === "finalize" ? new StillListingError("Secret") : undefined);
+    const { report } = await reconcile({ ...finalizing, whyNot });
+    assert.deepEqual([report.skipped, cluster.steps], ["not listed yet", []]);
+    given({
+      finalizers: [FINALIZER],
+      deletionTimestamp: DELETED,
+      annotations: { "argosy.dev/skip-finalize": "true" },
+    });
+    assert.equal((await reconcile({ ...finalizing, whyNot })).report.result, "succeeded");
   });
 
   it("is due again when the handler asks for that, but not at once", async () => {

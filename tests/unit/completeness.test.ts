@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/failure";
+import type { HandlerEvent } from "../../runtime/handler/contract";
+import { UnknownKindError } from "../../runtime/kubernetes/discovery";
+import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
+import { Completeness } from "../../runtime/reconcile/completeness";
+import { StillListingError } from "../../runtime/reconcile/errors";
+import type { NotSynced } from "../../runtime/watch/scopes";
+import { SoughtKinds } from "../../runtime/watch/soughtKinds";
+import { CONFIG_MAPS, widget } from "./support/objects";
+
+const THING = { apiVersion: "example.com/v1", kind: "Thing" };
+const REMEMBERED = ["v1/ConfigMap", "example.com/v1/Thing"];
+const FORBIDDEN = new ApiError(403, { message: "forbidden" }, "GET");
+const BROKEN = new ApiError(500, { message: "conversion webhook failed" }, "GET");
+
+describe("Completeness", () => {
+  let now: number;
+  let sought: SoughtKinds;
+  let notSynced: NotSynced[];
+
+  beforeEach(() => {
+    [now, notSynced] = [0, []];
+    sought = new SoughtKinds(() => now);
+  });
+
+  function whyNot(event: HandlerEvent, kinds: readonly string[] = REMEMBERED): string | undefined {
+    const none = { notSynced: () => [] };
+    const children = { notSynced: () => notSynced };
+    const readiness = new Completeness({ sought, objects: none, children, memories: undefined });
+    const why = readiness.whyNot(event, widget(), kinds, false);
+    if (why instanceof ReconcileFailure) return why.reason;
+    return why instanceof StillListingError ? "listing" : undefined;
+  }
+
+  it("waits for each list in progress, to finalize too: the object may have children of that kind", () => {
+    notSynced = [{ resource: CONFIG_MAPS, namespace: undefined, problem: undefined }];
+    for (const kinds of [REMEMBERED, []])
+      assert.deepEqual([whyNot("reconcile", kinds), whyNot("finalize", kinds)], ["listing", "listing"]);
+  });
+
+  it("waits for a kind that it looks for, but not for one that the cluster does not serve unless it is needed", () => {
+    sought.seek(THING);
+    assert.deepEqual([whyNot("reconcile", []), whyNot("finalize", [])], ["listing", "listing"]);
+    sought.failed(THING, new UnknownKindError(THING.apiVersion, THING.kind));
+    assert.deepEqual([whyNot("reconcile", []), whyNot("finalize", [])], [undefined, undefined]);
+    assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], ["KindMissing", undefined]);
+    sought.ended(THING);
+    assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], [undefined, undefined]);
+  });
+
+  it("blames no kind for an API server that is away or busy for a moment", () => {
+    sought.seek(THING);
+    sought.failed(THING, BROKEN);
+    assert.equal(whyNot("reconcile"), "listing");
+    now = 60_000;
+    assert.deepEqual([whyNot("reconcile"), whyNot("reconcile", [])], ["KindNotListed", undefined]);
+    sought.failed(THING, new ApiUnreachableError("GET", new Error("refused")));
+    assert.equal(whyNot("reconcile"), "listing");
+  });
+
+  it("waits for nothing of a retired kind that the cluster does not serve", () => {
+    const retired = { ...THING, retired: true };
+    sought.seek(retired);
+    sought.failed(retired, new UnknownKindError(THING.apiVersion, THING.kind));
+    assert.equal(whyNot("reconcile"), undefined);
+  });
+
+  it("finalizes without what it may not list, and not without what it may list and cannot", () => {
+    for (const [problem, reason, finalizing] of [
+      [FORBIDDEN, "KindNotListed", undefined],
+      [BROKEN, "KindNotListed", "KindNotListed"],
+    ] as const) {
+      notSynced = [{ resource: CONFIG_MAPS, namespace: undefined, problem }];
+      assert.deepEqual([whyNot("reconcile"), whyNot("finalize")], [reason, finalizing]);
+      assert.deepEqual([whyNot("reconcile", []), whyNot("finalize", [])], [undefined, undefined]);
+    }
+  });
+});
