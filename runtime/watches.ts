@@ -96,8 +96,10 @@ export class Watches {
         assertKnown: () => this.completeness.assertRemembers(),
         onLost,
       });
+    const answersOthers = (signal: AbortSignal) => this.objectScopes.answers(signal);
     this.used = new UsedObjects({
       client,
+      answersOthers,
       operator,
       onChange: options.onUsed,
       onInterruption,
@@ -139,11 +141,13 @@ export class Watches {
       new Scopes({
         ...shared,
         namespaces: [namespace],
+        answersOthers,
         labelSelector: `${OPERATOR_LABEL} in (${identities})`,
         sink: (_, where) => memories.sink(where),
       });
     this.childScopes = new Scopes({
       ...shared,
+      answersOthers,
       labelSelector: `${CHILD_OF_LABEL} in (${identities})`,
       sink: (kind, namespace) => this.children.sink(kind, namespace),
       onRefused: (kind, error, namespace) => {

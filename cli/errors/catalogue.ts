@@ -90,9 +90,10 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "Install what brings the kind, or correct apiVersion, kind or plural in operator.yaml. The object is reconciled again as soon as the kind is there.",
   },
   KindNotListed: {
-    happened: "The operator's account may not list a kind of children in the cluster.",
-    look: "The ClusterRole and the ClusterRoleBinding of the operator's runner, which somebody probably changed by hand.",
-    remedy: "Run pulumi up --refresh.",
+    happened:
+      "The operator's account may not list a kind of children in the cluster, or the API server fails to list this kind and lists others.",
+    look: "The message has the API server's words. If it is a matter of rights, somebody probably changed the ClusterRole or the ClusterRoleBinding of the operator's runner by hand. If not, look at what serves the kind: the conversion webhook of its CRD, or its aggregated API.",
+    remedy: "Run pulumi up --refresh, or mend what serves the kind.",
   },
   WatchCycle: {
     happened:

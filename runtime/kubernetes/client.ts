@@ -180,6 +180,15 @@ export class KubernetesClient {
     }
   }
 
+  /** Whether the API server answers a list of these objects. It is asked for one object alone. */
+  async answersList(resource: Resource, selection: Selection, signal: AbortSignal): Promise<boolean> {
+    const path = `${resourcePath(resource, selection)}?${selectionQuery(selection, { limit: "1" })}`;
+    return this.send({ method: "GET", path, signal }).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** Every object of a selection that is small enough to be held at once. */
   async listAll(resource: Resource, selection: Selection): Promise<KubernetesObject[]> {
     const found: KubernetesObject[] = [];

@@ -97,6 +97,11 @@ function notSyncedError(
   const what = `${kindKey(resource)}${namespace === undefined ? "" : ` in namespace ${namespace}`}`;
   if (!problem) return new StillListingError(what);
   if (isMissing(problem)) return kindMissing(kindKey(resource), why);
+  if (!isApiError(problem, 403)) {
+    const remedy = "Mend what serves that kind: the object is reconciled again as soon as it can be listed.";
+    const message = `the API server cannot list ${what}: ${problem.message}. ${remedy}`;
+    return new ReconcileFailure("KindNotListed", message, RETRY);
+  }
   const message = `the runner may not list ${what}: ${problem.message}.`;
   if (namespace === undefined)
     return new ReconcileFailure("KindNotListed", `${message} ${ROLE_REMEDY}`, RETRY);

@@ -55,6 +55,7 @@ export interface GatheredUse {
 /** In characters of JSON, for all uses of one object together. A request is in memory several times. */
 const MOST_LENGTH = 8 * 1024 * 1024;
 const RETRY = { retryAfterSeconds: 60 };
+const RIGHTS_REMEDY = "Deploy the operator again: its rights follow from its definition.";
 
 /** Thrown while the first list of a used kind is in progress. */
 export class UsedStillListingError extends Error {
@@ -158,8 +159,7 @@ async function read(
     return { found };
   } catch (error) {
     if (!isApiError(error, 403)) throw error;
-    const message = `${error.message}. Deploy the operator again: its rights follow from its definition.`;
-    return { problem: { kind: "refused", message }, found: [] };
+    return { problem: { kind: "refused", message: `${error.message}. ${RIGHTS_REMEDY}` }, found: [] };
   }
 }
 
@@ -195,6 +195,13 @@ function notGiven(
 /** Says that a kind is missing, and what to do. */
 export function missingNote({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
   return `the cluster serves no kind ${kind} in ${apiVersion}, so that there is nothing to use. Install what brings that kind: the object is reconciled again as soon as it is there.`;
+}
+
+/** Says why a kind cannot be read, and what to do. */
+export function refusalNote({ kind }: Pick<Resource, "kind">, problem: Error): string {
+  if (isApiError(problem, 403))
+    return `the runner may not read ${kind}: ${problem.message}. ${RIGHTS_REMEDY}`;
+  return `the API server cannot list ${kind}: ${problem.message}. Mend what serves that kind: the object is reconciled again as soon as it can be listed.`;
 }
 
 /** Whether a reference selects nothing, so that nothing needs to be read for it. */

@@ -19,6 +19,7 @@ import {
   byName,
   isEmptySelection,
   missingNote,
+  refusalNote,
   type UsedProblem,
   type UsedSource,
   whyNotGiven,
@@ -32,6 +33,8 @@ export interface UsedObjectsOptions {
   /** Custom resources use something that has changed. */
   readonly onChange: (change: UsedChange) => void;
   readonly onInterruption: (kind: string, error: Error) => void;
+  /** @see ReflectorOptions.answersOthers */
+  readonly answersOthers?: (signal: AbortSignal) => Promise<boolean>;
   /** Whether objects are read again that no watch shows. */
   readonly isActive: () => boolean;
   /** How often that is done, in milliseconds. @default 60000 */
@@ -141,8 +144,7 @@ export class UsedObjects implements UsedSource {
       const { problem } = notSynced;
       if (!problem) return { kind: "listing" };
       if (isApiError(problem, 404)) return { kind: "missing", message: missingNote(resource) };
-      const message = `the runner may not read ${resource.kind}: ${problem.message}. Deploy the operator again: its rights follow from its definition.`;
-      return { kind: "refused", message };
+      return { kind: "refused", message: refusalNote(resource, problem) };
     }
     return undefined;
   }
@@ -217,6 +219,7 @@ export class UsedObjects implements UsedSource {
       ...(labelSelector !== undefined && { labelSelector }),
       ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
       metadataOnly: isMetadataOnly,
+      answersOthers: this.options.answersOthers,
       sink: (of, namespace) => store.sink(of, namespace),
       onInterruption: ({ kind }, error) => onInterruption(kind, error),
       onSynced: () => this.allChanged(key),

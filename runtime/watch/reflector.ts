@@ -37,8 +37,15 @@ export interface ReflectorOptions extends Selection {
   readonly onInterruption?: (error: Error) => void;
   /** Called when a list is complete after none was, or after the API server refused one. */
   readonly onSynced?: () => void;
-  /** Called when the API server refuses what it did not refuse before, or refuses it with another code. */
+  /** Called when {@link Reflector.problem} has another code than before, or is new. */
   readonly onRefused?: (error: ApiError) => void;
+  /**
+   * Whether the API server answers other lists now. Asked when it has failed for a while to answer this one. If it answers
+   * others, the failure counts as a refusal. @default only 403 and 404 count as refusals
+   */
+  readonly answersOthers?: (signal: AbortSignal) => Promise<boolean>;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
   /** Waits so many milliseconds before another try. Rejects when the signal ends it. @default a timer */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -54,10 +61,15 @@ type WatchEvent =
 const RELIST_CODES = [410, 504];
 /** The kind is not there (404), or we may not list it (403). That will stay so for a while. */
 const REFUSAL_CODES = [403, 404];
+/** These say nothing of the kind: a page has expired (410), or we ask too much (429). */
+const BUSY_CODES = [410, 429];
 /** The kind can be listed, and we may not watch it (403), or nobody can (405). */
 const UNWATCHED_CODES = [403, 405];
 /** For how long nothing is concluded from a kind that fails to be listed, in milliseconds: an API server may be away so long. */
 export const LISTING_PATIENCE_MS = 10_000;
+/** And if it was listed before. What is known is outdated then, and objects are served by it. */
+const STALE_AFTER_MS = 120_000;
+const FEWEST_FAILURES = 3;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4_000;
 /** What cannot be watched is listed about this often at least. A list costs more than another try of a watch. */
@@ -82,6 +94,10 @@ export class Reflector {
   private latest: string | undefined;
   private retryMs = FIRST_RETRY_MS;
   private refusal: ApiError | undefined;
+  /** Lists that failed in a row, otherwise than by a refusal. */
+  private failing = { count: 0, since: 0 };
+  /** Since when no watch could be opened. */
+  private unwatchedSince: number | undefined;
   private synced = false;
   /** Ends the watch in progress, so that a list can be made. */
   private interruption = new AbortController();
@@ -96,12 +112,16 @@ export class Reflector {
     this.running = this.run();
   }
 
+  private now(): number {
+    return (this.options.now ?? (() => performance.now()))();
+  }
+
   /** Whether everything was listed once and the API server has not refused since. */
   get isSynced(): boolean {
     return this.synced && this.refusal === undefined;
   }
 
-  /** Why the API server refused the last list. Undefined if it did not. */
+  /** Why the API server refused the last list, or has failed for long to answer it while it answered others. */
   get problem(): Error | undefined {
     return this.refusal;
   }
@@ -159,27 +179,49 @@ export class Reflector {
 
   /** Waits before the next try. @param isListed whether the error came after the list */
   private async rest(error: Error, isListed: boolean): Promise<void> {
+    const { signal } = this.stopping;
     const isUnwatched = isListed && error instanceof ApiError && UNWATCHED_CODES.includes(error.code);
     // If we may not list it any more either, the next list shows that.
     if (isUnwatched) this.resourceVersion = undefined;
     else if (error instanceof ApiError) {
       if (RELIST_CODES.includes(error.code)) this.resourceVersion = undefined;
-      if (REFUSAL_CODES.includes(error.code)) {
-        const isNew = this.refusal?.code !== error.code;
-        this.refusal = error;
-        if (isNew) this.options.onRefused?.(error);
-        // What was there when the API server refused may be gone when it no longer refuses.
-        this.resourceVersion = undefined;
-        // A refusal may last for days. Nobody waits that long, since other kinds and namespaces are served meanwhile.
-        this.endWaits(false);
-      }
-    }
+      if (REFUSAL_CODES.includes(error.code)) this.refused(error);
+      else if (isListed) this.unwatched();
+      else if (!BUSY_CODES.includes(error.code) && (await this.isOwnFault(signal))) this.refused(error);
+    } else this.failing.count = 0;
+    if (signal.aborted) return;
     this.options.onInterruption?.(error);
-    const { signal } = this.stopping;
     const { pause = pauseByTimer } = this.options;
     // From half to one and a half of it, so that many watches do not try again at once.
     await pause(this.retryMs * (0.5 + Math.random()), signal).catch(() => {});
     this.retryMs = Math.min(this.retryMs * 2, isUnwatched ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
+  }
+
+  private refused(error: ApiError): void {
+    const isNew = this.refusal?.code !== error.code;
+    this.refusal = error;
+    if (isNew) this.options.onRefused?.(error);
+    // What was there when the API server refused may be gone when it no longer refuses.
+    this.resourceVersion = undefined;
+    // A refusal may last for days. Nobody waits that long, since other kinds and namespaces are served meanwhile.
+    this.endWaits(false);
+  }
+
+  /** A watch cannot be opened. If that lasts, a list says what has changed, or shows that there is none either. */
+  private unwatched(): void {
+    this.unwatchedSince ??= this.now();
+    if (this.now() - this.unwatchedSince < STALE_AFTER_MS) return;
+    this.resourceVersion = this.unwatchedSince = undefined;
+  }
+
+  /** Whether a list that failed once more fails for a reason of its own: while others do not, for a while. */
+  private async isOwnFault(signal: AbortSignal): Promise<boolean> {
+    const { failing } = this;
+    if (failing.count === 0) failing.since = this.now();
+    failing.count++;
+    const patienceMs = this.synced ? STALE_AFTER_MS : LISTING_PATIENCE_MS;
+    if (failing.count < FEWEST_FAILURES || this.now() - failing.since < patienceMs) return false;
+    return (await this.options.answersOthers?.(signal)) ?? false;
   }
 
   private async list(): Promise<void> {
@@ -203,6 +245,7 @@ export class Reflector {
     const wasSynced = this.isSynced;
     this.synced = true;
     this.refusal = undefined;
+    this.failing.count = 0;
     if (!isOutdated) this.endWaits(true);
     if (!wasSynced) onSynced?.();
   }
@@ -240,6 +283,7 @@ export class Reflector {
     this.resourceVersion = resourceVersion;
     this.latest = resourceVersion;
     this.retryMs = FIRST_RETRY_MS;
+    this.unwatchedSince = undefined;
     const { sink, metadataOnly } = this.options;
     const { apiVersion, kind, metadata } = event.object;
     const seen = metadataOnly ? { apiVersion, kind, metadata } : event.object;

@@ -18,6 +18,8 @@ export interface ScopesOptions {
   readonly onInterruption: (resource: Resource, error: Error) => void;
   /** Called when a kind was listed for the first time, or again after the API server had refused it. */
   readonly onSynced: (resource: Resource, namespace: string | undefined) => void;
+  /** @see ReflectorOptions.answersOthers */
+  readonly answersOthers?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   /** Called when the API server no longer gives a kind, or never did. {@link Scopes.notSynced} has its refusal. */
   readonly onRefused?: (resource: Resource, error: ApiError, namespace: string | undefined) => void;
 }
@@ -51,7 +53,7 @@ export class Scopes {
   /** Begins to watch a kind. */
   add(resource: Resource): void {
     const { client, namespaces, labelSelector, fieldSelector, metadataOnly, sink } = this.options;
-    const { onInterruption, onSynced, onRefused } = this.options;
+    const { onInterruption, onSynced, onRefused, answersOthers } = this.options;
     for (const namespace of scopesOf(namespaces, resource)) {
       const reflector = new Reflector({
         client,
@@ -60,6 +62,7 @@ export class Scopes {
         onInterruption: (error) => onInterruption(resource, error),
         onSynced: () => onSynced(resource, namespace),
         ...(onRefused && { onRefused: (error: ApiError) => onRefused(resource, error, namespace) }),
+        ...(answersOthers && { answersOthers }),
         ...(labelSelector !== undefined && { labelSelector }),
         ...(fieldSelector !== undefined && { fieldSelector }),
         ...(metadataOnly && { metadataOnly }),
@@ -78,6 +81,19 @@ export class Scopes {
     const synced = this.scopes.filter(({ reflector }) => reflector.isSynced);
     const listed = await Promise.all(synced.map(({ reflector }) => reflector.relist()));
     return !listed.includes(false);
+  }
+
+  /** Whether the API server lists any of this now. It is asked for one object of what it listed before. */
+  async answers(signal: AbortSignal): Promise<boolean> {
+    const { client, labelSelector } = this.options;
+    const scope = this.scopes.find(({ reflector }) => reflector.isSynced);
+    if (!scope) return false;
+    const { resource, namespace } = scope;
+    const selection = {
+      ...(labelSelector !== undefined && { labelSelector }),
+      ...(namespace !== undefined && { namespace }),
+    };
+    return client.answersList(resource, selection, signal);
   }
 
   /** Resolves when everything has been listed once, or was refused. */

@@ -53,7 +53,10 @@ describe("Reflector", () => {
 
   /** Starts it, and waits for its first list if it makes one. */
   async function start(
-    options: Pick<ReflectorOptions, "metadataOnly" | "namespace" | "from" | "pause"> = {},
+    options: Pick<
+      ReflectorOptions,
+      "metadataOnly" | "namespace" | "from" | "pause" | "now" | "answersOthers"
+    > = {},
   ): Promise<void> {
     const name = ({ metadata }: KubernetesObject) => `${metadata.name}@${metadata.resourceVersion}`;
     reflector = new Reflector({
@@ -430,6 +433,75 @@ describe("Reflector", () => {
     assert.equal(await reflector?.whenListed(), true);
     assert.deepStrictEqual([told, synced], [["listing", "listed"], 1]);
     assert.deepStrictEqual([reflector?.isSynced, reflector?.problem], [true, undefined]);
+  });
+
+  describe("of a list that fails otherwise than by a refusal", () => {
+    let nowMs: number;
+    let asked: number;
+    let answersOthers: boolean;
+    const timed = {
+      now: () => nowMs,
+      pause: async () => {
+        nowMs += 3_000;
+        await pause(5);
+      },
+      answersOthers: async () => {
+        asked++;
+        return answersOthers;
+      },
+    };
+    beforeEach(() => {
+      [nowMs, asked, answersOthers] = [0, 0, true];
+    });
+
+    for (const code of [405, 500, 503])
+      it(`says that it is the kind's own fault after ten seconds, if the API server lists others (${code})`, async () => {
+        const { answer } = api;
+        api.answer = (_, response) => refuse(response, code, { message: "conversion webhook failed" });
+        await start(timed);
+        assert.deepEqual(
+          [reflector?.isSynced, reflector?.problem?.message],
+          [false, "conversion webhook failed"],
+        );
+        assert.ok(nowMs >= 9_000 && lists().length >= 3, `${nowMs} ms, ${lists().length} lists`);
+        api.answer = answer;
+        assert.equal(await reflector?.whenListed(), true);
+        assert.deepEqual([reflector?.isSynced, reflector?.problem, synced], [true, undefined, 1]);
+      });
+
+    it("blames no kind while the API server lists no other, or is asked too much, or is not reached", async () => {
+      for (const [fail, listsOthers] of [
+        [(response: ServerResponse) => refuse(response, 500), false],
+        [(response: ServerResponse) => refuse(response, 429), true],
+        [(response: ServerResponse) => void response.destroy(), true],
+      ] as const) {
+        [nowMs, asked, answersOthers] = [0, 0, listsOthers];
+        const { answer } = api;
+        api.answer = (_, response) => fail(response);
+        void start(timed);
+        await eventually(() => assert.ok(nowMs > 60_000));
+        assert.deepEqual([reflector?.problem, asked > 0], [undefined, !listsOthers]);
+        api.answer = answer;
+        assert.equal(await reflector?.whenListed(), true);
+        await reflector?.stop();
+      }
+    });
+
+    it("does the same of one that it has listed before after two minutes, and first lists what it cannot watch", async () => {
+      onWatch = (_, response) => void response.destroy();
+      const { answer } = api;
+      api.answer = (call, response) =>
+        call.query.has("watch") ? refuse(response, 500, { message: "no watch" }) : answer(call, response);
+      await start(timed);
+      await eventually(() => assert.equal(lists().length, 2));
+      assert.ok(nowMs >= 120_000);
+      assert.deepEqual([reflector?.isSynced, synced], [true, 1]);
+      const before = nowMs;
+      api.answer = (_, response) => refuse(response, 500, { message: "no list" });
+      await eventually(() => assert.equal(reflector?.problem?.message, "no list"));
+      assert.ok(nowMs >= before + 120_000);
+      assert.equal(reflector?.isSynced, false);
+    });
   });
 
   it("lists from the start if an event comes of an older version than was seen: etcd was restored", async () => {

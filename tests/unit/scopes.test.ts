@@ -137,6 +137,23 @@ describe("Scopes", () => {
     assert.deepEqual(named(scopes.notSynced(undefined)), ["ConfigMap other refused"]);
   });
 
+  it("say whether the API server lists any of them now, by one object of what it listed before", async () => {
+    const { signal } = new AbortController();
+    refused.set(SHOP, 403);
+    watching(["shop", "other"], CONFIG_MAPS);
+    assert.equal(await scopes.answers(signal), false);
+    await scopes.whenListed();
+    const before = lists(OTHER).length;
+    assert.equal(await scopes.answers(signal), true);
+    const asked = lists(OTHER).slice(before);
+    assert.deepEqual(
+      asked.map(({ query }) => [query.get("limit"), query.get("labelSelector")]),
+      [["1", "child-of=argosy.shop"]],
+    );
+    refused.set(OTHER, 503);
+    assert.equal(await scopes.answers(signal), false);
+  });
+
   it("wait for nothing more when they are stopped", async () => {
     slow.add(SHOP);
     watching(["shop"], CONFIG_MAPS);
