@@ -8,6 +8,8 @@ import { LineSplitter } from "../lines";
 
 /** Receives what a {@link Reflector} sees, in the order of the API server. */
 export interface ReflectorSink {
+  /** The API server is about to be asked for a list. What that brings may be as old as this call, and no older. */
+  asking?(): void;
   /**
    * A list begins: {@link set} is called for everything that is there, then {@link listed}.
    * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd. What is known
@@ -226,6 +228,7 @@ export class Reflector {
 
   private async list(): Promise<void> {
     const { client, resource, sink, onSynced } = this.options;
+    sink.asking?.();
     let begun = false;
     const begin = (version: string) => {
       if (!begun) sink.listing(this.latest !== undefined && isNewer(this.latest, version), version);

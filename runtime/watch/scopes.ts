@@ -74,12 +74,13 @@ export class Scopes {
   }
 
   /**
-   * Lists everything again that could be listed until now.
+   * Lists everything again that the API server does not refuse. What is being listed for the first time is listed once more:
+   * that list may be older than this call.
    * @returns whether all of that was listed. False if the API server has begun to refuse a part
    */
   async relist(): Promise<boolean> {
-    const synced = this.scopes.filter(({ reflector }) => reflector.isSynced);
-    const listed = await Promise.all(synced.map(({ reflector }) => reflector.relist()));
+    const listable = this.scopes.filter(({ reflector }) => reflector.problem === undefined);
+    const listed = await Promise.all(listable.map(({ reflector }) => reflector.relist()));
     return !listed.includes(false);
   }
 

@@ -78,6 +78,7 @@ const MOST_KEPT = 24 * 1024 * 1024;
  *   the version that we know of an object has an older version of the object.
  * - If a list has the same version with other content, that replaces what is known: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
+ * - Nothing is kept of what is older than the last {@link invalidateAll}, however late a list brings it.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504).
@@ -85,6 +86,8 @@ const MOST_KEPT = 24 * 1024 * 1024;
 export class Store<Facts> {
   private readonly byKey = new Map<string, StoredObject<Facts>>();
   private readonly allowance: Allowance<StoredObject<Facts>>;
+  /** How often everything was outdated. */
+  private doubts = 0;
   /** Requests in progress, with the version that was known when each began. */
   private readonly reading = new Map<
     StoredObject<Facts>,
@@ -149,26 +152,33 @@ export class Store<Facts> {
     this.allowance.release(stored);
   }
 
-  /** What is kept of every object is outdated. */
+  /** What is kept of every object is outdated, and what a list brings that was asked for before. */
   invalidateAll(): void {
+    this.doubts++;
     for (const stored of this.byKey.values()) this.invalidate(stored);
   }
 
-  /** Takes in an object. @returns what is known of the object of that name now. Undefined if it is not ours */
+  /**
+   * Takes in an object.
+   * @param isReset whether it counts although a newer version is known
+   * @param isOutdated whether a newer version may be there, so that it is read when it is needed
+   * @returns what is known of the object of that name now. Undefined if it is not ours
+   */
   set(
     resource: Resource,
     object: KubernetesObject,
     source: Source,
     isReset = false,
+    isOutdated = false,
   ): StoredObject<Facts> | undefined {
     const key = storeKey(resource, object.metadata);
     const known = this.byKey.get(key);
     const { uid, resourceVersion } = object.metadata;
+    const isWhole = !this.isMetadata(source) && !isOutdated;
     if (known?.uid === uid && !isReset) {
       if (TELLING.includes(source) && isNewer(resourceVersion, known.toldVersion))
         known.toldVersion = resourceVersion;
       if (isNewer(known.resourceVersion, resourceVersion)) return known;
-      const isWhole = !this.isMetadata(source);
       if (
         known.resourceVersion === resourceVersion &&
         (source !== "list" || known.json === undefined || !isWhole)
@@ -194,8 +204,8 @@ export class Store<Facts> {
     stored.deleting = object.metadata.deletionTimestamp !== undefined;
     stored.facts = facts;
     this.byKey.set(key, stored);
-    if (this.isMetadata(source)) this.invalidate(stored);
-    else this.keep(stored, object);
+    if (isWhole) this.keep(stored, object);
+    else this.invalidate(stored);
     const isSame = before?.uid === uid && before.resourceVersion === resourceVersion;
     if (isSame && json === stored.json) return stored;
     this.options.onChange({ source, before, after: stored, object });
@@ -217,15 +227,19 @@ export class Store<Facts> {
     let isReset = false;
     let listVersion = "";
     let listing: Source = "initial";
+    let doubts = 0;
     const see = (object: KubernetesObject) => {
       listed?.add(storeKey(resource, object.metadata));
-      const [source, reset, version] = [listing, isReset, listVersion];
+      const [source, reset, version, before] = [listing, isReset, listVersion, doubts];
       return () => {
         const isBack = reset || this.isContradicted(resource, object, version);
-        this.set(resource, object, source, isBack);
+        this.set(resource, object, source, isBack, before !== this.doubts);
       };
     };
     return {
+      asking: () => {
+        doubts = this.doubts;
+      },
       listing: (reset, version) => {
         listed = new Set();
         isReset = reset;

@@ -127,6 +127,24 @@ describe("Scopes", () => {
     assert.equal(lists(SHOP).length, before + 1);
   });
 
+  it("list once more what is being listed for the first time: that list may be older than the question", async () => {
+    slow.add(SHOP);
+    watching(["shop"], CONFIG_MAPS);
+    await eventually(() => assert.ok(held.size === 1, "it is asked for"));
+    let isListed = false;
+    const relisted = scopes.relist().then((isComplete) => {
+      isListed = true;
+      return isComplete;
+    });
+    slow.clear();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(isListed, false);
+    held.get(SHOP)?.();
+    held.clear();
+    assert.equal(await relisted, true);
+    assert.equal(lists(SHOP).length, 2);
+  });
+
   it("list the rest again if a namespace may no longer be read, although its watch is still open", async () => {
     watching(["shop", "other"], CONFIG_MAPS);
     await eventually(() => assert.ok(synced.length === 2, "both are listed"));

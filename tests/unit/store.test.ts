@@ -21,7 +21,11 @@ describe("Store", () => {
     store = make();
   });
 
-  function make(mostKept?: number, isMetadataOnly = false): Store<string> {
+  function make(
+    mostKept?: number,
+    isMetadataOnly = false,
+    onChange = (change: Change<string>) => void changes.push(change),
+  ): Store<string> {
     return new Store<string>({
       isMetadataOnly,
       client: {
@@ -32,7 +36,7 @@ describe("Store", () => {
       },
       factsOf: (object) =>
         object.metadata.labels?.["theirs"] ? undefined : String(JSON.stringify(object["data"])),
-      onChange: (change) => void changes.push(change),
+      onChange,
       ...(mostKept !== undefined && { mostKept }),
     });
   }
@@ -228,6 +232,28 @@ describe("Store", () => {
       server.set("a", item("a", 9, "", "another"));
       assert.equal(await store.read(stored), undefined);
     });
+  });
+
+  it("keeps nothing of a list that was asked for before everything was outdated, and reads the objects", async () => {
+    const reading: Promise<KubernetesObject | undefined>[] = [];
+    store = make(undefined, false, ({ after }) => {
+      // Whoever is told may read it at once.
+      if (after) reading.push(store.read(after));
+    });
+    const sink = store.sink(CONFIG_MAPS, undefined);
+    sink.asking?.();
+    sink.listing(false, "5");
+    store.invalidateAll();
+    server.set("a", item("a", 7, "new"));
+    sink.set(item("a", 1, "old"), true);
+    sink.listed("5");
+    assert.deepEqual(
+      (await Promise.all(reading)).map((object) => object?.["data"]),
+      [{ data: "new" }],
+    );
+    sink.asking?.();
+    list(9, [item("a", 7, "new"), item("b", 9, "newest")], false, sink);
+    assert.ok(find("a")?.json && find("b")?.json?.includes("newest"));
   });
 
   it("keeps the newest objects within the length that is allowed, and knows of all of them", () => {

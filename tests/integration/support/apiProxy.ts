@@ -29,6 +29,8 @@ export class ApiProxy {
    * refusal.
    */
   before: (request: ProxiedRequest) => Promise<Refusal | undefined> | Refusal | undefined = () => undefined;
+  /** What happens to an answer of the API server's: it may be kept waiting. */
+  after: (request: ProxiedRequest) => Promise<void> | void = () => {};
 
   private constructor(
     private readonly listener: Server,
@@ -71,7 +73,8 @@ export class ApiProxy {
     if (response.destroyed) return;
     if (refusal) return refuse(response, refusal);
     const { hostname, port } = this.target;
-    const outgoing = request({ hostname, port, method, path, headers, agent: this.agent }, (answer) => {
+    const outgoing = request({ hostname, port, method, path, headers, agent: this.agent }, async (answer) => {
+      await this.after(proxied);
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       // A watch that has begun shows itself before its first event.
       response.flushHeaders();
