@@ -8,7 +8,7 @@ import { discover, UnknownKindError } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
 import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
-import { kindKey, type Resource } from "./kubernetes/resource";
+import { isListed, kindKey, type Resource } from "./kubernetes/resource";
 import {
   CHILD_OF_LABEL,
   elsewhereFinalizerOf,
@@ -23,6 +23,7 @@ import { MemoryStore } from "./reconcile/memoryStore";
 import { whyCycling } from "./reconcile/watchCycle";
 import { UsedObjects, type UsedObjectsOptions } from "./uses/usedObjects";
 import { CustomResources, type CustomResourcesOptions, type WatchedObjects } from "./watch/customResources";
+import { OutsideObjects } from "./watch/outsideObjects";
 import { Scopes } from "./watch/scopes";
 import { SoughtKinds } from "./watch/soughtKinds";
 import { isSelected, labelSelectorOf, partsOf } from "./watch/watched";
@@ -70,6 +71,8 @@ export class Watches {
   readonly children: ChildStore;
   /** What the custom resources use. */
   readonly used: UsedObjects;
+  /** Objects of namespaces that the operator no longer lists. Undefined if there can be none. */
+  private readonly outside: OutsideObjects | undefined;
   /** What is remembered of objects that are not ours. Undefined if they are. */
   readonly memories: MemoryStore | undefined;
   /** Whether all is known that an object needs. */
@@ -116,6 +119,22 @@ export class Watches {
       onSeen,
       ...(watch && { watched: this.watched(watch) }),
     });
+    const { namespaces } = operator;
+    if (namespaces !== "all" && resource.namespaced && !watch) {
+      const finalizers = [operator, ...former].flatMap((each) => [
+        finalizerOf(each),
+        elsewhereFinalizerOf(each),
+      ]);
+      this.outside = new OutsideObjects({
+        client,
+        resource,
+        namespaces,
+        finalizers,
+        onChange,
+        onGone,
+        onInterruption,
+      });
+    }
     this.children = new ChildStore({
       client,
       ownerKind: resource,
@@ -198,6 +217,7 @@ export class Watches {
     const usedListed = this.used.start();
     this.memoryScopes?.add(memoryResourceOf(operator));
     this.objectScopes.add(resource);
+    this.outside?.start();
     const listed = found.then(() =>
       Promise.all([
         this.objectScopes.whenListed(),
@@ -216,7 +236,7 @@ export class Watches {
 
   async stop(): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
-    const scopes = [this.objectScopes, this.childScopes, this.memoryScopes, this.used];
+    const scopes = [this.objectScopes, this.childScopes, this.memoryScopes, this.used, this.outside];
     await Promise.all(scopes.map((each) => each?.stop()));
   }
 
@@ -241,9 +261,9 @@ export class Watches {
    */
   names(): ObjectName[] {
     const { namespaces } = this.options.operator;
-    if (!this.memories) return this.objects.names();
-    const left = [...this.memories.names(), ...this.children.owners()].filter(
-      ({ namespace = "" }) => namespaces === "all" || namespaces.includes(namespace),
+    if (!this.memories) return [...this.objects.names(), ...(this.outside?.names() ?? [])];
+    const left = [...this.memories.names(), ...this.children.owners()].filter(({ namespace = "" }) =>
+      isListed(namespaces, namespace),
     );
     const all = [...this.objects.names(), ...left];
     return [...new Map(all.map((name) => [formatName(name), name])).values()];

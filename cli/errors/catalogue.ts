@@ -78,10 +78,11 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
     remedy: "Delete the Workflow. The next resync tries the object again.",
   },
   NamespaceNotGranted: {
-    happened: "The operator's account may not read or write children in a namespace.",
+    happened:
+      "The operator's account may not read or write children in a namespace, or an object that is being deleted had children in a namespace that is no longer listed.",
     look: "The message names the namespace and the right. namespaces in operator.yaml lists where the operator has rights.",
     remedy:
-      "Add the namespace to namespaces in operator.yaml if it is not there. If the namespace was deleted and created again, run pulumi up --refresh.",
+      "Add the namespace to namespaces in operator.yaml if it is not there. If the namespace was deleted and created again, run pulumi up --refresh. If children of an object that is being deleted may stay there, annotate the object argosy.dev/skip-finalize=true.",
   },
   KindMissing: {
     happened: "The cluster does not serve a kind that operator.yaml declares.",

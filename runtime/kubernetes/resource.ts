@@ -36,6 +36,11 @@ export function scopesOf(
   return namespaces === "all" || !namespaced ? [undefined] : namespaces;
 }
 
+/** Whether a namespace is one of those that count. What is in no namespace always counts. */
+export function isListed(namespaces: "all" | readonly string[], namespace: string | undefined): boolean {
+  return namespaces === "all" || namespace === undefined || namespaces.includes(namespace);
+}
+
 /** A kind as one word: "apps/v1/Deployment". */
 export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kind">): string {
   return `${apiVersion}/${kind}`;

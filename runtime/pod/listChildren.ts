@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { isNewer, type KubernetesObject } from "../kubernetes/objects";
-import { isSameKind, kindKey, type Resource } from "../kubernetes/resource";
+import { isListed, isSameKind, kindKey, type Resource } from "../kubernetes/resource";
 import { OWNER_UID_LABEL } from "../names";
 import type { Memory } from "../reconcile/memory";
 
@@ -45,7 +45,9 @@ export async function listChildren(
   const versions = new Map<string, string>();
   const lists = childResources.flatMap((resource) => {
     if (isSure && !memory.kinds.some((kind) => isSameKind(kind, kindKey(resource)))) return [];
-    const scopes = !resource.namespaced ? [undefined] : isEverywhere ? everywhere : [home];
+    // We may list nothing in a namespace that the operator no longer lists.
+    const here = isListed(operator.namespaces, home) ? [home] : [];
+    const scopes = !resource.namespaced ? [undefined] : isEverywhere ? everywhere : here;
     if (!resource.namespaced && !isEverywhere) return [];
     return scopes.map(async (namespace) => {
       const selection = {

@@ -15,7 +15,7 @@ import {
   type ManagedFieldsEntry,
   type ObjectName,
 } from "../kubernetes/objects";
-import { kindKey, scopesOf } from "../kubernetes/resource";
+import { isListed, kindKey, scopesOf } from "../kubernetes/resource";
 import {
   annotated,
   CHILD_OF_LABEL,
@@ -77,6 +77,7 @@ export const FULL_LOOK_RESYNCS = 10;
  * - those that use something which was written to, came or went since their last run;
  * - those of which a child is gone, has lost its labels, or was changed by somebody else;
  * - in each resync another tenth of all objects, in case this list misses something;
+ * - those of namespaces that are no longer listed, if they are being deleted and have a finalizer of ours;
  * - those that are remembered or have children left, and are no longer watched;
  * - those of whose name there was another object that has children left: the garbage collector took both for one.
  *
@@ -138,10 +139,30 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
     if (known && now !== undefined && now !== needs.memoryOf(object).used)
       looked[index] = { ...known, need: "routine" };
   }
+  looked.push(...(await outsideObjects(operator, client)));
   if (memories) {
     const left = departed(memories, children, watched, operator);
     looked.push(...left.filter((each) => !unseen.has(each.namespace)));
   }
+  return looked;
+}
+
+/** The objects of namespaces that the operator no longer lists that are being deleted, and that wait for a finalizer of ours. */
+async function outsideObjects(operator: Operator, client: KubernetesClient): Promise<Looked[]> {
+  const { namespaces, watch } = operator;
+  const resource = resourceOf(operator.customResource);
+  if (namespaces === "all" || watch || !resource.namespaced) return [];
+  const finalizers = new Finalizers(resource, operator);
+  const looked: Looked[] = [];
+  await client.list(resource, { metadataOnly: true }, (items) => {
+    for (const object of items) {
+      const { namespace, name, uid, deletionTimestamp } = object.metadata;
+      if (deletionTimestamp === undefined || isListed(namespaces, namespace)) continue;
+      if (annotated(object.metadata, PAUSED_ANNOTATION)) continue;
+      if (finalizers.forHandler(object) || finalizers.forElsewhere(object))
+        looked.push({ namespace, name, uid, toldAt: NEVER_SILENT, need: "urgent" });
+    }
+  });
   return looked;
 }
 
@@ -157,7 +178,7 @@ function departed(
     const name = nameIn(memory);
     if (name) left.set(uid, name);
   }
-  const isHere = ({ namespace = "" }: ObjectName) => namespaces === "all" || namespaces.includes(namespace);
+  const isHere = ({ namespace = "" }: ObjectName) => isListed(namespaces, namespace);
   return (
     [...left]
       .filter(([uid, name]) => !watched.has(uid) && isHere(name))

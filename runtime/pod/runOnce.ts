@@ -11,6 +11,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { discover } from "../kubernetes/discovery";
 import { ApiUnreachableError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject, type ManagedFieldsEntry } from "../kubernetes/objects";
+import { isListed } from "../kubernetes/resource";
 import { MANAGER_PREFIX } from "../names";
 import type { ReconcileReport } from "../reconcile/report";
 import { tryHandler } from "../reconcile/trial";
@@ -95,7 +96,8 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
     fence = new RunFence({ client, workflow, readAt, lookMs: given.lookMs });
     const options = fenced({ ...given, operator }, fence);
     const fencedPool = fence.guard(pool);
-    const target = runTargetOf(workflow, operator);
+    // Whether the operator handles it outside of its namespaces shows when the object is read.
+    const target = runTargetOf(workflow, { ...operator, namespaces: "all" });
     if (target.kind === "trial") {
       const trial = { operator, childResources, pool: fencedPool };
       const { answer } = await tryHandler(trial, target.object, target.used);
@@ -216,6 +218,8 @@ class Run {
         if (this.options.operator.watch) await this.clearUp(what);
         return done(`nothing to do: ${what} is another one by now`);
       }
+      const refusal = this.whyNotHandled(found);
+      if (refusal !== undefined) return failed(refusal);
       const report = await this.retried(() => this.object.reconcile(found, this.attempt, this.due));
       // What somebody starts by hand is started once.
       if (report.result === "succeeded") this.due = undefined;
@@ -226,6 +230,15 @@ class Run {
       } else if (await this.hasChanged(report)) this.attempt = 1;
       else return outcomeOf(report);
     }
+  }
+
+  /** Outside of the namespaces that the operator lists, an object is finalized, and nothing else. */
+  private whyNotHandled({
+    metadata: { namespace, deletionTimestamp },
+  }: KubernetesObject): string | undefined {
+    const { namespaces, customResource } = this.options.operator;
+    if (isListed(namespaces, namespace) || deletionTimestamp !== undefined) return undefined;
+    return `this operator handles no ${customResource.kind} in namespace ${namespace}, only in ${[...namespaces].join(", ")}`;
   }
 
   /** The object is gone, or no longer one of those that are watched. Nothing on it says what is left of it. */

@@ -52,6 +52,11 @@ export interface Memory extends Footprint {
   readonly told?: readonly string[] | undefined;
   /** What the handler wants to be given again. Only of objects that are not ours: others have a status. */
   readonly state?: JsonObject | undefined;
+  /**
+   * Other namespaces in which there are children, sorted. Only of objects that are ours. If one is no longer among the operator's,
+   * nothing else says that children are left there. @default none
+   */
+  readonly namespaces?: readonly string[] | undefined;
   /** Whether there are children in other namespaces. Only of objects that are not ours: others have a finalizer. */
   readonly elsewhere?: true | undefined;
 }
@@ -63,6 +68,10 @@ export const NOTHING: Memory = { kinds: [], created: [] };
 const KIND = /^([a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
 /** No operator has had children of more kinds. Each kind that is not declared costs requests. */
 const MOST_KINDS = 200;
+/** Of more namespaces than these, the rest is not remembered: the status has room for other things. */
+const MOST_NAMESPACES = 500;
+/** RFC 1123, as for every namespace. */
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
 
@@ -92,6 +101,7 @@ export function memoryIn(written: unknown): Memory {
       .filter((kind) => KIND.test(kind))
       .slice(0, MOST_KINDS),
     created: textsIn(memory["created"]),
+    ...(Array.isArray(memory["namespaces"]) && { namespaces: namespacesIn(memory["namespaces"]) }),
     ...(isRecord(memory["reached"]) && { reached: textMapOf(memory["reached"]) }),
     ...(isRecord(memory["schedules"]) && { schedules: schedulesIn(memory["schedules"]) }),
     ...(Array.isArray(memory["told"]) && { told: textsIn(memory["told"]) }),
@@ -206,10 +216,13 @@ export function remembered(memory: Memory): JsonObject {
     program,
     dueAt,
   } = memory;
-  const { state, elsewhere } = memory;
+  const { state, elsewhere, namespaces = [] } = memory;
   return {
     kinds: [...new Set(kinds)].sort(),
     ...(created.length > 0 && { created: [...new Set(created)].sort() }),
+    ...(namespaces.length > 0 && {
+      namespaces: [...new Set(namespaces)].sort().slice(0, MOST_NAMESPACES),
+    }),
     ...(Object.keys(reached).length > 0 && { reached: Object.fromEntries(Object.entries(reached).sort()) }),
     ...(Object.keys(schedules).length > 0 && { schedules: textual(schedules) }),
     ...(told.length > 0 && { told: [...told] }),
@@ -231,6 +244,12 @@ export function isSameMemory(one: Memory, other: Memory): boolean {
 
 function textsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+function namespacesIn(value: unknown): string[] {
+  return textsIn(value)
+    .filter((each) => NAMESPACE.test(each))
+    .slice(0, MOST_NAMESPACES);
 }
 
 function textMapOf(value: Record<string, unknown>): Record<string, string> {

@@ -6,7 +6,7 @@ import { isExpired } from "../events/eventMarks";
 import type { ReconcileFailure } from "../failure";
 import type { FinalizeAnswer, HandlerEvent, ReconcileAnswer } from "../handler/contract";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
+import { isListed, type Resource } from "../kubernetes/resource";
 import { annotated, formerManagersOf, PAUSED_ANNOTATION, SKIP_FINALIZE_ANNOTATION } from "../names";
 import { Scrubber } from "../outbox/scrubber";
 import { Asking, type AskingOptions } from "./asking";
@@ -19,7 +19,7 @@ import { ObjectChildren } from "./objectChildren";
 import type { ObjectEvent, Outcome } from "./outcome";
 import { Remembering, type RememberingOptions } from "./remembering";
 import { type Draft, endOf, type Mandate, Run } from "./run";
-import { Sweep } from "./sweep";
+import { namespacesLeft, Sweep, whereIn } from "./sweep";
 import { Timeline } from "./timeline";
 import { timetableOf } from "./timetable";
 import { lastWriteOf } from "./written";
@@ -61,6 +61,7 @@ const FINALIZE_AGAIN_MS = 5_000;
  *   (engineFinalize.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
  * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
+ * - Outside of the namespaces that the operator lists, an object is finalized, and nothing else (hostile/namespaces.test.ts).
  * - Nothing is written on an object that is not ours, no finalizer either (engineWatch.test.ts).
  *
  * Assumption: one reconcile of an object at a time, by one leader.
@@ -141,6 +142,9 @@ export class Reconcile {
       Object.assign(report, { result: "skipped", skipped: "paused" });
     } else if (object.metadata.deletionTimestamp) {
       await this.finalize(object, run, outcome);
+    } else if (!isListed(this.options.operator.namespaces, object.metadata.namespace)) {
+      // It is not ours any more. Only a finalizer of ours is removed when it is deleted.
+      Object.assign(report, { result: "skipped", skipped: "gone" });
     } else if (isExpired(object, this.options.operator, this.now())) {
       await this.expire(object, run);
     } else {
@@ -247,8 +251,10 @@ export class Reconcile {
       }
     }
     if (finalizers.forElsewhere(object)) {
-      const sweeping = () => this.sweep.deleteElsewhere(run.client, object, run.memory.kinds, report.changes);
-      await run.timeline.step("sweep", sweeping);
+      const sweeping = () => this.sweep.deleteElsewhere(run.client, object, run.memory, report.changes);
+      const left = await run.timeline.step("sweep", sweeping);
+      if (left.length > 0 && !isSkipped) throw namespacesLeft(left);
+      if (left.length > 0) events.push(childrenLeft(left));
     }
     await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, object));
     outcome.events.push(...events);
@@ -273,6 +279,11 @@ function lookAgainAt(ms: number, outcome: Outcome): void {
 
 function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {
   return !canReference(object, manifest.metadata.namespace);
+}
+
+function childrenLeft(namespaces: readonly string[]): ObjectEvent {
+  const note = `children in ${whereIn(namespaces)} are left, as the annotation ${SKIP_FINALIZE_ANNOTATION} says: the operator has no rights there any more`;
+  return { type: "Warning", reason: "FinalizeSkipped", note };
 }
 
 const FINALIZE_SKIPPED: ObjectEvent = {

@@ -2,9 +2,10 @@ import type { ChildStore } from "../children/childStore";
 import type { DesiredChild } from "../children/desiredChildren";
 import { releaseFormer } from "../children/former";
 import { canReference } from "../children/ownership";
+import type { Operator } from "../definition/definition";
 import type { FinalizeAnswer, ReconcileAnswer } from "../handler/contract";
 import type { JsonObject, KubernetesObject } from "../kubernetes/objects";
-import type { Resource } from "../kubernetes/resource";
+import { isListed, type Resource } from "../kubernetes/resource";
 import type { Verdict } from "../status/conditions";
 import type { StatusChange } from "../status/statusWriter";
 import type { KnownObjects } from "../watch/customResources";
@@ -23,6 +24,7 @@ import type { Run } from "./run";
 
 /** What {@link Remembering} works with. */
 export interface RememberingOptions {
+  readonly operator: Pick<Operator, "namespaces">;
   /** The custom resource's kind. */
   readonly resource: Resource;
   readonly children: ChildStore;
@@ -68,7 +70,7 @@ export class Remembering {
       told,
       schedules,
       ...footprintOf?.(uid, report),
-      ...this.aboutOthers(object, answer, desired, before),
+      ...this.ofWhere(object, answer, desired, before),
     };
     const isEmpty = isSameMemory(memory, NOTHING) && isSameMemory(before, NOTHING);
     const change = { ...saidIn(answer, object), ...(!isEmpty && { memory: remembered(memory) }) };
@@ -94,7 +96,7 @@ export class Remembering {
     const there = children.of(object.metadata.uid);
     const memory: Memory = {
       ...memoryOfPart(before, desired, there, isThere, progress),
-      ...this.aboutOthers(object, answer, desired, before),
+      ...this.ofWhere(object, answer, desired, before, true),
     };
     if (isSameMemory(memory, before)) return;
     // The error that ended the run says more.
@@ -127,26 +129,30 @@ export class Remembering {
   }
 
   /**
-   * What is remembered of an object that is not ours beside what is remembered of every object. A handler that answers no
+   * Where the children are, and of an object that is not ours what the handler wants to be given again. A handler that answers no
    * state keeps the one that it has.
+   * @param isPart whether there may be children where there were some before
    */
-  private aboutOthers(
+  private ofWhere(
     object: KubernetesObject,
     { state }: ReconcileAnswer,
     desired: readonly DesiredChild[],
     before: Memory,
-  ): Pick<Memory, "state" | "elsewhere"> {
-    const { departures, children } = this.options;
-    if (!departures) return {};
-    const namespaces = [
+    isPart = false,
+  ): Pick<Memory, "state" | "elsewhere" | "namespaces"> {
+    const { departures, children, operator } = this.options;
+    const elsewhere = [
       ...desired.map(({ manifest }) => manifest.metadata.namespace),
       ...children.of(object.metadata.uid).map(({ namespace }) => namespace),
-    ];
-    const isElsewhere = namespaces.some((namespace) => !canReference(object, namespace));
-    return {
-      state: (state as JsonObject | undefined) ?? before.state,
-      ...(isElsewhere && { elsewhere: true as const }),
-    };
+    ].filter((namespace) => !canReference(object, namespace));
+    if (departures)
+      return {
+        state: (state as JsonObject | undefined) ?? before.state,
+        ...(elsewhere.length > 0 && { elsewhere: true as const }),
+      };
+    // No watch shows what is left in a namespace that the operator no longer lists.
+    const left = (before.namespaces ?? []).filter((each) => isPart || !isListed(operator.namespaces, each));
+    return { namespaces: [...elsewhere.filter((namespace) => namespace !== undefined), ...left] };
   }
 
   private along(verdict: Verdict, report: ReconcileReport): StatusChange {

@@ -8,8 +8,14 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { findResource } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
-import { isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
-import { CHILD_OF_LABEL, formerIdentitiesOf, identityOf, OWNER_UID_LABEL } from "../names";
+import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
+import {
+  CHILD_OF_LABEL,
+  formerIdentitiesOf,
+  identityOf,
+  OWNER_UID_LABEL,
+  SKIP_FINALIZE_ANNOTATION,
+} from "../names";
 import type { Memory } from "./memory";
 
 /** What {@link Sweep} work with. */
@@ -70,14 +76,15 @@ export class Sweep {
   /**
    * Deletes the children that no owner reference covers. They are listed, and not only taken from the store: a child that a
    * former leader created a moment ago may not be in the store yet, and nobody would delete it later.
+   * @returns the namespaces in which children may be left, because the operator no longer lists them
    */
   async deleteElsewhere(
     client: KubernetesClient,
     object: KubernetesObject,
-    remembered: readonly string[],
+    { kinds: remembered, namespaces = [] }: Pick<Memory, "kinds" | "namespaces">,
     changes: ChildChange[],
-  ): Promise<void> {
-    const { childResources, store } = this.options;
+  ): Promise<string[]> {
+    const { childResources, store, operator } = this.options;
     const selector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
     for (const resource of childResources) await this.learn(client, resource, object, selector);
     for (const kind of this.undeclared(remembered)) {
@@ -86,6 +93,11 @@ export class Sweep {
     }
     const far = store.of(object.metadata.uid).filter((child) => !canReference(object, child.namespace));
     await this.deleteEach(client, far, changes);
+    const left: string[] = [];
+    for (const namespace of namespaces)
+      if (!isListed(operator.namespaces, namespace) && !(await isGoing(client, namespace)))
+        left.push(namespace);
+    return left;
   }
 
   /**
@@ -185,6 +197,20 @@ async function isGoing(client: KubernetesClient, name: string): Promise<boolean>
     if (isApiError(error, 403)) return false;
     throw error;
   }
+}
+
+/** Children are left where the operator no longer has rights. */
+export function namespacesLeft(namespaces: readonly string[]): ReconcileFailure {
+  return new ReconcileFailure(
+    "NamespaceNotGranted",
+    `the object had children in ${whereIn(namespaces)}, which "namespaces" no longer lists: the runner may not delete them. List it again until no object with children there is left. If nothing is left there, or if it may stay, annotate the object with ${SKIP_FINALIZE_ANNOTATION}: "true".`,
+    { retryAfterSeconds: 30 },
+  );
+}
+
+/** "namespace a", or "namespaces a, b". */
+export function whereIn(namespaces: readonly string[]): string {
+  return `namespace${namespaces.length > 1 ? "s" : ""} ${namespaces.slice(0, 10).join(", ")}`;
 }
 
 function notGranted({ apiVersion, kind }: Resource, namespace?: string): ReconcileFailure {

@@ -5,7 +5,7 @@ import { LISTING_PATIENCE_MS } from "./reflector";
 import type { NotSynced } from "./scopes";
 
 /** A kind as a definition declares it. */
-type DeclaredKind = Pick<Resource, "apiVersion" | "kind"> & { readonly retired?: boolean };
+type DeclaredKind = Pick<Resource, "apiVersion" | "kind"> & { readonly retired?: boolean | undefined };
 
 interface Sought {
   readonly kind: DeclaredKind;

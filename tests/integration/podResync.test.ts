@@ -145,6 +145,33 @@ describe("a resync of the form pod", () => {
     await api.patch(left, { metadata: { finalizers: null } });
   });
 
+  it("has an object finalized that is deleted in a namespace that is no longer listed, and leaves the others", async () => {
+    const there = await api.newNamespace("resynced-unlisted");
+    const [goes, stays] = ["goes", "stays"].map((name) => operator.object(name, {}, there)) as [
+      Manifest,
+      Manifest,
+    ];
+    for (const each of [goes, stays])
+      await api.apply({ ...each, metadata: { ...each.metadata, finalizers: [operator.finalizer] } });
+    const narrow = { ...withoutTurns, namespaces: [namespace] };
+    assert.equal((await resync({ operator: narrow })).submitted, 0);
+    await api.delete(goes as Reference & Manifest);
+    assert.equal((await resync({ operator: narrow })).submitted, 1);
+    for (const { metadata } of await workflows()) await bench.run(metadata.name, { operator: narrow });
+    await api.assertGone(goes as Reference & Manifest);
+    assert.deepEqual(
+      operator.calls("goes").map(({ event, children }) => [event, children]),
+      [["finalize", []]],
+    );
+    await submit(operator, "by-hand", { namespace: there, name: "stays" });
+    const { exitCode, message } = await bench.run("by-hand", { operator: narrow });
+    assert.equal(exitCode, 1);
+    assert.match(message, /handles no Resynced in namespace .*, only in /);
+    assert.deepEqual(operator.calls("stays"), []);
+    await api.patch(stays as Reference & Manifest, { metadata: { finalizers: null } });
+    await api.delete(stays as Reference & Manifest);
+  });
+
   it("submits one again where the former has ended", async () => {
     await api.apply(object("demo"));
     await resync();
@@ -242,6 +269,8 @@ describe("a resync of the form pod", () => {
         failed: "routine",
         labelled: "routine",
       });
+      // Its namespace is none of the next test's, so that it would still count there.
+      await api.patch(object("deleted"), { metadata: { finalizers: null } });
     });
 
     it("gives one to those whose handler wants to be asked again by then", async () => {

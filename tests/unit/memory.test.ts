@@ -19,6 +19,7 @@ describe("the engine's memory of an object", () => {
   const memory = fc.record({
     kinds: texts,
     created: texts,
+    namespaces: fc.option(fc.array(fc.constantFrom("shop", "other")), { nil: undefined }),
     told: fc.option(texts, { nil: undefined }),
     content: text,
     children: text,

@@ -279,6 +279,49 @@ describe("Reconcile", () => {
       ]);
     });
 
+    it("goes along with the namespaces of such children, also of those that are no longer listed", async () => {
+      const namespaces = () => (status()["argosy"] as { namespaces?: string[] }).namespaces;
+      given();
+      answer = { children: [configMap({ namespace: "elsewhere" })] };
+      await reconcile();
+      assert.deepEqual(namespaces(), ["elsewhere"]);
+      answer = { children: [configMap({ namespace: "shop" })] };
+      await reconcile({ operator: operator({ namespaces: ["shop"] }) });
+      assert.deepEqual(namespaces(), ["elsewhere"]);
+      await reconcile();
+      assert.equal(namespaces(), undefined);
+    });
+
+    it("stays while children may be left in a namespace that is no longer listed, unless nobody is to wait", async () => {
+      const narrow = { operator: operator({ namespaces: ["shop"] }) };
+      const argosy = { kinds: ["v1/ConfigMap"], namespaces: ["elsewhere"] };
+      const gone = { deletionTimestamp: DELETED, finalizers: [ELSEWHERE] };
+      cluster.put({
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "elsewhere", uid: "n", resourceVersion: "1" },
+      });
+      given(gone, { status: { argosy } });
+      const { report } = await reconcile(narrow);
+      assert.equal(report.failure?.reason, "NamespaceNotGranted");
+      assert.match(report.failure?.message ?? "", /in namespace elsewhere/);
+      given({ ...gone, annotations: { "argosy.dev/skip-finalize": "true" } }, { status: { argosy } });
+      const { report: skipped, events } = await reconcile(narrow);
+      assert.equal(skipped.result, "succeeded");
+      assert.ok(events.some(({ note }) => note.includes("children in namespace elsewhere are left")));
+    });
+
+    it("is all that is looked after outside of the namespaces that are listed", async () => {
+      const narrow = { operator: operator({ namespaces: ["other"], finalize: true }) };
+      given({ finalizers: [FINALIZER] });
+      assert.equal((await reconcile(narrow)).report.skipped, "gone");
+      assert.deepEqual(cluster.steps, []);
+      given({ finalizers: [FINALIZER], deletionTimestamp: DELETED });
+      answer = { finalized: true };
+      await reconcile(narrow);
+      assert.deepEqual(cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
+    });
+
     it("that cannot be put there since a policy refuses that is the object's failure: the handler is not asked", async () => {
       given();
       cluster.refusals.set(

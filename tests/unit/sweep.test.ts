@@ -117,7 +117,7 @@ describe("Sweep", () => {
     let changes: ChildChange[];
     const run = async (of: KubernetesObject = owner()) => {
       changes = [];
-      await sweep.deleteElsewhere(cluster.client(), of, memoryOf(of).kinds, changes);
+      await sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), changes);
       return changes;
     };
 
@@ -178,6 +178,19 @@ describe("Sweep", () => {
         cluster.readRefusals.clear();
         cluster.readRefusals.set("list ConfigMap in shop", FORBIDDEN);
         assert.equal((await run()).length, 1);
+      });
+
+      it("says where children may be left, since the namespace is no longer listed and does not go", async () => {
+        sweep = sweepOf({ namespaces: ["shop"] });
+        const of = widget({}, { status: { argosy: { kinds: [], namespaces: ["elsewhere", "shop"] } } });
+        const leftIn = () => sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
+        namespaceOf({});
+        assert.deepEqual(await leftIn(), ["elsewhere"]);
+        cluster.readRefusals.set("get Namespace", FORBIDDEN);
+        assert.deepEqual(await leftIn(), ["elsewhere"]);
+        cluster.readRefusals.clear();
+        namespaceOf({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+        assert.deepEqual(await leftIn(), []);
       });
 
       it("fails if it cannot be known whether that namespace is being deleted", async () => {

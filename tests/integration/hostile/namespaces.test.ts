@@ -6,6 +6,7 @@ import { announceKind, sharedCluster, type TestCluster } from "../support/cluste
 import { configMap, inNamespace, namespace } from "../support/manifests";
 import { customResourceDefinitionOf, TestOperator, type TestOperatorOptions } from "../support/testOperator";
 import { answering, conditionOf, useOperator } from "../support/useOperator";
+import { useOperators } from "../support/useOperators";
 
 /** How long Kubernetes may take to delete a namespace. */
 const DELETION = { timeoutMs: 90_000 };
@@ -14,6 +15,8 @@ const FINALIZES = operatorOf("namespace-finalizes", { finalize: true });
 const ELSEWHERE = operatorOf("namespace-elsewhere");
 const RECREATED = operatorOf("namespace-recreated");
 const STARTS = operatorOf("namespace-starts");
+const UNLISTED = operatorOf("namespace-unlisted", { finalize: true });
+const LEAVES = operatorOf("namespace-leaves");
 
 /** An operator of two namespaces. */
 function operatorOf(name: string, more: Pick<TestOperatorOptions, "finalize"> = {}) {
@@ -132,6 +135,83 @@ describe("when a namespace is deleted that an operator lists", function () {
       assert.match(ready.message, /pulumi up --refresh/);
     }, DELETION);
   }
+});
+
+describe("when a namespace is taken out of those that an operator lists", function () {
+  this.timeout(90_000);
+  const bench = useOperators([UNLISTED, LEAVES], { graceMs: 1_000 });
+
+  /** The operator with the second of its namespaces alone, and without rights in the first one, as a deployment leaves it. */
+  async function narrowed(options: { readonly name: string; readonly namespaces: [string, string] }) {
+    const [goes, stays] = options.namespaces;
+    for (const kind of ["RoleBinding", "Role"])
+      for (const each of await bench.api.list({ apiVersion: "rbac.authorization.k8s.io/v1", kind }, goes))
+        await bench.api.delete(each);
+    return bench.install({ ...options, namespaces: [stays] });
+  }
+
+  it("an object there is left alone, is finalized when it is deleted, and its namespace can go", async () => {
+    const { api } = bench;
+    const [goes] = UNLISTED.namespaces;
+    const wide = await bench.install(UNLISTED);
+    const engine = await wide.start();
+    const [first, second] = await Promise.all(
+      ["first", "second"].map(async (name) =>
+        bench.ready(await api.apply(wide.object(name, answering(configMap(name)), goes))),
+      ),
+    );
+    assert.ok(first && second);
+    await engine.stop();
+    // It is deleted while nobody is there, the other one later.
+    await api.delete(first);
+    const narrow = await narrowed(UNLISTED);
+    const next = await narrow.start();
+    await eventually(() => api.assertGone(first), { timeoutMs: 20_000 });
+    const before = await api.get(second);
+    await api.annotate(second, { "argosy.dev/reconcile-at": "now" });
+    await api.delete(namespace(goes));
+    await eventually(() => api.assertGone(namespace(goes)), DELETION);
+    for (const { metadata } of [first, second])
+      assert.deepEqual(
+        narrow.calls(metadata.name).map(({ event, children }) => [event, children]),
+        [["finalize", []]],
+      );
+    assert.ok(before.metadata.finalizers?.includes(narrow.finalizer));
+    assert.deepEqual(next.controller.objects(), []);
+  });
+
+  it("an object with children there stays until they can be deleted, or until somebody lets it go", async () => {
+    const { api } = bench;
+    const [goes, stays] = LEAVES.namespaces;
+    const wide = await bench.install(LEAVES);
+    const engine = await wide.start();
+    const far = (name: string) => inNamespace(configMap(name), goes);
+    const [one, other] = await Promise.all(
+      ["one", "other"].map(async (name) =>
+        bench.ready(await api.apply(wide.object(name, answering(far(name)), stays))),
+      ),
+    );
+    assert.ok(one && other);
+    await engine.stop();
+    const narrow = await narrowed(LEAVES);
+    const next = await narrow.start();
+    for (const object of [one, other]) await api.delete(object);
+    for (const object of [one, other])
+      await eventually(async () => {
+        const { reason, message } = conditionOf(await api.get(object), "Ready");
+        assert.equal(reason, "NamespaceNotGranted", message);
+        assert.ok(message.includes(goes) && message.includes("skip-finalize"), message);
+      });
+    await api.annotate(other, { "argosy.dev/skip-finalize": "true" });
+    await eventually(() => api.assertGone(other));
+    await api.get(far("other"));
+    await next.stop();
+    // The namespace is listed again.
+    const again = await bench.install(LEAVES);
+    await again.start();
+    await eventually(() => api.assertGone(one), { timeoutMs: 20_000 });
+    await api.assertGone(far("one"));
+  });
 });
 
 describe("when the namespace of an object is deleted", function () {

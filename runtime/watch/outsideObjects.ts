@@ -1,0 +1,82 @@
+import type { KubernetesClient } from "../kubernetes/client";
+import type { ObjectName } from "../kubernetes/objects";
+import { isListed, type Resource } from "../kubernetes/resource";
+import type { GoneObject, ObjectChange } from "./customResources";
+import { Scopes } from "./scopes";
+import { type Change, Store } from "./store";
+
+/** What {@link OutsideObjects} look for, and who is called. */
+export interface OutsideObjectsOptions {
+  readonly client: KubernetesClient;
+  /** The custom resource's kind. */
+  readonly resource: Resource;
+  /** The namespaces that the operator lists. */
+  readonly namespaces: readonly string[];
+  /** Ours. An object without one of them needs nothing of us. */
+  readonly finalizers: readonly string[];
+  /** An object is being deleted, and waits for us. */
+  readonly onChange: (change: ObjectChange) => void;
+  /** An object is gone, or has no finalizer of ours any more. */
+  readonly onGone: (name: ObjectName, gone: GoneObject) => void;
+  readonly onInterruption: (kind: string, error: Error) => void;
+}
+
+/**
+ * The custom resources with a finalizer of ours outside of the namespaces that an operator lists: of namespaces that it listed
+ * before. They are left alone until they are deleted. Then they wait for us: without us, neither they nor their namespace
+ * could ever go. Only the metadata is watched, and next to nothing of it is kept.
+ *
+ * Guarantee (tests/integration/hostile/namespaces.test.ts): a finalizer can be removed wherever it is.
+ */
+export class OutsideObjects {
+  private readonly store: Store<true>;
+  private readonly scopes: Scopes;
+
+  constructor(private readonly options: OutsideObjectsOptions) {
+    const { client, namespaces, finalizers, onInterruption } = options;
+    this.store = new Store<true>({
+      client,
+      isMetadataOnly: true,
+      factsOf: ({ metadata }) => {
+        const isOurs = (metadata.finalizers ?? []).some((each) => finalizers.includes(each));
+        return isOurs && !isListed(namespaces, metadata.namespace) ? true : undefined;
+      },
+      onChange: (change) => this.changed(change),
+    });
+    this.scopes = new Scopes({
+      client,
+      namespaces: "all",
+      metadataOnly: true,
+      sink: (resource) => this.store.sink(resource, undefined),
+      onSynced: () => {},
+      onInterruption: ({ kind }, error) => onInterruption(kind, error),
+    });
+  }
+
+  /** Begins to watch. */
+  start(): void {
+    this.scopes.add(this.options.resource);
+  }
+
+  stop(): Promise<void> {
+    return this.scopes.stop();
+  }
+
+  /** Those that are being deleted. */
+  names(): ObjectName[] {
+    return [...this.store.values()]
+      .filter(({ deleting }) => deleting)
+      .map(({ namespace, name }) => ({ namespace, name }));
+  }
+
+  private changed({ before, after }: Change<true>): void {
+    const { onChange, onGone } = this.options;
+    if (before && before.uid !== after?.uid) {
+      const { namespace, name, uid } = before;
+      onGone({ namespace, name }, { uid, isDeleted: false });
+    }
+    if (!after?.deleting) return;
+    const { namespace, name, resourceVersion } = after;
+    onChange({ name: { namespace, name }, resourceVersion, isSettled: false, isAnnounced: false });
+  }
+}
