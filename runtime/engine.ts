@@ -21,6 +21,7 @@ import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
 import type { Told } from "./traces/spans";
 import { Turns } from "./turns";
+import { Alarms } from "./work/alarms";
 import { Arrivals } from "./work/arrivals";
 import type { WorkResult } from "./work/backoff";
 import { Resync } from "./work/resync";
@@ -68,6 +69,8 @@ export class Engine {
   private readonly trials = new Turns();
   private tried = 0;
   private readonly arrivals = new Arrivals();
+  /** When schedules of objects are due. */
+  private readonly alarms = new Alarms({ onDue: (key) => this.onDue(key) });
   private readonly stopping = new AbortController();
   /** Undefined until the custom resource's kind is known. */
   private parts: Parts | undefined;
@@ -146,6 +149,7 @@ export class Engine {
     this.stopping.abort(new Error("stopped before it watched"));
     await this.leading?.stop(graceMs);
     this.schedule.clear();
+    this.alarms.clear();
     await this.parts?.watches.stop();
     await this.pool.close();
     this.client.close();
@@ -166,8 +170,14 @@ export class Engine {
     return this.news.names().map((name) => ({
       ...name,
       uid: this.parts?.watches.objects.uidOf(name),
-      ...this.schedule.stateOf(keyOf(name)),
+      ...this.stateOf(keyOf(name)),
     }));
+  }
+
+  private stateOf(key: string): KeyState {
+    const state = this.schedule.stateOf(key);
+    const dueInMs = this.alarms.dueInMs(key);
+    return state.state === "idle" && dueInMs !== undefined ? { ...state, state: "delayed", dueInMs } : state;
   }
 
   /** Reconciles an object soon, as if it had changed. */
@@ -238,7 +248,10 @@ export class Engine {
       recorder: options.recorder,
       instance: options.instance ?? options.identity,
       onChange: (change) => this.news.objectChanged(change),
-      onGone: (name, gone) => this.news.objectGone(name, gone),
+      onGone: (name, gone) => {
+        this.alarms.set(keyOf(name), undefined);
+        this.news.objectGone(name, gone);
+      },
       onChild: (owner, drifted) => this.news.childChanged(owner, drifted),
       onUsed: (change) => this.news.usedChanged(change),
       isActive: () => this.isLeading,
@@ -303,6 +316,7 @@ export class Engine {
     const trace = this.options.traces?.begin();
     const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due, arrival, trace };
     const outcome = await parts.reconcile.reconcile(nameOf(key), attempt, mandate);
+    if (!this.stopping.signal.aborted) this.alarms.set(key, outcome.nextLook);
     const { report } = outcome;
     this.metrics.reconciled(report);
     if (report.changes.length > 0) this.triggers.childrenChanged(key);
@@ -323,6 +337,11 @@ export class Engine {
       this.notice(`report of ${key}: ${(error as Error).message}`);
     }
     return outcome.again;
+  }
+
+  /** A schedule is due: it waits for no backoff. A new term begins with a look at every object. */
+  private onDue(key: string): void {
+    if (this.isLeading) this.triggers.add(key, "routine");
   }
 
   private interrupted(kind: string, error: Error): void {

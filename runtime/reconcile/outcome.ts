@@ -25,4 +25,9 @@ export interface Outcome {
   readonly events: ObjectEvent[];
   /** When the object is due again. */
   again: WorkResult;
+  /**
+   * When a schedule of the object is due, in milliseconds since 1970, whatever came of this reconcile. Undefined: none is, or the
+   * object is not to be asked about.
+   */
+  nextLook?: number;
 }

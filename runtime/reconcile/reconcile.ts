@@ -174,11 +174,12 @@ export class Reconcile {
 
   private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {
     const { operator, childResources } = this.options;
+    const timetable = timetableOf(operator, object, run.memory, this.now());
+    if (Number.isFinite(timetable.nextLook)) outcome.nextLook = timetable.nextLook;
     const hasElsewhere = this.finalizers?.forElsewhere(object) ?? run.memory.elsewhere === true;
     this.assertKnown("reconcile", object, run, hasElsewhere);
     outcome.events.push(...(this.finalizers?.warnings(object) ?? []));
     const held = await this.ensureFinalizers(object, run, false);
-    const timetable = timetableOf(operator, held, run.memory, this.now());
     await this.remembering.firstLook(held, timetable.before, run);
     const byHand = run.startedByHand.filter(({ name }) => !timetable.due.some((each) => each.name === name));
     const due = [...timetable.due, ...byHand];
@@ -201,12 +202,10 @@ export class Reconcile {
     outcome.verdict = verdict;
     if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
     const { events, told } = newEventsIn(answer.events ?? [], generationOf(held), run.memory.told);
-    const { after: schedules, nextLook } = timetable;
-    const all = { told, schedules };
+    const all = { told, schedules: timetable.after };
     await run.timeline.step("status", () =>
       this.remembering.all(current, answer, desired, all, verdict, run),
     );
-    lookAgainAt(nextLook - this.now(), outcome);
     outcome.events.push(...events);
   }
 
@@ -268,13 +267,6 @@ function generationOf({ metadata: { generation = 1 } }: KubernetesObject): numbe
 function againAfter(ms: number, run: Run, outcome: Outcome): void {
   run.report.againAfterMs = ms;
   outcome.again = { kind: "done", againAfterMs: Math.max(SHORTEST_WAIT_MS, ms) };
-}
-
-/** A schedule wakes the object too, unless something does before. */
-function lookAgainAt(ms: number, outcome: Outcome): void {
-  if (!Number.isFinite(ms) || outcome.again.kind !== "done") return;
-  const { againAfterMs = Number.POSITIVE_INFINITY } = outcome.again;
-  outcome.again = { kind: "done", againAfterMs: Math.min(againAfterMs, Math.max(SHORTEST_WAIT_MS, ms)) };
 }
 
 function isElsewhere(object: KubernetesObject, { manifest }: DesiredChild): boolean {

@@ -7,7 +7,11 @@ const YEARLY = { cron: "0 0 1 1 *", timeZone: "Europe/Berlin", spreadSeconds: 0 
 
 describe("the engine asks a handler when a schedule is due", function () {
   this.timeout(180_000);
-  const bench = useOperator({ name: "schedules-test", schedules: { minutely: MINUTELY, yearly: YEARLY } });
+  const bench = useOperator({
+    name: "schedules-test",
+    schedules: { minutely: MINUTELY, yearly: YEARLY },
+    resyncSeconds: 86_400,
+  });
   const dueOf = (name: string) =>
     bench.operator.calls(name).flatMap(({ due }) => due.filter((each) => each.name === "minutely"));
   const until = async (check: () => void) => {
@@ -38,6 +42,12 @@ describe("the engine asks a handler when a schedule is due", function () {
     const asked = times();
     await bench.reconcileAgain(object);
     assert.equal(times(), asked, "it was due again");
+  });
+
+  it("although the last answer was a permanent error", async () => {
+    const error = { message: "no such plan", permanent: true };
+    await bench.failed(await bench.applyObject("permanent", { answer: { error } }), "HandlerError");
+    await until(() => assert.ok(dueOf("permanent").length > 0));
   });
 
   it("once for all that was missed, also by another leader", async () => {

@@ -497,10 +497,28 @@ describe("Reconcile", () => {
 
     it("is remembered at the first look, before the handler is asked, and wakes the object", async () => {
       given();
-      const { again } = await reconcile(at("2026-01-05T02:00:00Z"));
+      const { again, nextLook } = await reconcile(at("2026-01-05T02:00:00Z"));
       assert.deepEqual(cluster.steps.slice(0, 2), ["status", "ask reconcile"]);
       assert.deepEqual([dueLast(), remembered()], [[], "2026-01-05T02:00:00Z"]);
-      assert.deepEqual(again, { kind: "done", againAfterMs: 3_600_000 });
+      assert.deepEqual([again, nextLook], [{ kind: "done" }, Date.parse("2026-01-05T03:00:00Z")]);
+    });
+
+    it("wakes the object whatever came of the last reconcile, but not one that is paused, goes or is gone", async () => {
+      const three = Date.parse("2026-01-05T03:00:00Z");
+      const looks = async (more: Partial<ReconcileOptions> = {}) =>
+        (await reconcile({ ...at("2026-01-05T02:00:00Z"), ...more })).nextLook;
+      assert.equal(await looks(), undefined);
+      given();
+      answer = { error: { message: "no such plan", permanent: true } };
+      assert.equal(await looks(), three);
+      assert.equal(await looks({ whyNot: () => new StillListingError("Secret") }), three);
+      answer = { children: [configMap({ name: "bad" })] };
+      cluster.refusals.set("apply ConfigMap bad", new ApiUnreachableError("PATCH", new Error("refused")));
+      assert.equal(await looks(), three);
+      given({ annotations: { "argosy.dev/paused": "true" } });
+      assert.equal(await looks(), undefined);
+      given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      assert.equal(await looks(finalizing), undefined);
     });
 
     it("is due until the handler has answered, and then done", async () => {
@@ -547,14 +565,13 @@ describe("Reconcile", () => {
 
     it("does not put off what the handler asks for, and is put off by nothing that comes later", async () => {
       given();
-      answer = { children: [], requeueAfterSeconds: 60 };
-      assert.deepEqual((await reconcile(at("2026-01-05T02:00:00Z"))).again, {
-        kind: "done",
-        againAfterMs: 60_000,
-      });
-      answer = { children: [], requeueAfterSeconds: 7_200 };
-      const { again, report } = await reconcile(at("2026-01-05T02:30:00Z"));
-      assert.deepEqual([again, report.againAfterMs], [{ kind: "done", againAfterMs: 1_800_000 }, 7_200_000]);
+      for (const seconds of [60, 7_200]) {
+        answer = { children: [], requeueAfterSeconds: seconds };
+        const { again, nextLook, report } = await reconcile(at("2026-01-05T02:30:00Z"));
+        assert.deepEqual(again, { kind: "done", againAfterMs: seconds * 1000 });
+        assert.equal(report.againAfterMs, seconds * 1000);
+        assert.equal(nextLook, Date.parse("2026-01-05T03:00:00Z"));
+      }
     });
 
     it("can be started by hand, without becoming done for its own time", async () => {
