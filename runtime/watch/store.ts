@@ -175,19 +175,12 @@ export class Store<Facts> {
     const known = this.byKey.get(key);
     const { uid, resourceVersion } = object.metadata;
     const isWhole = !this.isMetadata(source) && !isOutdated;
-    if (known?.uid === uid && !isReset) {
-      if (TELLING.includes(source) && isNewer(resourceVersion, known.toldVersion))
-        known.toldVersion = resourceVersion;
-      if (isNewer(known.resourceVersion, resourceVersion)) return known;
-      if (
-        known.resourceVersion === resourceVersion &&
-        (source !== "list" || known.json === undefined || !isWhole)
-      ) {
-        if (known.json === undefined && isWhole) this.keep(known, object);
-        return known;
-      }
-    } else if (known && !isReset && isNewer(known.resourceVersion, resourceVersion)) {
-      // It is about an object that another one of this name has replaced.
+    if (known?.uid === uid && !isReset && TELLING.includes(source))
+      known.toldVersion = newerOf(known.toldVersion, resourceVersion);
+    const standing = known && !isReset ? standingTo(known, object, source === "list" && isWhole) : "newer";
+    if (standing === "older") return known;
+    if (known && standing === "same") {
+      if (known.json === undefined && isWhole) this.keep(known, object);
       return known;
     }
     const facts = this.options.factsOf(object, resource);
@@ -304,6 +297,30 @@ export class Store<Facts> {
 /** The key of an object in a store: its kind, namespace and name. Sorts by kind first. */
 export function storeKey({ apiVersion, kind }: Resource, { namespace, name }: ObjectName): string {
   return `${apiVersion} ${kind} ${formatName({ namespace, name })}`;
+}
+
+/** How an object stands to what is known of its name. */
+type Standing =
+  /** It is outdated, or about an object that another one of this name has replaced. */
+  | "older"
+  /** It is the version that is known. Only its content may have been missing. */
+  | "same"
+  /** It is to be taken in: a later version, another object of this name, or other content under the same version. */
+  | "newer";
+
+/** @param mayDiffer whether it may have other content under the same version, as after a default was added to a CRD */
+function standingTo(
+  known: StoredObject<unknown>,
+  { metadata: { uid, resourceVersion } }: KubernetesObject,
+  mayDiffer: boolean,
+): Standing {
+  if (isNewer(known.resourceVersion, resourceVersion)) return "older";
+  if (known.uid !== uid || known.resourceVersion !== resourceVersion) return "newer";
+  return mayDiffer && known.json !== undefined ? "newer" : "same";
+}
+
+function newerOf(one: string, other: string): string {
+  return isNewer(other, one) ? other : one;
 }
 
 function isSameKind(a: Resource, b: Resource): boolean {
