@@ -96,6 +96,11 @@ export function elsewhereFinalizerOf(operator: OperatorIdentity): string {
   return `elsewhere.${DOMAIN}/${identityOf(operator)}`;
 }
 
+/** Both finalizers of an operator. */
+export function finalizersOf(operator: OperatorIdentity): string[] {
+  return [finalizerOf(operator), elsewhereFinalizerOf(operator)];
+}
+
 /** The Lease by which the replicas of an operator's runner agree on a leader. */
 export function leaseNameOf(operator: OperatorIdentity): string {
   return `argosy-${identityOf(operator)}`;

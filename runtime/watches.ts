@@ -9,14 +9,7 @@ import { isApiError } from "./kubernetes/errors";
 import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { isListed, kindKey, type Resource } from "./kubernetes/resource";
-import {
-  CHILD_OF_LABEL,
-  elsewhereFinalizerOf,
-  finalizerOf,
-  formerIdentitiesOf,
-  identityOf,
-  OPERATOR_LABEL,
-} from "./names";
+import { CHILD_OF_LABEL, finalizersOf, formerIdentitiesOf, identityOf, OPERATOR_LABEL } from "./names";
 import { Completeness } from "./reconcile/completeness";
 import { memoryResourceOf } from "./reconcile/keptMemories";
 import { MemoryStore } from "./reconcile/memoryStore";
@@ -113,7 +106,7 @@ export class Watches {
     this.objects = new CustomResources({
       client,
       resource,
-      finalizers: watch ? [] : [finalizerOf(operator), elsewhereFinalizerOf(operator)],
+      finalizers: watch ? [] : finalizersOf(operator),
       onChange,
       onGone,
       onSeen,
@@ -121,10 +114,7 @@ export class Watches {
     });
     const { namespaces } = operator;
     if (namespaces !== "all" && resource.namespaced && !watch) {
-      const finalizers = [operator, ...former].flatMap((each) => [
-        finalizerOf(each),
-        elsewhereFinalizerOf(each),
-      ]);
+      const finalizers = [operator, ...former].flatMap(finalizersOf);
       this.outside = new OutsideObjects({
         client,
         resource,

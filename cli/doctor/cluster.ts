@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import { builtIn } from "../../runtime/kubernetes/discovery";
 import { isApiError } from "../../runtime/kubernetes/errors";
 import { formatName } from "../../runtime/kubernetes/objects";
-import { elsewhereFinalizerOf, finalizerOf } from "../../runtime/names";
+import { finalizersOf } from "../../runtime/names";
 import { type InstalledOperator, installedOperators } from "../inspect/installed";
 import { leaderOf } from "../inspect/look";
 import { type Finding, fine, missing, warning } from "./checkup";
@@ -138,7 +138,7 @@ async function heldObjects(
   operator: InstalledOperator,
   now: Date,
 ): Promise<string[]> {
-  const own = [finalizerOf(operator), elsewhereFinalizerOf(operator)];
+  const own = finalizersOf(operator);
   const held: string[] = [];
   const resource = resourceOf(operator.customResource);
   await client
