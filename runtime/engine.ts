@@ -10,7 +10,6 @@ import { leaseApi } from "./leadership/lease";
 import { Leading } from "./leading";
 import { Metrics } from "./metrics";
 import { leaseNameOf } from "./names";
-import { News } from "./news";
 import { keyOf, nameOf } from "./objectKey";
 import { messageAbout } from "./outbox/message";
 import { newParts, type Parts } from "./parts";
@@ -21,6 +20,7 @@ import { type TrialResult, tryHandler } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
 import type { Told } from "./traces/spans";
 import { Turns } from "./turns";
+import { Wakeups } from "./wakeups";
 import { Alarms } from "./work/alarms";
 import { Arrivals } from "./work/arrivals";
 import type { WorkResult } from "./work/backoff";
@@ -36,8 +36,8 @@ export interface ObjectState extends ObjectName, KeyState {
 }
 
 /**
- * An object whose handler has answered waits for the API server and leaves its place to the next. Its answer is still in
- * memory, so there is a limit to those too: so many for each handler that may be asked at once.
+ * For each handler that may be asked at once, at most this many objects may be between the handler's answer and the end of their
+ * writes. Their answers are held in memory.
  */
 const AT_WORK_FOR_EACH_HANDLER = 16;
 /** Trials at once: they take handler processes from the objects. */
@@ -63,7 +63,7 @@ export class Engine {
   private readonly runner: Runner;
   private readonly triggers: Triggers;
   private readonly resync: Resync;
-  private readonly news: News;
+  private readonly wakeups: Wakeups;
   private readonly requests = new ReconcileRequests();
   /** Trials take turns, so that they leave handler processes to the objects. */
   private readonly trials = new Turns();
@@ -101,7 +101,7 @@ export class Engine {
       work: (key, attempt, leave) => this.work(key, attempt, leave),
     });
     this.triggers = new Triggers({ schedule: this.schedule, wake: () => this.runner.wake() });
-    this.news = new News({
+    this.wakeups = new Wakeups({
       ...options,
       schedule: this.schedule,
       triggers: this.triggers,
@@ -113,7 +113,7 @@ export class Engine {
     this.resync = new Resync({
       periodMs: resyncMs,
       relist: async () => this.parts?.watches.relist(),
-      keys: () => this.news.names().map(keyOf),
+      keys: () => this.wakeups.names().map(keyOf),
       add: (key, afterMs) => this.triggers.add(key, "routine", afterMs),
     });
   }
@@ -167,7 +167,7 @@ export class Engine {
 
   /** Every object that is known now, for people to look at. */
   objects(): ObjectState[] {
-    return this.news.names().map((name) => ({
+    return this.wakeups.names().map((name) => ({
       ...name,
       uid: this.parts?.watches.objects.uidOf(name),
       ...this.stateOf(keyOf(name)),
@@ -192,7 +192,7 @@ export class Engine {
    */
   hint(name: ObjectName): boolean {
     const isAccepted = this.triggers.accepts(keyOf(name));
-    if (isAccepted) this.news.reread(keyOf(name), "hint");
+    if (isAccepted) this.wakeups.reread(keyOf(name), "hint");
     return isAccepted;
   }
 
@@ -210,7 +210,7 @@ export class Engine {
   async reconcileNow(name: ObjectName, due?: DueSchedule): Promise<ReconcileReport> {
     if (!this.isLeading || this.stopping.signal.aborted) throw new NotLeadingError();
     const report = this.requests.ask(keyOf(name), due);
-    this.news.reread(keyOf(name), "request");
+    this.wakeups.reread(keyOf(name), "request");
     return report;
   }
 
@@ -233,7 +233,7 @@ export class Engine {
   /** The handler's files have changed: work in progress ends with the old ones, and every object sees the new. */
   renewHandler(): void {
     this.pool.renew();
-    for (const name of this.news.names()) this.triggers.add(keyOf(name), "change");
+    for (const name of this.wakeups.names()) this.triggers.add(keyOf(name), "change");
   }
 
   private newParts(resource: Resource): Parts {
@@ -247,17 +247,17 @@ export class Engine {
       namespace: options.namespace,
       recorder: options.recorder,
       instance: options.instance ?? options.identity,
-      onChange: (change) => this.news.objectChanged(change),
+      onChange: (change) => this.wakeups.objectChanged(change),
       onGone: (name, gone) => {
         this.alarms.set(keyOf(name), undefined);
-        this.news.objectGone(name, gone);
+        this.wakeups.objectGone(name, gone);
       },
-      onChild: (owner, drifted) => this.news.childChanged(owner, drifted),
-      onUsed: (change) => this.news.usedChanged(change),
+      onChild: (owner, drifted) => this.wakeups.childChanged(owner, drifted),
+      onUsed: (change) => this.wakeups.usedChanged(change),
       isActive: () => this.isLeading,
       ...(options.usedPollMs !== undefined && { usedPollMs: options.usedPollMs }),
-      onSynced: () => this.news.addAll(),
-      onUnserved: (owners) => this.news.childrenUnserved(owners),
+      onSynced: () => this.wakeups.addAll(),
+      onUnserved: (owners) => this.wakeups.childrenUnserved(owners),
       onInterruption: (kind, error) => this.interrupted(kind, error),
       onLost: (name) => this.triggers.add(keyOf(name), "routine"),
     });
@@ -280,9 +280,9 @@ export class Engine {
       addAll: () => {
         // Another process may have handled what was noted before the term.
         this.arrivals.clear();
-        this.news.addAll();
+        this.wakeups.addAll();
       },
-      reread: (key) => this.news.reread(key),
+      reread: (key) => this.wakeups.reread(key),
       notice: (text) => this.notice(text),
       ...(leaseSeconds !== undefined && { leaseSeconds }),
     });

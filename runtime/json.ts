@@ -11,8 +11,8 @@ const MARKED_TEXT = new RegExp(`^${MARK}(-?\\d+)$`);
 const LONG_NUMBER = /\d{16}/;
 
 /**
- * What of JSON some reader takes for something else: YAML, in which JSON is sent for a server-side apply, refuses
- * control characters and folds the line ends of Unicode, as a handler's reader of lines may do
+ * Characters that are valid in JSON and that other readers take for something else. A server-side apply is read as YAML, which
+ * refuses control characters and folds the line ends of Unicode. A handler's reader of lines may do so too
  * (https://yaml.org/spec/1.2.2/#51-character-set, Node's readline).
  */
 const NOT_PLAIN = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;

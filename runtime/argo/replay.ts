@@ -41,13 +41,13 @@ const SWEEP_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 /** Tasks in progress at once. Most of them only wait for their turn in the queue; a trial is asked at once. */
 const MOST_AT_ONCE = 16;
-/** The Workflow controller writes to a WorkflowTaskSet as well: so often we wait for the watch to tell what. */
+/** The Workflow controller writes a WorkflowTaskSet too. After a conflict we wait for the watch to show the new version, so often. */
 const MOST_CONFLICTS = 10;
 const CONFLICT_MS = 200;
 
 /**
- * Makes real what is submitted by the Workflow API: a run of the operator's WorkflowTemplate, or a recorded run that
- * somebody resubmits. Its one template is a plugin of ours, for which the Workflow controller writes a task into a
+ * Answers Workflows that people submit, and reconciles the object that each names: a run of the operator's WorkflowTemplate, or
+ * a recorded run that somebody resubmits. Its one template is a plugin of ours, for which the Workflow controller writes a task into a
  * WorkflowTaskSet and waits (workflow/controller/taskset.go of argo-workflows v4.1.2, with `disableAgentPodCreation`);
  * the leader reconciles the object and answers into its status.
  */

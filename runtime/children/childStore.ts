@@ -199,7 +199,7 @@ export class ChildStore {
     this.writing.set(key, held);
     this.unsure.delete(key);
     const before = this.store.find(resource, name);
-    // If the answer is lost, the write may have been done. Until the answer comes, it is not known what is applied.
+    // If the answer is lost, the write may have been done. Until the answer comes, we do not know what the object holds.
     if (before) this.applied.delete(before.uid);
     try {
       const result = await write();

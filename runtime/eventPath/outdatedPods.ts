@@ -1,16 +1,16 @@
 import type { EventPathPart, EventPathPod } from "./eventPathPods";
 
-/** How long what a pod stands on must have been there, in milliseconds: what rolls out one by one counts once. */
+/** How long what a pod stands on must have been there, in milliseconds: a roll-out of several pods counts as one start. */
 export const SETTLED_MS = 20_000;
 
 /**
  * The pods of an event path that must start again, because what they stand on began after them.
  *
  * The stream and each Sensor's bucket are made by sensors and event sources when they start, and never again. Where the
- * bus loses its storage, the sensor finds no bucket, and the event source publishes into nothing, for ever and without
- * an end of either (argo-events, pkg/eventbus/jetstream, seen with 1.9.11). And where it was only away, the event source
- * has dropped what changed meanwhile: when it begins, it adds every object again. It begins after its sensor, since a
- * new subscription is given only what is published from then on.
+ * bus loses its storage, the sensor finds no bucket, and the event source publishes into nothing. Neither of them ever ends
+ * (argo-events, pkg/eventbus/jetstream, seen with 1.9.11). If the bus was only out of reach, the event source has dropped what
+ * changed meanwhile. When an event source begins, it adds every object again. It begins after its sensor, since a new
+ * subscription is given only what is published from then on.
  *
  * @param now in milliseconds since the epoch
  * @returns none while the bus or a sensor is not there; an event source only when its sensor needs nothing any more

@@ -97,7 +97,7 @@ export class HandlerPool {
     }
   }
 
-  /** Starts a process for who will ask soon, unless there is one. */
+  /** Starts a process ahead of the first question, unless there is one. */
   warm(): void {
     if (!this.closed && this.size === 0) this.keep(this.startWorker());
   }

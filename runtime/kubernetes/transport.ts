@@ -74,7 +74,7 @@ export class HttpTransport {
     this.basePath = url.pathname.replace(/\/$/, "");
     // One for all connections: to read the certificates again for each takes longer than the rest of it.
     const secureContext = secureContextOf(connection);
-    // As many connections as the gate lets requests through: none waits here, where nothing is asked again.
+    // Without a limit of its own: a request that waited here would not ask its fence again. The gate limits requests.
     this.agent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });
     this.leaseAgent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });
     this.streamAgent = new Agent({ secureContext });

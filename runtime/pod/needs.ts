@@ -79,7 +79,7 @@ export const FULL_LOOK_RESYNCS = 10;
  * - in each resync another tenth of all objects, in case this list misses something;
  * - those of namespaces that are no longer listed, if they are being deleted and have a finalizer of ours;
  * - those that are remembered or have children left, and are no longer watched;
- * - those of whose name there was another object that has children left: the garbage collector took both for one.
+ * - those that replaced a deleted object of the same name whose children are still there: the garbage collector took both for one.
  *
  * Assumption: if it is not sure whether an object needs a run, the object gets one. A run that is not needed writes
  * nothing.
@@ -96,7 +96,7 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
   const used = await ListedUse.of(options);
   const looked: Looked[] = [];
   const watched = new Set<string>();
-  /** Namespaces that could not be listed: nothing in them is known to be gone. */
+  /** Namespaces that could not be listed: so nothing in them counts as gone. */
   const unseen = new Set<string | undefined>();
   /** Objects that need no run, unless what they use has changed. */
   const calm: { readonly object: KubernetesObject; readonly index: number }[] = [];

@@ -15,8 +15,8 @@ import type { Triggers } from "./work/triggers";
 /** Children of an object that is gone go one after another. One look at all of them is enough, in milliseconds. */
 const LEFT_CHILDREN_MS = 1_000;
 
-/** What {@link News} makes work of. */
-export interface NewsOptions
+/** What {@link Wakeups} work with. */
+export interface WakeupsOptions
   extends Pick<EngineOptions, "operator" | "heedsOwnWatch" | "onChange" | "onGone"> {
   readonly schedule: Schedule;
   readonly triggers: Triggers;
@@ -28,9 +28,9 @@ export interface NewsOptions
   readonly notice: (text: string) => void;
 }
 
-/** What the watches report, and which objects are reconciled for it. {@link Triggers} says how soon. */
-export class News {
-  constructor(private readonly options: NewsOptions) {}
+/** Turns what the watches report into work: which object, and why. {@link Triggers} says how soon. */
+export class Wakeups {
+  constructor(private readonly options: WakeupsOptions) {}
 
   private get parts(): Parts | undefined {
     return this.options.parts();
