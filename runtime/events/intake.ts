@@ -1,7 +1,7 @@
 import { Counter, Registry } from "prom-client";
 import type { WarningReason } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
-import { ApiError, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
+import { ApiError, DENIAL, isApiError, isBusy, isNamespaceTerminating } from "../kubernetes/errors";
 import { formatName, type Manifest } from "../kubernetes/objects";
 import { eventMarks, intakeManagerOf, isMadeOf } from "./eventMarks";
 import type { EventWarnings } from "./eventWarnings";
@@ -178,16 +178,13 @@ function idIn(id: readonly string[]): string {
   return JSON.stringify(id.join("/"));
 }
 
-/** What an admission webhook says with which it denies an object: the same object would be denied again. */
-const DENIED = /^admission webhook ".*" denied the request/;
-
 /**
  * Whether the API server will refuse this object for ever. It may heal what lacks rights, room, a kind or a namespace, and
  * what is busy or out of reach.
  */
 function isFinal(error: unknown): error is ApiError {
   if (!(error instanceof ApiError) || isBusy(error) || isNamespaceTerminating(error)) return false;
-  return [400, 413, 422].includes(error.code) || DENIED.test(error.message);
+  return [400, 413, 422].includes(error.code) || DENIAL.test(error.message);
 }
 
 /** What the API server said, without a value of the object. */
@@ -199,7 +196,7 @@ function refusalOf({ code, status, message }: ApiError): Refusal {
   // Such as: strict decoding error: unknown field "spec.colour"
   const unknown = /unknown field "([^"]*)"/.exec(message)?.[1];
   if (unknown !== undefined) return { field: unknown, complaint: "is not in the CRD's schema" };
-  const denied = DENIED.exec(message)?.[0];
+  const denied = DENIAL.exec(message)?.[0];
   return { field: "the object", complaint: denied ?? `is refused by the API server: HTTP ${code}` };
 }
 

@@ -5,7 +5,14 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import { cut } from "../cut";
 import { readJson, writeJson } from "../json";
 import type { ClusterConnection } from "./connection";
-import { ApiError, type ApiStatus, ApiUnreachableError, isApiError, retryAfterMs } from "./errors";
+import {
+  type ApiError,
+  type ApiStatus,
+  ApiUnreachableError,
+  apiErrorOf,
+  isApiError,
+  retryAfterMs,
+} from "./errors";
 import { Gate, type Passage } from "./gate";
 
 /** One request to the API server, and how it passes the {@link Gate}. */
@@ -256,7 +263,7 @@ function toApiError(response: IncomingMessage, text: string, request: ApiRequest
   }
   const retryAfter = Number(response.headers["retry-after"]);
   if (retryAfter >= 0) status = { ...status, details: { ...status.details, retryAfterSeconds: retryAfter } };
-  return new ApiError(code, status, describe(request));
+  return apiErrorOf(code, status, describe(request));
 }
 
 /** @throws AnswerTooLongError. The connection is closed then */
