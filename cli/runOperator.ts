@@ -126,7 +126,8 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
     const processes =
       containers?.transport({ operator, env: given, account: handlerAccount, server }) ??
       localHandler(operator, env);
-    const usual = new LocalTransport(processes, onHandlerLog, onSilence);
+    const onStrayLog = (text: string) => onHandlerLog?.(controller?.masked(text) ?? text);
+    const usual = new LocalTransport(processes, onStrayLog, onSilence);
     const timeoutMs =
       handler?.timeoutMs?.bind(handler) ?? (containers && (() => secondsInImage(operator) * 1000));
     controller = new LocalEngine(

@@ -230,6 +230,11 @@ export class Engine {
     );
   }
 
+  /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */
+  masked(text: string): string {
+    return this.parts?.reconcile.masked(text) ?? text;
+  }
+
   /** The handler's files have changed: work in progress ends with the old ones, and every object sees the new. */
   renewHandler(): void {
     this.pool.renew();

@@ -94,6 +94,11 @@ export class Reconcile {
     return (this.options.now ?? Date.now)();
   }
 
+  /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */
+  masked(text: string): string {
+    return this.scrubber.text(text);
+  }
+
   /** Reconciles one object. Never throws: whatever goes wrong is in the outcome. Reports nothing itself. */
   async reconcile(name: ObjectName, attempt: number, mandate: Mandate): Promise<Outcome> {
     const timeline = new Timeline();

@@ -23,6 +23,7 @@ import {
   configMap,
   IDENTITY,
   MANAGER,
+  observed,
   operator,
   WIDGETS,
   widget,
@@ -68,11 +69,14 @@ describe("Reconcile", () => {
     cluster.put(widget(metadata, content));
   }
 
+  /** The one that has reconciled last. */
+  let reconciling: Reconcile;
+
   async function reconcile(more: Partial<ReconcileOptions> = {}): Promise<Outcome> {
     const fence = () => {
       if (!isLeading) throw new NotLeadingError();
     };
-    const reconciling = new Reconcile({
+    reconciling = new Reconcile({
       operator: operator(),
       resource: WIDGETS,
       childResources: [CONFIG_MAPS, CLUSTER_ROLES],
@@ -138,6 +142,13 @@ describe("Reconcile", () => {
     answer = { children: [configMap()] };
     await reconcile();
     assert.equal(cluster.classes.get("apply ConfigMap settings"), "instant");
+  });
+
+  it("masks the Secrets of its runs in what a handler writes beside them", async () => {
+    given();
+    const secret = observed("Secret", { data: { password: btoa("correct-horse") } });
+    await reconcile({ used: async () => ({ used: {}, warnings: [], secrets: [secret] }) });
+    assert.equal(reconciling.masked("late: <correct-horse>"), "late: <***>");
   });
 
   it("asks the handler, then writes the children, then the status with the verdict", async () => {
