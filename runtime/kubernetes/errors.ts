@@ -45,13 +45,13 @@ const PLAIN_DENIALS = [400, 409, 413, 422];
 
 /**
  * What the API server answered, as an error. A webhook chooses the code and the details of its denial. But with 404 nothing is gone,
- * and with 429 or 503 nobody is busy: any such denial counts as forbidden, and its details are not believed.
+ * and with 429 or 503 nobody is busy: any such denial counts as forbidden, and its reason and details are not believed.
  */
 export function apiErrorOf(code: number, status: ApiStatus, request: string): ApiError {
   const isDenial = DENIAL.test(status.message ?? "") && !PLAIN_DENIALS.includes(code);
   if (!isDenial) return new ApiError(code, status, request);
-  const { details: _, ...denial } = status;
-  return new ApiError(403, { ...denial, reason: "Forbidden", code: 403 }, request);
+  const { details: _d, reason: _r, ...denial } = status;
+  return new ApiError(403, { ...denial, code: 403 }, request);
 }
 
 /** No answer came: the connection failed, broke, or the answer took too long. The request may have been done. */
