@@ -40,7 +40,7 @@ export class ApiError extends Error {
  * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go).
  */
 export const DENIAL = /^admission webhook ".*" denied the request/;
-/** Codes of a denial that mean what they mean otherwise. */
+/** A denial with one of these codes is treated like a refusal by the API server itself. */
 const PLAIN_DENIALS = [400, 409, 413, 422];
 
 /**
