@@ -160,7 +160,12 @@ describe("a resident runner's pod", () => {
     const { runner, handler, kit } = podOf({
       handler: { image: "python:3.13-slim", command: ["python3", "main.py"] },
     });
-    assert.deepStrictEqual(runner.command, ["node", "/argosy/engine/engine.js", "resident"]);
+    assert.deepStrictEqual(runner.command, [
+      "node",
+      "--min-semi-space-size=8",
+      "/argosy/engine/engine.js",
+      "resident",
+    ]);
     assert.deepStrictEqual(handler.command, [
       "/argosy/kit/busybox",
       "sh",

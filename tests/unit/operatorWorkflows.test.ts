@@ -145,7 +145,12 @@ describe("the WorkflowTemplate of an operator with a pod for each run", () => {
   it("starts the pair side by side, the engine as the container whose outputs count", () => {
     assert.deepStrictEqual([runner.name, handler.name], ["main", "handler"]);
     assert.deepStrictEqual(runner.dependencies, undefined);
-    assert.deepStrictEqual(runner.command, ["node", "/argosy/engine/engine.js", "run"]);
+    assert.deepStrictEqual(runner.command, [
+      "node",
+      "--min-semi-space-size=8",
+      "/argosy/engine/engine.js",
+      "run",
+    ]);
   });
 
   it("brings the handler's shell beside the engine's start: an init container would hold up both", () => {
@@ -379,7 +384,12 @@ describe("the resync of an operator with a pod for each run", () => {
     const spec = specOf("resync-template");
     const [container, ...others] = containersOf(spec);
     assert.deepStrictEqual(others, []);
-    assert.deepStrictEqual(container?.command, ["node", "/argosy/engine/engine.js", "resync"]);
+    assert.deepStrictEqual(container?.command, [
+      "node",
+      "--min-semi-space-size=8",
+      "/argosy/engine/engine.js",
+      "resync",
+    ]);
     assert.equal(spec.serviceAccountName, "shop-resync");
     assert.ok(spec.templates.some(({ name }) => name === spec.entrypoint));
   });

@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { LOOPS_FOLDER } from "../../components/engineBundle";
+import { NEW_SPACE_OPTION } from "../../components/manifests/engineContainer";
 import { heapOption, type ResourceOptions } from "../../components/manifests/resources";
 import type { Operator } from "../../runtime/definition/definition";
 import { programOf } from "../../runtime/definition/handlerProgram";
@@ -44,8 +45,8 @@ export function createArgosyPeer(
       return startOperator({
         ...start,
         program: process.execPath,
-        args: [bundle, settingsFile],
-        // As in the runner's pod: how much garbage V8 leaves depends on it.
+        // As in the runner's pod: how much garbage V8 leaves depends on both options.
+        args: [NEW_SPACE_OPTION, bundle, settingsFile],
         env: { NODE_OPTIONS: heapOption("runner", options) },
         readyText: "leading",
       });
