@@ -90,7 +90,7 @@ export function newParts(options: PartsOptions): Parts {
       assertSeen: (name) => watches.completeness.assertSeen(name),
     },
     used: (object, event) => gatherUsed(operator, object, event, watches.used),
-    isRecorded: (report) => recorder?.isRecorded(report) ?? false,
+    recordOf: (report) => recorder?.recordOf(report)?.name,
     whyNot: (event, object, kinds, isElsewhere) =>
       watches.whyCycling(object) ?? watches.completeness.whyNot(event, object, kinds, isElsewhere),
   });

@@ -270,7 +270,7 @@ class PreviewRun extends Run {
 
 function reportOf({ kind, metadata: { namespace, name } }: KubernetesObject): Draft {
   const begin = { event: "reconcile", attempt: 1, result: "succeeded" } as const;
-  return { operator: "", kind, namespace, name, ...begin, changes: [], log: "", durationMs: 0 };
+  return { id: "", operator: "", kind, namespace, name, ...begin, changes: [], log: "", durationMs: 0 };
 }
 
 function fieldsOf(fate: ChildFate, { live, wanted, manifest }: TriedWrite): FieldChange[] {

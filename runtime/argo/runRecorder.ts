@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { ChildChange } from "../children/childWriter";
 import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -73,14 +72,8 @@ export class RunRecorder implements Recorder {
     this.failures = retentionOf("failures", options);
   }
 
-  /** Whether a run is to be recorded. */
-  isRecorded(report: ReconcileReport): boolean {
-    return isRecorded(report, this.options.operator.record);
-  }
-
-  /** The record of a run. Undefined if it is not to be recorded. */
   recordOf(report: ReconcileReport): RunRecord | undefined {
-    if (!this.isRecorded(report)) return undefined;
+    if (!isRecorded(report, this.options.operator.record)) return undefined;
     const name = this.nameOf(report);
     const recorded: Recorded = {
       name,
@@ -152,8 +145,8 @@ export class RunRecorder implements Recorder {
   }
 
   private nameOf(report: ReconcileReport): string {
-    const { namespace, uid, generation, failure, changes } = report;
-    const which = failure ? [failure.reason, withoutNumbers(failure.message), changes] : [randomUUID()];
+    const { id, namespace, uid, generation, failure, changes } = report;
+    const which = failure ? [failure.reason, withoutNumbers(failure.message), changes] : [id];
     return runName(this.options.operator.name, report, [namespace, uid, generation, ...which]);
   }
 

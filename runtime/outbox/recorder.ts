@@ -9,9 +9,7 @@ export interface RunRecord {
 
 /** Decides which runs are recorded, and writes their records. */
 export interface Recorder {
-  /** Whether a run is to be recorded. */
-  isRecorded(report: ReconcileReport): boolean;
-  /** The record of a run. Undefined if it is not to be recorded. */
+  /** The record of a run, which has the same name each time. Undefined if the run is not to be recorded. */
   recordOf(report: ReconcileReport): RunRecord | undefined;
   /** Joins two records into one of the runs of both. The earlier one may have been written all the same. */
   readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;

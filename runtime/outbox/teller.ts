@@ -46,13 +46,16 @@ export interface TellerOptions {
 const RECORD_PATIENCE_MS = 1_000;
 
 /**
- * Reports about one object: first the record of its run, then the status, then the Events. The status names the record if
- * that is written by then.
+ * Reports about one object: first the record of its run, then the status, then the Events. The status is there already if the
+ * reconcile has written it with the handler's fields: then it names the record ahead. Otherwise it names the record if that is
+ * written by then.
  *
  * Guarantees, each with a test in tests/unit/teller.test.ts:
  * - A verdict waits a second for its record, and no longer.
  * - What was reported is not reported again with the rest.
  * - If the status is forbidden, one Event says so, and the verdict is tried again.
+ *
+ * Caveat: a status that names its record ahead goes on naming one that the API server refused, as one that was removed since.
  */
 export class Teller {
   constructor(private readonly options: TellerOptions) {}

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { ChildWriter } from "../children/childWriter";
 import { type DesiredChild, desiredChildren } from "../children/desiredChildren";
 import { canReference } from "../children/ownership";
@@ -106,6 +107,7 @@ export class Reconcile {
     const { operator, resource, objects } = this.options;
     const { scrubber } = this;
     const report: Draft = {
+      id: randomUUID(),
       operator: operator.name,
       kind: resource.kind,
       namespace: name.namespace,

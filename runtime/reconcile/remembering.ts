@@ -32,9 +32,7 @@ export interface RememberingOptions {
   readonly memories: Memories;
   /** Set if the objects are not ours. */
   readonly departures?: object | undefined;
-  /** Whether a run will be recorded, so that its verdict waits for the record's name. @default never */
-  readonly isRecorded?: (report: ReconcileReport) => boolean;
-  /** The name of the record of a run, if it is there already: the verdict names it at once. @default none is */
+  /** The name that the record of a run has, or will have. Undefined if the run is not recorded. @default no run is */
   readonly recordOf?: (report: ReconcileReport) => string | undefined;
   /** What is remembered of an object beside its kinds, after its children were written. @default nothing */
   readonly footprintOf?: (uid: string, report: ReconcileReport) => Footprint;
@@ -45,7 +43,7 @@ export interface RememberingOptions {
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
  * - What was applied of an answer is remembered, even if the API server refused the rest of the answer.
- * - A verdict goes along with a status that is written anyway, unless the verdict waits for the record of the run.
+ * - A verdict goes along with a status that is written anyway, and names the record of the run.
  */
 export class Remembering {
   /** @param formerManagers the field managers of the operator's former names */
@@ -76,7 +74,9 @@ export class Remembering {
     const change = { ...saidIn(answer, object), ...(!isEmpty && { memory: remembered(memory) }) };
     // The children of other objects come first.
     const later = client.with({ class: "status" });
-    const written = await memories.write(later, nameOf(object), change, this.along(verdict, report));
+    const run = this.options.recordOf?.(report);
+    const along = { verdict: { verdict, generation: report.generation ?? 1, run } };
+    const written = await memories.write(later, nameOf(object), change, along);
     const current = written ?? object;
     if (current.metadata.resourceVersion !== object.metadata.resourceVersion) report.statusChanged = true;
     const released = await releaseFormer(client, resource, current, this.formerManagers);
@@ -153,12 +153,6 @@ export class Remembering {
     // No watch shows what is left in a namespace that the operator no longer lists.
     const left = (before.namespaces ?? []).filter((each) => isPart || !isListed(operator.namespaces, each));
     return { namespaces: [...elsewhere.filter((namespace) => namespace !== undefined), ...left] };
-  }
-
-  private along(verdict: Verdict, report: ReconcileReport): StatusChange {
-    const run = this.options.recordOf?.(report);
-    const isAlone = run !== undefined || !this.options.isRecorded?.(report);
-    return isAlone ? { verdict: { verdict, generation: report.generation ?? 1, run } } : {};
   }
 }
 

@@ -19,6 +19,8 @@ export type ReconcileResult = (typeof RECONCILE_RESULTS)[number];
 
 /** What one reconcile did: what `npm run dev` prints, and what is recorded as a Workflow in a cluster. */
 export interface ReconcileReport {
+  /** Tells this run from every other: a UUID. */
+  readonly id: string;
   readonly operator: string;
   /** The custom resource's kind. */
   readonly kind: string;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -211,7 +212,7 @@ describe("argosy record", function () {
     ): Promise<string> {
       const { namespace, name, uid, generation } = metadata;
       const report: ReconcileReport = {
-        ...{ operator: "recorded", kind: kind(), namespace, name, uid, generation },
+        ...{ id: randomUUID(), operator: "recorded", kind: kind(), namespace, name, uid, generation },
         ...{ event: "reconcile", attempt: 1, result: "succeeded", changes: [], log: "", durationMs: 1 },
         ...more,
       };
@@ -263,7 +264,7 @@ describe("argosy record", function () {
         {
           name: `trial-${bench.namespace}`,
           report: {
-            ...{ operator: "recorded", kind: kind(), name: "", event: "reconcile", attempt: 1 },
+            ...{ id: "a-run", operator: "recorded", kind: kind(), name: "", event: "reconcile", attempt: 1 },
             ...{ result: "succeeded", changes: [], log: "", durationMs: 1 },
           } as ReconcileReport,
           finishedAt: new Date(),

@@ -114,6 +114,7 @@ describe("what the table says of an object", () => {
   let now: number;
   let rows: ObjectRows;
   const report = (changes: Partial<ReconcileReport> = {}): ReconcileReport => ({
+    id: "a-run",
     operator: "memcached",
     kind: "Memcached",
     namespace: "default",

@@ -9,6 +9,7 @@ import type { ReconcileReport } from "../../runtime/reconcile/report";
 const at = new Date(2026, 0, 31, 12, 3, 4);
 
 const report: ReconcileReport = {
+  id: "a-run",
   operator: "memcached",
   kind: "Memcached",
   namespace: "shop",

@@ -5,6 +5,7 @@ import type { ReconcileReport } from "../../runtime/reconcile/report";
 
 describe("Metrics", () => {
   const report: ReconcileReport = {
+    id: "a-run",
     operator: "shop",
     kind: "Widget",
     name: "widget",

@@ -35,6 +35,7 @@ function registries(): Registry[] {
   metrics.watchInterrupted("Widget");
   const change = { verb: "created", apiVersion: "v1", kind: "ConfigMap", name: "a" } as const;
   metrics.reconciled({
+    id: "a-run",
     operator: "shop",
     kind: "Widget",
     name: "widget",

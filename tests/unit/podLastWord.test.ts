@@ -32,6 +32,7 @@ describe("the last word of a container", () => {
     const begin = { event: "reconcile", attempt: 1, result: "succeeded" } as const;
     const report = {
       ...begin,
+      id: "a-run",
       operator: "o",
       kind: "K",
       name: "n",

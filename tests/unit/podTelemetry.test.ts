@@ -66,6 +66,7 @@ describe("a runner's notices", () => {
 
 describe("a runner's log", () => {
   const report: ReconcileReport = {
+    id: "a-run",
     operator: "shop",
     kind: "Widget",
     namespace: "team",

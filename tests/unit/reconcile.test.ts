@@ -227,12 +227,14 @@ describe("Reconcile", () => {
     assert.deepEqual(cluster.steps, ["ask reconcile", "status"]);
   });
 
-  it("leaves the verdict to the outbox if the run is recorded: the condition is to name the record", async () => {
+  it("writes the verdict with the memory, and names the record that the run will have", async () => {
     given();
-    const { verdict } = await reconcile({ isRecorded: () => true });
+    const { verdict } = await reconcile({ recordOf: ({ name }) => `record-of-${name}` });
     assert.deepEqual(verdict, { kind: "ready" });
-    assert.deepEqual(conditionsIn(status()), []);
+    const ready = conditionsIn(status()).find(({ type }) => type === "Ready");
+    assert.equal(ready?.message, "every child is applied and ready (run record-of-widget)");
     assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"], uid: "widget-uid" });
+    assert.deepEqual(cluster.steps, ["ask reconcile", "apply ConfigMap settings", "status"]);
   });
 
   it("writes nothing if nothing has changed, and gives the handler the children as they are", async () => {

@@ -22,6 +22,7 @@ const HANDLER_FAILED = new ReconcileFailure("HandlerError", "no such plan");
 
 function report(more: Partial<ReconcileReport> = {}): ReconcileReport {
   return {
+    id: "a-run",
     operator: "memcached",
     kind: "Memcached",
     namespace: "services",

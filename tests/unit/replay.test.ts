@@ -25,6 +25,7 @@ const TASK_SET = {
 };
 
 const REPORT: ReconcileReport = {
+  id: "a-run",
   operator: "shop",
   kind: "Widget",
   namespace: "services",

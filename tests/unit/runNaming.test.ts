@@ -46,6 +46,7 @@ describe("the run that Ready names", () => {
 
 describe("ReconcileRequests", () => {
   const report = (more: Partial<ReconcileReport> = {}): ReconcileReport => ({
+    id: "a-run",
     operator: "shop",
     kind: "Widget",
     name: "demo",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { Retention } from "../../runtime/argo/retention";
 import { RunRecorder, type RunRecorderOptions } from "../../runtime/argo/runRecorder";
@@ -12,6 +13,7 @@ import { observed } from "./support/objects";
 
 function report(more: Partial<ReconcileReport> = {}): ReconcileReport {
   return {
+    id: randomUUID(),
     operator: "shop",
     kind: "Widget",
     namespace: "services",
@@ -80,9 +82,14 @@ describe("RunRecorder", () => {
   it("has a record of what the policy asks for, and says whether it is one of a failure", () => {
     const recorder = make({ operator: { installation: "argosy", name: "shop", record: "failures" } });
     assert.equal(recorder.recordOf(report()), undefined);
-    assert.equal(recorder.isRecorded(report()), false);
     assert.equal(recordOf(recorder, failed("no")).isFailure, true);
     assert.equal(recordOf(make(), report()).isFailure, false);
+  });
+
+  it("gives the record of one run the same name each time, and that of another run another", () => {
+    const [recorder, run] = [make(), report()];
+    assert.equal(recordOf(recorder, run).name, recordOf(recorder, { ...run, durationMs: 7 }).name);
+    assert.notEqual(recordOf(recorder, run).name, recordOf(recorder, report()).name);
   });
 
   it("leaves a record to be tried again that cannot be written now, and says so once", async () => {

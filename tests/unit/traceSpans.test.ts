@@ -72,6 +72,7 @@ const tracedRun: fc.Arbitrary<TracedRun> = fc
   .map(({ steps, from, took, writtenAt, arrival, told, failure, namespace, isPart }) => {
     const trace = newTrace(1);
     const report: ReconcileReport = {
+      id: "a-run",
       operator: "shop",
       kind: "Widget",
       namespace,
@@ -152,6 +153,7 @@ describe("the spans of a run", () => {
   const run = (more: Partial<ReconcileReport> = {}, steps: readonly Step[] = []): TracedRun => ({
     trace: newTrace(1),
     report: {
+      id: "a-run",
       operator: "shop",
       kind: "Widget",
       namespace: "shop",
