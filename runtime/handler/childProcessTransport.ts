@@ -53,6 +53,8 @@ export class ChildProcessTransport implements HandlerTransport {
     });
     const exited = once((exit: HandlerExit) => {
       killGroup(child.pid);
+      // What has left the group may hold the other ends for ever, and an open pipe keeps this program from its end.
+      for (const stream of child.stdio ?? []) stream?.destroy();
       listener.exited(exit);
     });
     child.on("error", (startError) => exited({ code: null, signal: null, startError }));

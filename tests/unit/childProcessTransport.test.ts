@@ -74,6 +74,21 @@ describe("ChildProcessTransport", () => {
     assert.equal(handler.exits.length, 1);
   });
 
+  it("lets go of the pipes that a process in a session of its own still holds, so that they keep no program alive", async () => {
+    const endless = "while sleep 0.02; do echo more; echo more >&2; done";
+    const handler = new Listened(shellHandler(`setsid sh -c '${endless}' & echo $!; sleep 0.1; exit 3`));
+    assert.deepStrictEqual(await handler.exit(), { code: 3, signal: null });
+    const { output } = handler;
+    const daemon = Number.parseInt(output, 10);
+    assert.ok(daemon > 0);
+    try {
+      await eventually(() => assert.ok(!isAlive(daemon), "its next word finds no reader"));
+      assert.equal(handler.output, output, "nothing is told after the exit");
+    } finally {
+      if (isAlive(daemon)) process.kill(daemon, "SIGKILL");
+    }
+  });
+
   it("kills the whole process group", async () => {
     const file = path.join(folder, "written");
     const handler = new Listened(
