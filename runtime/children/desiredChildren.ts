@@ -2,7 +2,7 @@ import type { CustomResourceKind, Operator, UpdatePolicy, Watch } from "../defin
 import { ReconcileFailure } from "../failure";
 import { formatName, groupOf, type KubernetesObject, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { identityOf } from "../names";
+import { finalizersOf, formerIdentitiesOf, identityOf } from "../names";
 import { isSelected } from "../watch/watched";
 import { type ChildOrder, orderOf } from "./childOrder";
 import { ownedManifest } from "./ownership";
@@ -24,8 +24,8 @@ export interface DesiredChild extends Partial<ChildOrder> {
  *
  * @param resources the declared kinds as the API serves them
  * @throws ReconcileFailure `InvalidAnswer` if a kind is not declared or retired, a namespace is missing or not the
- *   operator's, or a child is answered twice, names another owner, waits in vain, or would itself be watched. `KindMissing`
- *   if the cluster does not serve a kind
+ *   operator's, or a child is answered twice, names another owner, has a finalizer of the operator, waits in vain, or would
+ *   itself be watched. `KindMissing` if the cluster does not serve a kind
  */
 export function desiredChildren(
   answered: readonly Manifest[],
@@ -34,6 +34,7 @@ export function desiredChildren(
   resources: readonly Resource[],
 ): DesiredChild[] {
   const seen = new Set<string>();
+  const ownFinalizers = [operator, ...formerIdentitiesOf(operator)].flatMap(finalizersOf);
   const children = answered.map((child, position) => {
     const refuse = (problem: string) =>
       new ReconcileFailure(
@@ -84,6 +85,12 @@ export function desiredChildren(
     }
     const foreign = child.metadata.ownerReferences?.find(({ uid }) => uid !== object.metadata.uid);
     if (foreign) throw refuse(`names ${foreign.kind} ${foreign.name} as its owner; Argosy sets the owner`);
+    const finalizer = ownFinalizers.find((own) => child.metadata.finalizers?.includes(own));
+    if (finalizer !== undefined) {
+      throw refuse(
+        `has the finalizer ${finalizer}, which is for objects of the operator itself: nobody would remove it from a child. Leave it out`,
+      );
+    }
     const name = `${child.kind} (${child.apiVersion}) ${formatName(manifest.metadata)}`;
     if (seen.has(name)) throw refuse(`is ${name}, which is answered twice`);
     seen.add(name);

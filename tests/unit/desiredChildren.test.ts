@@ -3,6 +3,7 @@ import { desiredChildren } from "../../runtime/children/desiredChildren";
 import type { Operator } from "../../runtime/definition/definition";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { finalizersOf, formerIdentitiesOf } from "../../runtime/names";
 import { CLUSTER_ROLES, CONFIG_MAPS, configMap, globalWidget, operator, widget } from "./support/objects";
 
 describe("desiredChildren", () => {
@@ -86,6 +87,18 @@ describe("desiredChildren", () => {
       clusterRole,
     ];
     assert.equal(desire(different).length, 4);
+  });
+
+  it("refuses a child with a finalizer of its own operator, which nobody would remove, and takes any other", () => {
+    const former = { formerNames: ["old"] };
+    const [before] = formerIdentitiesOf(operator(former));
+    assert.ok(before);
+    for (const finalizer of [...finalizersOf(operator()), ...finalizersOf(before)])
+      assert.match(
+        refusal([configMap(), configMap({ name: "b", finalizers: [finalizer] })], widget(), former),
+        /children\[1\] has the finalizer (elsewhere\.)?argosy\.dev\/.*, which is for objects of the operator itself/,
+      );
+    assert.equal(desire([configMap({ finalizers: ["shop.example.com/stock"] })]).length, 1);
   });
 
   it("refuses a child that names another owner, and takes one that names its own", () => {
