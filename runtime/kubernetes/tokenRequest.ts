@@ -14,9 +14,10 @@ export interface ServiceAccountToken {
   readonly renewAt: number;
 }
 
-/** The answer of the TokenRequest API. */
+/** The answer of the TokenRequest API. Its `spec` says how long the token holds (kubernetes, pkg/registry/core/serviceaccount/storage/token.go). */
 interface TokenRequest {
-  readonly status: { readonly token: string; readonly expirationTimestamp: string };
+  readonly spec: { readonly expirationSeconds: number };
+  readonly status: { readonly token: string };
 }
 
 /** How long a token shall hold, in seconds; the API server may choose another time. */
@@ -44,10 +45,10 @@ export async function requestToken(
         spec: { expirationSeconds: LIFETIME_SECONDS },
       },
     });
-    const { token, expirationTimestamp } = body.status;
-    // If our clock is behind the API server's, the token seems to hold for longer than it does.
-    const lifetimeMs = Math.min(Date.parse(expirationTimestamp) - Date.now(), LIFETIME_SECONDS * 1000);
-    return { text: token, renewAt: Date.now() + lifetimeMs * RENEWED_AFTER };
+    const { spec, status } = body;
+    // Not the instant of its end: that is by the API server's clock, and ours may show another time.
+    const lifetimeMs = spec.expirationSeconds * 1000;
+    return { text: status.token, renewAt: Date.now() + lifetimeMs * RENEWED_AFTER };
   } finally {
     transport.close();
   }

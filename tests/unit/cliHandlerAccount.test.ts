@@ -19,8 +19,8 @@ describe("cli: the account of a handler with rules", () => {
   beforeEach(async () => {
     [lifetimeMs, renewed, notices, account] = [3_600_000, 0, [], undefined];
     api = await TestApiServer.start((_call, response) => {
-      const expirationTimestamp = new Date(Date.now() + lifetimeMs).toISOString();
-      json(response, { status: { token: `token-${api.calls.length}`, expirationTimestamp } }, 201);
+      const spec = { expirationSeconds: lifetimeMs / 1000 };
+      json(response, { spec, status: { token: `token-${api.calls.length}` } }, 201);
     });
   });
   afterEach(async () => {

@@ -12,8 +12,8 @@ describe("cli: the token of a service account", () => {
   beforeEach(async () => {
     lifetimeMs = 3_600_000;
     api = await TestApiServer.start((_call, response) => {
-      const expirationTimestamp = new Date(Date.now() + lifetimeMs).toISOString();
-      json(response, { status: { token: `token ${api.calls.length}`, expirationTimestamp } }, 201);
+      const spec = { expirationSeconds: lifetimeMs / 1000 };
+      json(response, { spec, status: { token: `token ${api.calls.length}` } }, 201);
     });
   });
   afterEach(() => api.stop());
