@@ -50,10 +50,11 @@ const FAILURES: Readonly<Record<FailureReason, Entry>> = {
       "Rename the child or delete that object, or hand it over with the annotation argosy.dev/adopt=true. If the operator was renamed, add its former name to formerNames in operator.yaml.",
   },
   ChildRefused: {
-    happened: "The API server did not accept a child.",
-    look: "The message has the API server's own words: the field of the child, the webhook, the quota, or the right that is missing.",
+    happened:
+      "The API server did not accept a child. Or it has failed for more than 20 seconds to write the child, and answered other requests.",
+    look: "The message has the API server's own words: the field of the child, the webhook, the quota, the right that is missing, or the aggregated API that is away.",
     remedy:
-      "Correct the field in the handler. If the child's kind forbids the change, declare update: recreate or never for that kind in operator.yaml. If a right is missing, declare it where the message says.",
+      "Correct the field in the handler. If the child's kind forbids the change, declare update: recreate or never for that kind in operator.yaml. If a right is missing, declare it where the message says. If a webhook or an aggregated API is away, mend it.",
   },
   StatusRefused: {
     happened: "The API server did not accept the status.",

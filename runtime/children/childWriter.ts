@@ -1,11 +1,12 @@
 import { Conflicts } from "../kubernetes/conflicts";
 import { isApiError } from "../kubernetes/errors";
-import type { Manifest } from "../kubernetes/objects";
+import { formatName, type Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { ChildApplier, type ChildApplierOptions, type ChildVerb, type WriteScope } from "./childApplier";
 import type { Child } from "./childStore";
 import type { DesiredChild } from "./desiredChildren";
 import { ownManagers } from "./marks";
+import { Outages } from "./outages";
 import { provenOwner } from "./ownership";
 import { childRefused, deletionRefused } from "./refusals";
 
@@ -21,6 +22,8 @@ export interface ChildChange {
 export interface ChildWriterOptions extends ChildApplierOptions {
   /** Whether the runner's rights over children are granted namespace by namespace. @default false */
   readonly isNamespaced?: boolean;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
 }
 
 /** If a child that is to be deleted changed this often, another try within one reconcile makes no sense. */
@@ -37,9 +40,11 @@ const MOST_TRIES = 5;
 export class ChildWriter {
   private readonly applier: ChildApplier;
   private readonly managers: readonly string[];
+  private readonly outages: Outages;
 
   constructor(private readonly options: ChildWriterOptions) {
     this.applier = new ChildApplier(options);
+    this.outages = new Outages(options.now);
     this.managers = ownManagers(options.fieldManager, options.formerManagers);
   }
 
@@ -47,19 +52,23 @@ export class ChildWriter {
    * Makes one child as desired.
    * @returns what was changed. Undefined if nothing was
    * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that is not ours, `ChildRefused` or
-   *   `NamespaceNotGranted` if the API server does not accept the manifest; ObjectGoneError
+   *   `NamespaceNotGranted` if the API server does not accept the manifest, or lacks for long what it needs for that;
+   *   ObjectGoneError
    */
   async apply(child: DesiredChild, scope: WriteScope): Promise<ChildChange | undefined> {
     const { store, isNamespaced = false } = this.options;
     const { resource, manifest } = child;
     if (this.isDone(child)) return undefined;
+    const name = `${manifest.kind} ${formatName(manifest.metadata)}`;
     try {
       const verb = await this.applier.apply(child, this.known(child), scope);
+      this.outages.ended(name);
       return verb && describe(verb, resource, manifest.metadata);
     } catch (error) {
       // The next reconcile looks again, and says the same as long as it holds.
       if (child.isCreated) store.doubt(resource, manifest.metadata);
-      throw childRefused(error, child, scope, isNamespaced) ?? error;
+      const outage = await this.outages.met(error, name, scope);
+      throw outage ?? childRefused(error, child, scope, isNamespaced) ?? error;
     }
   }
 
@@ -77,12 +86,19 @@ export class ChildWriter {
 
   /**
    * Deletes a child that is no longer wanted: exactly that object, in the version that was seen to be ours.
+   * @param scope its owner. With the client alone, the owner is not there to say why a child cannot be deleted
    * @returns undefined if the child is gone, or no longer ours
-   * @throws ReconcileFailure `ChildRefused` if the API server refuses that; ApiError 409 if somebody else writes it all the time
+   * @throws ReconcileFailure `ChildRefused` if the API server refuses that, or lacks for long what it needs for that; ApiError
+   *   409 if somebody else writes it all the time
    */
-  async delete(child: Child, { client }: Pick<WriteScope, "client">): Promise<ChildChange | undefined> {
+  async delete(
+    child: Child,
+    scope: WriteScope | Pick<WriteScope, "client">,
+  ): Promise<ChildChange | undefined> {
     const { store } = this.options;
+    const { client } = scope;
     const { resource, uid, facts } = child;
+    const name = `${resource.kind} ${formatName(child)}`;
     let { resourceVersion } = child;
     const conflicts = new Conflicts(MOST_TRIES);
     try {
@@ -96,6 +112,7 @@ export class ChildWriter {
             return { result: error, object: await client.get(resource, child) };
           }
         });
+        this.outages.ended(name);
         if (result === "deleted") return describe("deleted", resource, child);
         if (result === "gone") return undefined;
         const isOurs = object && provenOwner(object, this.options.ownerKind, this.managers);
@@ -105,7 +122,8 @@ export class ChildWriter {
         ({ resourceVersion } = object.metadata);
       }
     } catch (error) {
-      throw deletionRefused(error, child) ?? error;
+      const outage = "confirmOwner" in scope ? await this.outages.met(error, name, scope) : undefined;
+      throw outage ?? deletionRefused(error, child) ?? error;
     }
   }
 

@@ -56,6 +56,9 @@ export const SHORTEST_WAIT_MS = 1_000;
  * | any other refusal of the API server | the object's | yes | after a backoff |
  * | anything else | ours | yes | after a backoff |
  *
+ * A child that cannot be written for long, while the API server answers other requests, is a `ReconcileFailure` by then: see
+ * `Outages`.
+ *
  * @param namespace the object's own namespace. If another one is missing, as that of memories, the object is not gone
  */
 export function consequenceOf(error: unknown, namespace: string | undefined): Consequence {

@@ -45,6 +45,8 @@ export class Webhook {
   answer: (review: Review) => Promise<Denial | undefined> | Denial | undefined = () => undefined;
   /** What a mutating one changes of what is written. */
   mutate: (review: Review) => JsonPatchOperation[] = () => [];
+  /** Whether it answers every question with 500, which is no answer. */
+  isBroken = false;
   /** What it was asked, and when. */
   readonly asked: { readonly review: Review; readonly at: number }[] = [];
 
@@ -59,6 +61,7 @@ export class Webhook {
       for await (const chunk of incoming) chunks.push(chunk as Buffer);
       const { request } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { request: Review };
       const denial = await this.deny(request);
+      if (this.isBroken) return void response.writeHead(500).end("out of order");
       const { uid } = request;
       const answer = {
         ...{ uid, allowed: !denial, ...(denial && { status: { ...denial, reason: "Conflict" } }) },

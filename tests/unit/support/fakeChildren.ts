@@ -10,13 +10,14 @@ export function childrenIn(
   {
     formerManagers = [],
     isNamespaced = false,
+    now = () => performance.now(),
     onChange = () => {},
   }: Partial<
-    Pick<ChildWriterOptions, "formerManagers" | "isNamespaced"> & Pick<ChildStoreOptions, "onChange">
+    Pick<ChildWriterOptions, "formerManagers" | "isNamespaced" | "now"> & Pick<ChildStoreOptions, "onChange">
   > = {},
 ): { readonly store: ChildStore; readonly writer: ChildWriter } {
   const shared = { ownerKind: WIDGETS, fieldManager: MANAGER };
   const managers = ownManagers(MANAGER, formerManagers);
   const store = new ChildStore({ ...shared, client: cluster.client(), managers, onChange });
-  return { store, writer: new ChildWriter({ ...shared, store, formerManagers, isNamespaced }) };
+  return { store, writer: new ChildWriter({ ...shared, store, formerManagers, isNamespaced, now }) };
 }

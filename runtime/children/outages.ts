@@ -1,0 +1,95 @@
+import { cut } from "../cut";
+import { ReconcileFailure } from "../failure";
+import { ApiError, ApiUnreachableError, isBusy } from "../kubernetes/errors";
+import type { WriteScope } from "./childApplier";
+
+/** For how long nothing is concluded from writes of a child that fail, in milliseconds: an API server may be busy for so long. */
+const PATIENCE_MS = 20_000;
+const FEWEST_FAILURES = 3;
+/** What is asked for is tried again so often, as long as it is away. */
+const RETRY = { retryAfterSeconds: 10 };
+/** A child that nobody has tried to write for so long is forgotten. */
+const FORGOTTEN_AFTER_MS = 600_000;
+const LONGEST_SAID = 600;
+
+/**
+ * How the API server says that a webhook cannot be asked which must allow a write (kubernetes,
+ * staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go).
+ */
+const UNASKED = /^Internal error occurred: failed calling webhook /;
+
+interface Outage {
+  /** In milliseconds since 1970. */
+  readonly since: number;
+  /** On the monotonic clock. */
+  readonly begin: number;
+  last: number;
+  failures: number;
+}
+
+/**
+ * Tells an API server that is busy from one that answers, and cannot write a child: the API behind it that serves the kind is
+ * away, or a webhook that it must ask. The first is nobody's fault. So is the second for a while, and then the object says so.
+ *
+ * Guarantee (tests/unit/outages.test.ts): nothing is told of a child as long as the API server does not answer for its owner.
+ */
+export class Outages {
+  /** By child, the one that failed last at the end. */
+  private readonly outages = new Map<string, Outage>();
+
+  /** @param now a monotonic clock, in milliseconds */
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** The child was written, or its write was refused for another reason. */
+  ended(child: string): void {
+    this.outages.delete(child);
+  }
+
+  /**
+   * What to throw for a failed write of a child.
+   * @param child its kind and name, for people
+   * @returns undefined if the error is no such outage; a `ReconcileFailure` if the outage lasts; otherwise an error that is
+   *   nobody's fault, or the one that the owner could not be read with
+   */
+  async met(
+    error: unknown,
+    child: string,
+    { confirmOwner, masked }: Pick<WriteScope, "confirmOwner" | "masked">,
+  ): Promise<unknown> {
+    if (!isOutage(error)) {
+      this.ended(child);
+      return undefined;
+    }
+    const { since, begin, failures } = this.failed(child);
+    const busy = new ApiError(503, error.status, error.request);
+    if (failures < FEWEST_FAILURES || this.now() - begin < PATIENCE_MS) return busy;
+    try {
+      await confirmOwner();
+    } catch (problem) {
+      return isBusy(problem) || problem instanceof ApiUnreachableError ? busy : problem;
+    }
+    const time = `${new Date(since).toISOString().slice(0, 19)}Z`;
+    const said = cut(masked(error.message), LONGEST_SAID);
+    const message = `since ${time} the API server cannot write ${child}, and answers other requests: ${said}. Mend what serves that kind, or the webhook that is asked about it: the child is tried again every ${RETRY.retryAfterSeconds} seconds.`;
+    return new ReconcileFailure("ChildRefused", message, { ...RETRY, cause: error });
+  }
+
+  private failed(child: string): Outage {
+    const now = this.now();
+    for (const [other, { last }] of this.outages) {
+      if (now - last < FORGOTTEN_AFTER_MS) break;
+      this.outages.delete(other);
+    }
+    const outage = this.outages.get(child) ?? { since: Date.now(), begin: now, last: now, failures: 0 };
+    this.outages.delete(child);
+    this.outages.set(child, outage);
+    outage.last = now;
+    outage.failures++;
+    return outage;
+  }
+}
+
+/** That we ask too much (429), or nobody knows us (401), says nothing of the child. */
+function isOutage(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code >= 500 && (isBusy(error) || UNASKED.test(error.message));
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { always, eventually } from "../../support/eventually";
+import { BusyScene, GRACE_MS } from "../support/busyScene";
+import { configMap, inNamespace } from "../support/manifests";
+import { type Play, withOperatorEach } from "../support/operatorEach";
+import { conditionOf } from "../support/useOperator";
+import { Webhook } from "../support/webhook";
+
+/** Longer than an outage is nobody's fault. */
+const TOLD_WITHIN = { timeoutMs: 60_000 };
+/** Longer than the pause between two tries. A backoff would be as long as the outage, at the least. */
+const HEALED_WITHIN = { timeoutMs: 20_000 };
+
+const scenes: Readonly<Record<string, Play<BusyScene>>> = {
+  "as the API behind it that serves their kind": (busy) => {
+    let isAway = true;
+    busy.proxy.before = (request) =>
+      isAway && busy.isChildWrite(request) ? { code: 503, body: "service unavailable\n" } : undefined;
+    return told(busy, /service unavailable/, () => {
+      isAway = false;
+    });
+  },
+
+  "as a webhook that it has to ask": async (busy) => {
+    const rule = { group: "", resources: ["configmaps"], namespace: busy.namespace };
+    const { connection } = busy.operator.cluster;
+    const webhook = await Webhook.start(busy.api, connection, rule, configMap("probe"));
+    try {
+      webhook.isBroken = true;
+      await told(busy, /failed calling webhook/, () => {
+        webhook.isBroken = false;
+      });
+    } finally {
+      await webhook.stop();
+    }
+  },
+};
+
+describe("when the API server lacks what it needs to write children", function () {
+  this.timeout(180_000);
+  withOperatorEach({ name: "outages", graceMs: GRACE_MS }, BusyScene.play, scenes);
+});
+
+/** A first child cannot be written: that is told when it lasts, in the API server's words, and heals without a backoff. */
+async function told(busy: BusyScene, words: RegExp, mend: () => void): Promise<void> {
+  const object = await busy.apply("held", configMap("held"));
+  const ready = async () => {
+    const now = await busy.api.get(object);
+    return now["status"] === undefined ? undefined : conditionOf(now, "Ready");
+  };
+  await eventually(() => assert.ok(busy.operator.calls("held").length > 1, "it is tried again"));
+  await always(async () => assert.deepEqual(await busy.warningsAbout("held"), []), {
+    forMs: 5_000,
+    pollMs: 200,
+  });
+  await eventually(async () => {
+    const condition = await ready();
+    assert.deepEqual([condition?.status, condition?.reason], ["False", "ChildRefused"], condition?.message);
+    assert.match(
+      condition?.message ?? "",
+      /^since \S+ the API server cannot write ConfigMap .*\/held, and answers/,
+    );
+    assert.match(condition?.message ?? "", words);
+  }, TOLD_WITHIN);
+  // Another failure, so that a backoff would have grown.
+  const failures = () => busy.engine.reportsOf("held").filter(({ result }) => result === "failed").length;
+  await eventually(() => assert.ok(failures() >= 3, `${failures()} failures`), TOLD_WITHIN);
+  mend();
+  await busy.ready("held", HEALED_WITHIN);
+  await busy.api.get(inNamespace(configMap("held"), busy.namespace));
+}

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import type { WriteScope } from "../../runtime/children/childApplier";
+import type { ChildWriter } from "../../runtime/children/childWriter";
+import type { DesiredChild } from "../../runtime/children/desiredChildren";
+import { ownedManifest } from "../../runtime/children/ownership";
+import { ReconcileFailure } from "../../runtime/failure";
+import { ApiError, ApiUnreachableError, isBusy } from "../../runtime/kubernetes/errors";
+import { identityOf } from "../../runtime/names";
+import { consequenceOf, ObjectGoneError } from "../../runtime/reconcile/errors";
+import { childrenIn } from "./support/fakeChildren";
+import { FakeCluster } from "./support/fakeCluster";
+import { CONFIG_MAPS, configMap, IDENTITY, widget } from "./support/objects";
+
+const OWNER = widget();
+const APPLY = "apply ConfigMap settings";
+const DELETE = "delete ConfigMap settings";
+/** As kube-aggregator answers for an API whose server is away. */
+const AWAY = new ApiError(503, { message: "service unavailable" }, APPLY);
+const UNASKED = new ApiError(
+  500,
+  {
+    kind: "Status",
+    reason: "InternalError",
+    message: 'Internal error occurred: failed calling webhook "a.example.com": connection refused',
+  },
+  APPLY,
+);
+
+describe("A child that the API server cannot write", () => {
+  let cluster: FakeCluster;
+  let writer: ChildWriter;
+  let store: ReturnType<typeof childrenIn>["store"];
+  let now: number;
+  /** What comes of the look at the owner. */
+  let look: () => void;
+  let looks: number;
+
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    [now, looks] = [0, 0];
+    look = () => {};
+    ({ store, writer } = childrenIn(cluster, { now: () => now }));
+  });
+
+  const scope = (): WriteScope => ({
+    client: cluster.client(),
+    namespace: "shop",
+    masked: (text) => text.replaceAll("refused", "***"),
+    confirmOwner: async () => {
+      looks++;
+      look();
+    },
+  });
+
+  const child = (data: Record<string, string> = { key: "1" }): DesiredChild => ({
+    resource: CONFIG_MAPS,
+    update: "apply",
+    manifest: ownedManifest(configMap({}, { data }), OWNER, CONFIG_MAPS, identityOf(IDENTITY)),
+    ownerUid: OWNER.metadata.uid,
+  });
+
+  /** What each of three tries comes to, the last one after 30 seconds. */
+  async function tries(write: () => Promise<unknown>): Promise<unknown[]> {
+    const results: unknown[] = [];
+    for (const time of [0, 10_000, 30_000]) {
+      now = time;
+      results.push(await write().catch((error: unknown) => error));
+    }
+    return results;
+  }
+
+  const apply = () => writer.apply(child(), scope());
+
+  for (const error of [AWAY, UNASKED])
+    it(`is nobody's fault at first, and told if that lasts while others are answered: ${error.message}`, async () => {
+      cluster.refusals.set(APPLY, error);
+      const [first, second, third] = await tries(apply);
+      for (const each of [first, second]) {
+        const { report, isTold } = consequenceOf(each, "shop");
+        assert.deepEqual([report.skipped, isTold], ["API server away", false]);
+      }
+      assert.ok(third instanceof ReconcileFailure, String(third));
+      assert.equal(third.reason, "ChildRefused");
+      assert.match(
+        third.message,
+        /^since \S+Z the API server cannot write ConfigMap shop\/settings, and answers/,
+      );
+      assert.ok(third.message.includes(error.message.replaceAll("refused", "***")), third.message);
+      assert.deepEqual([third.retryAfterSeconds, third.permanent, looks], [10, false, 1]);
+    });
+
+  it("says the same at each further try, and begins anew after a write", async () => {
+    cluster.refusals.set(APPLY, AWAY);
+    const [, , third] = await tries(apply);
+    now += 10_000;
+    await assert.rejects(apply(), { message: (third as Error).message });
+    cluster.refusals.clear();
+    await apply();
+    cluster.refusals.set(APPLY, AWAY);
+    await assert.rejects(writer.apply(child({ key: "2" }), scope()), (error) => isBusy(error));
+  });
+
+  it("is nobody's fault as long as the API server does not answer for its owner either", async () => {
+    cluster.refusals.set(APPLY, AWAY);
+    for (const problem of [AWAY, new ApiUnreachableError("GET", new Error("refused"))]) {
+      look = () => {
+        throw problem;
+      };
+      assert.ok((await tries(apply)).every(isBusy));
+    }
+  });
+
+  it("is nobody's fault if its owner has gone meanwhile", async () => {
+    cluster.refusals.set(APPLY, AWAY);
+    look = () => {
+      throw new ObjectGoneError();
+    };
+    const [, , third] = await tries(apply);
+    assert.ok(third instanceof ObjectGoneError, String(third));
+  });
+
+  it("is nobody's fault if we ask too much", async () => {
+    cluster.refusals.set(APPLY, new ApiError(429, { message: "too many requests" }, APPLY));
+    assert.ok((await tries(apply)).every(isBusy));
+    assert.equal(looks, 0);
+  });
+
+  it("is told too if it cannot be deleted", async () => {
+    await apply();
+    const known = store.find(CONFIG_MAPS, { namespace: "shop", name: "settings" });
+    assert.ok(known);
+    cluster.refusals.set(DELETE, AWAY);
+    const [first, , third] = await tries(() => writer.delete(known, scope()));
+    assert.ok(isBusy(first));
+    assert.ok(third instanceof ReconcileFailure, String(third));
+  });
+});
