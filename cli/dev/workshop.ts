@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { definitionFile } from "../../definition/definitionFile";
 import type { OperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine";
 import { within } from "../../runtime/within";
+import { areOfHandler } from "./handlerEdits";
 
 /** What a {@link Workshop} works with. */
 export interface WorkshopOptions {
@@ -113,14 +113,8 @@ export class Workshop {
     }
     this.tryAgain();
     // Also where a definition is broken: the last good one goes on with the handler as it is now.
-    const folders = [...this.engines.keys()].map((folder) => folder + path.sep);
-    // What lies beside the operators is shared by them.
-    const isShared = (file: string) => !folders.some((folder) => file.startsWith(folder));
     for (const { operator, controller } of this.running) {
-      const isHandlers = (file: string) =>
-        isShared(file) ||
-        (file.startsWith(operator.folder + path.sep) && file !== definitionFile(operator.folder));
-      if (renewed.has(operator.folder) || !files.some(isHandlers)) continue;
+      if (renewed.has(operator.folder) || !areOfHandler(files, operator)) continue;
       this.options.onRenew?.(operator);
       controller.renewHandler();
       this.options.onNotice(`${operator.name}: handler reloaded`);
@@ -173,7 +167,7 @@ export class Workshop {
     const controller = await this.options.run(operator);
     this.engines.set(operator.folder, { operator, controller });
     const { kind, group } = operator.customResource;
-    this.options.onNotice(`${operator.name}: running, for ${kind} of ${group}`);
+    this.options.onNotice(`${operator.name}: running, for ${kind} of ${group || "the core group"}`);
   }
 
   private async stop(operator: Operator, why: string): Promise<void> {

@@ -27,7 +27,9 @@ describe("argosy dev, of several operators", () => {
   let renewed: string[];
   let workshop: Workshop;
   /** Why an operator does not start, by its name. */
-  let refusals: Map<string, string>;
+  let refusals: Map<string, Error>;
+  /** Every operator that was to be started. */
+  let asked: Operator[];
   /** The graces that engines were stopped with. */
   let graces: (number | undefined)[];
 
@@ -45,12 +47,15 @@ describe("argosy dev, of several operators", () => {
     }
     told = [];
     graces = [];
+    asked = [];
     refusals = new Map();
     workshop = new Workshop({
       load: () => loadOperatorsInOrder(root),
-      run: async ({ name }: Operator) => {
+      run: async (operator: Operator) => {
+        const { name } = operator;
+        asked.push(operator);
         const refusal = refusals.get(name);
-        if (refusal !== undefined) throw new Error(refusal);
+        if (refusal !== undefined) throw refusal;
         const stop = async (graceMs?: number) => void graces.push(graceMs);
         return { stop, renewHandler: () => {} } as unknown as Engine;
       },
@@ -79,17 +84,54 @@ describe("argosy dev, of several operators", () => {
     assert.deepEqual(running(), ["one", "two"]);
   });
 
-  it("renews the handlers whose files were edited, and all of them after an edit of what they share", async () => {
+  const edit = async (...files: string[]) => {
+    renewed = [];
+    await workshop.edited(files.map((file) => path.join(root, file)));
+    return renewed.sort();
+  };
+
+  it("renews the handlers whose files were edited, and those that share what was edited", async () => {
+    addFiles(root, {
+      "shared/names.py": "",
+      "two/operator.yaml": { ...widgetDefinition, include: ["../shared"] },
+      "three/operator.yaml": { ...widgetDefinition, handler: "main.ts" },
+      "three/crd.yaml": crdOf("Wheel"),
+      "three/main.ts":
+        'import { size } from "../sizes/size";\nexport const reconcile = () => ({ children: [], status: { size } });\n',
+      "sizes/size.ts": "export const size = 3;\n",
+      "sizes/other.ts": "",
+    });
     await workshop.open();
-    const edit = async (...files: string[]) => {
-      renewed = [];
-      await workshop.edited(files.map((file) => path.join(root, file)));
-      return renewed.sort();
-    };
-    addFiles(root, { "shared/names.py": "" });
     assert.deepEqual(await edit("two/main.py"), ["two"]);
-    assert.deepEqual(await edit("shared/names.py"), ["one", "two"]);
+    assert.deepEqual(await edit("shared/names.py"), ["two"]);
+    assert.deepEqual(await edit("shared"), ["two"]);
+    assert.deepEqual(await edit("sizes/size.ts"), ["three"]);
+    assert.deepEqual(await edit("sizes/other.ts", "one/operator.yaml"), []);
+  });
+
+  it("renews no handler for a file of an operator that is broken, or was removed", async () => {
+    const good = readFileSync(definition(), "utf8");
+    writeFileSync(definition(), good.replace("children:", "childen:"));
+    await workshop.open();
+    assert.deepEqual(await edit("one/main.py", "one/operator.yaml"), []);
+    writeFileSync(definition(), good);
     assert.deepEqual(await edit("one/operator.yaml"), []);
+    removeFolder(path.join(root, "one"));
+    assert.deepEqual(await edit("one/operator.yaml", "one/main.py", "one"), []);
+    assert.deepEqual(running(), ["two"]);
+  });
+
+  it("says which kind an operator runs for, also if it is one of the core group", async () => {
+    addFiles(root, {
+      "one/operator.yaml": {
+        watch: { apiVersion: "v1", kind: "ConfigMap", labels: { app: "shop" } },
+        handler: widgetDefinition.handler,
+        children: widgetDefinition.children,
+      },
+    });
+    await workshop.open();
+    assert.ok(told.includes("one: running, for ConfigMap of the core group"), told.join("\n"));
+    assert.ok(told.includes("two: running, for Gear of shop.example.com"), told.join("\n"));
   });
 
   it("runs the others while a CRD is broken, and takes their edits in", async () => {
@@ -101,7 +143,7 @@ describe("argosy dev, of several operators", () => {
   });
 
   it("starts one whose interpreter was missing as soon as it is there, without an edit, and says it once", async () => {
-    refusals.set("one", "python3 is not on the PATH");
+    refusals.set("one", new Error("python3 is not on the PATH"));
     await workshop.open();
     assert.deepEqual(running(), ["two"]);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -111,7 +153,7 @@ describe("argosy dev, of several operators", () => {
   });
 
   it("does not begin if no operator can be started", async () => {
-    refusals.set("one", "no").set("two", "no");
+    refusals.set("one", new Error("no")).set("two", new Error("no"));
     await assert.rejects(workshop.open(), /^Error: no$/);
   });
 

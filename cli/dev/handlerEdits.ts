@@ -1,0 +1,49 @@
+import { realpathSync } from "node:fs";
+import path from "node:path";
+import { bundleFunction } from "../../definition/bundleFunction";
+import { definitionFile } from "../../definition/definitionFile";
+import type { Operator } from "../../runtime/definition/definition";
+import { languageOf } from "../../runtime/definition/handlerProgram";
+
+/**
+ * Whether edits of these files are edits of an operator's handler: of its folder, of a folder that it includes, or of what its
+ * function imports in JavaScript.
+ * @param files absolute paths of files and folders, without symbolic links
+ */
+export function areOfHandler(
+  files: readonly string[],
+  operator: Pick<Operator, "folder" | "include" | "handler">,
+): boolean {
+  const { folder, include = [] } = operator;
+  const own = files.filter((file) => isWithin(file, folder));
+  if (own.some((file) => file !== definitionFile(folder))) return true;
+  const included = include.map((place) => resolved(path.resolve(folder, place)));
+  const others = files.filter((file) => !own.includes(file));
+  if (others.some((file) => included.some((place) => isWithin(file, place)))) return true;
+  const imported = others.length === 0 ? [] : importsOf(operator);
+  return imported === "unknown" || others.some((file) => imported.some((each) => isWithin(each, file)));
+}
+
+/** The files that a function in JavaScript or TypeScript is bundled of. "unknown" if it cannot be bundled now. */
+function importsOf({ folder, handler }: Pick<Operator, "folder" | "handler">): readonly string[] | "unknown" {
+  if ("command" in handler || languageOf(handler.function) === "python") return [];
+  try {
+    return bundleFunction(folder, handler.function).inputs;
+  } catch {
+    // What it imports may be what was edited.
+    return "unknown";
+  }
+}
+
+function resolved(place: string): string {
+  try {
+    return realpathSync(place);
+  } catch {
+    return place;
+  }
+}
+
+/** Whether a file is in a folder, or is that folder itself. */
+function isWithin(file: string, folder: string): boolean {
+  return file === folder || file.startsWith(folder + path.sep);
+}
