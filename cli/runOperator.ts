@@ -10,6 +10,7 @@ import { KubernetesClient } from "../runtime/kubernetes/client";
 import type { ClusterConnection } from "../runtime/kubernetes/connection";
 import { handlerAccountOf } from "../runtime/pod/handlerToken";
 import type { ReconcileReport } from "../runtime/reconcile/report";
+import { watchedKindServed } from "./awaitedKind";
 import type { Containers } from "./containers/containers";
 import { secondsInImage } from "./containers/patience";
 import type { Silence } from "./dev/silence";
@@ -85,11 +86,11 @@ class LocalEngine extends Engine {
 /**
  * Runs an operator on this machine against a cluster as it would run there: its CRD and roles are those that
  * `pulumi up` makes, the engine acts as the runner's service account with nothing but its rights, and the handler is
- * a child process, with a token of its own account if it has `rules`. Resolves when the engine watches. To be ended by
- * the controller's `stop()`; what was installed stays.
+ * a child process, with a token of its own account if it has `rules`. Resolves when the engine watches. Kinds of children that
+ * the cluster does not serve yet are awaited beside the work. To be ended by the controller's `stop()`; what was installed stays.
  *
  * @throws OperatorError, before anything is installed, where the handler's program or a variable of its environment is
- *   not on this machine; CommandError, ApiError where the cluster does not take what is to be installed
+ *   not on this machine; AwaitedKindError if the cluster does not serve the kind that it watches; CommandError, ApiError where the cluster does not take what is to be installed
  */
 export async function runOperator(options: RunOptions): Promise<Engine> {
   const { operator, connection, namespace = DEFAULT_NAMESPACE, signal, onHandlerLog, onSilence } = options;
@@ -101,6 +102,7 @@ export async function runOperator(options: RunOptions): Promise<Engine> {
   await withClient(connection, async (client) => {
     const guard = await guardInTheWay(client, operator, account);
     if (guard !== undefined) options.onNotice?.(guard);
+    await watchedKindServed(client, operator);
     await installOperator({ client, operator, account, signal });
   });
   await withClient(runner, (client) => rolesInForce(client, { operator, account, signal }));

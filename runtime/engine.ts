@@ -3,7 +3,6 @@ import type { DueSchedule } from "./handler/contract";
 import { HandlerPool } from "./handler/handlerPool";
 import { awaitKind } from "./kubernetes/awaitKind";
 import { KubernetesClient } from "./kubernetes/client";
-import { discover } from "./kubernetes/discovery";
 import { apiVersionOf, type ObjectName } from "./kubernetes/objects";
 import type { Resource } from "./kubernetes/resource";
 import { leaseApi } from "./leadership/lease";
@@ -119,23 +118,20 @@ export class Engine {
   }
 
   /**
-   * Finds the kinds, begins to watch and stands for election. Resolves when everything that can be listed was listed.
-   * @throws UnknownKindError if the cluster does not serve a declared kind, unless it is to wait for it; Error if it was
-   *   stopped meanwhile
+   * Waits until the cluster serves the objects' kind, begins to watch and stands for election. Resolves when everything that
+   * can be listed was listed. Kinds of children that the cluster does not serve yet are awaited beside the work.
+   * @throws Error if it was stopped meanwhile
    */
   async start(): Promise<void> {
-    const { operator, awaitKinds = false } = this.options;
-    const { kind } = operator.customResource;
+    const { customResource } = this.options.operator;
     const { signal } = this.stopping;
-    const apiVersion = apiVersionOf(operator.customResource);
     const onWait = (reason: Error) => this.notice(`waiting: ${reason.message}`);
-    const resource = awaitKinds
-      ? await awaitKind(this.client, apiVersion, kind, { signal, onWait })
-      : await discover(this.client, apiVersion, kind);
+    const apiVersion = apiVersionOf(customResource);
+    const resource = await awaitKind(this.client, apiVersion, customResource.kind, { signal, onWait });
     signal.throwIfAborted();
     this.parts = this.newParts(resource);
     this.leading = this.newLeading(this.parts);
-    await this.parts.watches.start(awaitKinds);
+    await this.parts.watches.start();
     this.leading.start();
   }
 

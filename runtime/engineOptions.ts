@@ -20,8 +20,6 @@ export interface EngineOptions {
   readonly instance?: string;
   /** How long a lease holds without renewal, in seconds. @default 15 */
   readonly leaseSeconds?: number;
-  /** Wait for kinds that the cluster does not serve yet, instead of failing at once. @default false */
-  readonly awaitKinds?: boolean;
   /** How often used Secrets are read again that no watch may show, in milliseconds. @default 60000 */
   readonly usedPollMs?: number;
   /** Whether a change that the watch sees begins a run. If not, only a hint does. @default true */

@@ -4,7 +4,7 @@ import type { Operator, Watch } from "./definition/definition";
 import type { ReconcileFailure } from "./failure";
 import { awaitKind } from "./kubernetes/awaitKind";
 import type { KubernetesClient } from "./kubernetes/client";
-import { discover, UnknownKindError } from "./kubernetes/discovery";
+import { UnknownKindError } from "./kubernetes/discovery";
 import { isApiError } from "./kubernetes/errors";
 import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
@@ -47,6 +47,8 @@ export interface WatchesOptions
   /** Somebody deleted what was remembered of an object that is not ours. */
   readonly onLost: (name: ObjectName) => void;
 }
+
+type DeclaredChild = Operator["children"][number];
 
 /** How long the start waits for the first lists, in milliseconds. Later lists are completed beside the work. */
 const LISTING_PATIENCE_MS = 5_000;
@@ -172,43 +174,18 @@ export class Watches {
   }
 
   /**
-   * Begins to watch. Resolves when everything was listed, or the first lists took too long.
-   * @param awaitKinds whether to wait, beside the work, for kinds of children that the cluster does not serve yet
-   * @throws UnknownKindError if the cluster does not serve a kind and `awaitKinds` is false
+   * Begins to watch. Resolves when everything that can be listed was listed, or the first lists took too long. Kinds of children
+   * that the cluster does not serve yet are awaited beside the work.
    */
-  async start(awaitKinds: boolean): Promise<void> {
-    const { client, operator, resource, onInterruption } = this.options;
+  async start(): Promise<void> {
+    const { operator, resource } = this.options;
     const { signal } = this.stopping;
-    const finding = operator.children.map(async (declared) => {
-      const { apiVersion, kind, retired } = declared;
-      this.sought.seek(declared);
-      const onWait = (reason: Error) => {
-        this.sought.failed(declared, reason);
-        onInterruption(kind, reason);
-      };
-      const found = awaitKinds
-        ? await awaitKind(client, apiVersion, kind, { signal, onWait })
-        : await discover(client, apiVersion, kind).catch((error: unknown) => {
-            // Nothing can be left of a kind that the cluster does not serve.
-            if (retired && error instanceof UnknownKindError) return undefined;
-            throw error;
-          });
-      // The answer may come after the stop. Nobody would end a watch that begins then.
-      signal.throwIfAborted();
-      if (found) {
-        this.childResources.push(found);
-        this.childScopes.add(found);
-      }
-      this.sought.ended(declared);
-    });
-    const found = Promise.all(finding);
-    if (!awaitKinds) await found;
-    signal.throwIfAborted();
+    const sought = Promise.all(operator.children.map((declared) => this.seek(declared)));
     const usedListed = this.used.start();
     this.memoryScopes?.add(memoryResourceOf(operator));
     this.objectScopes.add(resource);
     this.outside?.start();
-    const listed = found.then(() =>
+    const listed = sought.then(() =>
       Promise.all([
         this.objectScopes.whenListed(),
         this.childScopes.whenListed(),
@@ -216,12 +193,39 @@ export class Watches {
         usedListed,
       ]),
     );
-    // Only the signal ends the wait for a kind.
     await within(
       LISTING_PATIENCE_MS,
       listed.catch(() => {}),
     );
     signal.throwIfAborted();
+  }
+
+  /**
+   * Looks for a kind of children until the cluster serves it, and begins to watch it then. Resolves when the cluster has said for
+   * the first time whether it serves the kind.
+   */
+  private seek(declared: DeclaredChild): Promise<void> {
+    const { client, onInterruption } = this.options;
+    const { apiVersion, kind, retired } = declared;
+    const { signal } = this.stopping;
+    this.sought.seek(declared);
+    const found = (resource: Resource) => {
+      // The answer may come after the stop. Nobody would end a watch that begins then.
+      signal.throwIfAborted();
+      this.childResources.push(resource);
+      this.childScopes.add(resource);
+      this.sought.ended(declared);
+    };
+    return new Promise((resolve, reject) => {
+      const onWait = (reason: Error) => {
+        this.sought.failed(declared, reason);
+        const isUnserved = reason instanceof UnknownKindError;
+        // Nothing can be left of a retired kind that the cluster does not serve.
+        if (!isUnserved || !retired) onInterruption(kind, isUnserved ? unserved(declared) : reason);
+        if (isUnserved) resolve();
+      };
+      awaitKind(client, apiVersion, kind, { signal, onWait }).then(found).then(resolve, reject);
+    });
   }
 
   async stop(): Promise<void> {
@@ -294,4 +298,10 @@ export class Watches {
       isSettled: (object) => this.memories?.isSettled(object) ?? false,
     };
   }
+}
+
+function unserved({ apiVersion, kind }: DeclaredChild): Error {
+  return new Error(
+    `operator.yaml declares ${kind} (${apiVersion}) under "children", and the cluster serves no such kind. Check the spelling, or install what brings that kind. Objects without such children do not wait for it.`,
+  );
 }

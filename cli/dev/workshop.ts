@@ -5,6 +5,7 @@ import type { OperatorsInOrder } from "../../definition/loadOperators";
 import type { Operator } from "../../runtime/definition/definition";
 import type { Engine } from "../../runtime/engine";
 import { within } from "../../runtime/within";
+import { AwaitedKindError } from "../awaitedKind";
 import { areOfHandler } from "./handlerEdits";
 
 /** What a {@link Workshop} works with. */
@@ -56,7 +57,7 @@ export class Workshop {
   /**
    * Starts every operator that is in order, and reports what keeps the others from starting. These are started once an edit has
    * mended them, or once what was in their way has gone.
-   * @throws whatever keeps them from starting, if none could be started
+   * @throws whatever keeps them from starting, if none could be started and none waits for a kind of the cluster
    */
   async open(): Promise<void> {
     const { operators, error } = this.options.load();
@@ -67,11 +68,13 @@ export class Workshop {
         this.failed.set(operator.folder, (reason as Error).message);
       });
     await Promise.all(operators.map(start));
-    const last = this.engines.size === 0 ? errors.pop() : undefined;
+    const waits = errors.some((each) => each instanceof AwaitedKindError);
+    const last = this.engines.size === 0 && !waits ? errors.pop() : undefined;
     for (const each of errors) this.options.onError(each as Error);
     if (last) throw last;
+    const others = this.engines.size === 0 ? "None runs yet." : "The others run.";
     if (errors.length > 0)
-      this.options.onNotice("The others run. What is not in order is started as soon as it is mended.");
+      this.options.onNotice(`${others} What is not in order is started as soon as it is mended.`);
     this.tryAgain();
   }
 
@@ -156,7 +159,8 @@ export class Workshop {
     try {
       await this.start(operator);
     } catch (error) {
-      if (!before) throw error;
+      // Nobody who edits the kind that is watched wants the former one.
+      if (!before || error instanceof AwaitedKindError) throw error;
       this.options.onError(error as Error);
       await this.start(before.operator);
     }

@@ -56,7 +56,6 @@ export async function resident(pod: Pod): Promise<number> {
     identity: identityOf(environment),
     instance: environment.pod,
     leaseSeconds: settings.leaseSeconds,
-    awaitKinds: true,
     ...(settings.heedsOwnWatch !== undefined && { heedsOwnWatch: settings.heedsOwnWatch }),
     // Without Argo Events, no change is ever announced.
     onChange: (name, version) => hasEvents && engine.isLeading && announcements.changed(name, version),

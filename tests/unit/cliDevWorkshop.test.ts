@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { AwaitedKindError } from "../../cli/awaitedKind";
 import { RepeatedFailures } from "../../cli/dev/repeatedFailures";
 import { type Silence, untilAnswered } from "../../cli/dev/silence";
 import { stableKubeconfig } from "../../cli/dev/stableKubeconfig";
@@ -132,6 +133,34 @@ describe("argosy dev, of several operators", () => {
     await workshop.open();
     assert.ok(told.includes("one: running, for ConfigMap of the core group"), told.join("\n"));
     assert.ok(told.includes("two: running, for Gear of shop.example.com"), told.join("\n"));
+  });
+
+  it("begins although the only operator waits for the kind that it watches, and starts it when that is served", async () => {
+    removeFolder(path.join(root, "two"));
+    refusals.set("one", new AwaitedKindError("the cluster does not serve the kind"));
+    await workshop.open();
+    assert.deepEqual(running(), []);
+    assert.deepEqual(told, [
+      "the cluster does not serve the kind",
+      "None runs yet. What is not in order is started as soon as it is mended.",
+    ]);
+    refusals.clear();
+    await eventually(() => assert.deepEqual(running(), ["one"]));
+  });
+
+  it("does not go back to the former definition if the new one waits for the kind that it watches", async () => {
+    await workshop.open();
+    addFiles(root, { "one/operator.yaml": { ...widgetDefinition, concurrency: 2 } });
+    refusals.set("one", new AwaitedKindError("the cluster does not serve the kind"));
+    asked = [];
+    await edit("one/operator.yaml");
+    assert.deepEqual(running(), ["two"]);
+    assert.deepEqual(
+      asked.map(({ concurrency }) => concurrency),
+      [2],
+    );
+    refusals.clear();
+    await eventually(() => assert.deepEqual(running(), ["one", "two"]));
   });
 
   it("runs the others while a CRD is broken, and takes their edits in", async () => {

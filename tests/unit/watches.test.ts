@@ -13,8 +13,8 @@ describe("Watches", () => {
   let api: TestApiServer;
   let client: KubernetesClient;
   let watches: Watches;
-  /** Answers the question which kinds there are. */
-  let discovered: (() => void)[];
+  /** Answer the question which kinds there are. */
+  let discovered: ((resources?: typeof RESOURCES) => void)[];
   /** The children in the cluster. Undefined: it does not serve their kind. */
   let children: KubernetesObject[] | undefined;
   /** The watches of children that are open. */
@@ -22,14 +22,15 @@ describe("Watches", () => {
   /** The names of the owners that were told that a kind is not served, for each time. */
   let unserved: string[][];
   let synced: number;
+  /** What was told of interrupted watches. */
+  let told: string[];
+  const RESOURCES = [{ name: "configmaps", kind: "ConfigMap", namespaced: true }];
 
   beforeEach(async () => {
-    [discovered, children, open, unserved, synced] = [[], [], [], [], 0];
+    [discovered, children, open, unserved, synced, told] = [[], [], [], [], 0, []];
     api = await TestApiServer.start((call, response) => {
-      if (call.path === "/api/v1") {
-        const resources = [{ name: "configmaps", kind: "ConfigMap", namespaced: true }];
-        return void discovered.push(() => json(response, { resources }));
-      }
+      if (call.path === "/api/v1")
+        return void discovered.push((resources = RESOURCES) => json(response, { resources }));
       const isOfChildren = call.path.endsWith("/configmaps");
       if (isOfChildren && !children) return refuse(response, 404);
       if (!call.query.has("watch"))
@@ -54,7 +55,7 @@ describe("Watches", () => {
       isActive: () => true,
       onSynced: () => void synced++,
       onUnserved: (owners) => void unserved.push(owners.map(({ name }) => name)),
-      onInterruption: () => {},
+      onInterruption: (_, { message }) => void told.push(message),
       onLost: () => {},
     });
   });
@@ -67,7 +68,7 @@ describe("Watches", () => {
   const lists = () => api.calls.filter(({ path }) => path.endsWith("/configmaps")).length;
 
   it("lists the children of a kind when the cluster says how it serves the kind", async () => {
-    const started = watches.start(true);
+    const started = watches.start();
     await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
     discovered[0]?.();
     await started;
@@ -75,8 +76,24 @@ describe("Watches", () => {
     await eventually(() => assert.equal(lists(), 1));
   });
 
+  it("starts without a kind that the cluster does not serve, says which definition declares it, and takes it up later", async () => {
+    const started = watches.start();
+    await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
+    const before = performance.now();
+    discovered[0]?.([]);
+    await started;
+    assert.ok(performance.now() - before < 4_000, "it waits for no list of that kind");
+    assert.match(
+      told.join(),
+      /^operator\.yaml declares ConfigMap \(v1\) under "children", and the cluster serves no/,
+    );
+    await eventually(() => assert.ok(discovered.length === 2, "it asks again"));
+    discovered[1]?.();
+    await eventually(() => assert.ok(lists() > 0, "it lists the kind"));
+  });
+
   it("begins to watch nothing after it was stopped, even if the cluster answers then", async () => {
-    const started = watches.start(true).catch((error: Error) => error.message);
+    const started = watches.start().catch((error: Error) => error.message);
     await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
     await watches.stop();
     discovered[0]?.();
@@ -87,7 +104,7 @@ describe("Watches", () => {
 
   it("tells the owners of a kind's children once each time that the cluster no longer serves that kind", async () => {
     children = [childOf("first"), childOf("second")];
-    const started = watches.start(true);
+    const started = watches.start();
     await eventually(() => assert.ok(discovered.length === 1, "it asks for the kind"));
     discovered[0]?.();
     await started;

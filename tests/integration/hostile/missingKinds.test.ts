@@ -18,7 +18,7 @@ describe("where the cluster does not serve a kind of the children", function () 
   it("objects that need others are served, the others say what they wait for, until it is there", async () => {
     const { api, namespace } = bench;
     const operator = await bench.install(OPERATOR);
-    operator.launch({ awaitKinds: true });
+    await operator.start();
     const { apiVersion, kind } = MISSING;
     const thing = { apiVersion, kind, metadata: { name: "thing" }, spec: {} };
     const served = await api.apply(operator.object("served", answering(configMap("served")), namespace));

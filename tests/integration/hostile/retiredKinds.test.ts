@@ -103,25 +103,37 @@ describe("a kind that an operator does not have among its children any more", fu
   });
 
   it("in the version of before, but in a newer one: its objects stay the same", async () => {
-    const scaler = ({ apiVersion, kind }: { apiVersion: string; kind: string }) => ({
+    const scaler = ({ apiVersion, kind }: { apiVersion: string; kind: string }, annotations = {}) => ({
       apiVersion,
       kind,
-      metadata: { name: "scaler", namespace: here },
+      metadata: { name: "scaler", namespace: here, annotations },
       spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "none" } },
     });
     const [before, now] = SCALERS;
-    await handled(moved, scaler(before));
+    await handled(moved, scaler(before, { kept: "1", dropped: "1" }));
     const { uid } = (await api.get(scaler(now))).metadata;
     const operator = await bench.install({ ...moved, children: [now] });
     operator.plan("object", {
-      ...answering(scaler(now)),
-      answer: { children: [scaler(now)], status: { step: "2" } },
+      answer: { children: [scaler(now, { kept: "1" })], status: { step: "2" } },
     });
-    await operator.start();
+    const engine = await operator.start();
     await eventually(async () => {
       assert.equal(statusOf(await api.get(operator.object("object", {}, here)))["step"], "2");
     });
-    assert.equal((await api.get(scaler(now))).metadata.uid, uid);
+    const { metadata } = await api.get(scaler(now));
+    assert.deepEqual([metadata.uid, metadata.annotations], [uid, { kept: "1" }]);
+    const entries = (metadata.managedFields ?? []) as { manager?: string; apiVersion?: string }[];
+    const ours = entries.filter(({ manager }) => manager === operator.fieldManager);
+    assert.deepEqual(
+      ours.map(({ apiVersion }) => apiVersion),
+      [now.apiVersion],
+    );
+    // A further run finds nothing to do.
+    const runs = () => engine.reportsOf("object");
+    const { length } = runs();
+    engine.controller.trigger({ namespace: here, name: "object" });
+    await eventually(() => assert.ok(runs().length > length));
+    assert.deepEqual(runs().at(-1)?.changes, []);
   });
 
   it("and that the cluster does not serve any more: nothing holds the object up", async () => {

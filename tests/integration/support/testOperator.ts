@@ -72,8 +72,7 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
 }
 
 /** How a controller of a test is started. */
-export interface TestControllerOptions
-  extends Pick<EngineOptions, "leaseSeconds" | "awaitKinds" | "usedPollMs" | "traces"> {
+export interface TestControllerOptions extends Pick<EngineOptions, "leaseSeconds" | "usedPollMs" | "traces"> {
   /** @default "one" */
   readonly identity?: string;
   /** Another way to the API server. @default the runner's service account, directly */
@@ -231,7 +230,7 @@ export class TestOperator {
 
   /** Starts a controller of this operator without waiting for anything. */
   launch(options: TestControllerOptions = {}): TestController {
-    const { identity = "one", connection = this.connection, leaseSeconds, awaitKinds } = options;
+    const { identity = "one", connection = this.connection, leaseSeconds } = options;
     const { usedPollMs, traces } = options;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
@@ -242,7 +241,6 @@ export class TestOperator {
       namespace: this.runnerNamespace,
       identity,
       ...(leaseSeconds !== undefined && { leaseSeconds }),
-      ...(awaitKinds !== undefined && { awaitKinds }),
       ...(usedPollMs !== undefined && { usedPollMs }),
       ...(traces && { traces }),
       onReport: (report) => void reports.push(report),
