@@ -71,6 +71,15 @@ describe("the engine applies children", function () {
     assert.match(JSON.stringify(spec), /example.com\/two:1/);
   });
 
+  it("and a field that is removed from the answer stays as long as another field manager owns it too", async () => {
+    await bench.applied("owned", answering(configMap("owned", { stays: "1", common: "1" })));
+    await bench.api.apply(inNamespace(configMap("owned", { common: "1" }), bench.namespace));
+    await bench.applied("owned", answering(configMap("owned", { stays: "1" })));
+    assert.deepEqual(await dataOf("owned"), { stays: "1", common: "1" });
+    await bench.api.apply(here("owned"));
+    assert.deepEqual(await dataOf("owned"), { stays: "1" });
+  });
+
   it("and labels, annotations and data of other field managers survive", async () => {
     await bench.applied("shared", answering(configMap("shared", { ours: "1" })));
     const labels = { theirs: "label" };
