@@ -166,14 +166,8 @@ export class Engine {
     return this.wakeups.names().map((name) => ({
       ...name,
       uid: this.parts?.watches.objects.uidOf(name),
-      ...this.stateOf(keyOf(name)),
+      ...this.alarms.withAlarm(keyOf(name), this.schedule.stateOf(keyOf(name))),
     }));
-  }
-
-  private stateOf(key: string): KeyState {
-    const state = this.schedule.stateOf(key);
-    const dueInMs = this.alarms.dueInMs(key);
-    return state.state === "idle" && dueInMs !== undefined ? { ...state, state: "delayed", dueInMs } : state;
   }
 
   /** Reconciles an object soon, as if it had changed. */

@@ -1,8 +1,9 @@
 import { DueTimes } from "./dueTimes";
+import type { KeyState } from "./schedule";
 
-/** What {@link Alarms} do, and by which clock. */
+/** What {@link Alarms} call, and their clock. */
 export interface AlarmsOptions {
-  /** The time of a key has come. */
+  /** Called once for each key whose instant has come. */
   readonly onDue: (key: string) => void;
   /** The clock on the wall, in milliseconds since 1970. @default Date.now */
   readonly now?: () => number;
@@ -13,11 +14,10 @@ const LONGEST_SLEEP_MS = 60_000;
 
 /**
  * Keys with instants of the clock on the wall. A timer counts only the time that has passed for this process: a machine that
- * slept, or a clock that was set, would make it late or early by hours. So the clock is looked at every minute.
+ * slept, or a clock that was set, would make it late or early by hours. So the alarms look at the clock every minute.
  */
 export class Alarms {
   private readonly times = new DueTimes();
-  private readonly instants = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private readonly now: () => number;
 
@@ -27,27 +27,29 @@ export class Alarms {
 
   /** The key is due at this instant, and at no other. @param at in milliseconds since 1970. Undefined: never */
   set(key: string, at: number | undefined): void {
-    if (this.instants.get(key) === at) return;
-    if (at === undefined) {
-      this.instants.delete(key);
-      this.times.delete(key);
-    } else {
-      this.instants.set(key, at);
-      this.times.set(key, at);
-    }
+    if (this.times.of(key) === at) return;
+    if (at === undefined) this.times.delete(key);
+    else this.times.set(key, at);
     this.sleep();
   }
 
   /** When the key is due, in milliseconds from now. Undefined: never. */
   dueInMs(key: string): number | undefined {
-    const at = this.instants.get(key);
+    const at = this.times.of(key);
     return at === undefined ? undefined : Math.max(0, at - this.now());
+  }
+
+  /** The state of a key, as a schedule gives it, with the key's alarm: an idle key whose alarm is set is delayed until then. */
+  withAlarm(key: string, scheduled: KeyState): KeyState {
+    const dueInMs = this.dueInMs(key);
+    return scheduled.state === "idle" && dueInMs !== undefined
+      ? { ...scheduled, state: "delayed", dueInMs }
+      : scheduled;
   }
 
   /** Forgets everything. */
   clear(): void {
-    for (const key of this.instants.keys()) this.times.delete(key);
-    this.instants.clear();
+    this.times.clear();
     this.sleep();
   }
 
@@ -55,7 +57,6 @@ export class Alarms {
     const due: string[] = [];
     for (let { first } = this.times; first && first.at <= this.now(); first = this.times.first) {
       this.times.delete(first.key);
-      this.instants.delete(first.key);
       due.push(first.key);
     }
     this.sleep();

@@ -25,6 +25,17 @@ export class DueTimes {
     this.dropOutdated();
   }
 
+  /** The key is due at no time, and neither is any other. */
+  clear(): void {
+    this.times.clear();
+    this.heap.length = 0;
+  }
+
+  /** When the key is due. Undefined: never. */
+  of(key: string): number | undefined {
+    return this.times.get(key);
+  }
+
   /** How many entries are held, including outdated ones. */
   get held(): number {
     return this.heap.length;

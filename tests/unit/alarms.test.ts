@@ -56,6 +56,15 @@ describe("Alarms", () => {
     assert.deepEqual(due, ["a"]);
   });
 
+  it("delay a key for which nothing else is to be done, and no other", () => {
+    alarms.set("a", now + HOUR_MS);
+    const idle = { state: "idle", attempt: 1 } as const;
+    assert.deepEqual(alarms.withAlarm("a", idle), { state: "delayed", attempt: 1, dueInMs: HOUR_MS });
+    assert.equal(alarms.withAlarm("b", idle), idle);
+    const ready = { state: "ready", attempt: 2 } as const;
+    assert.equal(alarms.withAlarm("a", ready), ready);
+  });
+
   it("may be set again by what is due", () => {
     alarms = new Alarms({
       now: () => now,

@@ -8,9 +8,10 @@ describe("DueTimes", () => {
     fc.record({ kind: fc.constant("set" as const), key, at: fc.nat(20) }),
     fc.record({ kind: fc.constant("delete" as const), key }),
     fc.record({ kind: fc.constant("takeFirst" as const) }),
+    fc.record({ kind: fc.constant("clear" as const) }),
   );
 
-  it("gives what a sorted list gives, whatever is set, set again, deleted and taken", () => {
+  it("gives what a sorted list gives, whatever is set, set again, deleted, taken and cleared", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
         const times = new DueTimes();
@@ -22,6 +23,9 @@ describe("DueTimes", () => {
           } else if (each.kind === "delete") {
             times.delete(each.key);
             model.delete(each.key);
+          } else if (each.kind === "clear") {
+            times.clear();
+            model.clear();
           } else if (times.first) {
             model.delete(times.first.key);
             times.delete(times.first.key);
@@ -29,6 +33,7 @@ describe("DueTimes", () => {
           const { first } = times;
           assert.equal(first?.at, model.size === 0 ? undefined : Math.min(...model.values()));
           if (first) assert.equal(model.get(first.key), first.at);
+          for (const name of "abcde") assert.equal(times.of(name), model.get(name));
         }
       }),
     );
