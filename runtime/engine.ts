@@ -15,10 +15,9 @@ import { newParts, type Parts } from "./parts";
 import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
 import { endOf } from "./reconcile/run";
-import { type TrialResult, tryHandler } from "./reconcile/trial";
+import type { TrialResult } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
 import type { Told } from "./traces/spans";
-import { Turns } from "./turns";
 import { Wakeups } from "./wakeups";
 import { Alarms } from "./work/alarms";
 import { Arrivals } from "./work/arrivals";
@@ -39,8 +38,6 @@ export interface ObjectState extends ObjectName, KeyState {
  * writes. Their answers are held in memory.
  */
 const AT_WORK_FOR_EACH_HANDLER = 16;
-/** Trials at once: they take handler processes from the objects. */
-const MOST_TRIALS = 2;
 
 /**
  * How often a change of an object that is not ours may lead to a run. Custom resources change when somebody wants something. The
@@ -64,9 +61,6 @@ export class Engine {
   private readonly resync: Resync;
   private readonly wakeups: Wakeups;
   private readonly requests = new ReconcileRequests();
-  /** Trials take turns, so that they leave handler processes to the objects. */
-  private readonly trials = new Turns();
-  private tried = 0;
   private readonly arrivals = new Arrivals();
   /** When schedules of objects are due. */
   private readonly alarms = new Alarms({ onDue: (key) => this.onDue(key) });
@@ -211,13 +205,8 @@ export class Engine {
    * @throws Error if it is no such object; ReconcileFailure if the handler fails, or its answer would be refused
    */
   async tryHandler(object: unknown, used: unknown = {}): Promise<TrialResult> {
-    const { operator } = this.options;
     if (!this.parts) throw new Error("the kinds of the children are not known yet");
-    const { childResources } = this.parts.watches;
-    const turn = String(this.tried++ % Math.min(MOST_TRIALS, operator.concurrency));
-    return this.trials.take(turn, () =>
-      tryHandler({ operator, childResources, pool: this.pool }, object, used),
-    );
+    return this.parts.trials.run(object, used);
   }
 
   /** A text of a handler that is in no report, without the values of the Secrets that handlers were given. */

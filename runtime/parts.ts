@@ -14,6 +14,7 @@ import { Teller } from "./outbox/teller";
 import { KeptMemories } from "./reconcile/keptMemories";
 import { type Memories, statusMemories } from "./reconcile/memories";
 import { Reconcile } from "./reconcile/reconcile";
+import { Trials } from "./reconcile/trials";
 import { Statuses } from "./status/statuses";
 import { StatusWriter } from "./status/statusWriter";
 import { gatherUsed } from "./uses/used";
@@ -53,6 +54,7 @@ export interface Parts {
   readonly reconcile: Reconcile;
   readonly outbox: Outbox;
   readonly orphans: Orphans;
+  readonly trials: Trials;
 }
 
 /** Builds the parts: what is known of the cluster, what changes it, and what reports about that. */
@@ -95,7 +97,14 @@ export function newParts(options: PartsOptions): Parts {
       watches.whyCycling(object) ?? watches.completeness.whyNot(event, object, kinds, isElsewhere),
   });
   const outbox = newOutbox(memories, fieldManager, options);
-  return { resource, watches, reconcile, outbox, orphans: new Orphans({ store: children, writer }) };
+  return {
+    resource,
+    watches,
+    reconcile,
+    outbox,
+    orphans: new Orphans({ store: children, writer }),
+    trials: new Trials({ operator, childResources, pool }),
+  };
 }
 
 function newStatuses({ objects }: Watches, resource: Resource, fieldManager: string): Statuses {
