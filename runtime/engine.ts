@@ -9,19 +9,16 @@ import { leaseApi } from "./leadership/lease";
 import { Leading } from "./leading";
 import { Metrics } from "./metrics";
 import { leaseNameOf } from "./names";
-import { keyOf, nameOf } from "./objectKey";
-import { messageAbout } from "./outbox/message";
+import { keyOf } from "./objectKey";
+import { ObjectWork } from "./objectWork";
 import { newParts, type Parts } from "./parts";
 import type { ReconcileReport } from "./reconcile/report";
 import { ReconcileRequests } from "./reconcile/requests";
-import { endOf } from "./reconcile/run";
 import type { TrialResult } from "./reconcile/trial";
 import { NotLeadingError } from "./term";
-import type { Told } from "./traces/spans";
 import { Wakeups } from "./wakeups";
 import { Alarms } from "./work/alarms";
 import { Arrivals } from "./work/arrivals";
-import type { WorkResult } from "./work/backoff";
 import { Resync } from "./work/resync";
 import { Runner } from "./work/runner";
 import { type KeyState, type Priority, Schedule } from "./work/schedule";
@@ -60,10 +57,11 @@ export class Engine {
   private readonly triggers: Triggers;
   private readonly resync: Resync;
   private readonly wakeups: Wakeups;
+  private readonly work: ObjectWork;
   private readonly requests = new ReconcileRequests();
   private readonly arrivals = new Arrivals();
   /** When schedules of objects are due. */
-  private readonly alarms = new Alarms({ onDue: (key) => this.onDue(key) });
+  private readonly alarms: Alarms;
   private readonly stopping = new AbortController();
   /** Undefined until the custom resource's kind is known. */
   private parts: Parts | undefined;
@@ -91,17 +89,31 @@ export class Engine {
       schedule: this.schedule,
       concurrency: operator.concurrency,
       mostAtWork: operator.concurrency * AT_WORK_FOR_EACH_HANDLER,
-      work: (key, attempt, leave) => this.work(key, attempt, leave),
+      work: (key, attempt, leave) => this.work.do(key, attempt, leave),
     });
     this.triggers = new Triggers({ schedule: this.schedule, wake: () => this.runner.wake() });
-    this.wakeups = new Wakeups({
+    this.alarms = new Alarms({
+      // A schedule that is due waits for no backoff. A new term begins with a look at every object.
+      onDue: (key) => this.isLeading && this.triggers.add(key, "routine"),
+    });
+    const { client, schedule, triggers, arrivals, requests, alarms, metrics } = this;
+    const shared = {
       ...options,
-      schedule: this.schedule,
-      triggers: this.triggers,
-      arrivals: this.arrivals,
-      requests: this.requests,
+      schedule,
+      triggers,
+      arrivals,
+      requests,
+      alarms,
       parts: () => this.parts,
-      notice: (text) => this.notice(text),
+      notice: (text: string) => this.notice(text),
+    };
+    this.wakeups = new Wakeups(shared);
+    this.work = new ObjectWork({
+      ...shared,
+      client,
+      metrics,
+      term: () => this.leading?.term,
+      stopping: this.stopping.signal,
     });
     this.resync = new Resync({
       periodMs: resyncMs,
@@ -232,10 +244,7 @@ export class Engine {
       recorder: options.recorder,
       instance: options.instance ?? options.identity,
       onChange: (change) => this.wakeups.objectChanged(change),
-      onGone: (name, gone) => {
-        this.alarms.set(keyOf(name), undefined);
-        this.wakeups.objectGone(name, gone);
-      },
+      onGone: (name, gone) => this.wakeups.objectGone(name, gone),
       onChild: (owner, drifted) => this.wakeups.childChanged(owner, drifted),
       onUsed: (change) => this.wakeups.usedChanged(change),
       isActive: () => this.isLeading,
@@ -287,45 +296,6 @@ export class Engine {
       children: () => this.parts?.watches.children.size ?? 0,
       isLeader: () => this.isLeading,
     });
-  }
-
-  /** Reconciles one object, and hands on what came of that. */
-  private async work(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
-    const requests = this.requests.take(key);
-    const arrival = this.arrivals.take(key, attempt, this.schedule.readySinceOf(key));
-    const { parts, client } = this;
-    const term = this.leading?.term;
-    if (!parts || !term) return { kind: "done" };
-    const due = requests.flatMap((request) => request.due ?? []);
-    const trace = this.options.traces?.begin();
-    const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due, arrival, trace };
-    const outcome = await parts.reconcile.reconcile(nameOf(key), attempt, mandate);
-    if (!this.stopping.signal.aborted) this.alarms.set(key, outcome.nextLook);
-    const { report } = outcome;
-    this.metrics.reconciled(report);
-    if (report.changes.length > 0) this.triggers.childrenChanged(key);
-    if (report.changes.length > 0 || report.statusChanged) this.triggers.ownChanged(key);
-    // A run may outlive its term, and even end in the next one: it says nothing then.
-    const message = endOf(mandate)
-      ? undefined
-      : messageAbout(outcome, parts.resource, this.options.recorder?.recordOf(report));
-    let run: string | undefined;
-    const onTold = trace && ((told?: Told) => this.options.traces?.end({ trace, report, run, told }));
-    if (message) run = parts.outbox.put(report, { ...message, onTold });
-    else onTold?.();
-    this.requests.answer(key, requests, report);
-    try {
-      this.options.onReport?.(report, run);
-    } catch (error) {
-      // A fault of the listener must not end the work.
-      this.notice(`report of ${key}: ${(error as Error).message}`);
-    }
-    return outcome.again;
-  }
-
-  /** A schedule is due: it waits for no backoff. A new term begins with a look at every object. */
-  private onDue(key: string): void {
-    if (this.isLeading) this.triggers.add(key, "routine");
   }
 
   private interrupted(kind: string, error: Error): void {

@@ -8,6 +8,7 @@ import type { Parts } from "./parts";
 import type { ReconcileRequests } from "./reconcile/requests";
 import type { UsedChange } from "./uses/usedObjects";
 import type { GoneObject, ObjectChange } from "./watch/customResources";
+import type { Alarms } from "./work/alarms";
 import type { Arrivals, Cause } from "./work/arrivals";
 import type { Schedule } from "./work/schedule";
 import type { Triggers } from "./work/triggers";
@@ -22,6 +23,7 @@ export interface WakeupsOptions
   readonly triggers: Triggers;
   readonly arrivals: Arrivals;
   readonly requests: ReconcileRequests;
+  readonly alarms: Alarms;
   /** Undefined until the custom resource's kind is known. */
   readonly parts: () => Parts | undefined;
   /** Called with what a user should know and no object says. */
@@ -64,6 +66,7 @@ export class Wakeups {
 
   /** An object is gone, or no longer one of those that are watched. */
   objectGone(name: ObjectName, { uid, isDeleted }: GoneObject): void {
+    this.options.alarms.set(keyOf(name), undefined);
     this.parts?.outbox.forget(uid);
     if (this.options.operator.watch) {
       // The object may still be there, and its children with it: a run clears up.

@@ -42,7 +42,7 @@ const ENGINE: Layers = [
   ["program", "program"],
   ["in a pod", "pod/"],
   ["beside Argo", "argo/", "eventPath/", "events/intake", "events/intakeServer", "events/eventWarnings"],
-  ["engine", "engine", "engineOptions", "wakeups", "parts", "leading", "watches", "metrics"],
+  ["engine", "engine", "engineOptions", "wakeups", "objectWork", "parts", "leading", "watches", "metrics"],
   ["reconcile", "outbox/", "reconcile/", "traces/", "term", "leadership/"],
   ["children and status", "children/", "status/"],
   ["used objects", "uses/"],

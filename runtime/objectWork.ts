@@ -1,0 +1,103 @@
+import type { EngineOptions } from "./engineOptions";
+import type { KubernetesClient } from "./kubernetes/client";
+import type { Metrics } from "./metrics";
+import { nameOf } from "./objectKey";
+import { messageAbout } from "./outbox/message";
+import type { Parts } from "./parts";
+import type { Outcome } from "./reconcile/outcome";
+import type { ReconcileRequests } from "./reconcile/requests";
+import { endOf, type Mandate } from "./reconcile/run";
+import type { Term } from "./term";
+import type { TraceContext } from "./traces/context";
+import type { Told } from "./traces/spans";
+import type { Alarms } from "./work/alarms";
+import type { Arrivals } from "./work/arrivals";
+import type { WorkResult } from "./work/backoff";
+import type { Schedule } from "./work/schedule";
+import type { Triggers } from "./work/triggers";
+
+/** What {@link ObjectWork} works with, and who gets what comes of it. */
+export interface ObjectWorkOptions extends Pick<EngineOptions, "recorder" | "traces" | "onReport"> {
+  readonly client: KubernetesClient;
+  readonly schedule: Schedule;
+  readonly triggers: Triggers;
+  readonly arrivals: Arrivals;
+  readonly requests: ReconcileRequests;
+  readonly alarms: Alarms;
+  readonly metrics: Metrics;
+  /** Undefined until the custom resource's kind is known. */
+  readonly parts: () => Parts | undefined;
+  /** Undefined if this process does not lead. */
+  readonly term: () => Term | undefined;
+  /** Aborted when the engine stops. */
+  readonly stopping: AbortSignal;
+  /** Called with what a user should know and no object says. */
+  readonly notice: (text: string) => void;
+}
+
+/** One turn of one object: reconciles it on behalf of the term, and hands the outcome to everyone who needs it. */
+export class ObjectWork {
+  constructor(private readonly options: ObjectWorkOptions) {}
+
+  /**
+   * Reconciles an object. Does nothing if this process does not lead.
+   * @param leave called when the object needs no handler process any more
+   * @returns when the object is due again
+   */
+  async do(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
+    const { client, schedule, arrivals, traces } = this.options;
+    const requests = this.options.requests.take(key);
+    const arrival = arrivals.take(key, attempt, schedule.readySinceOf(key));
+    const [parts, term] = [this.options.parts(), this.options.term()];
+    if (!parts || !term) return { kind: "done" };
+    const due = requests.flatMap((request) => request.due ?? []);
+    const trace = traces?.begin();
+    const mandate = { client, assert: () => term.assert(key), onAnswer: leave, due, arrival, trace };
+    const outcome = await parts.reconcile.reconcile(nameOf(key), attempt, mandate);
+    this.setTimes(key, outcome);
+    this.options.metrics.reconciled(outcome.report);
+    const run = this.report(outcome, parts, mandate, trace);
+    this.options.requests.answer(key, requests, outcome.report);
+    this.callListener(key, outcome, run);
+    return outcome.again;
+  }
+
+  /** Notes when a schedule of the object is due, and what the engine itself has changed. */
+  private setTimes(key: string, { report, nextLook }: Outcome): void {
+    const { alarms, triggers, stopping } = this.options;
+    if (!stopping.aborted) alarms.set(key, nextLook);
+    if (report.changes.length > 0) triggers.childrenChanged(key);
+    if (report.changes.length > 0 || report.statusChanged) triggers.ownChanged(key);
+  }
+
+  /**
+   * Puts what is to be reported into the outbox. The trace of the run ends when that is written, or at once if there is nothing to
+   * write. @returns the name of the Workflow that will record the run
+   */
+  private report(
+    outcome: Outcome,
+    { outbox, resource }: Parts,
+    mandate: Mandate,
+    trace: TraceContext | undefined,
+  ): string | undefined {
+    const { recorder, traces } = this.options;
+    const { report } = outcome;
+    // A run may outlive its term, and even end in the next one: it says nothing then.
+    const message = endOf(mandate) ? undefined : messageAbout(outcome, resource, recorder?.recordOf(report));
+    let run: string | undefined;
+    const onTold = trace && ((told?: Told) => traces?.end({ trace, report, run, told }));
+    if (message) run = outbox.put(report, { ...message, onTold });
+    else onTold?.();
+    return run;
+  }
+
+  private callListener(key: string, { report }: Outcome, run: string | undefined): void {
+    const { onReport, notice } = this.options;
+    try {
+      onReport?.(report, run);
+    } catch (error) {
+      // A fault of the listener must not end the work.
+      notice(`report of ${key}: ${(error as Error).message}`);
+    }
+  }
+}
