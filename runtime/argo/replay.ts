@@ -4,6 +4,7 @@ import type { Engine } from "../engine";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { formatName, type JsonObject, type KubernetesObject } from "../kubernetes/objects";
+import { withoutRepeats } from "../notices";
 import { NotLeadingError } from "../term";
 import { within } from "../within";
 import { resultOfError, resultOfReport, resultOfTrial } from "./runResult";
@@ -22,7 +23,7 @@ export interface ReplayOptions {
   readonly instanceId: string;
   /** Who reconciles, and tries the handler. */
   readonly engine: Pick<Engine, "isLeading" | "reconcileNow" | "tryHandler">;
-  /** Told why nothing is replayed, not twice in a row for the same reason. */
+  /** Called with the reason why nothing is replayed. Not called twice in a row with the same reason. */
   readonly onNotice?: (notice: string) => void;
   /** How often to look whether Argo Workflows has come, where it is not there. @default 300000, five minutes */
   readonly lookAgainMs?: number;
@@ -57,9 +58,10 @@ export class Replay {
   private readonly working = new Set<Promise<void>>();
   private sweeper: NodeJS.Timeout | undefined;
   private stopped = false;
-  private noticed = "";
+  private readonly notice: (text: string) => void;
 
   constructor(private readonly options: ReplayOptions) {
+    this.notice = withoutRepeats((text) => options.onNotice?.(text));
     const { client, operator, namespace, instanceId, lookAgainMs } = options;
     this.watch = new TaskWatch({
       client,
@@ -68,7 +70,7 @@ export class Replay {
       instanceId,
       lookAgainMs,
       onTasks: () => this.sweep(),
-      onNotice: (notice) => this.notice(notice),
+      onNotice: this.notice,
     });
   }
 
@@ -167,11 +169,5 @@ export class Replay {
         await pause(CONFLICT_MS);
       }
     }
-  }
-
-  private notice(notice: string): void {
-    if (notice === this.noticed) return;
-    this.noticed = notice;
-    this.options.onNotice?.(notice);
   }
 }

@@ -4,6 +4,7 @@ import type { KubernetesClient } from "../kubernetes/client";
 import { ApiError, isApiError } from "../kubernetes/errors";
 import type { Manifest } from "../kubernetes/objects";
 import type { OperatorIdentity } from "../names";
+import { withoutRepeats } from "../notices";
 import type { Recorder, RunRecord } from "../outbox/recorder";
 import type { ReconcileReport } from "../reconcile/report";
 import { buildRecordedRun, isRecorded, type RecordedRun, type RecordingPlace } from "./recordedRun";
@@ -23,7 +24,7 @@ export interface RunRecorderOptions extends Pick<RecordingPlace, "namespace" | "
   readonly client: Pick<KubernetesClient, "create">;
   /** How long records are kept while there are few. @default an hour, and a day of a failure */
   readonly kept?: KeptSeconds;
-  /** Told why runs are not recorded; not twice in a row for the same reason. */
+  /** Called with the reason why runs are not recorded. Not called twice in a row with the same reason. */
   readonly onNotice?: (notice: string) => void;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
@@ -64,9 +65,10 @@ export class RunRecorder implements Recorder {
   /** Until when a failure of this name is known to be recorded, on the monotonic clock. */
   private readonly known = new Map<string, number>();
   private readonly now: () => number;
-  private noticed = "";
+  private readonly notice: (text: string) => void;
 
   constructor(private readonly options: RunRecorderOptions) {
+    this.notice = withoutRepeats((text) => options.onNotice?.(text));
     this.now = options.now ?? (() => performance.now());
     this.successes = retentionOf("successes", options);
     this.failures = retentionOf("failures", options);
@@ -164,12 +166,6 @@ export class RunRecorder implements Recorder {
       if (until > now && this.known.size <= MOST_REMEMBERED) break;
       this.known.delete(old);
     }
-  }
-
-  private notice(notice: string): void {
-    if (notice === this.noticed) return;
-    this.noticed = notice;
-    this.options.onNotice?.(notice);
   }
 }
 

@@ -27,15 +27,15 @@ export async function awaitKind(
   kind: string,
   { signal, onWait }: AwaitKindOptions,
 ): Promise<Resource> {
-  let told = "";
+  let reported = "";
   for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * WAIT_GROWTH, LONGEST_WAIT_MS)) {
     signal.throwIfAborted();
     try {
       return await discover(client, apiVersion, kind);
     } catch (error) {
       const reason = error as Error;
-      if (reason.message !== told) onWait(reason);
-      told = reason.message;
+      if (reason.message !== reported) onWait(reason);
+      reported = reason.message;
     }
     // Spread, so that the replicas of many operators do not ask in step.
     await pause(waitMs * (0.8 + Math.random() * 0.4), undefined, { signal });

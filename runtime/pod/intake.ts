@@ -6,7 +6,7 @@ import { INTAKE_FILE, type IntakeFile, parseIntakeFile } from "../events/intakeF
 import { startIntakeServer } from "../events/intakeServer";
 import { KubernetesClient } from "../kubernetes/client";
 import { MANAGER_PREFIX } from "../names";
-import { withoutRepeats } from "./notices";
+import { ONCE_A_MINUTE_MS, withoutRepeats } from "../notices";
 import type { Surroundings } from "./pod";
 import { addressOf, pathOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
@@ -27,7 +27,7 @@ export const intake = {
     file: IntakeFile,
   ): Promise<number> {
     const client = new KubernetesClient(connection);
-    const onNotice = withoutRepeats((notice) => log("info", notice));
+    const onNotice = withoutRepeats((notice) => log("info", notice), ONCE_A_MINUTE_MS);
     const controller = `${MANAGER_PREFIX}${file.installation}.intake`;
     const warnings = new EventWarnings({ client, controller, instance: environment.pod });
     const desk = new Intake({ file, client, warnings, onNotice });

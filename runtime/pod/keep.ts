@@ -1,6 +1,6 @@
 import { Keeper } from "../eventPath/keeper";
 import { KubernetesClient } from "../kubernetes/client";
-import { withoutRepeats } from "./notices";
+import { ONCE_A_MINUTE_MS, withoutRepeats } from "../notices";
 import type { Surroundings } from "./pod";
 import { addressOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
@@ -13,7 +13,7 @@ export async function keep(surroundings: Surroundings): Promise<number> {
   const { environment, settings, connection, log, stopping } = surroundings;
   const { namespace, eventPath, pod: instance } = environment;
   const client = new KubernetesClient(connection);
-  const onNotice = withoutRepeats((notice) => log("info", notice));
+  const onNotice = withoutRepeats((notice) => log("info", notice), ONCE_A_MINUTE_MS);
   const keeper = new Keeper({ client, namespace, eventPath, instance, onNotice });
   const telemetry = await startTelemetryServer({
     ...addressOf(settings, "metrics"),

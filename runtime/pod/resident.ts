@@ -3,10 +3,10 @@ import { Replay } from "../argo/replay";
 import { RunRecorder } from "../argo/runRecorder";
 import { Engine } from "../engine";
 import { KubernetesClient } from "../kubernetes/client";
+import { ONCE_A_MINUTE_MS, withoutRepeats } from "../notices";
 import { Announcements } from "./announcements";
 import { identityOf } from "./identity";
 import { logReport } from "./logLine";
-import { withoutRepeats } from "./notices";
 import { openTraces, TRACES_GRACE_MS } from "./openTraces";
 import { PipeTransport } from "./pipeTransport";
 import type { Pod } from "./pod";
@@ -30,7 +30,7 @@ export async function resident(pod: Pod): Promise<number> {
   const { operator, environment, settings, connection, log, stopping } = pod;
   const { namespace, instanceId } = environment;
   const kept = { successes: Number(environment.runsKept), failures: Number(environment.failedRunsKept) };
-  const onNotice = withoutRepeats((notice) => log("info", notice));
+  const onNotice = withoutRepeats((notice) => log("info", notice), ONCE_A_MINUTE_MS);
   const client = new KubernetesClient(connection);
   const transport = new PipeTransport({ life: "resident", folder: pathOf(settings, "pipes") });
   // The events of objects that are not ours never go over the event bus.

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { Counter, Registry } from "prom-client";
 import { ReconcileFailure } from "../../runtime/failure";
 import type { HttpListener } from "../../runtime/http/listen";
+import { ONCE_A_MINUTE_MS, withoutRepeats } from "../../runtime/notices";
 import { formatLogLine, type LogFields, logReport, logTo } from "../../runtime/pod/logLine";
-import { withoutRepeats } from "../../runtime/pod/notices";
 import { startTelemetryServer } from "../../runtime/pod/telemetryServer";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { FakeClock } from "./support/fakeClock";
@@ -49,7 +49,7 @@ describe("a runner's notices", () => {
     const clock = FakeClock.install();
     try {
       const told: string[] = [];
-      const tell = withoutRepeats((notice) => told.push(notice));
+      const tell = withoutRepeats((notice) => told.push(notice), ONCE_A_MINUTE_MS);
       for (const notice of ["leading", "gone", "gone", "leading", "gone"]) tell(notice);
       assert.deepEqual(told, ["leading", "gone", "leading", "gone"]);
       await clock.tick(59_999);
