@@ -1,12 +1,28 @@
 import { cut } from "../cut";
 import { ReconcileFailure } from "../failure";
 
-/** So many characters of what a handler wrote can be read in a sentence. */
+/** The most characters of a handler's output that a sentence quotes. */
 const LONGEST_QUOTE = 80;
 
 /** The failure of an answer that breaks the contract. */
 export function invalid(problem: string): ReconcileFailure {
   return new ReconcileFailure("InvalidAnswer", `the handler answered wrongly: ${problem}.`);
+}
+
+/**
+ * Checks that a part of an answer has no other keys than these.
+ * @param path where the part is in the answer, with a dot at its end: "conditions[0]."; "" for the answer itself
+ * @throws ReconcileFailure with reason `InvalidAnswer`
+ */
+export function checkKeys(
+  part: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  path: string,
+): void {
+  const unknown = Object.keys(part).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    throw invalid(`an unknown key ${quote(path + unknown)}; the keys here are ${known.join(", ")}`);
+  }
 }
 
 /** A text in quotes, no longer than can be read. */

@@ -4,7 +4,7 @@ import { isRecord, readJson } from "../json";
 import { isObjectName, LONGEST_OBJECT_NAME, type Manifest } from "../kubernetes/objects";
 import { MEMORY_FIELD } from "../names";
 import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, ReconcileAnswer } from "./contract";
-import { invalid, quote, shown } from "./invalidAnswer";
+import { checkKeys, invalid, quote, shown } from "./invalidAnswer";
 import { conditionsAnswered, eventsAnswered } from "./parseReports";
 
 /** The longest line that a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
@@ -227,13 +227,6 @@ function checkStringMap(map: unknown, path: string): void {
   for (const [key, value] of Object.entries(map)) {
     if (typeof value !== "string")
       throw invalid(`${path}[${quote(key)}] must be a string; put quotes around it`);
-  }
-}
-
-function checkKeys(value: Readonly<Record<string, unknown>>, known: readonly string[], path: string): void {
-  const unknown = Object.keys(value).find((key) => !known.includes(key));
-  if (unknown !== undefined) {
-    throw invalid(`an unknown key ${quote(path + unknown)}; the keys here are ${known.join(", ")}`);
   }
 }
 

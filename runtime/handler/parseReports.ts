@@ -1,7 +1,7 @@
 import { isRecord } from "../json";
 import { ENGINE_CONDITIONS } from "../names";
 import type { AnsweredCondition, AnsweredEvent } from "./contract";
-import { invalid, quote, shown } from "./invalidAnswer";
+import { checkKeys, invalid, quote, shown } from "./invalidAnswer";
 
 /** More conditions than these nobody reads, and each is a part of every write of the status. */
 const MOST_CONDITIONS = 16;
@@ -27,7 +27,7 @@ export function conditionsAnswered(list: unknown): readonly AnsweredCondition[] 
     for (const key of ["lastTransitionTime", "observedGeneration"]) {
       if (key in entry) throw invalid(`${path}.${key}, which Argosy keeps: leave it out`);
     }
-    checkKeys(entry, ["type", "status", "reason", "message"], path);
+    checkKeys(entry, ["type", "status", "reason", "message"], `${path}.`);
     const { type, status, reason, message } = entry;
     if (!isText(type, CONDITION_TYPE))
       throw wrong(`${path}.type`, "a condition's type, such as DataReady", type);
@@ -52,7 +52,7 @@ export function conditionsAnswered(list: unknown): readonly AnsweredCondition[] 
 export function eventsAnswered(list: unknown): readonly AnsweredEvent[] | undefined {
   return entriesOf(list, "events", MOST_EVENTS)?.map((entry, index) => {
     const path = `events[${index}]`;
-    checkKeys(entry, ["type", "reason", "note"], path);
+    checkKeys(entry, ["type", "reason", "note"], `${path}.`);
     const { type, reason, note } = entry;
     if (type !== "Normal" && type !== "Warning") throw wrong(`${path}.type`, '"Normal" or "Warning"', type);
     if (!isText(reason, EVENT_REASON)) throw wrong(`${path}.reason`, "one word in CamelCase", reason);
@@ -67,13 +67,6 @@ function entriesOf(list: unknown, key: string, most: number): Record<string, unk
   if (list.length > most)
     throw invalid(`"${key}" has ${list.length} entries, more than the ${most} of one answer`);
   return list;
-}
-
-function checkKeys(entry: Record<string, unknown>, known: readonly string[], path: string): void {
-  const unknown = Object.keys(entry).find((key) => !known.includes(key));
-  if (unknown !== undefined) {
-    throw invalid(`an unknown key ${quote(`${path}.${unknown}`)}; the keys here are ${known.join(", ")}`);
-  }
 }
 
 function isText(value: unknown, form = /^/): value is string {
