@@ -22,7 +22,7 @@ export function manifestsOf(resources: readonly RegisteredResource[]): Manifest[
     .filter((resource) => !isOnlyAPlace(resource))
     .map(manifestOf)
     .filter(onceOnly())
-    .sort((one, other) => (identityOf(one) < identityOf(other) ? -1 : 1))
+    .sort((one, other) => (objectNameOf(one) < objectNameOf(other) ? -1 : 1))
     .map((manifest) => ({ manifest, resource: { kind: manifest.kind } }));
   return inApplyOrder(entries)
     .flat()
@@ -37,7 +37,7 @@ function isOnlyAPlace({ type, inputs }: RegisteredResource): boolean {
 }
 
 /** "apps/Deployment argosy/memcached-runner": one for each object, whatever the version it is written in. */
-function identityOf({ apiVersion, kind, metadata }: Manifest): string {
+function objectNameOf({ apiVersion, kind, metadata }: Manifest): string {
   const [group] = apiVersion.split("/");
   return `${group}/${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
 }
@@ -46,10 +46,9 @@ function identityOf({ apiVersion, kind, metadata }: Manifest): string {
 function onceOnly(): (manifest: Manifest) => boolean {
   const seen = new Set<string>();
   return (manifest) => {
-    const identity = identityOf(manifest);
-    if (seen.has(identity))
-      throw new CommandError(`${identity} is registered twice. Give one of them another name.`);
-    seen.add(identity);
+    const name = objectNameOf(manifest);
+    if (seen.has(name)) throw new CommandError(`${name} is registered twice. Give one of them another name.`);
+    seen.add(name);
     return true;
   };
 }

@@ -60,18 +60,18 @@ export async function operatorSource(options: OperatorsOptions): Promise<Operato
 }
 
 function sourceOf(heard: readonly Announcement[], stack: string): OperatorSource {
-  const used = new Set(heard.flatMap((each) => ("used" in each ? each.used.map(identityOf) : [])));
+  const used = new Set(heard.flatMap((each) => ("used" in each ? each.used.map(keyOf) : [])));
   if (used.size === 0) throw new CommandError(`The program deploys no operators in the stack ${stack}.`);
   const sources = heard
     .flatMap((each) => ("loaded" in each ? [each] : []))
-    .filter(({ loaded }) => loaded.some((operator) => used.has(identityOf(operator))));
+    .filter(({ loaded }) => loaded.some((operator) => used.has(keyOf(operator))));
   // A program may load more than it deploys. An operator that is new in its folder since then counts.
-  const loaded = sources.flatMap((source) => source.loaded.map(identityOf));
-  const unused = new Set(loaded.filter((identity) => !used.has(identity)));
+  const loaded = sources.flatMap((source) => source.loaded.map(keyOf));
+  const unused = new Set(loaded.filter((key) => !used.has(key)));
   const wanted = (operators: readonly Operator[]) => {
-    const used = operators.filter((operator) => !unused.has(identityOf(operator)));
+    const used = operators.filter((operator) => !unused.has(keyOf(operator)));
     // A folder that the program loads twice has each operator twice.
-    return [...new Map(used.map((operator) => [identityOf(operator), operator])).values()];
+    return [...new Map(used.map((operator) => [keyOf(operator), operator])).values()];
   };
   return {
     folders: [...new Set(sources.map(({ folder }) => realpathSync(folder)))],
@@ -86,6 +86,7 @@ function sourceOf(heard: readonly Announcement[], stack: string): OperatorSource
   };
 }
 
-function identityOf({ folder, installation }: Operator): string {
+/** One operator in all that a program loads: a folder of operators may be loaded for several installations. */
+function keyOf({ folder, installation }: Operator): string {
   return `${installation} ${folder}`;
 }

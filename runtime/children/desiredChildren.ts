@@ -78,7 +78,7 @@ export function desiredChildren(
     ) {
       throw refuse(`is in namespace ${namespace}, which operator.yaml does not list under "namespaces"`);
     }
-    if (operator.watch && isWatched(child, operator.customResource, operator.watch)) {
+    if (operator.watch && wouldBeWatched(child, operator.customResource, operator.watch)) {
       throw refuse(
         `is a ${child.kind} with the labels that operator.yaml lists under "watch": it would be watched as well, and each object would make another without end`,
       );
@@ -100,6 +100,7 @@ export function desiredChildren(
   return children.map((child, index) => ({ ...child, ...order[index] }));
 }
 
-function isWatched(child: Manifest, { group, kind }: CustomResourceKind, { labels }: Watch): boolean {
+/** Whether the operator would watch the child too, once it exists. */
+function wouldBeWatched(child: Manifest, { group, kind }: CustomResourceKind, { labels }: Watch): boolean {
   return child.kind === kind && groupOf(child.apiVersion) === group && isSelected(child, labels);
 }

@@ -5,7 +5,7 @@ import { Engine } from "../engine";
 import { KubernetesClient } from "../kubernetes/client";
 import { ONCE_A_MINUTE_MS, withoutRepeats } from "../notices";
 import { Announcements } from "./announcements";
-import { identityOf } from "./identity";
+import { runnerIdentityOf } from "./identity";
 import { logReport } from "./logLine";
 import { openTraces, TRACES_GRACE_MS } from "./openTraces";
 import { PipeTransport } from "./pipeTransport";
@@ -53,7 +53,7 @@ export async function resident(pod: Pod): Promise<number> {
     connection,
     transport,
     namespace,
-    identity: identityOf(environment),
+    identity: runnerIdentityOf(environment),
     instance: environment.pod,
     leaseSeconds: settings.leaseSeconds,
     ...(settings.heedsOwnWatch !== undefined && { heedsOwnWatch: settings.heedsOwnWatch }),

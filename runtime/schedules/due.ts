@@ -70,7 +70,7 @@ export function due(schedule: CronSchedule, memory: ScheduleMemory | undefined, 
 
 /** What to remember when an instant is done. */
 export function doneAt(schedule: CronSchedule, at: string): ScheduleMemory {
-  return { at, of: identityOf(schedule) };
+  return { at, of: timesOf(schedule) };
 }
 
 /** Until when everything is done. Undefined if nothing that can be used is remembered. */
@@ -79,12 +79,13 @@ function sinceIn(
   memory: ScheduleMemory | undefined,
   now: number,
 ): number | undefined {
-  if (memory?.of !== identityOf(schedule)) return undefined;
+  if (memory?.of !== timesOf(schedule)) return undefined;
   const at = Date.parse(memory.at);
   return at <= now + LONGEST_FUTURE_MS ? at : undefined;
 }
 
-function identityOf({ cron, timeZone }: CronSchedule): string {
+/** The times of a schedule as one text: if that changes, nothing of the schedule is remembered. */
+function timesOf({ cron, timeZone }: CronSchedule): string {
   return `${cron} ${timeZone}`;
 }
 

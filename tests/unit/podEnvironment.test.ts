@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readEnvironment } from "../../runtime/pod/environment";
-import { addressIn, identityOf } from "../../runtime/pod/identity";
+import { addressIn, runnerIdentityOf } from "../../runtime/pod/identity";
 import { type EngineCommand, RUNNER_ENVIRONMENT, RUNNER_PORTS } from "../../runtime/pod/layout";
 import { addressOf, pathOf, readSettings, SETTINGS_VARIABLE } from "../../runtime/pod/podSettings";
 
@@ -113,10 +113,10 @@ describe("a runner's identity", () => {
   for (const address of ["10.0.0.7", "fd00::7"]) {
     it(`tells its address, ${address}, and is never that of another process`, () => {
       const runner = { pod: "shop-runner-5d4f8c7b9-x2x2x", address };
-      const identity = identityOf(runner);
+      const identity = runnerIdentityOf(runner);
       assert.ok(identity.startsWith(`shop-runner-5d4f8c7b9-x2x2x_${address}_`));
       assert.equal(addressIn(identity), address);
-      assert.notEqual(identityOf(runner), identity);
+      assert.notEqual(runnerIdentityOf(runner), identity);
     });
   }
 
