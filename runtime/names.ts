@@ -119,6 +119,13 @@ export function formerIdentitiesOf(
   });
 }
 
+/** The operator's identity, and then those that it had before: see {@link formerIdentitiesOf}. */
+export function allIdentitiesOf(
+  operator: OperatorIdentity & { readonly formerNames: readonly string[] },
+): readonly [OperatorIdentity, ...OperatorIdentity[]] {
+  return [operator, ...formerIdentitiesOf(operator)];
+}
+
 /**
  * The API group of an installation's Memory objects: "argosy.dev" for the installation "argosy", "shop.argosy.dev" for
  * "shop". So each program of a cluster has a CRD of its own, and none takes that of another along.

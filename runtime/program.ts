@@ -29,6 +29,7 @@ export {
 } from "./kubernetes/objects";
 export type { Resource } from "./kubernetes/resource";
 export {
+  allIdentitiesOf,
   CHILD_OF_LABEL,
   DEFAULT_INSTALLATION,
   DOMAIN,

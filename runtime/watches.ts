@@ -9,7 +9,7 @@ import { isApiError } from "./kubernetes/errors";
 import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { isListed, kindKey, type Resource } from "./kubernetes/resource";
-import { CHILD_OF_LABEL, finalizersOf, formerIdentitiesOf, identityOf, OPERATOR_LABEL } from "./names";
+import { allIdentitiesOf, CHILD_OF_LABEL, finalizersOf, identityOf, OPERATOR_LABEL } from "./names";
 import { Completeness } from "./reconcile/completeness";
 import { memoryResourceOf } from "./reconcile/keptMemories";
 import { MemoryStore } from "./reconcile/memoryStore";
@@ -84,13 +84,13 @@ export class Watches {
     const { client, operator, resource, onChange, onGone, onChild, onSynced, onInterruption } = options;
     const { fieldManager, managers, namespace, onLost } = options;
     const { watch } = operator;
-    const former = formerIdentitiesOf(operator);
-    const identities = [operator, ...former].map(identityOf).join(",");
+    const identities = allIdentitiesOf(operator);
+    const names = identities.map(identityOf).join(",");
     this.memories =
       watch &&
       new MemoryStore({
         client,
-        identities: [operator, ...former],
+        identities,
         assertKnown: () => this.completeness.assertRemembers(),
         onLost,
       });
@@ -116,7 +116,7 @@ export class Watches {
     });
     const { namespaces } = operator;
     if (namespaces !== "all" && resource.namespaced && !watch) {
-      const finalizers = [operator, ...former].flatMap(finalizersOf);
+      const finalizers = identities.flatMap(finalizersOf);
       this.outside = new OutsideObjects({
         client,
         resource,
@@ -153,13 +153,13 @@ export class Watches {
         ...shared,
         namespaces: [namespace],
         answersOthers,
-        labelSelector: `${OPERATOR_LABEL} in (${identities})`,
+        labelSelector: `${OPERATOR_LABEL} in (${names})`,
         sink: (_, where) => memories.sink(where),
       });
     this.childScopes = new Scopes({
       ...shared,
       answersOthers,
-      labelSelector: `${CHILD_OF_LABEL} in (${identities})`,
+      labelSelector: `${CHILD_OF_LABEL} in (${names})`,
       sink: (kind, namespace) => this.children.sink(kind, namespace),
       onRefused: (kind, error, namespace) => {
         if (isApiError(error, 404)) options.onUnserved(this.ownersOf(kind, namespace));

@@ -3,8 +3,8 @@ import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { type Resource, scopesOf } from "../../runtime/kubernetes/resource";
 import {
+  allIdentitiesOf,
   CHILD_OF_LABEL,
-  formerIdentitiesOf,
   identityOf,
   OWNER_ANNOTATION,
   OWNER_UID_LABEL,
@@ -63,7 +63,7 @@ export async function listChildren(
   { operator, client, childResources }: ChildrenListing,
   owner?: string,
 ): Promise<ListedChildren> {
-  const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
+  const identities = allIdentitiesOf(operator).map(identityOf);
   const labelSelector =
     owner === undefined ? `${CHILD_OF_LABEL} in (${identities.join(",")})` : `${OWNER_UID_LABEL}=${owner}`;
   const listed = new ListedChildren();

@@ -6,9 +6,8 @@ import type { HandlerEvent } from "../../runtime/handler/contract";
 import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
-import { fieldManagerOf, formerIdentitiesOf, formerManagersOf } from "../../runtime/names";
-import { ReadMemories } from "../../runtime/pod/readMemories";
-import { KeptMemories } from "../../runtime/reconcile/keptMemories";
+import { fieldManagerOf, formerManagersOf } from "../../runtime/names";
+import { readMemories } from "../../runtime/pod/readMemories";
 import { type Memory, memoryOf } from "../../runtime/reconcile/memory";
 import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
 import { Sweep } from "../../runtime/reconcile/sweep";
@@ -62,9 +61,7 @@ export class Observation {
   async memory(): Promise<Memory> {
     const { operator, resource, client, home: namespace } = this.options;
     if (!operator.watch) return memoryOf(this.object);
-    const identities = [operator, ...formerIdentitiesOf(operator)] as const;
-    const shelf = new ReadMemories({ client, identities, namespace });
-    return new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true }).of(this.object);
+    return readMemories({ client, operator, resource, namespace }).memories.of(this.object);
   }
 
   /**

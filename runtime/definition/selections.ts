@@ -1,5 +1,5 @@
 import { isSecretKind } from "../kubernetes/kinds";
-import { formerIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
+import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
 import type { Operator, Use } from "./definition";
 import { constantIn } from "./references";
 
@@ -43,7 +43,7 @@ export function listedNames({ name, names }: Pick<Use, "name" | "names">): reado
 
 /** The label by which a Secret says who may use it, with the values that mean this operator. */
 function usedBySelector(operator: UsingOperator): string {
-  const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
+  const identities = allIdentitiesOf(operator).map(identityOf);
   const [identity = "", ...former] = identities;
   return former.length === 0
     ? `${USED_BY_LABEL}=${identity}`

@@ -17,10 +17,10 @@ import {
 } from "../kubernetes/objects";
 import { isListed, kindKey, scopesOf } from "../kubernetes/resource";
 import {
+  allIdentitiesOf,
   annotated,
   CHILD_OF_LABEL,
   fieldManagerOf,
-  formerIdentitiesOf,
   formerManagersOf,
   identityOf,
   OPERATOR_LABEL,
@@ -198,7 +198,7 @@ async function listMemories({
 }: NeedsOptions): Promise<Map<string, KubernetesObject>> {
   const memories = new Map<string, KubernetesObject>();
   // What is remembered under a former name counts if there is nothing else.
-  for (const identity of [...formerIdentitiesOf(operator), operator]) {
+  for (const identity of allIdentitiesOf(operator).toReversed()) {
     const labelSelector = `${OPERATOR_LABEL}=${identityOf(identity)}`;
     await client.list(memoryResourceOf(operator), { namespace, labelSelector }, (items) => {
       for (const memory of items) {

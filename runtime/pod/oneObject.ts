@@ -8,13 +8,13 @@ import type { KubernetesClient } from "../kubernetes/client";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { timeOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { fieldManagerOf, formerIdentitiesOf, formerManagersOf } from "../names";
+import { fieldManagerOf, formerManagersOf } from "../names";
 import { EventWriter } from "../outbox/eventWriter";
 import { messageAbout } from "../outbox/message";
 import type { RunRecord } from "../outbox/recorder";
 import { Teller } from "../outbox/teller";
 import { Finalizers } from "../reconcile/finalizers";
-import { KeptMemories } from "../reconcile/keptMemories";
+import type { KeptMemories } from "../reconcile/keptMemories";
 import { type Memories, statusMemories } from "../reconcile/memories";
 import type { Footprint } from "../reconcile/memory";
 import { Reconcile } from "../reconcile/reconcile";
@@ -26,7 +26,7 @@ import { type GatheredUse, gatherUsed } from "../uses/used";
 import { Following } from "./following";
 import { childrenFingerprint, contentFingerprint, usedFingerprint } from "./footprint";
 import { listChildren } from "./listChildren";
-import { ReadMemories } from "./readMemories";
+import { readMemories } from "./readMemories";
 import type { RunFence } from "./runFence";
 import type { RunTrace } from "./runTrace";
 import { sayMissingKind } from "./servedKinds";
@@ -234,9 +234,7 @@ export class OneObject {
   private keptMemories(): KeptMemories | undefined {
     const { client, operator, resource, namespace, uid } = this.options;
     if (!operator.watch) return undefined;
-    const identities = [operator, ...formerIdentitiesOf(operator)] as const;
-    const shelf = new ReadMemories({ client, identities, namespace, uid });
-    return new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true });
+    return readMemories({ client, operator, resource, namespace, uid }).memories;
   }
 
   /** The object, if it is one of ours or has what the operator watches. */

@@ -1,12 +1,14 @@
+import type { Operator } from "../definition/definition";
 import type { KubernetesClient } from "../kubernetes/client";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
-import { memoryPrefixOf, type OperatorIdentity } from "../names";
-import { type MemoryShelf, memoryResourceOf, nameIn } from "../reconcile/keptMemories";
+import type { Resource } from "../kubernetes/resource";
+import { allIdentitiesOf, memoryPrefixOf, type OperatorIdentity } from "../names";
+import { KeptMemories, type MemoryShelf, memoryResourceOf, nameIn } from "../reconcile/keptMemories";
 
 /** What {@link ReadMemories} read. */
 export interface ReadMemoriesOptions {
   readonly client: KubernetesClient;
-  /** The operator, then its former names. */
+  /** The operator's identities, as {@link allIdentitiesOf} gives them. */
   readonly identities: readonly [OperatorIdentity, ...OperatorIdentity[]];
   /** The namespace of the Memory objects. */
   readonly namespace: string;
@@ -26,7 +28,7 @@ export class ReadMemories implements MemoryShelf {
     return known;
   }
 
-  /** That of the run's object. Nothing may be remembered of it, and still it may have left children. */
+  /** The uid of the run's object. The object may have left children even if nothing is remembered of it. */
   async uidsOf(name: ObjectName): Promise<string[]> {
     const { uid } = this.options;
     if (uid === undefined) return [];
@@ -60,4 +62,24 @@ export class ReadMemories implements MemoryShelf {
     );
     return read.filter((memory) => memory !== undefined);
   }
+}
+
+/** What the memories of objects of others are read for. */
+export interface ReadMemoriesOf extends Omit<ReadMemoriesOptions, "identities"> {
+  readonly operator: Operator;
+  /** The kind of the objects as the API serves it. */
+  readonly resource: Resource;
+}
+
+/** The memories of objects that are not the operator's own, without a watch: each Memory object is read when it is needed. */
+export function readMemories({ operator, resource, ...options }: ReadMemoriesOf): {
+  readonly memories: KeptMemories;
+  readonly shelf: ReadMemories;
+} {
+  const { namespace } = options;
+  const shelf = new ReadMemories({ ...options, identities: allIdentitiesOf(operator) });
+  return {
+    shelf,
+    memories: new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true }),
+  };
 }

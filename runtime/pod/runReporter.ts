@@ -3,12 +3,12 @@ import type { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
 import { conditionsIn, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { fieldManagerOf, formerIdentitiesOf } from "../names";
+import { fieldManagerOf } from "../names";
 import { EventWriter } from "../outbox/eventWriter";
-import { KeptMemories } from "../reconcile/keptMemories";
+import type { KeptMemories } from "../reconcile/keptMemories";
 import { clean, withRun } from "../status/conditions";
 import { StatusWriter } from "../status/statusWriter";
-import { ReadMemories } from "./readMemories";
+import { type ReadMemories, readMemories } from "./readMemories";
 
 /** Who reports, and on which objects. */
 export interface RunReporterOptions {
@@ -35,10 +35,7 @@ export class RunReporter {
     this.status = new StatusWriter({ resource, fieldManager: controller });
     this.events = new EventWriter({ controller, instance, onDrop: () => {} });
     if (!operator.watch) return;
-    const identities = [operator, ...formerIdentitiesOf(operator)] as const;
-    const shelf = new ReadMemories({ client, identities, namespace });
-    const memories = new KeptMemories({ operator, resource, namespace, shelf, isThere: () => true });
-    this.kept = { memories, shelf };
+    this.kept = readMemories({ client, operator, resource, namespace });
   }
 
   /**

@@ -5,11 +5,11 @@ import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import {
+  allIdentitiesOf,
   DOMAIN,
   elsewhereFinalizerOf,
   finalizerManagerOf,
   finalizerOf,
-  formerIdentitiesOf,
   type OperatorIdentity,
 } from "../names";
 import { ObjectGoneError } from "./errors";
@@ -36,7 +36,7 @@ export class Finalizers {
     private readonly resource: Resource,
     private readonly operator: Finalizing,
   ) {
-    const all = [operator, ...formerIdentitiesOf(operator)];
+    const all = allIdentitiesOf(operator);
     this.handler = all.map(finalizerOf);
     this.elsewhere = all.map(elsewhereFinalizerOf);
   }

@@ -10,8 +10,8 @@ import { isApiError } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { isListed, isSameKind, kindKey, kindOfKey, type Resource, scopesOf } from "../kubernetes/resource";
 import {
+  allIdentitiesOf,
   CHILD_OF_LABEL,
-  formerIdentitiesOf,
   identityOf,
   OWNER_UID_LABEL,
   SKIP_FINALIZE_ANNOTATION,
@@ -59,7 +59,7 @@ export class Sweep {
     changes: ChildChange[],
   ): Promise<void> {
     const { store, operator } = this.options;
-    const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf).join(",");
+    const identities = allIdentitiesOf(operator).map(identityOf).join(",");
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (!resource) continue;

@@ -17,7 +17,7 @@ import { isApiError } from "../kubernetes/errors";
 import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { formerIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
+import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
 
 /** Where the used objects are read: from what watches show, or from the API server. */
 export interface UsedSource {
@@ -77,7 +77,7 @@ export function whyNotGiven(
   const type = secret["type"];
   if (isNeverGivenType(type)) return `a Secret of type ${type} is never given`;
   if (use.name !== undefined && listedNames(use)?.includes(metadata.name)) return undefined;
-  const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
+  const identities = allIdentitiesOf(operator).map(identityOf);
   const usedBy = metadata.labels?.[USED_BY_LABEL];
   return usedBy !== undefined && identities.includes(usedBy)
     ? undefined

@@ -1,7 +1,7 @@
 import {
+  allIdentitiesOf,
   CHILD_OF_LABEL,
   DOMAIN,
-  formerIdentitiesOf,
   identityOf,
   MANAGER_PREFIX,
   type Manifest,
@@ -88,7 +88,7 @@ function guardSet(
 
 /** Only the operator writes what its children are: everything but status, and but the metadata of others. */
 function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions) {
-  const identities = [operator, ...formerIdentitiesOf(operator)].map(identityOf);
+  const identities = allIdentitiesOf(operator).map(identityOf);
   const runner = `system:serviceaccount:${platform.namespace}:${runnerNameOf(operator.name)}`;
   return {
     matchConstraints: {
