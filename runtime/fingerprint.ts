@@ -2,13 +2,20 @@ import { createHash } from "node:crypto";
 import { canonicalJson } from "./json";
 
 /**
- * A short string that differs where two JSON values differ. It is the same in each process, and in whatever order the keys of
- * a map come: so it may be remembered in an object. It takes a value of any depth: an object that is nested too deeply must not
- * stop the work on all others.
+ * A short string that differs where two JSON values differ. An object may remember it: it is the same in each process, and in
+ * whatever order the keys of a map come. The value may have any depth, since an object that is nested too deeply must not stop
+ * the work on all others.
  */
 export function fingerprint(value: unknown): string {
   return createHash("sha256")
     .update(canonicalJson(value ?? null))
     .digest("base64url")
     .slice(0, 22);
+}
+
+/** A fingerprint of lower-case letters and digits alone, for a part of an object's name. */
+export function fingerprintForName(value: unknown): string {
+  return fingerprint(value)
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "");
 }

@@ -1,11 +1,11 @@
-import { fingerprint } from "../fingerprint";
+import { fingerprintForName } from "../fingerprint";
 import { isRecord } from "../json";
 import { ApiError, isBusy } from "../kubernetes/errors";
 import type { Manifest } from "../kubernetes/objects";
 
 /**
- * What is created by a dry run before a child is deleted and created again: the child under a free name. Of a Service, the
- * addresses and ports that the old one holds are left out: they are free as soon as it is gone.
+ * The manifest that is created by a dry run before a child is deleted and created again: the child under a free name. A Service
+ * is rehearsed without the addresses and ports that the old Service holds, which are free as soon as it is gone.
  */
 export function rehearsalOf(manifest: Manifest): Manifest {
   const { apiVersion, kind, metadata, spec } = manifest;
@@ -19,10 +19,7 @@ export function rehearsalOf(manifest: Manifest): Manifest {
 
 /** The name of the rehearsal of a child: as valid as the child's own, and free. */
 export function rehearsalName(name: string): string {
-  return `${name.slice(0, 40).replace(/[^a-z0-9]+$/, "")}-${fingerprint(name)
-    .toLowerCase()
-    .replace(/[^a-z0-9]/g, "")
-    .slice(0, 8)}`;
+  return `${name.slice(0, 40).replace(/[^a-z0-9]+$/, "")}-${fingerprintForName(name).slice(0, 8)}`;
 }
 
 /**
@@ -32,7 +29,7 @@ export function rehearsalName(name: string): string {
  */
 export function neverAgain(refused: ApiError, error: unknown): unknown {
   if (!(error instanceof ApiError) || isBusy(error)) return error;
-  // The API server quotes all of a Job's template: what follows that is not read.
+  // The API server quotes all of a Job's template. Nobody reads what follows such a quotation.
   const message = `it must be deleted and created again, and is not deleted, since the API server would refuse the new one: ${error.message}. The change was refused: ${refused.message}`;
   return new ApiError(refused.code, { ...refused.status, message }, refused.request);
 }

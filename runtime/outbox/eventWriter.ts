@@ -1,4 +1,4 @@
-import { fingerprint } from "../fingerprint";
+import { fingerprint, fingerprintForName } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
 import { EVENTS, eventAbout, LONGEST_NOTE, namespaceOfEvents, type Regarded } from "../kubernetes/events";
@@ -83,10 +83,7 @@ export class EventWriter {
         if (!isApiError(error, 404)) throw error;
       }
     }
-    const hash = fingerprint([key, now])
-      .toLowerCase()
-      .replace(/[^a-z0-9]/g, "");
-    const name = `${readable(object.metadata.name)}${hash}`;
+    const name = `${readable(object.metadata.name)}${fingerprintForName([key, now])}`;
     const { controller, instance } = this.options;
     const { type, reason, action = "Reconcile" } = event;
     const content = { name, type, reason, note: withRun(note, event.run), action, controller, instance };
