@@ -195,7 +195,7 @@ export class Engine {
   /** Whether our own watch has reported that version of the object, and so has begun the run that it needs. */
   knows(name: ObjectName, resourceVersion: string | undefined): boolean {
     if (resourceVersion === undefined || this.options.heedsOwnWatch === false) return false;
-    return this.parts?.watches.objects.hasTold(name, resourceVersion) ?? false;
+    return this.parts?.watches.objects.hasReported(name, resourceVersion) ?? false;
   }
 
   /**

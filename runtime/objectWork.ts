@@ -9,7 +9,7 @@ import type { ReconcileRequests } from "./reconcile/requests";
 import { endOf, type Mandate } from "./reconcile/run";
 import type { Term } from "./term";
 import type { TraceContext } from "./traces/context";
-import type { Told } from "./traces/spans";
+import type { ReportTime } from "./traces/spans";
 import type { Alarms } from "./work/alarms";
 import type { Arrivals } from "./work/arrivals";
 import type { WorkResult } from "./work/backoff";
@@ -85,9 +85,10 @@ export class ObjectWork {
     // A run may outlive its term, and even end in the next one: it says nothing then.
     const message = endOf(mandate) ? undefined : messageAbout(outcome, resource, recorder?.recordOf(report));
     let run: string | undefined;
-    const onTold = trace && ((told?: Told) => traces?.end({ trace, report, run, told }));
-    if (message) run = outbox.put(report, { ...message, onTold });
-    else onTold?.();
+    const onReported =
+      trace && ((reportTime?: ReportTime) => traces?.end({ trace, report, run, reportTime }));
+    if (message) run = outbox.put(report, { ...message, onReported });
+    else onReported?.();
     return run;
   }
 

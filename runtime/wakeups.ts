@@ -56,8 +56,8 @@ export class Wakeups {
   }
 
   /** The watch reports a change of an object. */
-  objectChanged({ name, resourceVersion, isSettled, isAnnounced }: ObjectChange): void {
-    if (isSettled) return this.options.triggers.add(keyOf(name), "routine");
+  objectChanged({ name, resourceVersion, isReady, isAnnounced }: ObjectChange): void {
+    if (isReady) return this.options.triggers.add(keyOf(name), "routine");
     if (this.options.heedsOwnWatch === false) return;
     this.options.arrivals.note(keyOf(name), "watch");
     this.options.triggers.add(keyOf(name), "change");

@@ -295,7 +295,7 @@ export class Watches {
       isWatched: (object) =>
         isSelected(object, labels) && !isOwnWork(object, managers) && !isNeverGiven(object),
       partsOf: (object) => partsOf(object, on),
-      isSettled: (object) => this.memories?.isSettled(object) ?? false,
+      isReady: (object) => this.memories?.isReady(object) ?? false,
     };
   }
 }

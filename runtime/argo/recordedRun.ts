@@ -72,7 +72,7 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
   const { operator, namespace = "", uid = "" } = report;
   const phase = report.failure ? "Failed" : "Succeeded";
   const template = workflowTemplateOf(operator);
-  const told = {
+  const summary = {
     phase,
     startedAt: timeOf(new Date(finishedAt.getTime() - report.durationMs)),
     finishedAt: timeOf(finishedAt),
@@ -80,7 +80,7 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
     progress: "1/1",
   };
   const node = {
-    ...told,
+    ...summary,
     id: name,
     name,
     displayName: name,
@@ -116,7 +116,7 @@ export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manif
       arguments: { parameters },
       ttlStrategy: { secondsAfterCompletion: place.keptSeconds },
     },
-    status: { ...told, nodes: { [name]: node } },
+    status: { ...summary, nodes: { [name]: node } },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { EventPathPart, EventPathPod } from "./eventPathPods";
 
 /** How long what a pod stands on must have been there, in milliseconds: a roll-out of several pods counts as one start. */
-export const SETTLED_MS = 20_000;
+export const ROLL_OUT_MS = 20_000;
 
 /**
  * The pods of an event path that must start again, because what they stand on began after them.
@@ -23,7 +23,7 @@ export function outdatedPods(pods: readonly EventPathPod[], now: number): EventP
   if (serving.length * 2 <= servers.length) return [];
   const busBeganAt = latest(serving);
   const outdated = (pod: EventPathPod, since: number) =>
-    since + SETTLED_MS <= now && (pod.beganAt ?? pod.failedAt ?? since) < since;
+    since + ROLL_OUT_MS <= now && (pod.beganAt ?? pod.failedAt ?? since) < since;
   const shards = new Set(pods.filter(({ part }) => part === "event-source").map(({ shard }) => shard));
   return [...shards].flatMap((shard) => {
     const sensors = of("sensor", shard);

@@ -146,7 +146,7 @@ export class HandlerWorker {
     if (this.question && id === this.question.id && this.answer === undefined) {
       this.answer = { answer, length: line.length };
       // The rest of this turn of the event loop brings the log, which has a pipe of its own.
-      setImmediate(() => this.settle());
+      setImmediate(() => this.deliver());
     } else if (this.wasAsked(id)) this.listener.lateAnswer?.();
     else throw unknownId(line, id);
   }
@@ -158,7 +158,7 @@ export class HandlerWorker {
     return /^[1-9]\d*$/.test(number) && Number(number) <= this.asked;
   }
 
-  private settle(): void {
+  private deliver(): void {
     const { question, answer } = this;
     if (!question || answer === undefined) return;
     this.question = this.answer = undefined;
@@ -169,7 +169,7 @@ export class HandlerWorker {
   private exited({ code, signal, startError }: HandlerExit): void {
     this.markGone();
     // One that answers one line and ends has answered, however soon its end is noticed.
-    if (code === 0) this.settle();
+    if (code === 0) this.deliver();
     if (startError) this.fail("HandlerNotStarted", `the handler could not be started: ${startError.message}`);
     else if (code === 0 && !this.question) this.giveUp();
     else

@@ -19,21 +19,21 @@ export function messageAbout(
 ): Message | undefined {
   const { uid, name, namespace, generation = 1, failure, changes } = report;
   if (uid === undefined) return undefined;
-  const told: ObjectEvent[] = [...events];
-  if (failure) told.push({ type: "Warning", reason: failure.reason, note: failure.message });
+  const all: ObjectEvent[] = [...events];
+  if (failure) all.push({ type: "Warning", reason: failure.reason, note: failure.message });
   else if (changes.length > 0)
-    told.push({
+    all.push({
       type: "Normal",
       reason: "Reconciled",
       note: describeChanges(changes, namespace),
       isInRecord: true,
     });
-  if (!verdict && !record && told.length === 0) return undefined;
+  if (!verdict && !record && all.length === 0) return undefined;
   return {
     regarding: { apiVersion, kind, metadata: { name, namespace, uid } },
     verdict: verdict && { verdict, generation },
     records: record ? [record] : [],
-    events: told,
+    events: all,
   };
 }
 

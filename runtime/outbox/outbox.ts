@@ -7,7 +7,7 @@ import type { WorkResult } from "../work/backoff";
 import { Runner } from "../work/runner";
 import { Schedule } from "../work/schedule";
 import type { RunRecord } from "./recorder";
-import type { Message, Teller, Untold } from "./teller";
+import type { Message, Teller, Unreported } from "./teller";
 
 /** What an {@link Outbox} works with. */
 export interface OutboxOptions {
@@ -63,7 +63,7 @@ export class Outbox {
   private clientFor: ClientFor | undefined;
   /** How many facts wait. */
   private readonly counts = { events: 0, records: 0 };
-  private onTold: (() => void)[] = [];
+  private onEmpty: (() => void)[] = [];
 
   constructor(private readonly options: OutboxOptions) {
     this.runner = new Runner({
@@ -83,7 +83,7 @@ export class Outbox {
   discard(): void {
     this.runner.pause();
     this.schedule.clear();
-    for (const uid of [...this.pending.keys()]) this.release(uid)?.onTold?.(undefined);
+    for (const uid of [...this.pending.keys()]) this.release(uid)?.onReported?.(undefined);
     this.clientFor = undefined;
     this.endFlushes();
   }
@@ -95,7 +95,7 @@ export class Outbox {
    */
   put(name: ObjectName, message: Message): string | undefined {
     if (!this.clientFor) {
-      message.onTold?.(undefined);
+      message.onReported?.(undefined);
       return undefined;
     }
     const { uid } = message.regarding.metadata;
@@ -106,9 +106,9 @@ export class Outbox {
     const isProgress = message.verdict?.verdict.kind === "progressing" && message.records.length === 0;
     this.schedule.add(uid, isProgress ? { afterMs: PROGRESS_DELAY_MS } : {});
     const [record] = message.records;
-    const told = this.pending.get(uid)?.records.find(({ isFailure }) => isFailure === record?.isFailure);
+    const joined = this.pending.get(uid)?.records.find(({ isFailure }) => isFailure === record?.isFailure);
     this.runner.wake();
-    return told?.name;
+    return joined?.name;
   }
 
   /** The object is gone: drops its verdict. */
@@ -124,7 +124,7 @@ export class Outbox {
     if (!this.clientFor || this.waiting === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, graceMs);
-      this.onTold.push(() => {
+      this.onEmpty.push(() => {
         clearTimeout(timer);
         resolve();
       });
@@ -159,23 +159,23 @@ export class Outbox {
     if (!message || !clientFor) return { kind: "done" };
     this.telling.set(uid, message);
     const from = performance.now();
-    const untold = await this.options.teller.tell(clientFor(message.name), message.name, message);
+    const unreported = await this.options.teller.tell(clientFor(message.name), message.name, message);
     this.telling.delete(uid);
-    const left = untold && this.clientFor === clientFor ? this.leftAfter(untold) : undefined;
+    const left = unreported && this.clientFor === clientFor ? this.leftAfter(unreported) : undefined;
     if (left) {
       const later = this.release(uid);
       const { name, since } = message;
       this.keep(uid, { ...(later ? this.merge(left, later) : left), name, since });
       this.trim();
-    } else message.onTold?.(untold ? undefined : { from, to: performance.now() });
+    } else message.onReported?.(unreported ? undefined : { from, to: performance.now() });
     if (this.waiting === 0) this.endFlushes();
     if (!left) return { kind: "done" };
-    const waitMs = retryAfterMs(untold?.error);
+    const waitMs = retryAfterMs(unreported?.error);
     return { kind: "failed", ...(waitMs !== undefined && { retryAfterMs: waitMs }) };
   }
 
   /** What is to be reported later. Undefined: nothing. */
-  private leftAfter({ left, error }: Untold): Message | undefined {
+  private leftAfter({ left, error }: Unreported): Message | undefined {
     if (error instanceof NotLeadingError) return undefined;
     if (error === undefined || error instanceof ApiUnreachableError || isBusy(error)) return left;
     // Somebody wrote the status at each try. Only then is there still a verdict.
@@ -193,14 +193,14 @@ export class Outbox {
       if (other) records[same] = this.options.join(other, record);
       else records.push(record);
     }
-    if (later.onTold) earlier.onTold?.(undefined);
+    if (later.onReported) earlier.onReported?.(undefined);
     return {
       regarding: later.regarding,
       verdict: later.verdict ?? earlier.verdict,
       records,
       events: [...earlier.events, ...later.events],
       isForbidden: earlier.isForbidden,
-      onTold: later.onTold ?? earlier.onTold,
+      onReported: later.onReported ?? earlier.onReported,
     };
   }
 
@@ -220,7 +220,7 @@ export class Outbox {
   }
 
   private endFlushes(): void {
-    for (const end of this.onTold.splice(0)) end();
+    for (const end of this.onEmpty.splice(0)) end();
   }
 
   /** Drops facts, the oldest first, if too many wait. */

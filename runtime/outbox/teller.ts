@@ -6,7 +6,7 @@ import type { ObjectName } from "../kubernetes/objects";
 import type { ObjectEvent } from "../reconcile/outcome";
 import type { Statuses } from "../status/statuses";
 import type { StatusVerdict } from "../status/statusWriter";
-import type { Told } from "../traces/spans";
+import type { ReportTime } from "../traces/spans";
 import { within } from "../within";
 import type { EventWriter } from "./eventWriter";
 import type { RunRecord } from "./recorder";
@@ -24,11 +24,11 @@ export interface Message {
    * Called once, when the message is written, or never will be: then without times. If a later message is merged with it, only
    * that one's is called with times.
    */
-  readonly onTold?: ((told: Told | undefined) => void) | undefined;
+  readonly onReported?: ((time: ReportTime | undefined) => void) | undefined;
 }
 
 /** What could not be reported. */
-export interface Untold {
+export interface Unreported {
   readonly left: Message;
   /** Why. Undefined if only a record is late. */
   readonly error: unknown;
@@ -61,7 +61,7 @@ export class Teller {
   constructor(private readonly options: TellerOptions) {}
 
   /** @returns what could not be reported, and why. Undefined: everything was reported. It never throws */
-  async tell(client: KubernetesClient, name: ObjectName, message: Message): Promise<Untold | undefined> {
+  async tell(client: KubernetesClient, name: ObjectName, message: Message): Promise<Unreported | undefined> {
     const [run, records] = await this.writeRecords(message.records);
     let left: Message = { ...naming(run, message), records };
     let forbidden: ApiError | undefined;

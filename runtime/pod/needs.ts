@@ -118,11 +118,11 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
           const formerUids = needs.formerUidsOf(object);
           const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
           if (uses && need === undefined) calm.push({ object, index: looked.length });
-          looked.push({ namespace, name, uid, toldAt: needs.toldAt(object), need, formerUids });
+          looked.push({ namespace, name, uid, verdictAt: needs.verdictAt(object), need, formerUids });
         } catch (error) {
           // Its run says what is wrong with it. The others go on.
           options.onError(formatName(object.metadata), error as Error);
-          looked.push({ namespace, name, uid, toldAt: NEVER_SILENT, need: "urgent" });
+          looked.push({ namespace, name, uid, verdictAt: NEVER_SILENT, need: "urgent" });
         }
       }
     });
@@ -160,7 +160,7 @@ async function outsideObjects(operator: Operator, client: KubernetesClient): Pro
       if (deletionTimestamp === undefined || isListed(namespaces, namespace)) continue;
       if (annotated(object.metadata, PAUSED_ANNOTATION)) continue;
       if (finalizers.forHandler(object) || finalizers.forElsewhere(object))
-        looked.push({ namespace, name, uid, toldAt: NEVER_SILENT, need: "urgent" });
+        looked.push({ namespace, name, uid, verdictAt: NEVER_SILENT, need: "urgent" });
     }
   });
   return looked;
@@ -183,7 +183,7 @@ function departed(
     [...left]
       .filter(([uid, name]) => !watched.has(uid) && isHere(name))
       // Nothing is to be reported on an object that is gone.
-      .map(([uid, name]) => ({ ...name, uid, toldAt: NEVER_SILENT, need: "urgent" }))
+      .map(([uid, name]) => ({ ...name, uid, verdictAt: NEVER_SILENT, need: "urgent" }))
   );
 }
 
@@ -243,8 +243,8 @@ class Needs {
     const isObserved = this.memories
       ? this.memoryOf(object).content === contentFingerprint(object, this.options.operator)
       : status["observedGeneration"] === generation;
-    const isTold = ready !== undefined && this.toldAt(object) !== undefined;
-    if (deletionTimestamp !== undefined || !isObserved || !isTold) return "urgent";
+    const hasVerdict = ready !== undefined && this.verdictAt(object) !== undefined;
+    if (deletionTimestamp !== undefined || !isObserved || !hasVerdict) return "urgent";
     if (isExpired(object, this.options.operator, this.now.getTime())) return "routine";
     const isCalm = ready.status === "True" && this.isAsLeft(object) && !this.isInTurn(object);
     return isCalm ? undefined : "routine";
@@ -258,13 +258,13 @@ class Needs {
   }
 
   /** When we last wrote the verdict about the object, according to `managedFields`. */
-  toldAt(object: KubernetesObject): string | undefined {
+  verdictAt(object: KubernetesObject): string | undefined {
     const written = this.memories ? this.memories.get(object.metadata.uid) : object;
     const manager = fieldManagerOf(this.options.operator);
     const subresource = this.memories ? undefined : "status";
-    const isTelling = (entry: ManagedFieldsEntry) =>
+    const isOurs = (entry: ManagedFieldsEntry) =>
       entry.manager === manager && entry.subresource === subresource;
-    return written?.metadata.managedFields?.find(isTelling)?.time;
+    return written?.metadata.managedFields?.find(isOurs)?.time;
   }
 
   /** What is remembered of the object. */

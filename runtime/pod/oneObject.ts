@@ -208,8 +208,8 @@ export class OneObject {
     const from = performance.now();
     // If the report fails, the run does not fail: the next run reports.
     if (message) await this.teller.tell(client, name, message);
-    const told = message && { from, to: performance.now() };
-    if (trace) this.options.trace?.ended(trace, outcome.report, told);
+    const reportTime = message && { from, to: performance.now() };
+    if (trace) this.options.trace?.ended(trace, outcome.report, reportTime);
     return outcome.report;
   }
 

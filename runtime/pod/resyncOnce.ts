@@ -11,7 +11,7 @@ import { formerAnnotations } from "./formers";
 import { deleteRuns, eachLiveRun, LiveRuns, type LiveRunsOptions } from "./liveRuns";
 import { type Looked, lookAtObjects } from "./needs";
 import { RunReporter } from "./runReporter";
-import { tellOfSilentRuns } from "./silentRuns";
+import { reportSilentRuns } from "./silentRuns";
 import { strandedRuns } from "./strandedRuns";
 import { whyStuck } from "./stuckRuns";
 import { withServedKind } from "./watchedObjects";
@@ -96,12 +96,12 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   await tellOfStuckRuns(looked, runs, reporter, tell).catch((error: Error) =>
     tell("runs that do not end", error),
   );
-  const told = await tellOfSilentRuns(idle, { ...options, reporter }).catch((error: Error) =>
+  const reported = await reportSilentRuns(idle, { ...options, reporter }).catch((error: Error) =>
     tell("runs that failed", error),
   );
   const urgent = shuffled(idle.filter(({ need }) => need === "urgent"));
   const routine = shuffled(
-    idle.filter(({ need, uid }) => need === "routine" || (need === undefined && told?.has(uid))),
+    idle.filter(({ need, uid }) => need === "routine" || (need === undefined && reported?.has(uid))),
   );
   const gapMs = Math.min(LONGEST_GAP_MS, withinMs / Math.max(1, routine.length));
   const most = routine.length;

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { ReconcileReport } from "../reconcile/report";
 import { partOf, type TraceContext } from "../traces/context";
-import { spansOfPod, type Told } from "../traces/spans";
+import { type ReportTime, spansOfPod } from "../traces/spans";
 import { epochNow, type Tracing } from "../traces/tracing";
 
 /** What a {@link RunTrace} is of. */
@@ -31,9 +31,9 @@ export class RunTrace {
   }
 
   /** A reconcile has ended. */
-  ended(trace: TraceContext, report: ReconcileReport, told: Told | undefined): void {
+  ended(trace: TraceContext, report: ReconcileReport, reportTime: ReportTime | undefined): void {
     const { traces, workflow } = this.options;
-    traces.end({ trace, report, run: workflow.metadata.name, told }, this.epochOf);
+    traces.end({ trace, report, run: workflow.metadata.name, reportTime }, this.epochOf);
   }
 
   /** The run has ended. @param error why it failed. Undefined if it did not */

@@ -22,7 +22,7 @@ export interface SilentRunsOptions {
 export interface Unaware extends ObjectName {
   readonly uid: string;
   /** When we wrote its status last, as RFC 3339. */
-  readonly toldAt: string | undefined;
+  readonly verdictAt: string | undefined;
 }
 
 const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
@@ -34,13 +34,13 @@ const FAILED: readonly (string | undefined)[] = ["Failed", "Error"];
  * @returns the uids of these objects
  * @throws ApiError if the runs cannot be listed; ApiUnreachableError
  */
-export async function tellOfSilentRuns(
+export async function reportSilentRuns(
   objects: readonly Unaware[],
   options: SilentRunsOptions,
 ): Promise<ReadonlySet<string>> {
   const { client, namespace, reporter } = options;
   const last = await lastRuns(options);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const unaware of objects) {
     const latest = last.get(unaware.uid);
     if (!latest || !isSilent(latest, unaware)) continue;
@@ -48,13 +48,13 @@ export async function tellOfSilentRuns(
       const workflow = await client.get(WORKFLOWS, { namespace, name: latest.metadata.name });
       if (!workflow) continue;
       const failure = new ReconcileFailure("RunFailed", messageOf(workflow));
-      if (await reporter.report(unaware, workflow.metadata.name, failure)) told.add(unaware.uid);
+      if (await reporter.report(unaware, workflow.metadata.name, failure)) reported.add(unaware.uid);
     } catch (error) {
       if (error instanceof ApiUnreachableError) throw error;
       options.onError?.(`the failed run of ${formatName(unaware)}`, error as Error);
     }
   }
-  return told;
+  return reported;
 }
 
 /** The newest run that has ended, of each object. */
@@ -76,8 +76,8 @@ async function lastRuns({
 }
 
 /** Whether it failed, and nobody has written the object's status since then. RFC 3339 in UTC sorts as text. */
-function isSilent(run: KubernetesObject, { toldAt = "" }: Unaware): boolean {
-  return FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) && toldAt < createdAt(run);
+function isSilent(run: KubernetesObject, { verdictAt = "" }: Unaware): boolean {
+  return FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) && verdictAt < createdAt(run);
 }
 
 function createdAt({ metadata }: KubernetesObject): string {

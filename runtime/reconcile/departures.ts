@@ -42,7 +42,7 @@ export class Departures {
    * Clears up after all objects that had this name.
    * @param uid that of the object that has the name now. Undefined: none that is watched has
    */
-  async settle(
+  async clearUp(
     name: ObjectName,
     uid: string | undefined,
     { client, assert }: Pick<Mandate, "client" | "assert">,

@@ -34,7 +34,7 @@ export interface Consequence {
   /** What the report says. */
   readonly report: Pick<ReconcileReport, "result" | "skipped" | "failure" | "problem">;
   /** Whether the object's status, an Event and a recorded run report it. */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
   readonly again: WorkResult;
 }
 
@@ -73,7 +73,7 @@ export function consequenceOf(error: unknown, namespace: string | undefined): Co
   if (isBusy(error) || error instanceof ApiUnreachableError) {
     const afterMs = retryAfterMs(error) ?? 1_000 + Math.random() * 2_000;
     const report = { result: "skipped", skipped: "API server away", problem: message } as const;
-    return { report, isTold: false, again: { kind: "again", afterMs } };
+    return { report, isReported: false, again: { kind: "again", afterMs } };
   }
   const reason = error instanceof ApiError ? "ApiError" : "InternalError";
   return failed(new ReconcileFailure(reason, message, { cause: error }));
@@ -84,7 +84,7 @@ function failed(failure: ReconcileFailure): Consequence {
   const retryAfter = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1000;
   return {
     report: { result: "failed", failure },
-    isTold: true,
+    isReported: true,
     again: {
       kind: "failed",
       permanent,
@@ -94,5 +94,5 @@ function failed(failure: ReconcileFailure): Consequence {
 }
 
 function skipped(why: NonNullable<ReconcileReport["skipped"]>, again: WorkResult): Consequence {
-  return { report: { result: "skipped", skipped: why }, isTold: false, again };
+  return { report: { result: "skipped", skipped: why }, isReported: false, again };
 }

@@ -95,7 +95,7 @@ export class MemoryStore implements MemoryShelf {
   }
 
   /** Whether the last verdict about the object was that this generation of it is ready. */
-  isSettled({ metadata: { uid, generation = 1 } }: KubernetesObject): boolean {
+  isReady({ metadata: { uid, generation = 1 } }: KubernetesObject): boolean {
     return this.byUid.get(uid)?.[0]?.facts.readyGeneration === generation;
   }
 

@@ -125,8 +125,8 @@ export class Reconcile {
     try {
       const object = await timeline.step("read", () => objects.read(name));
       writtenAt = object && lastWriteOf(object);
-      const settling = async () => this.departures?.settle(name, object?.metadata.uid, mandate, report);
-      await timeline.step("sweep", settling, () => report.changes.length > 0);
+      const clearUp = async () => this.departures?.clearUp(name, object?.metadata.uid, mandate, report);
+      await timeline.step("sweep", clearUp, () => report.changes.length > 0);
       if (!object) Object.assign(report, { result: "skipped", skipped: "gone" });
       else {
         const memory = await this.options.memories.of(object);
@@ -134,7 +134,7 @@ export class Reconcile {
         await this.handle(object, run, outcome);
       }
     } catch (error) {
-      this.settle(error, name, report, outcome, mandate);
+      this.fail(error, name, report, outcome, mandate);
     }
     report.timing = timeline.timing(writtenAt);
     report.durationMs = report.timing.to - report.timing.from;
@@ -169,14 +169,14 @@ export class Reconcile {
   }
 
   /** Puts into the outcome what follows from an error. */
-  private settle(error: unknown, name: ObjectName, report: Draft, outcome: Outcome, mandate: Mandate): void {
-    const { report: result, isTold, again } = consequenceOf(endOf(mandate) ?? error, name.namespace);
+  private fail(error: unknown, name: ObjectName, report: Draft, outcome: Outcome, mandate: Mandate): void {
+    const { report: result, isReported, again } = consequenceOf(endOf(mandate) ?? error, name.namespace);
     if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
     Object.assign(report, result);
     outcome.again = again;
     if (!result.failure) return;
     report.log ||= result.failure.log;
-    if (isTold) outcome.verdict = { kind: "failed", failure: result.failure };
+    if (isReported) outcome.verdict = { kind: "failed", failure: result.failure };
   }
 
   private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {

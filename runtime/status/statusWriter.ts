@@ -137,12 +137,12 @@ export class StatusWriter {
     // A number beyond the object's own is not ours: a backup restored the status of a former object of this name.
     const isReached = typeof observed === "number" && observed <= (object.metadata.generation ?? observed);
     const isOld = verdict && isReached && observed > verdict.generation;
-    const isTold = verdict !== undefined && !isOld;
-    const conditions = this.conditions(current, entry, own, isTold ? verdict : undefined);
+    const isStated = verdict !== undefined && !isOld;
+    const conditions = this.conditions(current, entry, own, isStated ? verdict : undefined);
     const status: Status = {
       ...given,
       ...(memory !== undefined || "argosy" in kept ? { argosy: memory ?? kept["argosy"] } : {}),
-      ...(isTold
+      ...(isStated
         ? { observedGeneration: verdict.generation }
         : "observedGeneration" in kept && { observedGeneration: kept["observedGeneration"] }),
       ...(conditions.length > 0 && { conditions }),

@@ -90,7 +90,7 @@ export class TraceExporter {
     const body = otlpTraces(resource, batch);
     for (let tries = 1; ; tries++) {
       const posted = await post(url, headers, body, timeoutMs);
-      if (posted.kind === "taken") return this.settle(batch.length, posted);
+      if (posted.kind === "taken") return this.taken(batch.length, posted);
       const isLast = tries === MOST_TRIES || this.stopping.signal.aborted;
       if (!posted.isTemporary || isLast) {
         this.waiting.splice(0, batch.length);
@@ -102,7 +102,7 @@ export class TraceExporter {
     }
   }
 
-  private settle(count: number, { rejected }: Extract<Posted, { kind: "taken" }>): void {
+  private taken(count: number, { rejected }: Extract<Posted, { kind: "taken" }>): void {
     this.waiting.splice(0, count);
     const refused = Math.min(rejected, count);
     this.sent += count - refused;

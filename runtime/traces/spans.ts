@@ -23,7 +23,7 @@ export interface Span {
 }
 
 /** How long it took to write conditions, record and Events of a run, on the monotonic clock, in milliseconds. */
-export interface Told {
+export interface ReportTime {
   readonly from: number;
   readonly to: number;
 }
@@ -35,7 +35,7 @@ export interface TracedRun {
   /** The name of the Workflow that records the run, if there is one. */
   readonly run?: string | undefined;
   /** Undefined if nothing was to be written, or a later run's report took its place. */
-  readonly told?: Told | undefined;
+  readonly reportTime?: ReportTime | undefined;
 }
 
 /** Turns a time on the monotonic clock into one since 1970, both in milliseconds. */
@@ -48,7 +48,7 @@ const OLDEST_WRITE_MS = 3_600_000;
 const LONGEST_ERROR = 1024;
 const LONGEST_NAME = 512;
 
-/** What begins a run and is told apart by a span, and how the span is called. */
+/** What begins a run and is shown as a span, and the span's name. */
 const ARRIVALS: Readonly<Record<Cause, string | undefined>> = {
   watch: "watch",
   hint: "hint",
@@ -87,7 +87,7 @@ type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: 
  * @param epochOf the clock
  */
 export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string = newSpanId): Span[] {
-  const { trace, report, told } = traced;
+  const { trace, report, reportTime } = traced;
   const { timing } = report;
   if (!timing) return [];
   const parts = partsOf(traced, timing, epochOf);
@@ -98,7 +98,11 @@ export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string =
     ...(parentId !== undefined && { parentId }),
     name: `${report.event} ${report.kind}`,
     from: Math.min(epochOf(timing.from), ...parts.map(({ from }) => from)),
-    to: Math.max(epochOf(timing.to), ...(told ? [epochOf(told.to)] : []), ...parts.map(({ to }) => to)),
+    to: Math.max(
+      epochOf(timing.to),
+      ...(reportTime ? [epochOf(reportTime.to)] : []),
+      ...parts.map(({ to }) => to),
+    ),
     attributes: attributesOf(traced, timing),
     ...(report.failure && { error: errorText(`${report.failure.reason}: ${report.failure.message}`) }),
   };
@@ -106,11 +110,13 @@ export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string =
 }
 
 /** The parts of a run in the order in which they began. */
-function partsOf({ trace, report, told }: TracedRun, timing: RunTiming, epochOf: Epoch): Part[] {
+function partsOf({ trace, report, reportTime }: TracedRun, timing: RunTiming, epochOf: Epoch): Part[] {
   return [
     ...beforeRun(report, timing, epochOf),
     ...timing.steps.map((step) => partOfStep(step, trace, epochOf)),
-    ...(told ? [{ name: "report", from: epochOf(told.from), to: epochOf(told.to), attributes: {} }] : []),
+    ...(reportTime
+      ? [{ name: "report", from: epochOf(reportTime.from), to: epochOf(reportTime.to), attributes: {} }]
+      : []),
   ].sort((one, other) => one.from - other.from);
 }
 

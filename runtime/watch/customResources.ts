@@ -49,16 +49,16 @@ export interface WatchedObjects {
   readonly isWatched: (object: KubernetesObject) => boolean;
   /** The parts of an object for which it is reconciled if they change. */
   readonly partsOf: (object: KubernetesObject) => unknown;
-  /** Whether all was done for the object already. */
-  readonly isSettled: (object: KubernetesObject) => boolean;
+  /** Whether the last verdict about the object says that this generation of it is ready. */
+  readonly isReady: (object: KubernetesObject) => boolean;
 }
 
 /** A change of a custom resource for which it is to be reconciled. */
 export interface ObjectChange {
   readonly name: ObjectName;
   readonly resourceVersion: string;
-  /** Whether its status says that everything was done already. Its turn then comes after the others'. */
-  readonly isSettled: boolean;
+  /** Whether the object is new here and its status says that it is ready. Its turn then comes after the others'. */
+  readonly isReady: boolean;
   /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of ours. */
   readonly isAnnounced: boolean;
 }
@@ -75,7 +75,7 @@ interface Facts {
   readonly trigger: string;
   /** The part of {@link trigger} that the event path announces. */
   readonly announced: string;
-  readonly isSettled: boolean;
+  readonly isReady: boolean;
   /** Those of our finalizers that it has. */
   readonly finalizers: readonly string[];
   /** The uids of what it was made of. Only of objects that are not ours. */
@@ -164,9 +164,9 @@ export class CustomResources implements KnownObjects {
   }
 
   /** Whether the watch has reported that version of the object, or a later one. */
-  hasTold(name: ObjectName, resourceVersion: string): boolean {
-    const told = this.store.find(this.options.resource, name)?.toldVersion;
-    return told !== undefined && !isNewer(resourceVersion, told);
+  hasReported(name: ObjectName, resourceVersion: string): boolean {
+    const reported = this.store.find(this.options.resource, name)?.reportedVersion;
+    return reported !== undefined && !isNewer(resourceVersion, reported);
   }
 
   /** Every object known now. */
@@ -214,14 +214,14 @@ export class CustomResources implements KnownObjects {
     if (!after) return;
     // It is there again if etcd was restored to a time before its deletion.
     this.removed.delete(after.uid);
-    const { trigger, announced, isSettled, finalizers } = after.facts;
+    const { trigger, announced, isReady, finalizers } = after.facts;
     const hasLost = !after.deleting && same?.finalizers.some((each) => !finalizers.includes(each)) === true;
     if (same?.trigger === trigger && !hasLost) return;
     const { resourceVersion } = after;
     this.options.onChange({
       name: { namespace, name },
       resourceVersion,
-      isSettled: !before && isSettled,
+      isReady: !before && isReady,
       isAnnounced: same?.announced !== announced,
     });
   }
@@ -254,7 +254,7 @@ function factsOf(
       trigger,
       announced: "",
       finalizers,
-      isSettled: watched.isSettled(object),
+      isReady: watched.isReady(object),
       madeOf: madeOf(object),
     };
   }
@@ -263,12 +263,12 @@ function factsOf(
     announced,
     finalizers,
     trigger: fingerprint([announced, Object.entries(labels ?? {}).sort(), others]),
-    isSettled: isSettled(object),
+    isReady: isReady(object),
   };
 }
 
 /** Whether an object's status says that its newest generation was reconciled and is ready. */
-function isSettled(object: KubernetesObject): boolean {
+function isReady(object: KubernetesObject): boolean {
   const status = object["status"] as { observedGeneration?: number } | undefined;
   if (object.metadata.deletionTimestamp || status?.observedGeneration !== object.metadata.generation)
     return false;

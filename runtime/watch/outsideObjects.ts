@@ -77,6 +77,6 @@ export class OutsideObjects {
     }
     if (!after?.deleting) return;
     const { namespace, name, resourceVersion } = after;
-    onChange({ name: { namespace, name }, resourceVersion, isSettled: false, isAnnounced: false });
+    onChange({ name: { namespace, name }, resourceVersion, isReady: false, isAnnounced: false });
   }
 }

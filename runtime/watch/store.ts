@@ -13,7 +13,7 @@ export interface StoredObject<Facts> extends ObjectName {
   /** The version that the other fields are about. */
   resourceVersion: string;
   /** The version that a watch or a list had last. Our own writes do not change it. */
-  toldVersion: string;
+  reportedVersion: string;
   deleting: boolean;
   /** What the store's user needs to know of every object. It is kept for all of them. */
   facts: Facts;
@@ -28,7 +28,7 @@ export interface StoredObject<Facts> extends ObjectName {
 export type Source = "initial" | "list" | "watch" | "answer" | "read";
 
 /** The sources that report without being asked: the watch, and the lists with which it begins. */
-const TELLING: readonly Source[] = ["initial", "list", "watch"];
+const UNASKED: readonly Source[] = ["initial", "list", "watch"];
 
 /** What changed in a store. */
 export interface Change<Facts> {
@@ -175,8 +175,8 @@ export class Store<Facts> {
     const known = this.byKey.get(key);
     const { uid, resourceVersion } = object.metadata;
     const isWhole = !this.isMetadata(source) && !isOutdated;
-    if (known?.uid === uid && !isReset && TELLING.includes(source))
-      known.toldVersion = newerOf(known.toldVersion, resourceVersion);
+    if (known?.uid === uid && !isReset && UNASKED.includes(source))
+      known.reportedVersion = newerOf(known.reportedVersion, resourceVersion);
     const standing = known && !isReset ? standingTo(known, object, source === "list" && isWhole) : "newer";
     if (standing === "older") return known;
     if (known && standing === "same") {
@@ -193,7 +193,7 @@ export class Store<Facts> {
     if (known && known !== stored) this.allowance.release(known);
     const json = known?.json;
     stored.resourceVersion = resourceVersion;
-    if (TELLING.includes(source)) stored.toldVersion = resourceVersion;
+    if (UNASKED.includes(source)) stored.reportedVersion = resourceVersion;
     stored.deleting = object.metadata.deletionTimestamp !== undefined;
     stored.facts = facts;
     this.byKey.set(key, stored);
@@ -276,7 +276,7 @@ export class Store<Facts> {
       namespace,
       uid,
       resourceVersion,
-      toldVersion: resourceVersion,
+      reportedVersion: resourceVersion,
       deleting: false,
       facts,
       json: undefined,
@@ -284,7 +284,7 @@ export class Store<Facts> {
   }
 
   private isMetadata(source: Source): boolean {
-    return this.options.isMetadataOnly === true && TELLING.includes(source);
+    return this.options.isMetadataOnly === true && UNASKED.includes(source);
   }
 
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {

@@ -94,7 +94,7 @@ export class Runner {
     const result = await work(key, schedule.attemptOf(key), leave);
     this.placed.delete(key);
     this.working.delete(key);
-    schedule.settle(key, result);
+    schedule.finish(key, result);
     this.wake();
     if (this.working.size === 0) for (const resolve of this.onIdle.splice(0)) resolve();
   }

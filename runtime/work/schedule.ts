@@ -70,7 +70,7 @@ const PATIENCE_MS = 10_000;
  * - A key that failed comes back after an exponential backoff with jitter, but never later than `longestWaitMs`. Only a backoff
  *   that was waited out doubles: a key that is added many times while it fails comes back as soon as one that is not.
  *
- * Assumption: {@link settle} is called once for each key that {@link take} gave.
+ * Assumption: {@link finish} is called once for each key that {@link take} gave.
  *
  * Caveat: one key that is added all the time is given out only as fast as its pace allows.
  */
@@ -119,7 +119,7 @@ export class Schedule {
     }
   }
 
-  /** The key to work on now. It counts as worked on until {@link settle}. Undefined if none is due. */
+  /** The key to work on now. It counts as worked on until {@link finish}. Undefined if none is due. */
   take(): string | undefined {
     this.wake();
     const key = this.pick();
@@ -159,7 +159,7 @@ export class Schedule {
   }
 
   /** The work on a key has ended. */
-  settle(key: string, result: WorkResult): void {
+  finish(key: string, result: WorkResult): void {
     const entry = this.entry(key);
     entry.state = "idle";
     const waitMs = waitAfter(entry, result, this.options);

@@ -99,11 +99,11 @@ describe("CustomResources", () => {
     ];
     list(9, ...found);
     assert.deepEqual(
-      changes.map(({ isSettled }) => isSettled),
+      changes.map(({ isReady }) => isReady),
       [true, false, false, false],
     );
     watched(at(10, { name: "a", uid: "a", generation: 4 }, status({ observedGeneration: 4 })));
-    assert.equal(changes.at(-1)?.isSettled, false);
+    assert.equal(changes.at(-1)?.isReady, false);
   });
 
   it("says nothing of our own writes, neither when they are answered nor when the watch brings them", () => {
@@ -178,11 +178,11 @@ describe("CustomResources", () => {
 
   it("knows up to which version the watch has told of an object", () => {
     objects.learn(at(9));
-    assert.equal(objects.hasTold(NAME, "5"), true);
-    assert.equal(objects.hasTold(NAME, "9"), false);
+    assert.equal(objects.hasReported(NAME, "5"), true);
+    assert.equal(objects.hasReported(NAME, "9"), false);
     watched(at(9));
-    assert.equal(objects.hasTold(NAME, "9"), true);
-    assert.equal(objects.hasTold({ namespace: "shop", name: "unknown" }, "1"), false);
+    assert.equal(objects.hasReported(NAME, "9"), true);
+    assert.equal(objects.hasReported({ namespace: "shop", name: "unknown" }, "1"), false);
   });
 
   it("stays without an object that is deleted while it is read", async () => {

@@ -45,7 +45,7 @@ describe("objects that are no longer watched", () => {
     cluster.steps.length = 0;
   });
 
-  async function settle(uid?: string, isBlind = false): Promise<void> {
+  async function clearUp(uid?: string, isBlind = false): Promise<void> {
     const { store: children, writer } = childrenIn(cluster);
     store = children;
     for (const child of cluster.ofKind("ConfigMap")) if (!isBlind) store.learn(CONFIG_MAPS, [child]);
@@ -61,7 +61,7 @@ describe("objects that are no longer watched", () => {
       },
       sweep,
     );
-    await departures.settle(NAME, uid, { client: cluster.client(), assert: () => {} }, report);
+    await departures.clearUp(NAME, uid, { client: cluster.client(), assert: () => {} }, report);
   }
 
   /** Puts a child of an object there. */
@@ -90,7 +90,7 @@ describe("objects that are no longer watched", () => {
       child("far", MANAGER, widget(), "elsewhere");
       child("other's", MANAGER, widget({ name: "other", uid: "other-uid" }));
       child("forged", "somebody");
-      await settle(undefined, isBlind);
+      await clearUp(undefined, isBlind);
       assert.deepEqual(left(), ["other's", "forged"]);
       assert.equal(isRemembered(), false);
       assert.deepEqual(cluster.steps.at(-1), "delete Memory argosy.shop.widget-uid");
@@ -101,35 +101,35 @@ describe("objects that are no longer watched", () => {
   it("lose children of which nothing is remembered", async () => {
     await memories.forget(cluster.client(), "widget-uid");
     child("near");
-    await settle();
+    await clearUp();
     assert.deepEqual(left(), []);
   });
 
   it("keep their memory while a child is left", async () => {
     child("near");
     cluster.refusals.set("delete ConfigMap near", new ApiError(403, { message: "forbidden" }, "DELETE"));
-    await assert.rejects(settle(), /forbidden/);
+    await assert.rejects(clearUp(), /forbidden/);
     assert.deepEqual([isRemembered(), report.uid], [true, "widget-uid"]);
   });
 
   it("keep everything while they may only be out of sight", async () => {
     child("near");
     assertSeen = () => assert.fail("the kind is not served");
-    await assert.rejects(settle(), /not served/);
+    await assert.rejects(clearUp(), /not served/);
     assert.deepEqual([isRemembered(), left()], [true, ["near"]]);
   });
 
   it("are none of those that are watched, under that name or another", async () => {
     child("near");
-    await settle("widget-uid");
+    await clearUp("widget-uid");
     watched = ["widget-uid"];
-    await settle();
+    await clearUp();
     assert.deepEqual([isRemembered(), left(), report.changes.length], [true, ["near"], 0]);
   });
 
   it("give way to another object of their name, which is reported itself", async () => {
     child("near");
-    await settle("another-uid");
+    await clearUp("another-uid");
     assert.deepEqual([isRemembered(), left(), report.uid], [false, [], undefined]);
   });
 });

@@ -62,8 +62,8 @@ describe("the memories of objects that are not ours", () => {
     assert.deepEqual([uidIn(memory, IDENTITY), uidIn(memory, FORMER)], ["widget-uid", undefined]);
     assert.deepEqual(nameIn(memory), { namespace: "shop", name: "widget" });
     assert.deepEqual(await memories.uidsOf(OBJECT), ["widget-uid"]);
-    assert.ok(store.isSettled(widget()));
-    assert.ok(!store.isSettled(widget({ generation: 4 })));
+    assert.ok(store.isReady(widget()));
+    assert.ok(!store.isReady(widget({ generation: 4 })));
   });
 
   it("have a group of their own in each installation, so that no program takes another's along", () => {

@@ -4,7 +4,7 @@ import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import { Outbox } from "../../runtime/outbox/outbox";
 import type { RunRecord } from "../../runtime/outbox/recorder";
-import type { Message, Untold } from "../../runtime/outbox/teller";
+import type { Message, Unreported } from "../../runtime/outbox/teller";
 import type { ObjectEvent } from "../../runtime/reconcile/outcome";
 import type { Verdict } from "../../runtime/status/conditions";
 import { NotLeadingError } from "../../runtime/term";
@@ -22,8 +22,8 @@ describe("Outbox", () => {
   let client: KubernetesClient;
   let told: Message[];
   let dropped: string[];
-  /** What becomes of the next message: by default it is told. */
-  let answer: (message: Message) => Promise<Untold | undefined>;
+  /** What becomes of the next message: by default it is reported. */
+  let answer: (message: Message) => Promise<Unreported | undefined>;
   let outbox: Outbox;
 
   beforeEach(() => {
@@ -44,9 +44,9 @@ describe("Outbox", () => {
     return new Outbox({
       teller: {
         tell: async (_, __, message) => {
-          const untold = await answer(message);
-          if (!untold) told.push(message);
-          return untold;
+          const unreported = await answer(message);
+          if (!unreported) told.push(message);
+          return unreported;
         },
       },
       join: (earlier, later) => ({ ...later, name: `${earlier.name}+${later.name}` }),
@@ -127,20 +127,20 @@ describe("Outbox", () => {
           verdict: more.verdict && { verdict: more.verdict, generation: 3 },
           events: [],
           records: [],
-          onTold: (told) => void times.push(`${what} ${told ? "told" : "not told"}`),
+          onReported: (time) => void times.push(`${what} ${time ? "reported" : "not reported"}`),
         },
       );
     beforeEach(() => times.splice(0));
 
-    it("when it is told, but of several that are merged for the last alone", async () => {
+    it("when it is reported, but of several that are merged for the last alone", async () => {
       putCalled("first");
       await idle();
-      assert.deepEqual(times, ["first told"]);
+      assert.deepEqual(times, ["first reported"]);
       putCalled("second", { verdict: progressing("0 of 1") });
       putCalled("third");
       put({ events: [warning("from elsewhere")] });
       await idle();
-      assert.deepEqual(times, ["first told", "second not told", "third told"]);
+      assert.deepEqual(times, ["first reported", "second not reported", "third reported"]);
     });
 
     it("when another try succeeds, and when none ever will", async () => {
@@ -150,11 +150,11 @@ describe("Outbox", () => {
       assert.deepEqual(times, []);
       answer = async () => undefined;
       await idle();
-      assert.deepEqual(times, ["first told"]);
+      assert.deepEqual(times, ["first reported"]);
       answer = fails(new NotLeadingError());
       putCalled("second");
       await idle();
-      assert.deepEqual(times, ["first told", "second not told"]);
+      assert.deepEqual(times, ["first reported", "second not reported"]);
     });
 
     it("when the term ends", async () => {
@@ -163,7 +163,7 @@ describe("Outbox", () => {
       await clock.tick();
       outbox.discard();
       await idle();
-      assert.deepEqual(times, ["first not told"]);
+      assert.deepEqual(times, ["first not reported"]);
     });
   });
 
@@ -174,10 +174,10 @@ describe("Outbox", () => {
     const verdict = { verdict: READY, generation: 3 };
     const records = [{ name: "a", isFailure: false }];
     const message = { regarding: widget(), verdict, events: [warning("1")], records };
-    const onTold = (at: unknown) => {
+    const onReported = (at: unknown) => {
       isOver = at === undefined;
     };
-    assert.equal(outbox.put(name, { ...message, onTold }), undefined);
+    assert.equal(outbox.put(name, { ...message, onReported }), undefined);
     assert.deepEqual([isOver, outbox.waiting, outbox.recordsWaiting], [true, 0, 0]);
     outbox.open(() => client);
     await idle();
@@ -205,8 +205,8 @@ describe("Outbox", () => {
     );
   });
 
-  it("keeps a newer verdict if the one that is being told cannot be", async () => {
-    let fail: ((untold: Untold) => void) | undefined;
+  it("keeps a newer verdict if the one that is being reported cannot be", async () => {
+    let fail: ((unreported: Unreported) => void) | undefined;
     let first: Message | undefined;
     answer = (message) =>
       new Promise((resolve) => {
@@ -298,7 +298,7 @@ describe("Outbox", () => {
   });
 
   it("does not keep what the last term was telling when it ended", async () => {
-    let end: ((untold: Untold) => void) | undefined;
+    let end: ((unreported: Unreported) => void) | undefined;
     let first: Message | undefined;
     answer = (message) =>
       new Promise((resolve) => {

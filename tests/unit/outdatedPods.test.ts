@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type EventPathPart, type EventPathPod, eventPathPodOf } from "../../runtime/eventPath/eventPathPods";
-import { outdatedPods, SETTLED_MS } from "../../runtime/eventPath/outdatedPods";
+import { outdatedPods, ROLL_OUT_MS } from "../../runtime/eventPath/outdatedPods";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 
 const HOUR = 3_600_000;
@@ -96,8 +96,8 @@ describe("outdatedPods", () => {
       ["sensor", { began: 1 }],
       ["event-source", { began: 2 }],
     );
-    assert.deepEqual(outdated(given, HOUR + 10_000 + SETTLED_MS - 1), []);
-    assert.deepEqual(outdated(given, HOUR + 10_000 + SETTLED_MS), ["argosy-sensor"]);
+    assert.deepEqual(outdated(given, HOUR + 10_000 + ROLL_OUT_MS - 1), []);
+    assert.deepEqual(outdated(given, HOUR + 10_000 + ROLL_OUT_MS), ["argosy-sensor"]);
   });
 
   it("leaves an event source alone while its sensor is not there, or not there again", () => {

@@ -20,7 +20,7 @@ describe("Schedule", () => {
     const taken: string[] = [];
     for (let key = schedule.take(); key !== undefined; key = schedule.take()) {
       taken.push(key);
-      schedule.settle(key, result);
+      schedule.finish(key, result);
     }
     return taken;
   }
@@ -54,7 +54,7 @@ describe("Schedule", () => {
           endsBackoff: fc.option(fc.boolean(), { nil: undefined }),
         }),
       },
-      { weight: 4, arbitrary: fc.record({ kind: fc.constant("settle" as const), at: fc.nat(3), result }) },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant("finish" as const), at: fc.nat(3), result }) },
       { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.nat(20_000) }) },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant("block" as const), keys: fc.subarray(KEYS) }) },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant("forget" as const), key }) },
@@ -80,17 +80,17 @@ describe("Schedule", () => {
               owed.delete(taken);
               return taken;
             };
-            const settle = (ended: string, how: WorkResult) => {
+            const finish = (ended: string, how: WorkResult) => {
               working.delete(ended);
-              schedule.settle(ended, how);
+              schedule.finish(ended, how);
               const isDue = how.kind === "again" || (how.kind === "failed" && !how.permanent);
               if (isDue || (how.kind === "done" && how.againAfterMs !== undefined)) owed.add(ended);
             };
             for (const each of steps) {
-              const ended = each.kind === "settle" ? [...working][each.at] : undefined;
+              const ended = each.kind === "finish" ? [...working][each.at] : undefined;
               if (each.kind === "take") take();
               else if (each.kind === "wait") now += each.ms;
-              else if (each.kind === "settle") ended !== undefined && settle(ended, each.result);
+              else if (each.kind === "finish") ended !== undefined && finish(ended, each.result);
               else if (each.kind === "add") {
                 const { priority, afterMs, endsBackoff } = each;
                 schedule.add(each.key, {
@@ -110,11 +110,11 @@ describe("Schedule", () => {
             }
             schedule.block(new Set());
             blocked = [];
-            for (const one of [...working]) settle(one, { kind: "done" });
+            for (const one of [...working]) finish(one, { kind: "done" });
             // The longest of the delays above is over by then.
             for (let round = 0; round < 20 && owed.size > 0; round++) {
               now += 100_000;
-              for (let taken = take(); taken !== undefined; taken = take()) settle(taken, { kind: "done" });
+              for (let taken = take(); taken !== undefined; taken = take()) finish(taken, { kind: "done" });
             }
             assert.deepEqual([...owed], []);
             assert.equal(schedule.depth, 0);
@@ -139,7 +139,7 @@ describe("Schedule", () => {
             for (let attempt = 1; attempt <= tries + 1; attempt++) {
               assert.equal(schedule.attemptOf("a"), attempt);
               assert.equal(schedule.take(), "a");
-              schedule.settle("a", { kind: "failed", ...(retryAfterMs !== undefined && { retryAfterMs }) });
+              schedule.finish("a", { kind: "failed", ...(retryAfterMs !== undefined && { retryAfterMs }) });
               assert.ok(nextInMs(schedule) <= LONGEST_WAIT_MS);
               now += LONGEST_WAIT_MS;
             }
@@ -173,7 +173,7 @@ describe("Schedule", () => {
       Array.from({ length: 16 }, (_, at) => {
         schedule.add(`urgent-${at}`);
         const key = schedule.take();
-        if (key !== undefined) schedule.settle(key, { kind: "done" });
+        if (key !== undefined) schedule.finish(key, { kind: "done" });
         return key;
       });
     assert.ok(!turns().includes("patient"));
@@ -189,7 +189,7 @@ describe("Schedule", () => {
     assert.equal(schedule.take(), "a");
     for (let times = 0; times < 3; times++) schedule.add("a");
     assert.equal(schedule.take(), undefined);
-    schedule.settle("a", { kind: "done" });
+    schedule.finish("a", { kind: "done" });
     assert.deepEqual(drain(schedule), ["a"]);
     assert.equal(schedule.has("a"), false);
   });
@@ -305,7 +305,7 @@ describe("Schedule", () => {
         schedule.add("a");
         schedule.take();
         schedule.add("a", { priority, ...(endsBackoff !== undefined && { endsBackoff }) });
-        schedule.settle("a", { kind: "failed" });
+        schedule.finish("a", { kind: "failed" });
         assert.deepEqual(drain(schedule), isEnded ? ["a"] : [], `${priority} ${endsBackoff}`);
         if (!isEnded) assert.equal(nextInMs(schedule), 500);
       }
@@ -371,7 +371,7 @@ describe("Schedule", () => {
     schedule.add("working");
     schedule.clear();
     assert.equal(schedule.has("working"), true);
-    schedule.settle("working", { kind: "done" });
+    schedule.finish("working", { kind: "done" });
     now += 10_000;
     assert.deepEqual(drain(schedule), []);
     assert.equal(schedule.has("working"), false);

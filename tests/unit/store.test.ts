@@ -196,11 +196,11 @@ describe("Store", () => {
   it("remembers which version a watch or a list told of, beside our own writes", () => {
     const sink = list(5, [item("a", 1)]);
     store.set(CONFIG_MAPS, item("a", 7), "answer");
-    assert.deepEqual([find("a")?.resourceVersion, find("a")?.toldVersion], ["7", "1"]);
+    assert.deepEqual([find("a")?.resourceVersion, find("a")?.reportedVersion], ["7", "1"]);
     sink.set(item("a", 6), false);
-    assert.deepEqual([find("a")?.resourceVersion, find("a")?.toldVersion], ["7", "6"]);
+    assert.deepEqual([find("a")?.resourceVersion, find("a")?.reportedVersion], ["7", "6"]);
     sink.set(item("a", 7), false);
-    assert.equal(find("a")?.toldVersion, "7");
+    assert.equal(find("a")?.reportedVersion, "7");
   });
 
   describe("read", () => {

@@ -4,7 +4,7 @@ import { KubernetesClient } from "../../runtime/kubernetes/client";
 import { ApiError, ApiUnreachableError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { RunRecord } from "../../runtime/outbox/recorder";
-import { type Message, Teller, type TellerOptions, type Untold } from "../../runtime/outbox/teller";
+import { type Message, Teller, type TellerOptions, type Unreported } from "../../runtime/outbox/teller";
 import type { ObjectEvent } from "../../runtime/reconcile/outcome";
 import { FakeClock } from "./support/fakeClock";
 import { widget } from "./support/objects";
@@ -73,7 +73,7 @@ describe("Teller", () => {
     });
   }
 
-  const tell = (what: Message, by = teller()): Promise<Untold | undefined> => by.tell(client, NAME, what);
+  const tell = (what: Message, by = teller()): Promise<Unreported | undefined> => by.tell(client, NAME, what);
 
   it("writes the record first, then the status, which names it, then the Events", async () => {
     assert.equal(await tell(message({ records: [SUCCESS], events: [WARNING] })), undefined);

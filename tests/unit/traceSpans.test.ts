@@ -64,12 +64,12 @@ const tracedRun: fc.Arbitrary<TracedRun> = fc
       }),
       { nil: undefined },
     ),
-    told: fc.option(fc.record({ from: moment, took: duration }), { nil: undefined }),
+    reportTime: fc.option(fc.record({ from: moment, took: duration }), { nil: undefined }),
     failure: fc.option(fc.constantFrom(...FAILURE_REASONS), { nil: undefined }),
     namespace: fc.option(name, { nil: undefined }),
     isPart: fc.boolean(),
   })
-  .map(({ steps, from, took, writtenAt, arrival, told, failure, namespace, isPart }) => {
+  .map(({ steps, from, took, writtenAt, arrival, reportTime, failure, namespace, isPart }) => {
     const trace = newTrace(1);
     const report: ReconcileReport = {
       id: "a-run",
@@ -94,7 +94,9 @@ const tracedRun: fc.Arbitrary<TracedRun> = fc
     return {
       trace: isPart ? partOf(trace, trace.rootId) : trace,
       report,
-      ...(told && { told: { from: told.from, to: told.from + told.took } }),
+      ...(reportTime && {
+        reportTime: { from: reportTime.from, to: reportTime.from + reportTime.took },
+      }),
     };
   });
 
@@ -179,7 +181,7 @@ describe("the spans of a run", () => {
       { name: "status", from: 60, to: 90 },
     ];
     const arrival = { cause: "watch", at: 5, readyAt: 10, takenAt: 20 } as const;
-    const traced = { ...run({ arrival }, steps), told: { from: 120, to: 150 } };
+    const traced = { ...run({ arrival }, steps), reportTime: { from: 120, to: 150 } };
     const spans = spansOf(traced, epochOf);
     assert.deepEqual(spans.map(told), [
       ["reconcile Widget", -2_000, 150],

@@ -18,10 +18,10 @@ describe("Triggers", () => {
   });
 
   /** When the object is reconciled next, which is then done. */
-  function nextAt(result: Parameters<Schedule["settle"]>[1] = { kind: "done" }): number {
+  function nextAt(result: Parameters<Schedule["finish"]>[1] = { kind: "done" }): number {
     now = Math.max(now, schedule.nextDueAt ?? now);
     assert.equal(schedule.take(), KEY);
-    schedule.settle(KEY, result);
+    schedule.finish(KEY, result);
     return now;
   }
 
@@ -78,14 +78,14 @@ describe("Triggers", () => {
     assert.deepEqual(triggers.usedChanged(users, false), []);
     triggers.add(KEY, "change");
     assert.equal(schedule.take(), KEY);
-    schedule.settle(KEY, { kind: "done" });
+    schedule.finish(KEY, { kind: "done" });
     const seen = new Set<string>();
     let most = 0;
     for (; seen.size < users.length && now < 60_000; now += 100) {
       let taken = 0;
       for (let key = schedule.take(); key !== undefined; key = schedule.take()) {
         seen.add(key);
-        schedule.settle(key, { kind: "done" });
+        schedule.finish(key, { kind: "done" });
         taken++;
       }
       most = Math.max(most, taken);
@@ -101,7 +101,7 @@ describe("Triggers", () => {
     triggers.usedChanged([KEY], false);
     assert.equal(schedule.take(), KEY);
     triggers.usedChanged([KEY], false);
-    schedule.settle(KEY, { kind: "failed", retryAfterMs: 60_000 });
+    schedule.finish(KEY, { kind: "failed", retryAfterMs: 60_000 });
     assert.equal(schedule.take(), KEY);
   });
 
