@@ -24,9 +24,9 @@ import { Runner } from "./work/runner";
 import { type KeyState, type Priority, Schedule } from "./work/schedule";
 import { Triggers } from "./work/triggers";
 
-/** An object of an operator, and how it stands with the work on it. */
+/** An object of an operator, and the state of the work on it. */
 export interface ObjectState extends ObjectName, KeyState {
-  /** Undefined if only what is left of the object is known. */
+  /** Undefined if the object is gone and only its remains are known. */
   readonly uid: string | undefined;
 }
 
@@ -142,10 +142,11 @@ export class Engine {
   }
 
   /**
-   * Ends gracefully: begins no new work, ends the work in progress, and writes what is still to be reported. If that work
-   * takes long, another process leads meanwhile. It leaves alone only the objects that are still worked on here.
-   * @param graceMs how long work in progress may take, in milliseconds. What has not ended by then writes nothing more,
-   *   and the next leader does it again. @default for ever
+   * Ends gracefully: begins no new work, ends the work in progress, and writes the reports that still wait. If the work in
+   * progress takes long, another process leads meanwhile. The new leader leaves alone only the objects that are still worked on
+   * here.
+   * @param graceMs how long work in progress may take, in milliseconds. Work that has not ended by then writes nothing more, and
+   *   the next leader does it again. @default for ever
    */
   async stop(graceMs?: number): Promise<void> {
     this.stopping.abort(new Error("stopped before it watched"));
@@ -192,7 +193,7 @@ export class Engine {
     return isAccepted;
   }
 
-  /** Whether our own watch has reported that version of the object, and so has begun the run that it needs. */
+  /** Whether our own watch has reported that version of the object. If so, the run that the version needs has begun. */
   knows(name: ObjectName, resourceVersion: string | undefined): boolean {
     if (resourceVersion === undefined || this.options.heedsOwnWatch === false) return false;
     return this.parts?.watches.objects.hasReported(name, resourceVersion) ?? false;
@@ -211,10 +212,10 @@ export class Engine {
   }
 
   /**
-   * Tries the handler on an example of the custom resource: nothing is read and nothing applied. It takes one of the
+   * Tries the handler on an example of the custom resource. Nothing is read and nothing is applied. The trial takes one of the
    * operator's `concurrency` handler processes.
-   * @param used examples of what it uses
-   * @throws Error if it is no such object; ReconcileFailure if the handler fails, or its answer would be refused
+   * @param used examples of the objects that it uses
+   * @throws Error if the example is not such an object; ReconcileFailure if the handler fails, or its answer would be refused
    */
   async tryHandler(object: unknown, used: unknown = {}): Promise<TrialResult> {
     if (!this.parts) throw new Error("the kinds of the children are not known yet");
@@ -226,7 +227,9 @@ export class Engine {
     return this.parts?.reconcile.masked(text) ?? text;
   }
 
-  /** The handler's files have changed: work in progress ends with the old ones, and every object sees the new. */
+  /**
+   * The handler's files have changed. Work in progress ends with the old files, and every object is reconciled with the new ones.
+   */
   renewHandler(): void {
     this.pool.renew();
     for (const name of this.wakeups.names()) this.triggers.add(keyOf(name), "change");
@@ -271,7 +274,7 @@ export class Engine {
       lease: leaseApi(client, namespace, leaseNameOf(operator)),
       identity,
       addAll: () => {
-        // Another process may have handled what was noted before the term.
+        // Another process may have handled the changes that were noted before the term.
         this.arrivals.clear();
         this.wakeups.addAll();
       },

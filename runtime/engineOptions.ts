@@ -7,7 +7,7 @@ import type { Recorder } from "./outbox/recorder";
 import type { ReconcileReport } from "./reconcile/report";
 import type { Tracing } from "./traces/tracing";
 
-/** What an engine runs, where, and who is called. */
+/** What an engine runs and where, and the callbacks that it calls. */
 export interface EngineOptions {
   readonly operator: Operator;
   readonly connection: ClusterConnection;
@@ -35,6 +35,6 @@ export interface EngineOptions {
   readonly traces?: Tracing;
   /** Called after each reconcile. `run` is the name of the Workflow that will record it, if one will. */
   readonly onReport?: (report: ReconcileReport, run?: string) => void;
-  /** Called with what a user should know and no object says: a lost watch, a lost lease. */
+  /** Called with a notice that no object shows, but that a user should know: a lost watch, a lost lease. */
   readonly onNotice?: (notice: string) => void;
 }

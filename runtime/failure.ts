@@ -66,16 +66,16 @@ export const WARNING_REASONS = [
 /** One of {@link WARNING_REASONS}. */
 export type WarningReason = (typeof WARNING_REASONS)[number];
 
-/** Nothing shows more of a message; and a handler may send one of megabytes. */
+/** The most characters of a message. Nothing shows more, and a handler may send a message of megabytes. */
 const LONGEST_MESSAGE = 4 * 1024;
 
-/** A reconcile that failed for a reason that its object's owner should read. */
+/** A reconcile failed, and the object's owner should read why. */
 export class ReconcileFailure extends Error {
   /** Trying again is of no use until the object changes: no retry, and the Stalled condition. */
   readonly permanent: boolean;
-  /** When to try again, in seconds, where the handler said so. */
+  /** When to try again, in seconds, if the handler gave a time. */
   readonly retryAfterSeconds: number | undefined;
-  /** The end of what the handler wrote to standard error meanwhile. */
+  /** The end of the handler's standard error meanwhile. */
   log: string;
 
   constructor(

@@ -1,16 +1,15 @@
 import { writeJson } from "./json";
 
 /**
- * How deep an answer, an example or a file may be nested, its outermost object included. What is deeper is nobody's
- * intention, and would break anyone who walks it by recursion: `JSON.stringify` at some thousands of levels, Python's
- * `json` at a thousand.
+ * How deep an answer, an example or a file may be nested, its outermost object included. Nobody means to nest deeper, and code
+ * that walks deeper values by recursion would break: `JSON.stringify` at some thousands of levels, Python's `json` at a thousand.
  */
 export const MOST_LEVELS = 500;
 
 /**
- * What keeps a value that was read from JSON or YAML from being passed on as it is, to follow "is" or "has": it is too
- * deep (or holds itself, as YAML's aliases allow), or has a number that JSON cannot carry, such as `1e999`, which would
- * silently become null. Undefined where nothing does.
+ * Why a value that was read from JSON or YAML cannot be passed on as it is, to follow "is" or "has". The value may be too deep,
+ * or contain itself, as YAML's aliases allow. Or it has a number that JSON cannot carry, such as `1e999`, which would silently
+ * become null. Undefined if nothing is wrong.
  */
 export function flawOf(value: unknown, levels = MOST_LEVELS): string | undefined {
   if (typeof value === "number" && !Number.isFinite(value)) return "has a number that JSON has not";
@@ -24,8 +23,8 @@ export function flawOf(value: unknown, levels = MOST_LEVELS): string | undefined
 }
 
 /**
- * Where in a value half of a character stands (a surrogate without its other half), as a path such as
- * `children[0].data.a`. No API server keeps such a text. Undefined if there is none.
+ * Where a value has half of a character (a surrogate without its other half), as a path such as `children[0].data.a`. No API
+ * server keeps such a text. Undefined if there is none.
  * @param path of the value itself
  */
 export function halfCharacterIn(value: unknown, path: string): string | undefined {
@@ -42,8 +41,8 @@ export function halfCharacterIn(value: unknown, path: string): string | undefine
 const HALF_CHARACTER = /\p{Surrogate}/u;
 
 /**
- * An object of the API as JSON; undefined where it is too deep for that: the API server takes 10,000 levels, and
- * `JSON.stringify` some thousands.
+ * An object of the API as JSON. Undefined if it is too deep for that: the API server takes 10,000 levels, and `JSON.stringify`
+ * some thousands.
  */
 export function jsonOf(object: object): string | undefined {
   try {

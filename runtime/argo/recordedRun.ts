@@ -17,7 +17,7 @@ import {
   workflowTemplateOf,
 } from "./workflows";
 
-/** What a recorded run says that its report does not. */
+/** The facts about a recorded run that its report does not have. */
 export interface RecordedRun {
   /** The Workflow's name. */
   readonly name: string;
@@ -45,14 +45,14 @@ const LONGEST_MESSAGE = 1024;
 const LONGEST_OUTPUT = 8 * 1024;
 
 /**
- * Whether a run is recorded. Those that did nothing never are, nor those that found no API server: it is not the
- * object's story. A success after a failure has changed what is said of the object.
+ * Whether a run is recorded. A run that did nothing is not recorded, and neither is a run that could not reach the API server. A
+ * success after a failure is recorded even if it changed nothing, because the object's conditions change.
  */
 export function isRecorded(report: ReconcileReport, policy: Operator["record"]): boolean {
   const { result, failure, changes, due = [], event, attempt, againAfterMs } = report;
   if (failure) return true;
   if (policy === "failures") return false;
-  // Changed meanwhile, or not the leader any more: what had been done until then was done.
+  // The object changed meanwhile, or another process leads. The changes that the run made before that still count.
   if (result === "skipped") return changes.length > 0;
   if (policy === "all") return true;
   const hasFinalized = event === "finalize" && againAfterMs === undefined;
@@ -60,12 +60,12 @@ export function isRecorded(report: ReconcileReport, policy: Operator["record"]):
 }
 
 /**
- * A run as a Workflow that has completed already: one POST, which Argo's own views show and its controller does not
- * touch but for its end (`reconciliationNeeded` and `common.IsDone` of argo-workflows v4.1.2 go by the labels).
+ * A run as a Workflow that has completed already. It takes one POST. Argo's own views show the Workflow, and its controller does
+ * nothing with it until its end (`reconciliationNeeded` and `common.IsDone` of argo-workflows v4.1.2 go by the labels).
  *
- * Of the object it carries nothing but namespace, name and uid: a run that somebody resubmits takes spec, labels and
- * annotations over (`FormulateResubmitWorkflow`), and Argo replaces `{{...}}` in what it runs. The status, where the
- * messages are, is only shown.
+ * The Workflow carries only namespace, name and uid of the object. A run that somebody resubmits takes over spec, labels and
+ * annotations (`FormulateResubmitWorkflow`), and Argo replaces `{{...}}` in everything that it runs. The messages are in the
+ * status, which Argo only shows.
  */
 export function buildRecordedRun(run: RecordedRun, place: RecordingPlace): Manifest {
   const { name, report, finishedAt } = run;
@@ -156,7 +156,7 @@ export function outputsOf(report: ReconcileReport): Parameter[] {
   ];
 }
 
-/** The end of a log: the error is there. */
+/** The end of a log, where the error is. */
 export function endOf(log: string): string {
   // The cut may leave half of a character, which nobody wrote.
   return clean(log.slice(-LONGEST_OUTPUT).replace(/^\p{Cs}/u, ""), LONGEST_OUTPUT);

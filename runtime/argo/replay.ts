@@ -25,7 +25,7 @@ export interface ReplayOptions {
   readonly engine: Pick<Engine, "isLeading" | "reconcileNow" | "tryHandler">;
   /** Called with the reason why nothing is replayed. Not called twice in a row with the same reason. */
   readonly onNotice?: (notice: string) => void;
-  /** How often to look whether Argo Workflows has come, where it is not there. @default 300000, five minutes */
+  /** How often to look for Argo Workflows in a cluster that does not have it, in milliseconds. @default 300000, five minutes */
   readonly lookAgainMs?: number;
 }
 
@@ -33,7 +33,7 @@ export interface ReplayOptions {
 interface Progress {
   state: "working" | "answered" | "failed";
   failures: number;
-  /** Not to be tried again before, on the monotonic clock. */
+  /** The task is not tried again before this time on the monotonic clock. */
   notBefore: number;
 }
 
@@ -42,7 +42,10 @@ const SWEEP_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 /** Tasks in progress at once. Most of them only wait for their turn in the queue; a trial is asked at once. */
 const MOST_AT_ONCE = 16;
-/** The Workflow controller writes a WorkflowTaskSet too. After a conflict we wait for the watch to show the new version, so often. */
+/**
+ * The Workflow controller writes a WorkflowTaskSet too. An answer is given up after this many conflicts. After each conflict we
+ * wait until the watch shows the new version.
+ */
 const MOST_CONFLICTS = 10;
 const CONFLICT_MS = 200;
 
@@ -113,13 +116,13 @@ export class Replay {
     } catch (error) {
       const notBefore = performance.now() + Math.min(SWEEP_MS * 2 ** failures, LONGEST_RETRY_MS);
       this.progress.set(task, { state: "failed", failures: failures + 1, notBefore });
-      // Where we do not lead any more, the next leader answers it.
+      // If we do not lead any more, the next leader answers the task.
       if (error instanceof NotLeadingError) return;
       this.notice(`Workflow ${task.workflow} could not be answered: ${(error as Error).message}`);
     }
   }
 
-  /** Does what the task's Workflow asks for; undefined where nobody waits for it any more. */
+  /** Does what the task's Workflow asks for. Undefined if nobody waits for the answer any more. */
   private async resultOf(task: Task): Promise<NodeResult | undefined> {
     const { client, namespace } = this.options;
     const workflow = await client.get(WORKFLOWS, { namespace, name: task.workflow });
@@ -151,8 +154,8 @@ export class Replay {
   }
 
   /**
-   * Answers a task while it waits for that, into the very version of its WorkflowTaskSet that was seen last: the
-   * controller takes over no answer to a task that it has removed, and stumbles over it.
+   * Answers a task as long as the task waits for that. The answer is for the version of the WorkflowTaskSet that was seen last:
+   * the controller takes over no answer to a task that it has removed, and stumbles over such an answer.
    */
   private async answer(task: Task, result: NodeResult): Promise<void> {
     const { client, namespace, engine } = this.options;

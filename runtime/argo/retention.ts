@@ -1,19 +1,19 @@
 /** How long records are kept. */
 export interface RetentionOptions {
-  /** Kept for so long while there are few. */
+  /** How long a record is kept while there are few, in seconds. */
   readonly longestSeconds: number;
   readonly shortestSeconds: number;
-  /** So many within the longest time are few. */
+  /** The most records within the longest time that count as few. */
   readonly few: number;
 }
 
 /**
- * For how long each record is kept: for an hour, say, and the shorter the more there are. The Workflow controller holds
- * each in memory until then, and a hundred a second for an hour would be more than it can take. Nothing is left
- * unrecorded for that, it only goes sooner.
+ * Says how long each record is kept: an hour, for example, and less if there are many records. The Workflow controller holds each
+ * record in memory until then. A hundred a second for an hour would be more than it can take. Every run is still recorded, but
+ * its record goes sooner.
  */
 export class Retention {
-  /** Recent records: each counts as one at first, and less and less with time. */
+  /** How many records there were recently. A record counts as one at first, and less and less with time. */
   private recent = 0;
   private at = Number.NEGATIVE_INFINITY;
 
@@ -29,7 +29,7 @@ export class Retention {
     return Math.max(shortestSeconds, seconds);
   }
 
-  /** Counts one more record: it is there now. A try that failed is none. */
+  /** Counts one more record, which exists now. A write that failed does not count. */
   count(): void {
     this.recent = this.withOneMore();
     this.at = this.now();

@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 
 /** The longest name: Argo makes a label of it when a run is resubmitted, and a label's value has at most 63 characters. */
 const LONGEST_NAME = 63;
-/** 40 bits: two runs of one object and generation that bear the same name are not to be expected. */
+/** 40 bits. Two runs of one object and generation do not get the same name by chance. */
 const HASH_LENGTH = 10;
 
 /**
- * The name of a run's Workflow: the operator, the object and its generation, to be read by people, and a hash that
- * makes it unique. An object's name may have 253 characters and dots: what is too long is cut, what a label cannot
- * have becomes a hyphen.
+ * The name of a run's Workflow: operator, object and generation, for people, and a hash that makes the name unique. An object's
+ * name may have 253 characters, and dots. The name is cut if it is too long, and characters that a label cannot have become
+ * hyphens.
  *
- * @param identity what tells this run from every other: two runs that give the same are one
+ * @param identity what distinguishes this run from all others. Two runs with the same identity are one
  */
 export function runName(
   operator: string,

@@ -4,9 +4,12 @@ export const RUN_PARAMETERS = {
   namespace: "namespace",
   /** Name of the custom resource. */
   name: "name",
-  /** Its uid, if the submitter knows it. A run for another object of the same name does nothing. */
+  /** The uid of the custom resource, if the submitter knows it. A run for another object of the same name does nothing. */
   uid: "uid",
-  /** A whole object as JSON. The handler is tried on it alone, nothing is applied, and its answer is the output. */
+  /**
+   * A whole object as JSON. The handler is tried on this object alone, nothing is applied, and the handler's answer is the
+   * output.
+   */
   object: "object",
   /** A schedule of the operator that is to be due in the run. Only operators with schedules have the parameter. */
   schedule: "schedule",

@@ -36,27 +36,27 @@ interface Recorded extends RunRecord {
 }
 
 const KEPT: KeptSeconds = { successes: 3_600, failures: 86_400 };
-/** Kept for less if there are so many that they would fill memory, but not for less than this. */
+/** Records are kept for less time if there are so many that they would fill memory, but at least this long. */
 const SHORTEST: KeptSeconds = { successes: 60, failures: 600 };
-/** So many are few. */
+/** Up to this many recent records, each is kept for the whole time. */
 const FEW = 1_000;
-/** An equal failure within this time need not be recorded again. It is the shortest that one is kept. */
+/** An equal failure within this time is not recorded again. It is also the shortest time for which a failure is kept. */
 const SAME_FAILURE_MS = 10 * 60_000;
-/** Changes that the record of many runs names: it would not say more with more. */
+/** The most changes that the record of several runs names. More would not help a reader. */
 const MOST_CHANGES = 50;
 /** How many recent failures are remembered. */
 const MOST_REMEMBERED = 10_000;
 
 /**
- * Decides which runs are recorded as Workflows, under which names, and writes them: one POST each.
+ * Decides which runs are recorded as Workflows and under which names, and writes them: one POST each.
  *
- * The name of a failure follows from the object, its generation and what failed (but for the numbers in it). So the same
- * failure again and again is the one record of its first time, no matter who leads; the Kubernetes Event counts the others.
+ * The name of a failure follows from the object, its generation and the failure's message without its numbers. So the same
+ * failure again and again has one record, that of its first time, no matter who leads. The Kubernetes Event counts the others.
  */
 export class RunRecorder implements Recorder {
   /** Workflows written. */
   recorded = 0;
-  /** Runs without a Workflow of their own, since another one reports them too. */
+  /** Runs without a Workflow of their own, since another Workflow reports them too. */
   coalesced = 0;
   /** Runs that were not written and never will be. */
   dropped = 0;
@@ -114,7 +114,7 @@ export class RunRecorder implements Recorder {
       await this.options.client.create(WORKFLOWS, manifest);
       this.recorded++;
     } catch (error) {
-      // It is there: the answer to an earlier try was lost, or a former leader recorded the same failure.
+      // The record is there: the answer to an earlier try was lost, or a former leader recorded the same failure.
       if (isApiError(error, 409)) this.coalesced++;
       else return this.refused(error as Error);
     }
@@ -136,7 +136,7 @@ export class RunRecorder implements Recorder {
   }
 
   private refused(error: Error): boolean {
-    // The API server refuses the object itself, not us or the moment.
+    // The API server refuses the object itself. Another try would be refused too.
     const isFinal = error instanceof ApiError && [400, 413, 422].includes(error.code);
     if (isFinal) {
       this.drop(error.message);
@@ -161,7 +161,7 @@ export class RunRecorder implements Recorder {
     const now = this.now();
     this.known.delete(name);
     this.known.set(name, now + SAME_FAILURE_MS);
-    // In the order of insertion, so the first are the first to be over.
+    // The map is in the order of insertion, so the first entries end first.
     for (const [old, until] of this.known) {
       if (until > now && this.known.size <= MOST_REMEMBERED) break;
       this.known.delete(old);
@@ -169,7 +169,10 @@ export class RunRecorder implements Recorder {
   }
 }
 
-/** A failure that differs from an earlier one in a time, a port or a count alone is the same one again. */
+/**
+ * The message without its numbers. A failure that differs from an earlier one only in a time, a port or a count is the same
+ * failure.
+ */
 function withoutNumbers(message: string): string {
   return message.replace(/\d+/g, "#");
 }

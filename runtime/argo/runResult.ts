@@ -7,11 +7,11 @@ import { clean } from "../status/conditions";
 import { endOf, messageOf, outputsOf } from "./recordedRun";
 import type { NodeResult } from "./taskSet";
 
-/** The longest answer that is given whole, in characters: a Workflow as a whole must fit into etcd's 1.5 MiB. */
+/** The longest answer that is given whole, in characters. The whole Workflow must fit into etcd's 1.5 MiB. */
 const LONGEST_ANSWER = 512 * 1024;
 const LONGEST_MESSAGE = 1024;
 
-/** A reconcile as the answer to the one who submitted it. */
+/** The result of a reconcile, as the answer to whoever submitted it. */
 export function resultOfReport(report: ReconcileReport): NodeResult {
   const { skipped, failure, kind } = report;
   const outputs = { parameters: outputsOf(report) };
@@ -21,7 +21,7 @@ export function resultOfReport(report: ReconcileReport): NodeResult {
   return { phase: failure ? "Failed" : "Succeeded", message: messageOf(report), outputs };
 }
 
-/** A trial as the answer to the one who submitted it: what the handler answered, as JSON. */
+/** The result of a trial, as the answer to whoever submitted it: the handler's answer as JSON. */
 export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeResult {
   const { text, message } = triedAnswer(answer);
   return {
@@ -37,7 +37,7 @@ export function resultOfTrial({ answer, log, durationMs }: TrialResult): NodeRes
   };
 }
 
-/** An answer as a Workflow can give it, and a message that says whether that is all of it. */
+/** An answer as a Workflow can give it, and a message that says whether the answer is whole. */
 export function triedAnswer(answer: TrialResult["answer"]): {
   readonly text: string;
   readonly message: string;
@@ -53,7 +53,7 @@ export function triedAnswer(answer: TrialResult["answer"]): {
   };
 }
 
-/** What came in the way of a reconcile or a trial, as the answer to the one who submitted it. */
+/** An error that prevented a reconcile or a trial, as the answer to whoever submitted it. */
 export function resultOfError(error: unknown): NodeResult {
   const failure = error instanceof ReconcileFailure ? error : undefined;
   const message = error instanceof Error ? error.message : String(error);

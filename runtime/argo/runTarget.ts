@@ -19,9 +19,9 @@ export type RunTarget =
   | {
       readonly kind: "object";
       readonly name: ObjectName;
-      /** The uid that it must have; undefined where the submitter did not say. */
+      /** The uid that the object must have. Undefined if the submitter did not give one. */
       readonly uid: string | undefined;
-      /** The schedule that is to be due: at the instant at which the run was submitted. Undefined: none. */
+      /** The schedule that is to be due, at the instant at which the run was submitted. Undefined: none. */
       readonly due: DueSchedule | undefined;
     }
   /** An example, for the handler to be tried on. */
@@ -32,7 +32,7 @@ export class RunTargetError extends Error {}
 
 /**
  * Reads from a Workflow's parameters what is to be done.
- * @throws RunTargetError where that cannot be understood
+ * @throws RunTargetError if the parameters cannot be understood
  */
 export function runTargetOf(
   workflow: KubernetesObject,
@@ -57,7 +57,10 @@ export function runTargetOf(
   return { kind: "object", name: { namespace, name }, uid, due };
 }
 
-/** The schedule that a run starts. The time of its submission tells it from all others, also if it is tried again. */
+/**
+ * The schedule that a run starts. The time of the run's submission distinguishes it from all others, and stays the same if the
+ * run is tried again.
+ */
 function scheduleIn(
   workflow: KubernetesObject,
   { schedules = {} }: Pick<Operator, "schedules">,

@@ -10,7 +10,7 @@ import { liveSelector, WORKFLOW_TASK_SETS } from "./workflows";
 export interface Task {
   /** The Workflow's name, which is the WorkflowTaskSet's too. */
   readonly workflow: string;
-  /** The Workflow's uid: another one may take its name. */
+  /** The Workflow's uid. Another Workflow may take its name. */
   readonly workflowUid: string | undefined;
   readonly node: string;
   /** The WorkflowTaskSet as it was seen last. */
@@ -27,9 +27,9 @@ export interface TaskWatchOptions {
   readonly instanceId: string;
   /** Called when there are new tasks. */
   readonly onTasks: () => void;
-  /** Told why there is no watch now. */
+  /** Called with the reason why there is no watch now. */
   readonly onNotice: (notice: string) => void;
-  /** How often to look whether Argo Workflows has come, where it is not there. @default 300000, five minutes */
+  /** How often to look for Argo Workflows in a cluster that does not have it, in milliseconds. @default 300000, five minutes */
   readonly lookAgainMs?: number | undefined;
 }
 
@@ -37,11 +37,11 @@ const LOOK_AGAIN_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
 
 /**
- * The tasks of an operator in the WorkflowTaskSets of its namespace that nobody has answered yet. Where the cluster has
- * no Argo Workflows there are none, and it looks for it again now and then.
+ * The tasks of an operator in the WorkflowTaskSets of its namespace that nobody has answered yet. If the cluster has no Argo
+ * Workflows, there are no tasks, and the watch looks for Argo Workflows again now and then.
  */
 export class TaskWatch {
-  /** By Workflow and node. A task that is open for as long is the same object. */
+  /** By Workflow and node. A task is the same object as long as it is open. */
   private readonly open = new Map<string, Task>();
   private readonly stopping = new AbortController();
   private reflector: Reflector | undefined;
@@ -97,7 +97,7 @@ export class TaskWatch {
     this.reflector.start();
   }
 
-  /** @returns false where it was stopped before the kind was there */
+  /** @returns false if the watch was stopped before the kind was there */
   private async findKind(): Promise<boolean> {
     const { client, onNotice, lookAgainMs = LOOK_AGAIN_MS } = this.options;
     const { signal } = this.stopping;

@@ -2,20 +2,20 @@ import { isRecord } from "../json";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
-/** Argo Workflows' kinds, as far as the engine speaks with them: it knows Argo only as objects of the API. */
+/** Argo Workflows' kinds, as far as the engine uses them. The engine knows Argo only as objects of the API. */
 export const WORKFLOWS: Resource = {
   apiVersion: "argoproj.io/v1alpha1",
   kind: "Workflow",
   plural: "workflows",
   namespaced: true,
 };
-/** What the Workflows of a kind of run are made from. */
+/** The templates of Workflows. */
 export const WORKFLOW_TEMPLATES: Resource = {
   ...WORKFLOWS,
   kind: "WorkflowTemplate",
   plural: "workflowtemplates",
 };
-/** The tasks of one Workflow that somebody else than Argo's own pods is to do. It has the Workflow's name. */
+/** The tasks of one Workflow that are done outside of Argo's own pods. It has the Workflow's name. */
 export const WORKFLOW_TASK_SETS: Resource = {
   ...WORKFLOWS,
   kind: "WorkflowTaskSet",
@@ -24,12 +24,12 @@ export const WORKFLOW_TASK_SETS: Resource = {
 
 /** Labels of Argo Workflows (workflow/common/common.go of argo-workflows v4.1.2). */
 export const WORKFLOW_LABELS = {
-  /** "true": the controller has nothing to do with it any more. */
+  /** "true": the controller does nothing more with the Workflow. */
   completed: "workflows.argoproj.io/completed",
   phase: "workflows.argoproj.io/phase",
   template: "workflows.argoproj.io/workflow-template",
   instanceId: "workflows.argoproj.io/controller-instanceid",
-  /** "Pending": the controller is to write it to its archive, and does not delete it before. */
+  /** "Pending": the controller is to write the Workflow to its archive, and does not delete it before. */
   archiving: "workflows.argoproj.io/workflow-archiving-status",
 } as const;
 
@@ -42,7 +42,7 @@ export function workflowTemplateOf(operator: string): string {
 }
 
 /**
- * Selects what has not completed and belongs to the Workflow controller with this instance id; "" is the one that has
+ * Selects the Workflows that have not completed and belong to the controller with this instance id. "" is the controller that has
  * none.
  */
 export function liveSelector(instanceId: string): string {
@@ -61,7 +61,7 @@ export interface Parameter {
   readonly value: string;
 }
 
-/** What a Workflow's `spec` says, as far as the engine reads it. */
+/** The `spec` of a Workflow, as far as the engine reads it. */
 export interface WorkflowSpec {
   readonly workflowTemplateRef?: { readonly name?: string };
   readonly arguments?: { readonly parameters?: readonly { name: string; value?: unknown }[] };
@@ -77,9 +77,9 @@ export function specOf(workflow: KubernetesObject): WorkflowSpec {
   return isRecord(spec) ? (spec as WorkflowSpec) : {};
 }
 
-/** What a Workflow's `status` says, as far as the engine reads it (argo-workflows, pkg/apis/workflow/v1alpha1/workflow_types.go). */
+/** The `status` of a Workflow, as far as the engine reads it (argo-workflows, pkg/apis/workflow/v1alpha1/workflow_types.go). */
 export interface WorkflowStatus {
-  /** "" until the controller has written once: also one that waits for its lock or its turn has a phase. */
+  /** "" until the controller has written once. A Workflow that waits for its lock or its turn has a phase too. */
   readonly phase?: string;
   readonly message?: string;
   /** When it got its lock, as RFC 3339. */
@@ -87,19 +87,19 @@ export interface WorkflowStatus {
   /** The template as it was when the controller first saw the Workflow, which is long before it has its lock. */
   readonly storedWorkflowTemplateSpec?: unknown;
   readonly nodes?: Readonly<Record<string, WorkflowNode>>;
-  /** `nodes`, where they are many. */
+  /** `nodes`, if there are many. */
   readonly compressedNodes?: string;
   readonly offloadNodeStatusVersion?: string;
 }
 
-/** What one node of a Workflow says of itself: a container, a pod, the whole. */
+/** The status of one node of a Workflow: a container, a pod, or the whole. */
 export interface WorkflowNode {
   readonly displayName?: string;
   readonly phase?: string;
   readonly message?: string;
 }
 
-/** The `status` of a Workflow. Nothing checks what is written there: nodes that are none are left out. */
+/** The `status` of a Workflow. Nothing checks what people write there, so entries of `nodes` that are no nodes are left out. */
 export function statusOf(workflow: KubernetesObject): WorkflowStatus {
   const status = workflow["status"];
   if (!isRecord(status)) return {};
@@ -109,19 +109,22 @@ export function statusOf(workflow: KubernetesObject): WorkflowStatus {
   return { ...rest, nodes: Object.fromEntries(known) as Record<string, WorkflowNode> };
 }
 
-/** Whether anything of a Workflow has left the state in which it waits for its pod. */
+/** Whether any node of a Workflow is beyond the state in which it waits for its pod. */
 export function hasBegun(workflow: KubernetesObject): boolean {
   const { nodes = {}, compressedNodes, offloadNodeStatusVersion } = statusOf(workflow);
   if (compressedNodes || offloadNodeStatusVersion) return true;
   return Object.values(nodes).some(({ phase }) => phase !== "Pending");
 }
 
-/** The value of a parameter of a Workflow; "" where it has none: every parameter of our templates has that default. */
+/**
+ * The value of a parameter of a Workflow. "" if the Workflow does not have the parameter: that is the default of every parameter
+ * of our templates.
+ */
 export function parameterOf(workflow: KubernetesObject, name: string): string {
   const parameters: unknown = specOf(workflow).arguments?.parameters;
   const entries: unknown[] = Array.isArray(parameters) ? parameters : [];
   const value = entries.filter(isRecord).find((parameter) => parameter["name"] === name)?.["value"];
-  // A number that was written without quotes reaches Argo as text as well (`AnyString`). Anything else is no value.
+  // A number without quotes reaches Argo as text as well (`AnyString`). Anything else is no value.
   return ["string", "number", "boolean"].includes(typeof value) ? String(value) : "";
 }
 

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject, type Manifest } from "../kubernetes/objects";
 
 /**
- * Whether a server-side apply of a manifest would change nothing: the object has every value of the manifest, and our
- * entry in its `managedFields` owns exactly the fields of the manifest. So nothing is left of an earlier apply.
+ * Whether a server-side apply of a manifest would change nothing: the object has every value of the manifest, and our entry in
+ * its `managedFields` owns exactly the fields of the manifest. So nothing is left of an earlier apply.
  *
- * It knows no schema, so it may say no although the API server would change nothing. Then the apply is made.
+ * The function knows no schema, so it may say no although the API server would change nothing. Then the apply is made.
  *
  * @param fields `fieldsV1` of our entry
  * @see https://github.com/kubernetes-sigs/structured-merge-diff for the form of `fieldsV1`
@@ -54,8 +54,8 @@ function hasKeys(entry: unknown, keys: JsonObject): boolean {
 }
 
 /**
- * Whether an entry of a manifest is the one with these keys. It may leave out a key that has a default. The API server then
- * fills the key in, and we do not own it.
+ * Whether an entry of a manifest is the one with these keys. The entry may leave out a key that has a default. The API server
+ * then fills the key in, and we do not own it.
  */
 function isWritten(entry: unknown, keys: JsonObject, fields: unknown): boolean {
   if (!isJsonObject(entry) || !isJsonObject(fields)) return false;

@@ -27,13 +27,13 @@ export interface ChildApplierOptions {
 
 /** The object whose children are written. */
 export interface WriteScope {
-  /** Its requests have the fence of the object: none leaves if the object is gone, or if we no longer lead. */
+  /** A client whose requests have the fence of the object: no request leaves if the object is gone, or if we no longer lead. */
   readonly client: KubernetesClient;
   /** The object's namespace. Undefined: it has cluster scope. */
   readonly namespace: string | undefined;
   /** Reads the object from the API server. @throws ObjectGoneError if it is gone or being deleted */
   readonly confirmOwner: () => Promise<void>;
-  /** A text without the values of used Secrets. To be asked before a text is shortened: half of a value is not recognised. */
+  /** A text without the values of used Secrets. Mask a text before it is shortened, because half of a value is not recognised. */
   readonly masked: (text: string) => string;
 }
 
@@ -43,12 +43,12 @@ interface Seen {
   readonly resourceVersion: string;
 }
 
-/** What must hold of the object that exists, so that a write is done. */
+/** A condition on the object that exists. The API server refuses the write if the object does not meet it. */
 type Condition = Seen | { readonly resourceVersion: string };
 
 /**
- * A version that no object has. If an object is applied with it, the API server creates the object, and refuses to touch one
- * that exists. So no foreign object can be taken over between a look and the write.
+ * A version that no object has. If an object is applied with it, the API server creates the object, and refuses the write if the
+ * object exists. So no foreign object can be taken over between a look and the write.
  */
 const MUST_NOT_EXIST: Condition = { resourceVersion: "1" };
 
@@ -59,14 +59,14 @@ const MOST_TRIES = 5;
 type Target =
   /** Nothing has the child's name. */
   | { readonly how: "create"; readonly seen?: undefined }
-  /** All of the child. To adopt is to apply to an object that we have not written before. */
+  /** The whole child. To adopt is to apply to an object that we have not written before. */
   | { readonly how: "apply" | "adopt"; readonly seen: Seen }
   /** Only the marks, since the child is never updated. */
   | { readonly how: "mark"; readonly seen: Seen };
 
 /**
- * Applies one child to what has its name now: creates it, changes it, takes it over, or puts back its marks. What is there
- * is written only in the version that was seen. If it has moved on, the applier looks again first.
+ * Applies one child to the object that has its name now: creates it, changes it, takes it over, or puts back its marks. An
+ * existing object is written only in the version that was seen. If it has changed since, the applier looks again first.
  */
 export class ChildApplier {
   private readonly managers: readonly string[];
@@ -89,7 +89,7 @@ export class ChildApplier {
   ): Promise<ChildVerb | undefined> {
     let target: Target | undefined = { how: "create" };
     if (known) target = { how: "apply", seen: seenOf(known) };
-    // It was created once, so it is not created again. But it may be there without its marks.
+    // The child was created once, so it is not created again. But it may be there without its marks.
     else if (child.isCreated) target = await this.look(child, scope);
     const conflicts = new Conflicts(MOST_TRIES);
     while (target) {
@@ -110,9 +110,9 @@ export class ChildApplier {
   }
 
   /**
-   * Reads what has the child's name.
-   * @returns what is to be written onto that. Undefined: nothing
-   * @throws ReconcileFailure if it must not be touched; ObjectGoneError
+   * Reads the object that has the child's name.
+   * @returns what is to be written onto that object. Undefined: nothing
+   * @throws ReconcileFailure if the object must not be touched; ObjectGoneError
    */
   private async look(child: DesiredChild, scope: WriteScope): Promise<Target | undefined> {
     const found = await scope.client.get(child.resource, child.manifest.metadata);
@@ -144,8 +144,9 @@ export class ChildApplier {
   }
 
   /**
-   * Server-side apply. What a former name of the operator applied stays beside that until it is released, and the two together
-   * may be refused: two ports of a Service need names. Then the same is applied under the former name first.
+   * Server-side apply. The fields that the operator applied under a former name stay until they are released. The API server may
+   * refuse them together with the new ones: two ports of a Service need names. Then the manifest is applied under the former name
+   * first.
    */
   private async sendOver(seen: Seen | undefined, child: DesiredChild, scope: WriteScope) {
     try {
@@ -166,7 +167,7 @@ export class ChildApplier {
 
   /**
    * Server-side apply, under a condition on the object that exists now.
-   * @throws ReconcileFailure `ChildRefused` if a webhook takes the marks away: the child could not be found again
+   * @throws ReconcileFailure `ChildRefused` if a webhook takes the marks away: we could not find the child again
    */
   private async send(
     child: DesiredChild,
@@ -254,7 +255,7 @@ export class ChildApplier {
       if (there?.metadata.uid === uid && there.metadata.deletionTimestamp === undefined) throw refused;
       if (there?.metadata.uid === uid) return "deleted";
       if (there) throw error;
-      // It has gone between the two requests.
+      // The old child has gone between the two requests.
       await this.send(child, MUST_NOT_EXIST, scope);
       return "recreated";
     }
@@ -271,8 +272,8 @@ function isAnotherObject(error: unknown): error is ApiError {
 }
 
 /**
- * Whether a write failed because the API server refused the value of a field, as one that cannot be changed. A policy of the
- * cluster or a webhook refuses with 422 too, and names no field: to delete the child would be worse than what it forbids.
+ * Whether a write failed because the API server refused the value of a field that cannot be changed. A policy of the cluster or a
+ * webhook refuses with 422 too, but names no field. To delete the child then would be worse than the change that is refused.
  */
 function isFieldRefused(error: unknown): error is ApiError {
   return (

@@ -18,7 +18,7 @@ import {
 export interface ChildOrder {
   /** The keys of the children that must be ready before this one is applied: see {@link childKey}. */
   readonly after: readonly string[];
-  /** Whether it is not created again after it was there. */
+  /** Whether the child is not created again after it was there. */
   readonly isKept: boolean;
   /** Whether another child is applied only after this one is ready. */
   readonly isAwaited: boolean;
@@ -31,21 +31,21 @@ interface Named {
 }
 
 /**
- * What tells a child from all others of its owner: "batch/Job/shop/migrate". It has no version: a child stays the same one when
- * the operator declares another version of its kind.
+ * The key that distinguishes a child from all others of its owner: "batch/Job/shop/migrate". The key has no version, so a child
+ * stays the same when the operator declares another version of its kind.
  */
 export function childKey({ resource, manifest }: Named): string {
   const group = groupOf(resource.apiVersion);
   return `${group && `${group}/`}${resource.kind}/${formatName(manifest.metadata)}`;
 }
 
-/** A fingerprint of what a child is to be, without its metadata: a new label makes no other Job of a Job. */
+/** A fingerprint of a child's content without its metadata: a new label does not make another Job. */
 export function contentOf({ manifest }: Named): string {
   const { apiVersion: _a, kind: _k, metadata: _m, ...content } = manifest;
   return fingerprint(content);
 }
 
-/** Annotations of ours that an answered child may have. Any other is a slip, which would pass unnoticed. */
+/** Annotations of ours that an answered child may have. Any other annotation is a mistake, which nobody would notice. */
 const KNOWN = [
   AFTER_ANNOTATION,
   KEEP_ANNOTATION,
@@ -60,7 +60,7 @@ const KNOWN = [
 
 /** "Job/migrate", "Job.batch/migrate", "Job/shop/migrate". */
 const REFERENCE = /^([A-Z][A-Za-z0-9]*)(?:\.([a-z0-9.-]+))?\/(?:([^/]+)\/)?([^/]+)$/;
-/** How the core group, which has no name, is written in a reference. */
+/** The name of the core group in a reference. The group itself has no name. */
 const CORE = "core";
 
 /**
@@ -140,7 +140,7 @@ function checkCycle(after: ReadonlyMap<string, readonly string[]>): void {
       if (left === 0) free.push(dependent);
     }
   }
-  // Each that is left waits for another one that is left: anyone who follows them comes back.
+  // Each child that is left waits for another child that is left. Following them leads back to the first.
   const way: string[] = [];
   for (let key = [...waits.keys()][0]; key !== undefined; ) {
     if (way.includes(key)) {

@@ -18,7 +18,7 @@ import { applyEntry, type Owner, provenOwner } from "./ownership";
 /** What is known of every child. */
 export interface ChildFacts {
   readonly owner: Owner;
-  /** Fingerprint of the fields that we own, with their values: it changes when somebody takes or changes one of them. */
+  /** Fingerprint of the fields that we own, with their values. It changes when somebody takes or changes one of them. */
   readonly owned: string;
 }
 
@@ -50,10 +50,10 @@ export interface ChildStoreOptions {
   readonly mostKept?: number;
 }
 
-/** Of more children than this, only those that became unsure last are looked for. */
+/** The most unsure children that are looked for. Of more, only those that became unsure last are looked for. */
 const MOST_UNSURE = 10_000;
 
-/** What we applied last to a child, and a fingerprint of what we owned right afterwards. */
+/** The manifest that we applied last to a child, and a fingerprint of the fields that we owned right afterwards. */
 interface Applied {
   readonly manifest: string;
   readonly owned: string;
@@ -73,13 +73,15 @@ export class ChildStore {
   private readonly byOwner = new Map<string, Map<string, Child>>();
   /** The owners of the children, by the child's uid. */
   private readonly ownerByChild = new Map<string, Owner>();
-  /** The uids of owners by their name: more than one if an object was deleted and created again. */
+  /** The uids of owners by their name. There are several if an object was deleted and created again. */
   private readonly uidsByName = new Map<string, readonly string[]>();
   /** By the uid of the child. */
   private readonly applied = new Map<string, Applied>();
-  /** Children that no watch shows any more: deleted, or no longer marked as ours. Bounded by {@link MOST_UNSURE}. */
+  /**
+   * Children that no watch shows any more: they were deleted, or are no longer marked as ours. Bounded by {@link MOST_UNSURE}.
+   */
   private readonly unsure = new Set<string>();
-  /** Children that we are writing, with what a watch reported about them meanwhile: it may be the echo of that write. */
+  /** Children that we are writing, each with the reports of a watch meanwhile. A report may be the echo of our own write. */
   private readonly writing = new Map<string, (() => void)[]>();
 
   constructor(private readonly options: ChildStoreOptions) {
@@ -139,7 +141,9 @@ export class ChildStore {
     return { ...object, metadata };
   }
 
-  /** Whether a watch stopped showing the child of that name since we last looked: it may be there without its marks. */
+  /**
+   * Whether a watch stopped showing the child of that name since we last looked. The child may then be there without its marks.
+   */
   isUnsure(resource: Resource, name: ObjectName): boolean {
     return this.unsure.has(storeKey(resource, name));
   }
@@ -151,7 +155,7 @@ export class ChildStore {
     if (this.unsure.size > MOST_UNSURE && oldest !== undefined) this.unsure.delete(oldest);
   }
 
-  /** What is known of the child is outdated. */
+  /** The stored child is outdated: it is read again when it is needed. */
   invalidate(child: Child): void {
     this.store.invalidate(child);
     this.applied.delete(child.uid);
@@ -163,7 +167,7 @@ export class ChildStore {
     if (known) {
       return known.manifest === fingerprint(manifest) && known.owned === child.facts.owned;
     }
-    // After a restart nothing is remembered. The object itself says what was applied.
+    // After a restart nothing is remembered. Then `managedFields` of the object say what was applied.
     const observed = child.json === undefined ? undefined : (readJson(child.json) as KubernetesObject);
     const fields = observed && applyEntry(observed, this.options.fieldManager)?.fieldsV1;
     if (!observed || !fields || !appliesNothing(manifest, observed, fields as JsonObject)) return false;
@@ -199,7 +203,7 @@ export class ChildStore {
     this.writing.set(key, held);
     this.unsure.delete(key);
     const before = this.store.find(resource, name);
-    // If the answer is lost, the write may have been done. Until the answer comes, we do not know what the object holds.
+    // If the answer is lost, the write may have been done. Until an answer comes, we do not know what the object holds.
     if (before) this.applied.delete(before.uid);
     try {
       const result = await write();
@@ -227,7 +231,7 @@ export class ChildStore {
     return {
       listing: (isReset, version) => inner.listing(isReset, version),
       set: (object, isListed) => {
-        // A list may end before a write does. What is set afterwards must count as listed.
+        // A list may end before a write does. The object that the write sets afterwards must count as listed.
         afterWrites(object, isListed ? inner.see(object) : () => inner.set(object, false));
       },
       listed: (version) => inner.listed(version),
@@ -238,7 +242,7 @@ export class ChildStore {
   /** Takes in the answer to a write of ours. */
   private takeIn(resource: Resource, object: KubernetesObject, manifest: Manifest | undefined): void {
     const { uid } = object.metadata;
-    // Remembered before the object is kept, so that our entry is not kept too: see `kept`.
+    // The applied manifest is remembered before the object is kept, so that our entry is not kept too: see `kept`.
     if (manifest) this.remember(uid, manifest, this.ownedIn(object));
     if (this.store.set(resource, object, "answer")?.uid !== uid) this.applied.delete(uid);
   }
@@ -256,7 +260,7 @@ export class ChildStore {
     return { owner, owned: this.ownedIn(object) };
   }
 
-  /** Our own entry is as long as the rest, so it is kept only until it is known what was applied. */
+  /** Our own entry is as long as all the rest, so it is kept only until we know what was applied. */
   private kept(object: KubernetesObject): object {
     const { managedFields: _, ...metadata } = object.metadata;
     const entry = this.applied.has(metadata.uid) ? undefined : applyEntry(object, this.options.fieldManager);
@@ -270,8 +274,8 @@ export class ChildStore {
     if (before && before.uid !== after?.uid) this.applied.delete(before.uid);
     if (after) this.link(after);
     else if (before && source !== "answer") this.doubt(before.resource, before);
-    // What the first list finds was there before us, and every object is looked at then.
-    // A watch does not report again what was found by reading.
+    // The children in the first list were there before us, and every object is looked at then anyway. Children that we found by
+    // reading are not reported by the watch again.
     if (source === "list" || source === "watch" || source === "read") this.wake(before, after, object);
   }
 

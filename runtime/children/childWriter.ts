@@ -65,7 +65,7 @@ export class ChildWriter {
       this.outages.ended(name);
       return verb && describe(verb, resource, manifest.metadata);
     } catch (error) {
-      // The next reconcile looks again, and says the same as long as it holds.
+      // The next reconcile looks again, and fails in the same way as long as the reason lasts.
       if (child.isCreated) store.doubt(resource, manifest.metadata);
       const outage = await this.outages.met(error, name, scope);
       throw outage ?? childRefused(error, child, scope, isNamespaced) ?? error;
@@ -140,14 +140,14 @@ export class ChildWriter {
     return this.delete({ ...child, resourceVersion: found.metadata.resourceVersion }, scope);
   }
 
-  /** Whether nothing is to be written to a child that is there. It may differ from what is desired if it is never updated. */
+  /** Whether nothing is to be written to an existing child. A child that is never updated may differ from what is desired. */
   private needsNoWrite(known: Child, child: DesiredChild): boolean {
     // A child that is being deleted cannot be changed. Its owner is reconciled again when it is gone.
     if (child.update === "never" || known.deleting) return true;
     return this.options.store.isApplied(known, child.manifest);
   }
 
-  /** A child that was created once is not created again. It is looked for only if it may be there without its marks. */
+  /** A child that was created once is not created again. The writer looks for it only if it may be there without its marks. */
   private isLeftAlone({ isCreated, resource, manifest }: DesiredChild): boolean {
     return isCreated === true && !this.options.store.isUnsure(resource, manifest.metadata);
   }

@@ -11,11 +11,11 @@ import { ownedManifest } from "./ownership";
 export interface DesiredChild extends Partial<ChildOrder> {
   readonly resource: Resource;
   readonly update: UpdatePolicy;
-  /** What the handler answered, in its namespace and marked as its owner's. */
+  /** The child as the handler answered it, in its namespace and marked as its owner's. */
   readonly manifest: Manifest;
   /** The uid of the custom resource that it belongs to. */
   readonly ownerUid: string;
-  /** Whether it was created before and must not be created again. @default false */
+  /** Whether the child was created before and must not be created again. @default false */
   readonly isCreated?: boolean;
 }
 

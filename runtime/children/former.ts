@@ -3,9 +3,9 @@ import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
 /**
- * Releases what the operator owned on an object under its former names. Call it when the operator owns all of that
- * under its own name: fields that nobody owns any more are removed.
- * @param isExact whether that must fail with 409 if somebody else has written to the object since
+ * Releases the fields of an object that the operator owned under its former names. Call it when the operator owns all of them
+ * under its own name, since the API server removes fields that nobody owns.
+ * @param isExact whether the release must fail with 409 if somebody else has written to the object since
  * @returns the object as it is then
  * @throws ApiError, ApiUnreachableError
  */

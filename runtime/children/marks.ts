@@ -29,7 +29,7 @@ export function marksIn({ apiVersion, kind, metadata }: Manifest): Manifest {
   };
 }
 
-/** Whether an object has all that marks it as its owner's, as it was applied. */
+/** Whether an object has all marks of its owner, as they were applied. */
 export function isMarked({ metadata }: KubernetesObject, manifest: Manifest): boolean {
   const { labels = {}, annotations = {}, ownerReferences = [] } = marksIn(manifest).metadata;
   return (

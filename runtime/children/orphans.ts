@@ -61,7 +61,7 @@ export class Orphans {
     this.runner.wake();
   }
 
-  /** Waits no longer for the garbage collector. Resolves when nothing is left to be done. */
+  /** Stops waiting for the garbage collector. Resolves when nothing is left to be done. */
   async end(): Promise<void> {
     for (const uid of this.waiting) this.schedule.add(uid, { priority: "routine" });
     this.runner.wake();

@@ -6,11 +6,10 @@ import {
 } from "../kubernetes/objects";
 
 /**
- * The values that an object has now in the fields of one `managedFields` entry. They differ from earlier ones if somebody
- * took a field over, removed it, or wrote another value in our name. They do not differ if others only write fields of their
- * own.
+ * The values that an object has now in the fields of one `managedFields` entry. The values change if somebody takes a field over,
+ * removes it, or writes another value in our name. They stay the same if others only write fields of their own.
  *
- * The times in `managedFields` do not suffice: they are whole seconds.
+ * The times in `managedFields` do not suffice, because they are whole seconds.
  */
 export function ownedValues(object: KubernetesObject, entry: ManagedFieldsEntry | undefined): unknown {
   const others = (object.metadata.managedFields ?? []).filter((each) => each !== entry);
@@ -27,7 +26,7 @@ export function ownedValues(object: KubernetesObject, entry: ManagedFieldsEntry 
 function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObject[]): unknown {
   const keys = Object.keys(fields).filter((key) => key !== ".");
   if (keys.length === 0) {
-    // We applied an empty map. What others put into it is theirs.
+    // We applied an empty map. Entries that others put into it are theirs.
     const isShared = others.some((other) => Object.keys(other).some((key) => key !== "."));
     return isShared ? null : there;
   }

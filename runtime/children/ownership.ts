@@ -67,10 +67,10 @@ export function ownedManifest(
   delete metadata.ownerReferences;
   const namespace = resource.namespaced ? (answered.namespace ?? object.metadata.namespace) : undefined;
   if (namespace !== undefined) metadata.namespace = namespace;
-  // If the handler copied marks from another child, they would name a second owner.
+  // If the handler copied marks from another child, the copy would name a second owner.
   const { [OWNER_UID_LABEL]: _uid, ...labels } = metadata.labels ?? {};
   if (metadata.annotations) {
-    // An order is for the engine alone: a change of it changes no child, and nobody gives one in the cluster.
+    // Annotations about the order are for the engine alone: they are not applied, and do not count in the cluster.
     const {
       [OWNER_ANNOTATION]: _owner,
       [AFTER_ANNOTATION]: _after,
@@ -116,9 +116,9 @@ export function marksOf(
 }
 
 /**
- * The owner of an object, if we applied the marks that name the owner. So an entry of ours in `managedFields` must own the
- * owner reference, or the label and the annotation that name the owner. A field manager's name alone proves nothing. A
- * reference or a label that somebody else wrote proves nothing either.
+ * The owner of an object, if we applied the marks that name the owner. An entry of ours in `managedFields` must own the owner
+ * reference, or the label and the annotation that name the owner. A field manager's name alone proves nothing. A reference or a
+ * label that somebody else wrote proves nothing either.
  * @param managers the field managers that are ours
  */
 export function provenOwner(
@@ -143,7 +143,7 @@ export function provenOwner(
   const [namespace, name] = metadata.annotations?.[OWNER_ANNOTATION]?.split("/") ?? [];
   const isOwned = (map: string, key: string) =>
     owned.some((fields) => inner(fields, `f:${map}`)?.[`f:${key}`] !== undefined);
-  // If somebody else gave it another owner's name, the child would be taken for that owner's.
+  // If somebody else changed the owner's name on it, the child would be taken for that owner's.
   const isOurs = isOwned("labels", OWNER_UID_LABEL) && isOwned("annotations", OWNER_ANNOTATION);
   return uid && name && isOurs ? ownerOf(uid, namespace, name) : undefined;
 }
@@ -157,13 +157,13 @@ export function applyEntry(object: KubernetesObject, manager: string): ManagedFi
 export interface Conflict {
   /** As the second half of a sentence: "it belongs to Memcached shop/cache". */
   readonly why: string;
-  /** Whether the object has another owner. An annotation for adoption does not help then. */
+  /** Whether the object has another owner. Then an annotation for adoption does not help. */
   readonly hasOwner: boolean;
 }
 
 /**
- * Why an object with a child's name must not be touched. Undefined if it may be touched: it is this owner's, or it is ours
- * and somebody removed its marks, or it is offered for adoption.
+ * Why an object with a child's name must not be touched. Undefined if it may be touched: the object is this owner's, or it is
+ * ours and somebody removed its marks, or it is offered for adoption.
  */
 export function conflictWith(
   found: KubernetesObject,
@@ -185,7 +185,7 @@ export function conflictWith(
   return { why: `it was made by ${writers.join(", ") || "somebody else"}`, hasOwner: false };
 }
 
-/** Whether an entry of ours owns the label that all our children bear. The garbage collector leaves that label. */
+/** Whether an entry of ours owns the label that all our children have. The garbage collector leaves that label in place. */
 export function bearsOurMark(object: KubernetesObject, managers: readonly string[]): boolean {
   return ourEntries(object, managers).some(
     ({ fieldsV1 }) => inner(metadataIn(fieldsV1), "f:labels")?.[`f:${CHILD_OF_LABEL}`] !== undefined,
@@ -193,9 +193,9 @@ export function bearsOurMark(object: KubernetesObject, managers: readonly string
 }
 
 /**
- * Whether we made an object: as a child of some object, or as the record of a run. An operator that watches others' objects
- * must not watch its own, or each would lead to another without end. A label alone is no proof of a child, since anybody
- * may write it.
+ * Whether we made an object: as a child of some object, or as the record of a run. An operator that watches others' objects must
+ * not watch its own, because each would lead to another without end. A label alone does not prove that an object is our child,
+ * since anybody may write it.
  */
 export function isOwnWork(object: KubernetesObject, managers: readonly string[]): boolean {
   const isRecord =
@@ -223,8 +223,8 @@ function ownerOf(uid: string, namespace: string | undefined, name: string): Owne
 }
 
 /**
- * A Secret's `stringData` as `data`, which is what the API server stores. Otherwise we would not own the keys, and could
- * neither restore nor remove them.
+ * A Secret's `stringData` as `data`, in which the API server stores it. Otherwise we would not own the keys, and could neither
+ * restore nor remove them.
  */
 function withSecretData(child: Manifest): Manifest {
   const { stringData, ...secret } = child as Manifest & { stringData?: unknown; data?: object };

@@ -11,19 +11,20 @@ const COUNTS = [
   "updatedNumberScheduled",
 ] as const;
 
-/** The parts of a status that readiness is read from. */
+/** The parts of a status from which readiness is read. */
 interface ObservedStatus extends Partial<Record<(typeof COUNTS)[number], number>> {
   phase?: string;
   conditions: Condition[];
 }
 
-/** The API groups of the kinds that have rules of their own here. A Service or a Job of another group is something else. */
+/** The API groups of the kinds that have rules of their own here. A Service or a Job of another group is another kind. */
 const OWN_GROUPS = ["", "apps", "batch"];
 
 /**
- * Why a child is not ready yet, in a few words. Undefined if it is ready. Kubernetes' own kinds follow the rules of kstatus.
- * Any other kind is ready when its Ready condition says so, or, without that condition, as soon as it exists.
- * @param child as it is, or as it is to be: of the latter, undefined says that it is ready as soon as it exists
+ * Why a child is not ready yet, in a few words. Undefined if it is ready. Kubernetes' own kinds follow the rules of kstatus. Any
+ * other kind is ready when its Ready condition says so. Without a Ready condition it is ready as soon as it exists.
+ * @param child an existing child, or a manifest that is not applied yet. Undefined for such a manifest means that the child is
+ *   ready as soon as it exists
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 export function whyNotReady(child: Manifest): string | undefined {
@@ -88,7 +89,7 @@ function daemons(status: ObservedStatus): string | undefined {
 }
 
 function ready(count = 0, wanted = 0, observedGeneration?: number): string | undefined {
-  // Until its controller has seen it, a workload's counts say nothing.
+  // Until its controller has seen the workload, the counts in its status mean nothing.
   if (observedGeneration === undefined) return "is not observed yet";
   return count < wanted ? `has ${count} of ${wanted} replicas ready` : undefined;
 }

@@ -33,12 +33,12 @@ export function childConflict(
   return new ReconcileFailure(
     "ChildConflict",
     `${nameOf(child)} is not ours: ${why}. ${remedyFor(found, managers, hasOwner)}`,
-    // It belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
+    // The object belongs to a custom resource that was deleted and created again. The garbage collector will soon remove it.
     belongsToPredecessor(found, child) ? { retryAfterSeconds: 1 } : {},
   );
 }
 
-/** The failure of a child of which the API server stored something else than our marks. */
+/** The failure of a child that the API server stored without our marks. */
 export function marksTaken(child: DesiredChild): ReconcileFailure {
   const marks = Object.keys(marksIn(child.manifest).metadata.labels ?? {});
   return new ReconcileFailure(
@@ -55,7 +55,7 @@ interface ChildOwner {
 }
 
 /**
- * The API server's refusal of a child, as a failure that the author can act on. Undefined for any other error.
+ * The API server's refusal of a child, as a failure that tells the author what to do. Undefined for any other error.
  * @param scope the child's owner
  * @param isNamespaced whether the runner's rights over children are granted namespace by namespace
  */
@@ -67,7 +67,7 @@ export function childRefused(
 ): ReconcileFailure | undefined {
   if (!isRefusal(error)) return undefined;
   const { namespace } = child.manifest.metadata;
-  // The object is deleted, or was deleted, with its own namespace. Nothing is reported about it.
+  // The object's own namespace is being deleted, or is gone. Nothing is reported about the object.
   const isGone = isNamespaceTerminating(error) || isNamespaceMissing(error, namespace);
   if (isGone && namespace === home) return undefined;
   const isForbidden = isRightMissing(error);
@@ -96,52 +96,57 @@ export function deletionRefused(
   return new ReconcileFailure("ChildRefused", message, { cause: error });
 }
 
-/** Whether the runner lacks a right: `error` is the API server's refusal, or was caused by that. */
+/** Whether the runner lacks a right: `error` is the API server's refusal, or a refusal caused it. */
 export function isRightMissing(error: unknown): boolean {
   const refusal = error instanceof ReconcileFailure ? error.cause : error;
   return isApiError(refusal, 403) && /\bcannot \w+ resource\b/.test(refusal.message);
 }
 
-/** Whether the API server refuses what was asked for. A race, or a server that is busy, is no refusal. */
+/** Whether the API server refuses the request. A race is no refusal, and neither is a server that is busy. */
 function isRefusal(error: unknown): error is ApiError {
   if (error instanceof StandingConflictError) return true;
   return error instanceof ApiError && !isBusy(error) && [400, 403, 404, 413, 422, 500].includes(error.code);
 }
 
-/** Where the right to a child is declared. The API server says which one is missing. */
+/** Where the right to a child is declared. The API server's message names the missing right. */
 function rightsRemedy({ resource: { apiVersion, kind } }: DesiredChild): string {
   return ` This right follows from children in operator.yaml: declare { apiVersion: "${apiVersion}", kind: "${kind}" } there, with its plural if that is irregular, and deploy the operator again. If it is declared, somebody changed the runner's ClusterRole: run \`pulumi up --refresh\`.`;
 }
 
-/** Whether a role or a binding would grant what we do not hold (kubernetes, pkg/registry/rbac/validation/rule.go). */
+/**
+ * Whether a role or a binding would grant rights that the runner does not hold (kubernetes,
+ * pkg/registry/rbac/validation/rule.go).
+ */
 function isEscalation({ code, message }: ApiError): boolean {
   return code === 403 && message.includes("RBAC permissions not currently held");
 }
 
-/** How many characters of what the API server said stand before the remedy: a condition has room for some 1,000 in all. */
+/** The most characters of the API server's message before the remedy. A condition has room for some 1,000 in all. */
 const LONGEST_SAID = 600;
-/** So many of them are its end, where it says why. */
+/** How many of these characters are from the end of the message, which says why. */
 const SAID_AT_THE_END = 200;
 
-/** Leaves out the middle of a long message. The API server quotes the whole of a Job's template that may not change. */
+/**
+ * Leaves out the middle of a long message. For a Job's template that may not change, the API server quotes the whole template.
+ */
 function brief(message: string): string {
   if (message.length <= LONGEST_SAID) return message;
   return `${message.slice(0, LONGEST_SAID - SAID_AT_THE_END)} … ${message.slice(-SAID_AT_THE_END)}`;
 }
 
-/** Its message up to the rules: those of a role that is there may be so many that nobody would read on. */
+/** The message without the rules that the role has already. There may be so many of them that nobody would read on. */
 function withoutRules(message: string): string {
   return message.split(":\n")[0] ?? message;
 }
 
-/** What to do where a role or a binding is refused: where to declare what it grants, or which role is missing. */
+/** What to do if a role or a binding is refused: where to declare the rights that it grants, or which role is missing. */
 function grantRemedy(error: ApiError, { manifest: { roleRef } }: DesiredChild): string {
   const role = isRecord(roleRef) ? `${roleRef.kind}/${roleRef.name}` : undefined;
   if (isEscalation(error)) {
     const grants = role ? [role] : [...error.message.matchAll(/^\{.*\}$/gm)].map(([rule]) => asYaml(rule));
     return ` Add this to grants in operator.yaml: [${grants.join(", ")}].`;
   }
-  // The API server names the binding, and means the role (kubernetes, pkg/registry/rbac/rolebinding/policybased).
+  // The API server names the binding, but means the role (kubernetes, pkg/registry/rbac/rolebinding/policybased).
   return role && error.code === 404 ? ` The role ${role} is not there: answer it too, or create it.` : "";
 }
 
@@ -154,7 +159,10 @@ function asYaml(rule: string): string {
   return `{ ${fields.join(", ")} }`;
 }
 
-/** What to do about an object in the way. If an operator of Argosy applied it, that may be this one under a former name. */
+/**
+ * What to do about an object that has the child's name. If an operator of Argosy applied it, that may be this operator under a
+ * former name.
+ */
 function remedyFor(found: KubernetesObject, managers: readonly string[], hasOwner: boolean): string {
   const former = found.metadata.managedFields
     ?.filter(({ manager = "" }) => !managers.includes(manager))

@@ -2,7 +2,7 @@ import Ajv, { type ErrorObject, type ValidateFunction } from "ajv";
 import { rounded } from "../json";
 import { isJsonObject, type Json, type JsonObject } from "../kubernetes/objects";
 
-/** What a schema does not allow of a value. Nothing of the value's content is in it. */
+/** A part of a value that a schema does not allow. It contains nothing of the value's content. */
 export interface SchemaFlaw {
   /** Where: "spec.replicas". */
   readonly field: string;
@@ -14,12 +14,12 @@ export interface SchemaFlaw {
 const JUNCTORS = ["allOf", "anyOf", "oneOf", "not"];
 
 /**
- * Makes a check of a value against a CRD's schema, as the API server checks it: with defaults, and with unknown fields
- * refused. Patterns, formats and rules in CEL are left to the API server.
+ * Makes a check of a value against a CRD's schema, as the API server checks it: with defaults, and with unknown fields refused.
+ * The API server alone checks patterns, formats and rules in CEL.
  *
  * @param schema undefined: any value will do
  * @param root what the value is called: "spec"
- * @returns a function that gives the first flaw of a value; undefined where there is none
+ * @returns a function that gives the first flaw of a value. Undefined if there is none
  */
 export function flawFinder(
   schema: JsonObject | undefined,
@@ -38,7 +38,7 @@ export function flawFinder(
 /** Whether defaults are set in the value that is checked. */
 type Mode = "filled" | "as it is";
 
-/** One of each for the whole process: what ajv needs before its first schema takes longer than any schema of a CRD. */
+/** One ajv of each kind for the whole process: its start takes longer than any schema of a CRD. */
 const compilers = new Map<Mode, Ajv>();
 const checks: Readonly<Record<Mode, WeakMap<JsonObject, ValidateFunction>>> = {
   filled: new WeakMap(),
@@ -59,13 +59,13 @@ export function compiled(schema: JsonObject, mode: Mode): ValidateFunction {
   }
   const all = closed(schema);
   const check = ajv.compile(all);
-  // It would be kept for ever.
+  // Ajv would keep the schema for ever.
   ajv.removeSchema(all);
   checks[mode].set(schema, check);
   return check;
 }
 
-/** What an error of ajv says, and where. */
+/** What an error of ajv says, and about which field. */
 export function flawOf(
   { instancePath, keyword, message = "", params }: ErrorObject,
   root: string,
@@ -76,7 +76,7 @@ export function flawOf(
     : { field: path, complaint: message };
 }
 
-/** The same schema in JSON Schema's terms, with unknown fields refused where the API server would drop them. */
+/** The same schema in JSON Schema's terms. It refuses unknown fields, which the API server would drop. */
 function closed(schema: JsonObject): JsonObject {
   const drops =
     schema["properties"] !== undefined &&
@@ -87,10 +87,10 @@ function closed(schema: JsonObject): JsonObject {
 
 /**
  * A CRD's schema in JSON Schema's terms.
- * @param inner what becomes of the schemas of its fields, entries and values
+ * @param inner converts the schemas of its fields, entries and values
  */
 function translated(schema: JsonObject, inner: (schema: JsonObject) => JsonObject): JsonObject {
-  // The patterns are RE2's, which JavaScript may not understand: they are left to the API server.
+  // The patterns are RE2's, which JavaScript may not understand. The API server alone checks them.
   const { pattern: _, nullable, exclusiveMinimum, exclusiveMaximum, ...rest } = schema;
   const { properties, items, additionalProperties, minimum, maximum } = rest;
   const intOrString = schema["x-kubernetes-int-or-string"] === true;

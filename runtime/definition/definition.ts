@@ -12,21 +12,21 @@ export interface ChildKind {
   /** The kind, as in the manifest: "Deployment". */
   readonly kind: string;
   /**
-   * What happens when the handler answers other content for a child that exists.
-   * "apply": server-side apply. "recreate": the same, and where the API server refuses because a field is
-   * immutable, the child is deleted and created again (Jobs). "never": created once and then left alone.
+   * What happens when the handler answers other content for a child that exists. "apply": server-side apply. "recreate": the
+   * same, but if the API server refuses because a field is immutable, the child is deleted and created again (Jobs). "never": the
+   * child is created once and then left alone.
    * @default "apply"
    */
   readonly update?: UpdatePolicy | undefined;
   /**
-   * The resource's name in the API, "deployments". Only needed for a kind that is not Kubernetes' own and
-   * whose plural is irregular: RBAC is derived without asking a cluster.
+   * The resource's name in the API, "deployments". It is only needed for a kind that is not Kubernetes' own and has an irregular
+   * plural, because RBAC is derived without asking a cluster.
    * @default the known plural, else the lower-cased kind with an "s"
    */
   readonly plural?: string | undefined;
   /**
-   * The handler no longer answers this kind, but once did. An answer with it is refused, and what is left of it is
-   * deleted: the runner keeps the rights to find and to delete, and no others. To be taken out when nothing is left.
+   * Whether the handler no longer answers this kind, but once did. An answer with it is refused, and children of it that are left
+   * are deleted: the runner keeps only the rights to find and to delete them. Take the entry out when nothing is left.
    * @default false
    */
   readonly retired?: boolean | undefined;
@@ -52,13 +52,13 @@ export interface Use {
 
 /** The handler: a program that reads one line of JSON and writes one. */
 export interface HandlerCommand {
-  /** The stock image that it runs in. Pin it. On an author's machine the command runs without it. */
+  /** The stock image in which it runs. Pin it. On an author's machine the command runs without the image. */
   readonly image: string;
   /** Program and arguments, started in the handler's folder: `["python3", "main.py"]`. */
   readonly command: readonly string[];
 }
 
-/** The images of functions whose definition names none. */
+/** The images of functions whose definition does not name one. */
 export const FUNCTION_IMAGES = { python: "python:3.13-slim", javascript: "node:22-slim" } as const;
 
 /** A function that has been found: a file of the operator's folder, around which the engine's own loop runs. */
@@ -89,13 +89,13 @@ export interface ResourceRequirements {
   readonly limits?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Parts of an object: what is neither metadata nor status, its status, and its labels with its annotations. */
+/** The parts of an object that count: everything but metadata and status, the status, and the labels with the annotations. */
 export const WATCHED_PARTS = ["spec", "status", "labels"] as const;
 
 /** One of {@link WATCHED_PARTS}. */
 export type WatchedPart = (typeof WATCHED_PARTS)[number];
 
-/** Which objects of a kind that is not the operator's own are watched, and what of them counts. */
+/** Which objects of a kind that is not the operator's own are watched, and which of their parts count. */
 export interface Watch {
   /** Only objects with these labels. Empty: every object of the kind. */
   readonly labels: Readonly<Record<string, string>>;
@@ -103,7 +103,7 @@ export interface Watch {
   readonly on: readonly WatchedPart[];
 }
 
-/** The kind of the objects that are reconciled: read from the operator's CRD, or named by its `watch`. */
+/** The kind of the objects that are reconciled. It is read from the operator's CRD, or named by the operator's `watch`. */
 export interface CustomResourceKind {
   readonly group: string;
   /** The version that is stored, and that the engine reads and writes. */
@@ -111,19 +111,22 @@ export interface CustomResourceKind {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** The schema of `status` in {@link version}, where the author gave one. */
+  /** The schema of `status` in {@link version}, if the author gave one. */
   readonly statusSchema?: JsonObject;
 }
 
-/** An operator as its definition says, checked, with every default filled in and its files found. */
+/** An operator as its definition describes it: checked, with every default filled in and its files found. */
 export interface Operator {
   /** A DNS label of at most 40 characters, a letter first. */
   readonly name: string;
-  /** Which program's it is: with the name what tells it from all others in a cluster. See `identityOf`. */
+  /**
+   * The installation that the operator belongs to. With the name it distinguishes the operator from all others in a cluster. See
+   * `identityOf`.
+   */
   readonly installation: string;
   /**
-   * Names that this operator had before. What it left under them in a cluster (finalizers, children, status) is handed
-   * over to it. "cache" is a name in the same installation, "shop.cache" one in the installation "shop".
+   * Names that this operator had before. The operator takes over what it left in a cluster under them: finalizers, children,
+   * status. "cache" is a name in the same installation, "shop.cache" a name in the installation "shop".
    */
   readonly formerNames: readonly string[];
   readonly customResource: CustomResourceKind;
@@ -131,12 +134,12 @@ export interface Operator {
   readonly watch?: Watch;
   /** Every kind that the handler may answer. An answer with another kind is refused. */
   readonly children: readonly (ChildKind & { readonly update: UpdatePolicy; readonly plural: string })[];
-  /** What the handler is shown besides, by the keys of the request's `used`. */
+  /** The objects that the handler is shown besides, by the keys of the request's `used`. */
   readonly uses: Readonly<Record<string, Use>>;
   readonly handler: HandlerCommand | HandlerFunction;
   /**
-   * Folders beside the operator's own that its handler uses, relative to that one: "../shared". They are carried along, and
-   * modules in Python are found in them. @default none
+   * Folders beside the operator's own that its handler uses, relative to that folder: "../shared". They are deployed together
+   * with it, and Python finds modules in them. @default none
    */
   readonly include?: readonly string[];
   /** Where the handler's files come from in a cluster. @default ConfigMaps, made of the folder */
@@ -144,13 +147,13 @@ export interface Operator {
   /** "resident": a living runner; "pod": one pod per run. */
   readonly execution: "resident" | "pod";
   /**
-   * For how many objects the handler is asked at once; also the most handler processes alive. With `execution: "pod"` the
-   * most runs that have a pod; a run itself reads 1.
+   * For how many objects the handler is asked at once, which is also the most handler processes. With `execution: "pod"` it is
+   * the most runs that have a pod, and the engine in such a pod reads 1.
    */
   readonly concurrency: number;
-  /** After this many seconds without an answer the handler's process group is killed. */
+  /** After this many seconds without an answer, the handler's process group is killed. */
   readonly timeoutSeconds: number;
-  /** Every object is reconciled at least this often, in seconds; with `execution: "pod"` the next shorter step of cron. */
+  /** Every object is reconciled at least this often, in seconds. With `execution: "pod"` it is the next shorter step of cron. */
   readonly resyncSeconds: number;
   /** Namespaces whose objects are handled. */
   readonly namespaces: "all" | readonly string[];
@@ -165,11 +168,11 @@ export interface Operator {
   readonly secretEnv: Readonly<Record<string, SecretKeyReference>>;
   /** Which runs are recorded as Workflows. With `execution: "pod"` every run is one. */
   readonly record: "changes" | "all" | "failures";
-  /** Further RBAC for a handler with side effects; then, and only then, it gets a token. */
+  /** Further RBAC for a handler with side effects. The handler gets a token only if there is some. */
   readonly rules: readonly PolicyRule[];
   /**
-   * What the Roles and bindings that the handler answers may grant. The runner holds exactly these rights, since Kubernetes
-   * lets nobody grant what they do not have. A role that is there already is a rule here: `bind`, by the role's name.
+   * The rights that Roles and bindings in the handler's answers may grant. The runner holds exactly these rights, since
+   * Kubernetes lets nobody grant rights that they do not have. An existing role is a rule here: `bind`, by the role's name.
    */
   readonly grants: readonly PolicyRule[];
   /** Events from outside of which custom resources are made. @default none */
@@ -180,8 +183,8 @@ export interface Operator {
   readonly replicas?: number;
   /** Absolute path of the operator's folder. */
   readonly folder: string;
-  /** The author's CustomResourceDefinition as he wrote it. Empty for an operator with {@link watch}. */
+  /** The author's CustomResourceDefinition as it was written. Empty for an operator with {@link watch}. */
   readonly crd: JsonObject;
-  /** The fields that the program gave in the place of the definition: "namespaces", "env.LOG_LEVEL". */
+  /** The fields that the program gave instead of the definition: "namespaces", "env.LOG_LEVEL". */
   readonly overridden: readonly string[];
 }

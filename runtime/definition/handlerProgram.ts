@@ -1,13 +1,13 @@
 import path from "node:path";
 import type { Operator } from "./definition";
 
-/** What a process of a handler is started with. */
+/** How a process of a handler is started. */
 export interface HandlerProgram {
   /** Program and arguments. */
   readonly command: readonly string[];
   /**
-   * The descriptor that answers are written to. 1: standard output. 3: a descriptor of our own loop's, and standard
-   * output is log, as standard error is.
+   * The descriptor to which answers are written. 1: standard output. 3: a descriptor of our own loop's. Then standard output is
+   * log, as standard error is.
    */
   readonly answersOn: 1 | 3;
 }
@@ -34,7 +34,7 @@ export function programOf(
   if ("command" in handler) return { command: handler.command, answersOn: 1 };
   const language = languageOf(handler.function);
   const loop = path.posix.join(loops, FUNCTION_LOOPS[language]);
-  // What a function in JavaScript imports of those folders is in its bundle.
+  // The bundle contains what a function in JavaScript imports of those folders.
   const command =
     language === "python"
       ? ["python3", loop, handler.function, ...include]
@@ -43,8 +43,8 @@ export function programOf(
 }
 
 /**
- * The handler's working folder in a pod, within the folder that is mounted: "" for that folder itself. Included folders lie
- * beside the operator's there as they do in its repository.
+ * The handler's working folder in a pod, within the folder that is mounted. "" is that folder itself. Included folders lie beside
+ * the operator's folder there, as they do in its repository.
  */
 export function workingFolderOf({ folder, include = [] }: Pick<Operator, "folder" | "include">): string {
   return include.length === 0 ? "" : path.basename(folder);

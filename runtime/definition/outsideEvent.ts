@@ -6,19 +6,22 @@ export type EventScalar = string | number | boolean;
 /** The namespace of the objects that are made of an event: a constant, or a field of the event with one of these values. */
 export type EventNamespace = string | { readonly from: string; readonly allowed: readonly string[] };
 
-/** What an intake needs to know to make an object of an event. */
+/** How an intake makes an object of an event. */
 export interface EventMapping {
-  /** The event's name in `on`: the beginning of its objects' names. */
+  /** The event's name in `on`. The names of its objects begin with it. */
   readonly name: string;
   /** The type of its source, as Argo calls it: "webhook". */
   readonly type: string;
-  /** Field paths whose values together tell this event from all others of its source. */
+  /** Field paths whose values together distinguish this event from all others of its source. */
   readonly id: readonly string[];
-  /** Which events count: each field path has this value, or one of these. An event without such a field does not count. */
+  /**
+   * Which events count: each of these field paths must have its value, or one of its values. An event without such a field does
+   * not count.
+   */
   readonly when: Readonly<Record<string, EventScalar | readonly EventScalar[]>>;
   /** Undefined for a custom resource without namespaces. */
   readonly namespace?: EventNamespace | undefined;
-  /** What the object's `spec` is made of: see `mapEvent`. */
+  /** The fields of the object's `spec`: see `mapEvent`. */
   readonly spec: JsonObject;
 }
 

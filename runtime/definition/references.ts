@@ -8,7 +8,7 @@ export const EACH = Symbol("[*]");
 /** A step of a field path: into a field, or into every entry of a list. */
 export type Step = string | typeof EACH;
 
-/** What stands as a name or as a label's value in `uses`: a constant in quotes, or the path of a field of the object. */
+/** A name or a label's value in `uses`: a constant in quotes, or the path of a field of the object. */
 export type Term = { readonly constant: string } | { readonly path: readonly Step[] };
 
 /** Objects of a use that are named. */
@@ -29,8 +29,8 @@ export interface LabelReference {
 export type Reference = NameReference | LabelReference;
 
 /**
- * So many names, and so many values of a label, may stand in one custom resource for one use. Its author is not trusted, and each of
- * them is kept and may be read again all the time.
+ * The most names, and the most values of a label, that one custom resource may have for one use. The author of a custom resource
+ * is not trusted, and each name is kept and may be read again all the time.
  */
 export const MOST_REFERENCES = 500;
 
@@ -80,9 +80,9 @@ export function constantIn(text: string | undefined): string | undefined {
 }
 
 /**
- * What an object refers to by a use. A field that is missing, or that holds something else than a name, refers to nothing:
- * the author of a custom resource is not trusted, and a name becomes part of a URL. Of too many, so many are left that it shows:
- * see {@link isTooMany}.
+ * The objects to which an object refers by a use. A field that is missing refers to nothing, and so does a field that does not
+ * hold a name: the author of a custom resource is not trusted, and a name becomes part of a URL. If there are too many names, one
+ * more than allowed is kept, so that {@link isTooMany} notices.
  */
 export function referenceOf(use: Use, object: Pick<KubernetesObject, "metadata">): Reference {
   const namespace = use.namespace ?? object.metadata.namespace;
@@ -97,7 +97,7 @@ export function referenceOf(use: Use, object: Pick<KubernetesObject, "metadata">
   return { namespace, labels: Object.fromEntries(labels) };
 }
 
-/** Whether a reference has more than {@link MOST_REFERENCES} names, or values of a label: it is not whole then. */
+/** Whether a reference has more than {@link MOST_REFERENCES} names, or values of a label. Then the reference is not whole. */
 export function isTooMany(reference: Reference): boolean {
   const lists = "names" in reference ? [reference.names] : Object.values(reference.labels);
   return lists.some(({ length }) => length > MOST_REFERENCES);
@@ -130,8 +130,8 @@ function isAllowed({ names }: Use, name: string): boolean {
 }
 
 /**
- * The texts at a path of an object, or the constant, without repetitions and without what `isRight` refuses. At most one more than
- * {@link MOST_REFERENCES}.
+ * The texts at a path of an object, or the constant, without repetitions and without those that `isRight` refuses. At most one
+ * more than {@link MOST_REFERENCES}.
  */
 function valuesOf(text: string, object: object, isRight: (value: string) => boolean): string[] {
   const term = parseTerm(text);

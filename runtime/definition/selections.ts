@@ -3,7 +3,7 @@ import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
 import type { Operator, Use } from "./definition";
 import { constantIn } from "./references";
 
-/** What an operator reads of one of its used kinds, and how. Rights and watches both follow from it. */
+/** One selection of objects that an operator reads because it uses them. Rights and watches both follow from it. */
 export interface UsedSelection {
   /** The key of the use in the definition. */
   readonly key: string;
@@ -16,19 +16,19 @@ export interface UsedSelection {
   readonly name?: string;
   /** Only objects with these labels. @default all */
   readonly labelSelector?: string;
-  /** Whether only their metadata is watched, and what is used of them is read. */
+  /** Whether only their metadata is watched. The objects that are used are then read. */
   readonly isMetadataOnly: boolean;
   /**
-   * Whether objects are read one by one, and again from time to time, by their names: Secrets that may be in any namespace
-   * and have any name. Anyone who may list them may read all of the cluster.
+   * Whether objects are read one by one, by their names, and again from time to time. That is so for Secrets that may be in any
+   * namespace and have any name: anyone who may list them may read all Secrets of the cluster.
    */
   readonly isPolled: boolean;
 }
 
-/** The parts of an operator that say what it uses. */
+/** The parts of an operator that say which objects it uses. */
 export type UsingOperator = Pick<Operator, "uses" | "namespaces" | "installation" | "name" | "formerNames">;
 
-/** The use of that key, which there must be. */
+/** The use of that key, which must exist. */
 export function useOf({ uses }: Pick<Operator, "uses">, key: string): Use {
   const use = uses[key];
   if (!use) throw new Error(`there is no use ${key}`);

@@ -5,11 +5,11 @@ import { OWN_STATUS_FIELDS } from "../names";
 import { compiled, flawOf } from "./contentSchema";
 
 /**
- * Makes a check of the handler's status against the schema that the author gave it in the CRD. The API server
- * would drop a field that the schema does not know in silence, and the author would look for it in vain.
+ * Makes a check of the handler's status against the schema that the author gave for it in the CRD. The API server would silently
+ * drop a field that the schema does not know, and the author would look for the field in vain.
  *
- * @param schema the schema of `status`, as in the CRD; undefined: any status will do
- * @returns a function that gives what is wrong with a status, in a sentence; undefined where nothing is
+ * @param schema the schema of `status`, as in the CRD. Undefined: any status will do
+ * @returns a function that says in a sentence what is wrong with a status. Undefined if nothing is
  */
 export function statusChecker(schema: JsonObject | undefined): (status: unknown) => string | undefined {
   if (schema === undefined) return () => undefined;
@@ -21,11 +21,11 @@ export function statusChecker(schema: JsonObject | undefined): (status: unknown)
 }
 
 /**
- * Makes a check of a value against a schema of a CRD. A field that the schema does not know is refused, where the API
- * server would drop it in silence.
+ * Makes a check of a value against a schema of a CRD. The check refuses a field that the schema does not know, which the API
+ * server would silently drop.
  *
  * @param name what the value is called: "status"
- * @returns a function that gives what is wrong with a value, in a sentence; undefined where nothing is
+ * @returns a function that says in a sentence what is wrong with a value. Undefined if nothing is
  */
 export function schemaChecker(schema: JsonObject, name: string): (value: unknown) => string | undefined {
   const check = compiled(schema, "as it is");

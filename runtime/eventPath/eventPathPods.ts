@@ -1,27 +1,27 @@
 import { isTrue, type KubernetesObject } from "../kubernetes/objects";
 
-/** What an event path consists of, in the order in which its parts must begin. */
+/** The parts of an event path, in the order in which they must begin. */
 export const EVENT_PATH_PARTS = ["event-bus", "sensor", "event-source"] as const;
 
 /** One of {@link EVENT_PATH_PARTS}: the label app.kubernetes.io/component of its pods. */
 export type EventPathPart = (typeof EVENT_PATH_PARTS)[number];
 
-/** A pod of an event path, as far as it matters when its program began. */
+/** A pod of an event path, with the times that say when its program began. */
 export interface EventPathPod {
   readonly object: KubernetesObject;
   readonly part: EventPathPart;
-  /** The Sensor or EventSource that it is of, which are pairs of one name; "" for the bus, which all share. */
+  /** The name of the pod's Sensor or EventSource, which come in pairs of one name. "" for the bus, which all of them share. */
   readonly shard: string;
   readonly ready: boolean;
-  /** When its program began; undefined where it does not run. In milliseconds since the epoch, as all times here. */
+  /** When its program began, in milliseconds since the epoch, as all times here. Undefined if the program does not run. */
   readonly beganAt: number | undefined;
-  /** When its program ended last; undefined where it runs, or has never ended. */
+  /** When its program ended last. Undefined if the program runs, or has never ended. */
   readonly failedAt: number | undefined;
 }
 
 const NAME_LABEL = "app.kubernetes.io/name";
 const COMPONENT_LABEL = "app.kubernetes.io/component";
-/** What Argo's controller calls the container of its program, of a bus's server too (argo-events, pkg/reconciler). */
+/** Argo's name for the container of its program, in a server of the bus too (argo-events, pkg/reconciler). */
 const MAIN = "main";
 
 interface ContainerStatus {
@@ -40,7 +40,7 @@ export function eventPathSelector(name: string): string {
   return `${NAME_LABEL}=${name},${COMPONENT_LABEL} in (${EVENT_PATH_PARTS.join(",")})`;
 }
 
-/** Reads a pod of an event path; undefined for one that has ended or is about to, and for any other pod. */
+/** Reads a pod of an event path. Undefined if the pod has ended or is about to end, and for any other pod. */
 export function eventPathPodOf(object: KubernetesObject): EventPathPod | undefined {
   const { labels = {}, deletionTimestamp, creationTimestamp = "" } = object.metadata;
   const status = (object["status"] ?? {}) as PodStatus;

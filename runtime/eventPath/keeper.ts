@@ -5,19 +5,19 @@ import { EventWriter } from "../outbox/eventWriter";
 import { EVENT_PATH_PARTS, type EventPathPod, eventPathPodOf, eventPathSelector } from "./eventPathPods";
 import { outdatedPods } from "./outdatedPods";
 
-/** What a {@link Keeper} looks after, and who is called. */
+/** What a {@link Keeper} looks after, and the callback that it calls. */
 export interface KeeperOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;
   /** The event path's name. */
   readonly eventPath: string;
-  /** The pod that this process is in, for Kubernetes Events. */
+  /** The name of the pod in which this process runs, for Kubernetes Events. */
   readonly instance: string;
-  /** Told of each pod that is replaced, and of what goes wrong. */
+  /** Called for each pod that is replaced, and for each error. */
   readonly onNotice: (notice: string) => void;
   /** How often to look, in milliseconds. @default 10000 */
   readonly lookMs?: number;
-  /** The time between two replacements of a pair's sensor, or its event source, in milliseconds. @default 60000 */
+  /** The shortest time between two replacements of the same sensor or event source, in milliseconds. @default 60000 */
   readonly againMs?: number;
 }
 
@@ -25,8 +25,8 @@ const LOOK_MS = 10_000;
 const AGAIN_MS = 60_000;
 
 /**
- * Keeps an event path whole: replaces a sensor's or an event source's pod whose event bus began after it. It changes
- * nothing but that, and remembers nothing but when: another one in its place goes on.
+ * Keeps an event path whole: replaces the pod of a sensor or an event source if the event bus began after the pod. It changes
+ * nothing else. It remembers only when it replaced a pod, so that another keeper can take its place.
  */
 export class Keeper {
   readonly registry = new Registry();
@@ -58,7 +58,7 @@ export class Keeper {
     });
   }
 
-  /** Looks again and again until the signal aborts. What fails is tried again at the next look. */
+  /** Looks again and again until the signal aborts. If a look fails, the next look tries again. */
   async run(signal: AbortSignal): Promise<void> {
     const { lookMs = LOOK_MS, onNotice } = this.options;
     while (!signal.aborted) {

@@ -1,16 +1,19 @@
 import type { EventPathPart, EventPathPod } from "./eventPathPods";
 
-/** How long what a pod stands on must have been there, in milliseconds: a roll-out of several pods counts as one start. */
+/**
+ * How long the part on which a pod depends must have been there before the pod counts as outdated, in milliseconds. So the
+ * roll-out of several pods counts as one start.
+ */
 export const ROLL_OUT_MS = 20_000;
 
 /**
- * The pods of an event path that must start again, because what they stand on began after them.
+ * The pods of an event path that must start again, because a part on which they depend began after them.
  *
- * The stream and each Sensor's bucket are made by sensors and event sources when they start, and never again. Where the
- * bus loses its storage, the sensor finds no bucket, and the event source publishes into nothing. Neither of them ever ends
- * (argo-events, pkg/eventbus/jetstream, seen with 1.9.11). If the bus was only out of reach, the event source has dropped what
- * changed meanwhile. When an event source begins, it adds every object again. It begins after its sensor, since a new
- * subscription is given only what is published from then on.
+ * Sensors and event sources make the stream and each Sensor's bucket when they start, and never again. If the bus loses its
+ * storage, the sensor finds no bucket, and the event source publishes into nothing. Neither of them ever ends (argo-events,
+ * pkg/eventbus/jetstream, seen with 1.9.11). If the bus was only out of reach, the event source has dropped the changes
+ * meanwhile. An event source that begins adds every object again. It must begin after its sensor, since a new subscription gets
+ * only events that are published from then on.
  *
  * @param now in milliseconds since the epoch
  * @returns none while the bus or a sensor is not there; an event source only when its sensor needs nothing any more

@@ -9,7 +9,7 @@ import type { EventObject } from "./mapEvent";
 export const EVENT_LABEL = `${DOMAIN}/event`;
 /** Beside it: the values of the id's fields, for people. */
 const EVENT_ID_ANNOTATION = `${DOMAIN}/event-id`;
-/** Beside it: a hash of what the object was made with. */
+/** Beside it: a hash of the content with which the object was made. */
 const EVENT_CONTENT_ANNOTATION = `${DOMAIN}/event-content`;
 
 /** The field manager with which an intake creates objects of an operator. */
@@ -17,7 +17,7 @@ export function intakeManagerOf(operator: OperatorIdentity): string {
   return `${fieldManagerOf(operator)}/intake`;
 }
 
-/** What is said on an object of the event that it was made of. */
+/** The labels and annotations of an object that name the event of which it was made. */
 export function eventMarks(
   event: string,
   { id, spec, namespace }: EventObject,
@@ -32,7 +32,7 @@ export function eventMarks(
 }
 
 /**
- * Whether an object that is there was made of an event with the same content. The intake itself must have made it, as for
+ * Whether an existing object was made of an event with the same content. The intake itself must have made the object, as for
  * {@link isExpired}: anybody who may create such objects can write the same annotation beside another spec.
  */
 export function isMadeOf(
@@ -54,9 +54,9 @@ function isOfIntake(
 }
 
 /**
- * Whether an object was made of an event, is Ready in its newest generation, and has been for so long that it is to be
- * deleted. The intake itself must have made it, as `managedFields` say: a copy that somebody made of such an object has the
- * same label.
+ * Whether an object is to be deleted: it was made of an event, and has been Ready in its newest generation for long enough. The
+ * intake itself must have made the object, as `managedFields` say. A copy that somebody made of such an object has the same
+ * label.
  *
  * @param ttls how long the objects of each event stay after they are Ready, in seconds
  * @param now in milliseconds since the epoch

@@ -8,9 +8,9 @@ import { clean } from "../status/conditions";
 import { Pace } from "../work/pace";
 
 const CRDS = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-/** So many Warnings at once, and then one a second: a flood must not fill etcd, which keeps each for an hour. */
+/** At most 200 Warnings at once, and then one a second. A flood must not fill etcd, which keeps each for an hour. */
 const PACE = { burst: 200, refillMs: 1_000 };
-/** How long the uid of a CRD is believed, in milliseconds. */
+/** How long a CRD's uid is taken from memory, in milliseconds. */
 const UID_KEPT_MS = 60_000;
 
 /** Who warns. */
@@ -24,12 +24,12 @@ export interface EventWarningsOptions {
   readonly now?: () => number;
 }
 
-/** There were too many Warnings. The event is sent again, and has its Warning then. */
+/** There were too many Warnings. The sensor sends the event again, and the Warning is written then. */
 export class TooManyWarningsError extends Error {}
 
 /**
- * Writes Warnings about CRDs, as Kubernetes Events. The same Warning is one Event, no matter who writes it and however often: its
- * name follows from what it says.
+ * Writes Warnings about CRDs, as Kubernetes Events. The same Warning is one Event, no matter who writes it and how often, because
+ * the Event's name follows from its content.
  */
 export class EventWarnings {
   private readonly uids = new Map<string, { readonly uid: string; readonly until: number }>();

@@ -29,7 +29,7 @@ export function stepsOf(path: string): readonly Step[] | undefined {
   return steps.length === 0 || typeof steps[0] === "number" ? undefined : steps;
 }
 
-/** What is at a path. Undefined where nothing is, or null. Only what is the value's own is found. */
+/** The value at a path. Undefined if there is no value, or null. Inherited properties do not count. */
 export function valueAt(value: unknown, path: string): unknown {
   let found: unknown = value;
   for (const step of stepsOf(path) ?? [""]) {

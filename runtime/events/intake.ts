@@ -8,19 +8,19 @@ import type { EventWarnings } from "./eventWarnings";
 import { type IntakeEvent, type IntakeFile, resourceOfEvent } from "./intakeFile";
 import { type EventMapper, type EventObject, eventMapper, type Mapped, type Refusal } from "./mapEvent";
 
-/** What became of an event. */
+/** The result of an event. */
 const INTAKE_RESULTS = [
-  /** An object was made of it. */
+  /** An object was made of the event. */
   "created",
-  /** Its object was there. */
+  /** The event's object was there already. */
   "known",
-  /** It does not meet `when`. */
+  /** The event does not meet `when`. */
   "skipped",
-  /** No object can ever be made of it. A Warning says why. */
+  /** No object can ever be made of the event. A Warning says why. */
   "refused",
-  /** An object of its id is there with other content, and stays. A Warning says so. */
+  /** An object with the event's id has other content, and stays as it is. A Warning says so. */
   "contradicted",
-  /** Not now. The sensor sends it again. */
+  /** The event cannot be handled now. The sensor sends it again. */
   "postponed",
 ] as const;
 export type IntakeResult = (typeof INTAKE_RESULTS)[number];
@@ -30,7 +30,7 @@ export interface IntakeOptions {
   readonly file: IntakeFile;
   readonly client: Pick<KubernetesClient, "create" | "get">;
   readonly warnings: Pick<EventWarnings, "warn">;
-  /** Told what goes wrong, and of each event that is refused. Nothing of an event's content is in it. */
+  /** Called for each error, and for each event that is refused. The notice contains nothing of an event's content. */
   readonly onNotice: (notice: string) => void;
 }
 
@@ -40,11 +40,11 @@ interface Known {
 }
 
 /**
- * Makes a custom resource of each event from outside. It remembers nothing: whatever ends it, the sensor sends the event
- * again, and the object's name says whether it was there before.
+ * Makes a custom resource of each event from outside. It remembers nothing: if it ends at any moment, the sensor sends the event
+ * again, and the object's name says whether the object was there before.
  *
- * Guarantee (tests/integration/intake.test.ts, tests/unit/intake.test.ts): an event that is not "postponed" has its object,
- * does not meet `when`, or has its Warning. Both exist before the answer is given.
+ * Guarantee (tests/integration/intake.test.ts, tests/unit/intake.test.ts): an event that is not "postponed" has its object, does
+ * not meet `when`, or has its Warning. Both exist before the answer is given.
  */
 export class Intake {
   readonly registry = new Registry();
@@ -71,7 +71,7 @@ export class Intake {
   }
 
   /**
-   * Takes an event. Never throws: what fails is postponed.
+   * Takes an event. Never throws: an event that fails is postponed.
    * @param subject the event's name in the event source
    */
   take(subject: string, data: unknown): Promise<IntakeResult> {
@@ -89,14 +89,14 @@ export class Intake {
   ): Promise<IntakeResult> {
     const known = this.known.get(subject);
     try {
-      // This intake may be older than the sensor: one that knows the event is about to begin.
+      // This intake may be older than the sensor. An intake that knows the event is about to begin.
       if (!known) throw new Error("this intake does not know the event");
       const result = await work(known);
       this.events.inc({ event: subject, result });
       return result;
     } catch (error) {
       this.options.onNotice(`event ${subject}: not now: ${reasonOf(error as Error)}`);
-      // A label with any text that somebody sends would grow without end.
+      // A label with any text that somebody sends would make metrics without end.
       if (known) this.events.inc({ event: subject, result: "postponed" });
       return "postponed";
     }
@@ -154,7 +154,10 @@ type Prepared =
   | Exclude<Mapped, { kind: "object" }>
   | { readonly kind: "object"; readonly object: EventObject; readonly manifest: Manifest };
 
-/** What becomes of an event, before any request. The same event fails here again and again: it is refused, whatever fails. */
+/**
+ * The object of an event, without any request. An event that fails here fails here each time, so it is refused, whatever the
+ * error.
+ */
 function prepare({ event, map }: Known, data: unknown): Prepared {
   try {
     const mapped = map(data);
@@ -179,15 +182,15 @@ function idIn(id: readonly string[]): string {
 }
 
 /**
- * Whether the API server will refuse this object for ever. It may heal what lacks rights, room, a kind or a namespace, and
- * what is busy or out of reach.
+ * Whether the API server will refuse this object for ever. Missing rights, room, kinds and namespaces may come, and a busy or
+ * unreachable API server may recover.
  */
 function isFinal(error: unknown): error is ApiError {
   if (!(error instanceof ApiError) || isBusy(error) || isNamespaceTerminating(error)) return false;
   return [400, 413, 422].includes(error.code) || DENIAL.test(error.message);
 }
 
-/** What the API server said, without a value of the object. */
+/** The API server's message without the values of the object. */
 function refusalOf({ code, status, message }: ApiError): Refusal {
   const [cause] = status.details?.causes ?? [];
   if (cause?.field !== undefined) {
@@ -200,7 +203,7 @@ function refusalOf({ code, status, message }: ApiError): Refusal {
   return { field: "the object", complaint: denied ?? `is refused by the API server: HTTP ${code}` };
 }
 
-/** Why something is not possible now. What the API server says of an object's content is no part of a log. */
+/** Why an event is postponed. The API server's message about an object's content must not be in the log. */
 function reasonOf(error: Error): string {
   return error instanceof ApiError ? `${error.request}: HTTP ${error.code} ${error.reason}` : error.message;
 }

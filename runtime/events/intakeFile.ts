@@ -9,7 +9,7 @@ export const INTAKE_FILE = "intake.json";
 
 /** An event as an intake knows it. */
 export interface IntakeEvent extends EventMapping {
-  /** The event's name in the event source, which tells it from those of other operators. */
+  /** The event's name in the event source, which distinguishes it from the events of other operators. */
   readonly subject: string;
   readonly operator: OperatorIdentity;
   /** The custom resource that is made. */
@@ -17,26 +17,26 @@ export interface IntakeEvent extends EventMapping {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** The name of its CRD, about which Warnings are. */
+  /** The name of its CRD. Warnings are about the CRD. */
   readonly crd: string;
   /** The schema of its `spec`. @default any content */
   readonly schema?: JsonObject | undefined;
 }
 
-/** What an intake reads: all events of an installation. */
+/** The file that an intake reads: all events of an installation. */
 export interface IntakeFile {
   readonly installation: string;
   readonly events: readonly IntakeEvent[];
 }
 
-/** The kind that is made of an event, as the API serves it. */
+/** The kind of the objects that are made of an event, as the API serves it. */
 export function resourceOfEvent({ apiVersion, kind, plural, namespaced }: IntakeEvent): Resource {
   return { apiVersion, kind, plural, namespaced };
 }
 
 /**
  * Reads the file.
- * @throws Error if it is not what the manifests give
+ * @throws Error if it does not have the form in which the manifests write it
  */
 export function parseIntakeFile(text: string): IntakeFile {
   const file = readJson(text);

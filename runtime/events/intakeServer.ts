@@ -5,9 +5,11 @@ import { isRecord, readJson } from "../json";
 import type { Intake, IntakeResult } from "./intake";
 import { INTAKE_PATH, SUBJECT_HEADER, TOKEN_HEADER } from "./intakeNames";
 
-/** The largest event, in bytes: what Argo's webhooks take unless they are told otherwise, and its context. */
+/** The largest event, in bytes: the default of Argo's webhooks, and room for the event's context. */
 export const MOST_EVENT_BYTES = 2 ** 20;
-/** How many events are in memory at once. A sensor sends one of each kind at a time, and sends again what is not taken. */
+/**
+ * How many events are in memory at once. A sensor sends one event of each kind at a time, and sends it again if it is not taken.
+ */
 const MOST_AT_ONCE = 8;
 
 const OPTIONS = {
@@ -19,14 +21,14 @@ const OPTIONS = {
 /** What an intake's server works with. */
 export interface IntakeServerOptions extends ListenAddress {
   readonly intake: Pick<Intake, "take" | "refuse">;
-  /** The token that a sensor must know. It is read for each request, so that another one needs no restart. */
+  /** The token that a sensor must know. It is read for each request, so a new token needs no restart. */
   readonly token: () => string;
 }
 
 /**
- * Answers an event, `POST /events` with `{"data": ...}`: 204 when it has its object or its Warning, or is none of ours; 401 without the token;
- * 503 when it is to be sent again. No answer has a body: a Sensor reads none, and a body would cost it the connection
- * (argo-events, pkg/sensors/triggers/http).
+ * Answers an event, `POST /events` with `{"data": ...}`. 204: the event has its object or its Warning, or is none of ours. 401:
+ * the token is missing. 503: the event is to be sent again. No answer has a body: a Sensor reads none, and a body would cost it
+ * the connection (argo-events, pkg/sensors/triggers/http).
  * @throws Error if the address cannot be had
  */
 export function startIntakeServer(options: IntakeServerOptions): Promise<HttpListener> {
@@ -41,7 +43,7 @@ async function serve(
   desk: { atOnce: number },
 ): Promise<void> {
   const end = (code: number) => {
-    // The rest of a body that nobody reads would be taken for the next request.
+    // If nobody reads the rest of a body, it would be taken for the next request.
     if (!request.complete) response.setHeader("connection", "close");
     response.writeHead(code).end();
   };
@@ -74,7 +76,7 @@ async function answer(request: IncomingMessage, { intake }: IntakeServerOptions)
   return isRecord(sent) ? intake.take(subject, sent["data"]) : refuse("is not what a sensor sends");
 }
 
-/** The body. Undefined if it is too long: then it is read to its end and forgotten, since the sensor waits for that. */
+/** The body. Undefined if it is too long: then it is read to its end and dropped, since the sensor waits for that. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

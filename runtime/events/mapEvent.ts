@@ -9,7 +9,7 @@ import { typed } from "./typed";
 
 /** The most bytes that the `spec` of an object may have, as JSON. */
 export const MOST_SPEC_BYTES = 256 * 1024;
-/** The most characters of a text of an id, which is in names, annotations and Warnings. */
+/** The most characters of a text in an id. The id is in names, annotations and Warnings. */
 const LONGEST_ID = 512;
 
 /** The object that an event becomes. */
@@ -21,7 +21,7 @@ export interface EventObject {
   readonly id: readonly string[];
 }
 
-/** Why no object can ever be made of an event. Nothing of the event's content is in it. */
+/** Why no object can ever be made of an event. It contains nothing of the event's content. */
 export interface Refusal {
   /** The field of the event, or of the object, that is wrong. */
   readonly field: string;
@@ -31,7 +31,7 @@ export interface Refusal {
   readonly id?: readonly string[];
 }
 
-/** What becomes of an event. */
+/** The result of a mapping. */
 export type Mapped =
   | { readonly kind: "object"; readonly object: EventObject }
   /** It does not meet `when`. */
@@ -44,9 +44,9 @@ export type EventMapper = (data: unknown) => Mapped;
 /**
  * Prepares the mapping of an event.
  *
- * In `mapping.spec`, a text in single quotes is a constant, and so are numbers and booleans. Any other text is a path of a
- * field of the event, and must be there. With a question mark at its end, it may be missing, and so is the field then.
- * What comes of a path is brought to the type that the schema gives for its place: see `typed`.
+ * In `mapping.spec`, a text in single quotes is a constant, and so are numbers and booleans. Any other text is the path of a
+ * field of the event, which must be there. If the text ends with a question mark, the field may be missing, and is then missing
+ * in the object too. The value at a path is converted to the type that the schema gives for its place: see `typed`.
  *
  * @param schema that of the custom resource's `spec`. Undefined: any content
  */
@@ -88,7 +88,7 @@ function mapEvent(
   return { kind: "object", object: { name: nameOf(mapping, id), namespace, spec, id } };
 }
 
-/** The name of the object of an event: the same for the same id, and another for any other. */
+/** The name of the object of an event. The same id gives the same name, and another id another name. */
 function nameOf({ type, name }: EventMapping, id: readonly string[]): string {
   const hash = createHash("sha256").update(JSON.stringify([type, name, ...id]));
   return `${name}-${hash.digest("hex").slice(0, 20)}`;
@@ -126,14 +126,14 @@ function namespaceOf(
   return found;
 }
 
-/** A number, a text or a boolean as a text. A number is as exact as it came. */
+/** A number, a text or a boolean as a text. A number keeps all digits that were sent. */
 function textOf(value: unknown): string | undefined {
   if (!["string", "number", "boolean"].includes(typeof value)) return undefined;
   const json = writeJson(value);
   return json.startsWith('"') ? (JSON.parse(json) as string) : json;
 }
 
-/** A part of the object, of what stands for it in the mapping. Undefined if it is left out. */
+/** The part of the object that a part of the mapping gives. Undefined if it is left out. */
 function built(
   template: Json,
   schema: JsonObject | undefined,
@@ -162,13 +162,13 @@ function built(
   throw refuse(path, `is missing, and ${at} is made of it`);
 }
 
-/** The constant that a part of a mapping is. Undefined for a path. */
+/** The constant in a part of a mapping. Undefined if it is a path. */
 export function constantOf(template: Json): Json | undefined {
   if (typeof template !== "string") return template;
   return /^'.*'$/s.test(template) ? template.slice(1, -1) : undefined;
 }
 
-/** The path that a part of a mapping is, and whether it may be missing. */
+/** The path in a part of a mapping, and whether its field may be missing. */
 export function pathOf(template: string): { readonly path: string; readonly isOptional: boolean } {
   const isOptional = template.endsWith("?");
   return { path: isOptional ? template.slice(0, -1) : template, isOptional };

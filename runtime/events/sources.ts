@@ -1,9 +1,9 @@
 /**
- * The types of Argo's event sources that events from outside may come of, and how Argo deploys each (argo-events,
- * pkg/apis/events/v1alpha1/const.go, RecreateStrategyEventSources). Argo takes an EventSource with both for either, by
- * chance (pkg/eventsources/eventing.go, Start): so each class has an EventSource of its own.
+ * The types of Argo's event sources from which events from outside may come, and how Argo deploys each (argo-events,
+ * pkg/apis/events/v1alpha1/const.go, RecreateStrategyEventSources). If an EventSource has types of both classes, Argo treats it
+ * as either, by chance (pkg/eventsources/eventing.go, Start). So each class has an EventSource of its own.
  *
- * Missing is "resource", which needs rights in the cluster.
+ * The type "resource" is left out, because it needs rights in the cluster.
  */
 const SOURCES = {
   webhook: "rolling",

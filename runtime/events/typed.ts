@@ -6,11 +6,11 @@ const INTEGER = /^-?(0|[1-9]\d*)$/;
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
 /**
- * A value of an event in the type that a CRD's schema gives for its place, if it can be had without a loss: a text that
- * is a number becomes a number, and a number becomes a text. In a form and in headers, everything is a text.
+ * A value of an event, converted to the type that a CRD's schema gives for its place if nothing is lost: a text that is a number
+ * becomes a number, and a number becomes a text. In a form and in headers, everything is a text.
  *
- * Of an object, only the fields that the schema knows are kept. The API server would refuse the others. A null is left
- * out unless the schema takes it. What does not fit stays as it is, and the schema's check finds it.
+ * An object keeps only the fields that the schema knows, since the API server would refuse the others. A null is left out unless
+ * the schema takes it. A value that does not fit stays as it is, and the schema's check finds it.
  */
 export function typed(value: Json, schema: JsonObject | undefined): Json {
   if (schema === undefined) return value;
@@ -38,7 +38,7 @@ function fieldsOf(value: JsonObject, schema: JsonObject): JsonObject {
 
 function scalar(value: Json, schema: JsonObject): Json {
   const type = schema["type"];
-  // An integer that JavaScript would round is there as a text that is written as the number that it is.
+  // An integer that JavaScript would round is represented by a text with the digits of the number.
   const json = writeJson(value);
   const isText = json.startsWith('"');
   if (type === "string" && !isText && value !== null) return json;

@@ -4,13 +4,14 @@ import type { HandlerPool } from "./handlerPool";
 import { parseAnswer } from "./parseAnswer";
 
 /**
- * Asks the handler, and takes its answer only if it keeps the contract and is no failure.
+ * Asks the handler, and accepts its answer only if the answer keeps the contract and is no failure.
  *
  * @param checkStatus says what is wrong with an answered status, or undefined
- * @param isOurs whether the object is a custom resource of the operator's own. Such a one has a status, and others a state
- * @returns the answer, its length in characters, and the end of what the handler wrote to standard error
- * @throws ReconcileFailure if the handler crashes, hangs, breaks the contract, or says itself that it failed, and if it
- *   cannot be asked
+ * @param isOurs whether the object is a custom resource of the operator's own. Such an object has a status, and others have a
+ *   state
+ * @returns the answer, its length in characters, and the end of the handler's standard error
+ * @throws ReconcileFailure if the handler crashes, hangs, breaks the contract, or says itself that it failed, and if it cannot be
+ *   asked
  */
 export async function askHandler<Answer extends HandlerAnswer>(
   pool: Pick<HandlerPool, "ask">,
@@ -34,7 +35,7 @@ export async function askHandler<Answer extends HandlerAnswer>(
   }
 }
 
-/** Says what an answer has that its object has no place for. */
+/** Says which part of an answer its object has no place for. */
 export function misplaced(
   { status, state, conditions }: Pick<ReconcileAnswer, "status" | "state" | "conditions">,
   isOurs: boolean,

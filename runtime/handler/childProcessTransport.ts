@@ -9,7 +9,7 @@ import {
   type HandlerTransport,
 } from "./handlerTransport";
 
-/** What to start, and where. */
+/** Which program to start, and where. */
 export interface ChildProcessOptions {
   /** Program and arguments. */
   readonly command: readonly string[];
@@ -22,8 +22,8 @@ export interface ChildProcessOptions {
 }
 
 /**
- * What a handler sees of our environment: enough to find its interpreter. Credentials and kubeconfigs of the
- * author's shell are none of its business, and it would not have them in a cluster either.
+ * The variables of our environment that a handler gets: enough to find its interpreter. It gets no credentials and no kubeconfigs
+ * of the author's shell, because it would not have them in a cluster either.
  */
 const PASSED_ON = [
   "PATH",
@@ -48,7 +48,7 @@ export class ChildProcessTransport implements HandlerTransport {
       cwd: this.options.folder,
       env: { ...inheritedEnvironment(), ...this.options.env },
       stdio: answersOn === 3 ? ["pipe", "pipe", "pipe", "pipe"] : ["pipe", "pipe", "pipe"],
-      // A group of its own, so that a kill reaches what the handler itself has started.
+      // A group of its own, so that a kill reaches the processes that the handler has started.
       detached: true,
     });
     const exited = once((exit: HandlerExit) => {
@@ -59,13 +59,13 @@ export class ChildProcessTransport implements HandlerTransport {
     });
     child.on("error", (startError) => exited({ code: null, signal: null, startError }));
     for (const descriptor of [1, 2, 3] as const) {
-      // Without a free file descriptor there are no pipes, whatever the types say; the error above reports it.
+      // Without a free file descriptor there are no pipes, although the types say otherwise. The error above reports that.
       child.stdio?.[descriptor]?.on("data", (chunk: Buffer) => {
         if (descriptor === answersOn) listener.output(chunk);
         else listener.log(chunk);
       });
     }
-    // A process that has gone while we wrote is reported by its exit.
+    // If the process ended while we wrote, its exit is reported.
     child.stdin?.on("error", () => {});
     child.on("exit", (code, signal) => setTimeout(() => exited({ code, signal }), DRAIN_MS).unref());
     child.on("close", (code, signal) => exited({ code, signal }));
@@ -79,7 +79,7 @@ export class ChildProcessTransport implements HandlerTransport {
   }
 }
 
-/** Where there is no KUBECONFIG, Kubernetes' clients take the author's own, in HOME. An empty one has no credentials. */
+/** A kubeconfig without credentials. If KUBECONFIG is not set, Kubernetes' clients take the author's own, in HOME. */
 const NO_KUBECONFIG = { KUBECONFIG: devNull };
 
 function inheritedEnvironment(): Record<string, string> {

@@ -17,7 +17,7 @@ export interface DueSchedule {
 /** Objects that the definition's `uses` names, by its keys: one object or null, or a list. */
 export type Used = Readonly<Record<string, KubernetesObject | null | readonly KubernetesObject[]>>;
 
-/** What a handler is asked, without the id that its process is given with it. */
+/** A question to a handler, without the id that its process is given with it. */
 export interface HandlerQuestion {
   readonly apiVersion: typeof CONTRACT_VERSION;
   /** "<uid>/<generation>": the idempotency key for a handler that acts outside Kubernetes. */
@@ -31,7 +31,7 @@ export interface HandlerQuestion {
   readonly used: Used;
   /** Schedules of the definition that are due, by name. */
   readonly due: readonly DueSchedule[];
-  /** What the handler answered as `state` the last time. Only for objects of a kind that the operator watches. */
+  /** The handler's last answer for `state`. Only for objects of a kind that the operator watches. */
   readonly state?: Readonly<Record<string, unknown>>;
   /** 1 for the first try, and one more for each failure since the last success. */
   readonly attempt: number;
@@ -50,14 +50,14 @@ export interface HandlerRequest extends HandlerQuestion {
   readonly id: string;
 }
 
-/** What {@link questionAbout} makes a question of. */
+/** The parts of which {@link questionAbout} makes a question. */
 export type QuestionParts = Pick<HandlerQuestion, "event" | "object" | "children" | "attempt" | "dryRun"> &
   Partial<Pick<HandlerQuestion, "used" | "due">> & {
     readonly state?: HandlerQuestion["state"] | undefined;
     readonly trace?: HandlerQuestion["trace"] | undefined;
   };
 
-/** Completes a question: with the contract's version, the object's key, and what every question has. */
+/** Completes a question with the contract's version, the object's key, and the fields that every question has. */
 export function questionAbout(parts: QuestionParts): HandlerQuestion {
   const { event, object, children, used = {}, due = [], attempt, dryRun, state, trace } = parts;
   const { managedFields: _, ...metadata } = object.metadata;
@@ -91,7 +91,7 @@ export interface AnsweredEvent {
   readonly note: string;
 }
 
-/** What a handler may report about the object, in any answer but an error. */
+/** The reports about the object that any answer but an error may have. */
 interface Reports {
   /** Replaces the handler's earlier status. Undefined: the handler has no status. */
   readonly status?: Readonly<Record<string, unknown>>;
@@ -104,7 +104,9 @@ interface Reports {
 /** The answer to "reconcile", without its id. */
 export interface ReconcileAnswer extends Reports {
   readonly children: readonly Manifest[];
-  /** Given back in the next request. Undefined: the earlier one stays. Only for objects of a kind that is watched. */
+  /**
+   * The handler gets it back in the next request. Undefined: the earlier state stays. Only for objects of a kind that is watched.
+   */
   readonly state?: Readonly<Record<string, unknown>>;
   /** Ask again after this many seconds, whether anything changes or not. */
   readonly requeueAfterSeconds?: number;
@@ -112,7 +114,7 @@ export interface ReconcileAnswer extends Reports {
 
 /** The answer to "finalize", without its id. */
 export interface FinalizeAnswer extends Reports {
-  /** Whether all is cleaned up. False: ask again later. */
+  /** Whether everything is cleaned up. False: ask again later. */
   readonly finalized: boolean;
   readonly requeueAfterSeconds?: number;
 }
@@ -123,7 +125,7 @@ export interface ErrorAnswer {
     readonly message: string;
     /** Try again after this many seconds. @default the queue's backoff */
     readonly retryAfterSeconds?: number;
-    /** Trying again is of no use until the object changes. @default false */
+    /** Whether another try is of no use until the object changes. @default false */
     readonly permanent?: boolean;
   };
 }
