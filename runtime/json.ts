@@ -1,25 +1,25 @@
 import { randomUUID } from "node:crypto";
 
 /**
- * Stands before an integer that a JavaScript number cannot hold, and makes it a text until it is written again. Nobody
- * can guess it, so that no text of an object is taken for one.
+ * Stands before an integer that a JavaScript number cannot hold, and makes it a text until it is written again. Nobody can guess
+ * the mark, so no text of an object is mistaken for such an integer.
  */
 const MARK = `${randomUUID()}:`;
 const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, "g");
 const MARKED_TEXT = new RegExp(`^${MARK}(-?\\d+)$`);
-/** So many digits, and it may be more than a JavaScript number holds. */
+/** A number with this many digits may be more than a JavaScript number can hold. */
 const LONG_NUMBER = /\d{16}/;
 
 /**
- * Characters that are valid in JSON and that other readers take for something else. A server-side apply is read as YAML, which
+ * Characters that are valid in JSON, but that other readers understand differently. A server-side apply is read as YAML, which
  * refuses control characters and folds the line ends of Unicode. A handler's reader of lines may do so too
  * (https://yaml.org/spec/1.2.2/#51-character-set, Node's readline).
  */
 const NOT_PLAIN = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /**
- * Reads JSON as `JSON.parse`, without a loss: an integer of 64 bits, which JavaScript would round, is there as a text
- * that {@link writeJson} writes as the number that it was.
+ * Reads JSON as `JSON.parse` does, without a loss. An integer of 64 bits, which JavaScript would round, becomes a text that
+ * {@link writeJson} writes as the number that it was.
  * @throws SyntaxError
  */
 export function readJson(text: string): unknown {
@@ -27,8 +27,8 @@ export function readJson(text: string): unknown {
 }
 
 /**
- * Writes a value as JSON on one line, as `JSON.stringify`: with its integers as they were read, and with characters
- * escaped that not every reader of JSON takes as they are.
+ * Writes a value as JSON on one line, as `JSON.stringify` does, but with its integers as they were read, and with characters
+ * escaped that not every reader of JSON accepts.
  * @throws TypeError, RangeError as `JSON.stringify`
  */
 export function writeJson(value: unknown): string {
@@ -41,8 +41,8 @@ function withIntegers(text: string): string {
 }
 
 /**
- * A value of JSON as a text that equal values share: in whatever order the keys of a map come, in each process, and however deep
- * the value is. `JSON.stringify` throws at some thousands of levels, and the API server keeps objects of 10,000.
+ * A value of JSON as a text that equal values share, in each process. The order of a map's keys does not matter, and the value
+ * may have any depth. `JSON.stringify` throws at some thousands of levels, and the API server keeps objects of 10,000.
  */
 export function canonicalJson(value: unknown): string {
   return withIntegers(shallowText(value) ?? deepText(value));
@@ -65,7 +65,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(sortedEntries(value).map(([key, inner]) => [key, sorted(inner)]));
 }
 
-/** In the order of the keys. Those that are whole numbers come first, as in every object of JavaScript. */
+/** Sets the entries in the order of the keys. Keys that are whole numbers come first, as in every object of JavaScript. */
 function sortedEntries(map: Readonly<Record<string, unknown>>): [string, unknown][] {
   const inOrder = Object.entries(map).sort(([one], [other]) => (one < other ? -1 : 1));
   return Object.entries(Object.fromEntries(inOrder));
@@ -74,7 +74,7 @@ function sortedEntries(map: Readonly<Record<string, unknown>>): [string, unknown
 /** The same text without recursion. */
 function deepText(whole: unknown): string {
   const parts: string[] = [];
-  /** What is still to be written, the next at the end: a text as it is, or a value. */
+  /** The parts that are still to be written, the next one at the end: a text that is written as it is, or a value. */
   const left: ({ readonly text: string } | { readonly value: unknown })[] = [{ value: whole }];
   for (let next = left.pop(); next; next = left.pop()) {
     if ("text" in next) parts.push(next.text);
@@ -95,7 +95,7 @@ function deepText(whole: unknown): string {
   return parts.join("");
 }
 
-/** The same value with numbers for the integers that {@link readJson} kept: as near as a JavaScript number comes. */
+/** The same value with numbers for the integers that {@link readJson} kept, as near as a JavaScript number comes. */
 export function rounded(value: unknown): unknown {
   const text = JSON.stringify(value);
   if (!text.includes(MARK)) return value;
@@ -105,7 +105,7 @@ export function rounded(value: unknown): unknown {
   });
 }
 
-/** JSON with a mark at each integer that would be rounded. Only what is outside of texts is looked at. */
+/** JSON with a mark at each integer that would be rounded. Texts are left as they are. */
 function marked(text: string): string {
   const parts: string[] = [];
   for (let at = 0; at < text.length; ) {

@@ -11,7 +11,7 @@ import type { Resync } from "./work/resync";
 import type { Runner } from "./work/runner";
 import type { Schedule } from "./work/schedule";
 
-/** What {@link Leading} stands for election with, and what begins and ends with each term. */
+/** The parts that begin and end with each term, and the options with which {@link Leading} stands for election. */
 export interface LeadingOptions extends Pick<LeadershipOptions, "lease" | "identity" | "leaseSeconds"> {
   readonly client: KubernetesClient;
   readonly schedule: Schedule;

@@ -1,5 +1,7 @@
 const NEWLINE = 0x0a;
-/** So many pieces of a line are joined before it ends: each takes some hundred bytes of memory beside its own. */
+/**
+ * How many pieces of a line are joined before the line ends. Each piece takes some hundred bytes of memory beside its content.
+ */
 const MOST_PIECES = 1_000;
 
 /** A line was longer than its reader allows. */
@@ -11,9 +13,9 @@ export class LineTooLongError extends Error {
 }
 
 /**
- * Cuts a stream of bytes into lines, for the two line protocols that the engine speaks: a handler's answers
- * and a watch's events. Chunks are joined once a line is whole, or when they are very many, so a long line costs no quadratic copying
- * and a character that is split between two chunks survives.
+ * Cuts a stream of bytes into lines, for the two line protocols that the engine speaks: a handler's answers and a watch's events.
+ * Chunks are joined when a line is whole, or when there are very many. So a long line costs no quadratic copying, and a character
+ * that is split between two chunks survives.
  */
 export class LineSplitter {
   private pending: Buffer[] = [];

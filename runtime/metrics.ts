@@ -3,7 +3,7 @@ import { FAILURE_REASONS, type FailureReason } from "./failure";
 import type { RequestReport } from "./kubernetes/transport";
 import { RECONCILE_RESULTS, type ReconcileReport } from "./reconcile/report";
 
-/** What becomes of a hint. */
+/** The result of a hint. */
 const HINT_RESULTS = [
   /** The watch had reported that change already. */
   "known",
@@ -12,7 +12,7 @@ const HINT_RESULTS = [
   "forwarded",
   /** Too many objects wait. */
   "full",
-  /** Nobody leads, or who does has not taken it. */
+  /** Nobody leads, or the leader has not taken it. */
   "leaderless",
   /** It is no hint, or not one for this operator. */
   "invalid",
@@ -33,13 +33,13 @@ const HANDLER_PROCESS_REASONS = [
 export interface RecordingFigures {
   /** Workflows written. */
   readonly recorded: number;
-  /** Runs that another one's Workflow reports. */
+  /** Runs that the Workflow of another run reports. */
   readonly coalesced: number;
   /** Runs that were not written and never will be. */
   readonly dropped: number;
 }
 
-/** What became of the spans of traces. */
+/** How many spans of traces were sent and lost. */
 export interface TraceFigures {
   /** Spans that the collector has taken. */
   readonly sent: number;
@@ -47,7 +47,7 @@ export interface TraceFigures {
   readonly dropped: number;
 }
 
-/** What waits to be told. */
+/** What waits to be reported. */
 export interface WaitingFigures {
   readonly recordsWaiting: number;
   /** How long the oldest message has been waiting, in seconds. 0 if none waits. */
@@ -69,8 +69,8 @@ export interface MetricSources {
 }
 
 /**
- * Prometheus metrics of one operator's engine, in a registry of their own. All names begin with `argosy_`. Counters whose
- * labels have known values begin at 0 with each: what appears at 1 would be no increase to Prometheus.
+ * Prometheus metrics of one operator's engine, in a registry of their own. All names begin with `argosy_`. A counter whose labels
+ * have known values begins at 0 with each of them, because Prometheus sees no increase in a series that appears at 1.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -195,7 +195,7 @@ export class Metrics {
     this.hints.inc({ result });
   }
 
-  /** So many changes came without a hint. */
+  /** This many changes came without a hint. */
   changesUnannounced(count: number): void {
     this.unannounced.inc(count);
   }
@@ -204,7 +204,7 @@ export class Metrics {
     this.droppedEvents.inc();
   }
 
-  /** Gives what is known of the recording of runs as metrics too. */
+  /** Adds metrics about the recording of runs. */
   observeRecording(recording: RecordingFigures, waiting: WaitingFigures): void {
     this.count("runs_recorded_total", "Runs recorded as Workflows", () => recording.recorded);
     this.count(
@@ -225,7 +225,7 @@ export class Metrics {
     );
   }
 
-  /** Gives what became of traces as metrics too. */
+  /** Adds metrics about traces. */
   observeTraces(traces: TraceFigures): void {
     this.count("spans_sent_total", "Spans of traces that the collector has taken", () => traces.sent);
     this.count(
@@ -235,7 +235,7 @@ export class Metrics {
     );
   }
 
-  /** A counter that somebody else counts. */
+  /** A counter whose value another part counts. */
   private count(name: string, help: string, read: () => number): void {
     new Counter({
       name: `argosy_${name}`,
@@ -248,7 +248,7 @@ export class Metrics {
     });
   }
 
-  /** @param labels the values of each that are known beforehand, for a counter of one label */
+  /** @param labels the known values of each label, for a counter of one label */
   private counter<Label extends string = never>(
     name: string,
     help: string,

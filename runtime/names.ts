@@ -4,7 +4,7 @@ export const DOMAIN = "argosy.dev";
 /** On a custom resource: any value but "false" stops its reconciliation, deletion included. */
 export const PAUSED_ANNOTATION = `${DOMAIN}/paused`;
 /**
- * On a custom resource that is being deleted: any value but "false" lets it go without asking the handler, which may be
+ * On a custom resource that is being deleted: any value but "false" lets the object go without asking the handler, which may be
  * broken for ever. Children that no owner reference covers are deleted all the same.
  */
 export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
@@ -12,9 +12,11 @@ export const SKIP_FINALIZE_ANNOTATION = `${DOMAIN}/skip-finalize`;
 export const ADOPT_ANNOTATION = `${DOMAIN}/adopt`;
 /** On a custom resource: it is reconciled at once when the value changes. */
 export const RECONCILE_AT_ANNOTATION = `${DOMAIN}/reconcile-at`;
-/** In an answer, on a child: it is applied once the children that are named here are ready. Never written to the cluster. */
+/**
+ * In an answer, on a child: the child is applied when the children that are named here are ready. Never written to the cluster.
+ */
 export const AFTER_ANNOTATION = `${DOMAIN}/after`;
-/** In an answer, on a child: "true" if it is not created again after it was there. Never written to the cluster. */
+/** In an answer, on a child: "true" if the child is not created again after it was there. Never written to the cluster. */
 export const KEEP_ANNOTATION = `${DOMAIN}/keep`;
 /** On an object of which a cluster can have only one: the Pulumi program that made it, as "project/stack". */
 export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
@@ -22,19 +24,18 @@ export const PROGRAM_ANNOTATION = `${DOMAIN}/program`;
 /** On every child: the identity of the operator that applied it. */
 export const CHILD_OF_LABEL = `${DOMAIN}/child-of`;
 /**
- * On every child: the uid of its custom resource. A name may be too long for a label. It proves an owner only where no owner
- * reference is possible: see `provenOwner`.
+ * On every child: the uid of its custom resource, because a name may be too long for a label. The label proves an owner only if
+ * no owner reference is possible: see `provenOwner`.
  */
 export const OWNER_UID_LABEL = `${DOMAIN}/owner-uid`;
 /** On a child that can have no owner reference: "namespace/name" of its custom resource. */
 export const OWNER_ANNOTATION = `${DOMAIN}/owner`;
 /**
- * On a Workflow: the uids of deleted objects that had the name of the run's object and have children left, with commas
- * between them.
+ * On a Workflow: the uids of deleted objects that had the name of the run's object and have children left, separated by commas.
  */
 export const FORMER_UIDS_ANNOTATION = `${DOMAIN}/former-uids`;
 
-/** On a Secret: the identity of the operator whose custom resources may name it in what they use. */
+/** On a Secret: the identity of the operator whose custom resources may use it by its name. */
 export const USED_BY_LABEL = `${DOMAIN}/used-by`;
 
 /** On every Workflow and every Memory of an operator: the operator's identity. */
@@ -45,7 +46,7 @@ export const OBJECT_UID_LABEL = `${DOMAIN}/object-uid`;
 /** On the Workflow of a recorded run that is traced: the trace's id, as 32 hexadecimal digits. */
 export const TRACE_ID_LABEL = `${DOMAIN}/trace-id`;
 
-/** The field of a custom resource's status in which the engine keeps what it must remember of it. Nobody else's. */
+/** The field of a custom resource's status in which the engine keeps its memory of the object. No other program writes it. */
 export const MEMORY_FIELD = "argosy";
 
 /** Fields of a custom resource's status that Argosy writes itself, whatever the author's schema says of them. */
@@ -58,8 +59,8 @@ export const ENGINE_CONDITIONS: readonly string[] = ["Ready", "Reconciling", "St
 export const DEFAULT_INSTALLATION = "argosy";
 
 /**
- * What tells one operator in a cluster from all others: two programs may both have an operator "cache". An `Operator` is
- * one. Every name below that the operator leaves in a cluster is made of it.
+ * The identity of an operator, which distinguishes it from all others in a cluster: two programs may both have an operator
+ * "cache". An `Operator` is such an identity. Every name below that the operator leaves in a cluster is made of it.
  */
 export interface OperatorIdentity {
   /** A DNS label of at most 20 characters, the same for all operators of a program. */
@@ -86,12 +87,12 @@ export function finalizerManagerOf(operator: OperatorIdentity): string {
   return `${fieldManagerOf(operator)}/finalizer`;
 }
 
-/** The finalizer on a custom resource whose handler is to be asked before the object goes. */
+/** The finalizer on a custom resource whose handler must be asked before the object goes. */
 export function finalizerOf(operator: OperatorIdentity): string {
   return `${DOMAIN}/${identityOf(operator)}`;
 }
 
-/** The finalizer on a custom resource that has children where no owner reference reaches. */
+/** The finalizer on a custom resource that has children which no owner reference can cover. */
 export function elsewhereFinalizerOf(operator: OperatorIdentity): string {
   return `elsewhere.${DOMAIN}/${identityOf(operator)}`;
 }
@@ -107,8 +108,8 @@ export function leaseNameOf(operator: OperatorIdentity): string {
 }
 
 /**
- * The identities that an operator had before it was renamed, in the order in which it gives them. A former name without
- * a dot is one of the same installation.
+ * The identities that an operator had before it was renamed, in the order in which its definition gives them. A former name
+ * without a dot is a name in the same installation.
  */
 export function formerIdentitiesOf(
   operator: OperatorIdentity & { readonly formerNames: readonly string[] },
@@ -127,14 +128,14 @@ export function allIdentitiesOf(
 }
 
 /**
- * The API group of an installation's Memory objects: "argosy.dev" for the installation "argosy", "shop.argosy.dev" for
- * "shop". So each program of a cluster has a CRD of its own, and none takes that of another along.
+ * The API group of an installation's Memory objects: "argosy.dev" for the installation "argosy", "shop.argosy.dev" for "shop". So
+ * each program of a cluster has a CRD of its own, and does not remove another program's with its own.
  */
 export function memoryGroupOf({ installation }: Pick<OperatorIdentity, "installation">): string {
   return installation === DEFAULT_INSTALLATION ? DOMAIN : `${installation}.${DOMAIN}`;
 }
 
-/** What the name of each Memory object of an operator begins with. The uid of the object that it is about follows. */
+/** The beginning of the name of each Memory object of an operator. The uid of the object that the Memory is about follows. */
 export function memoryPrefixOf(operator: OperatorIdentity): string {
   return `${identityOf(operator)}.`;
 }
@@ -146,7 +147,7 @@ export function formerManagersOf(
   return formerIdentitiesOf(operator).map(fieldManagerOf);
 }
 
-/** Whether an annotation is there and does not say "false". */
+/** Whether an annotation is there and its value is not "false". */
 export function annotated(metadata: { annotations?: Record<string, string> }, annotation: string): boolean {
   const value = metadata.annotations?.[annotation];
   return value !== undefined && value !== "false";

@@ -16,7 +16,7 @@ import type { WorkResult } from "./work/backoff";
 import type { Schedule } from "./work/schedule";
 import type { Triggers } from "./work/triggers";
 
-/** What {@link ObjectWork} works with, and who gets what comes of it. */
+/** The parts with which {@link ObjectWork} works, and those that get its results. */
 export interface ObjectWorkOptions extends Pick<EngineOptions, "recorder" | "traces" | "onReport"> {
   readonly client: KubernetesClient;
   readonly schedule: Schedule;
@@ -31,7 +31,7 @@ export interface ObjectWorkOptions extends Pick<EngineOptions, "recorder" | "tra
   readonly term: () => Term | undefined;
   /** Aborted when the engine stops. */
   readonly stopping: AbortSignal;
-  /** Called with what a user should know and no object says. */
+  /** Called with a notice that no object shows, but that a user should know. */
   readonly notice: (text: string) => void;
 }
 
@@ -71,8 +71,8 @@ export class ObjectWork {
   }
 
   /**
-   * Puts what is to be reported into the outbox. The trace of the run ends when that is written, or at once if there is nothing to
-   * write. @returns the name of the Workflow that will record the run
+   * Puts the report about the outcome into the outbox. The trace of the run ends when the report is written, or at once if there
+   * is nothing to report. @returns the name of the Workflow that will record the run
    */
   private report(
     outcome: Outcome,
@@ -82,7 +82,7 @@ export class ObjectWork {
   ): string | undefined {
     const { recorder, traces } = this.options;
     const { report } = outcome;
-    // A run may outlive its term, and even end in the next one: it says nothing then.
+    // A run may outlive its term, and even end in the next one. Then it reports nothing.
     const message = endOf(mandate) ? undefined : messageAbout(outcome, resource, recorder?.recordOf(report));
     let run: string | undefined;
     const onReported =

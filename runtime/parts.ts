@@ -20,7 +20,7 @@ import { StatusWriter } from "./status/statusWriter";
 import { gatherUsed } from "./uses/used";
 import { Watches, type WatchesOptions } from "./watches";
 
-/** What {@link Parts} are built of, and who is called by their watches. */
+/** The parts of which {@link Parts} are built, and the callbacks of their watches. */
 export interface PartsOptions
   extends Pick<
     WatchesOptions,
@@ -57,7 +57,7 @@ export interface Parts {
   readonly trials: Trials;
 }
 
-/** Builds the parts: what is known of the cluster, what changes it, and what reports about that. */
+/** Builds the parts that know the cluster, change it, and report. */
 export function newParts(options: PartsOptions): Parts {
   const { operator, resource, pool, recorder } = options;
   const fieldManager = fieldManagerOf(operator);
@@ -115,7 +115,7 @@ function newStatuses({ objects }: Watches, resource: Resource, fieldManager: str
   });
 }
 
-/** The memories of objects that are not ours. Undefined if they are. */
+/** The memories of objects that are not ours. Undefined if the objects are ours. */
 function keptMemories(
   { memories, objects }: Watches,
   { operator, resource, namespace }: PartsOptions,

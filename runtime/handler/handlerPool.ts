@@ -7,57 +7,64 @@ import { StartingCosts } from "./startingCosts";
 /** How a {@link HandlerPool} keeps its processes. */
 export interface HandlerPoolOptions {
   readonly transport: HandlerTransport;
-  /** After this long without an answer a process group is killed, in milliseconds. Infinity: never. */
+  /** A process group is killed after this long without an answer, in milliseconds. Infinity: never. */
   readonly timeoutMs: number | ((question: HandlerQuestion) => number);
-  /** How many processes there may be at once. Who asks beyond that waits. @default as many as are asked at once */
+  /** The most processes at once. Further questions wait. @default as many as there are questions at once */
   readonly most?: number;
-  /** A process that nobody asked anything for so long is ended. @default 60000 */
+  /** A process that gets no question for this long is ended, in milliseconds. @default 60000 */
   readonly idleMs?: number;
-  /** Told of every process that is started. */
+  /** Called for each process that is started. */
   readonly onStart?: () => void;
-  /** Told of every process that was given up, and why. One that ends by itself, having answered, is no failure. */
+  /** Called for each process that was given up, with the reason. A process that answers and then ends by itself is no failure. */
   readonly onFailure?: (failure: ReconcileFailure) => void;
-  /** Told of every answer to a request that has been answered already. It was discarded. */
+  /** Called for each answer to a request that has been answered already. The answer was discarded. */
   readonly onLateAnswer?: () => void;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
 }
 
-/** How long a process may take to end by itself when the pool is closed: somebody waits for it. */
+/** How long a process may take to end by itself when the pool is closed. The caller of `close` waits for it. */
 const CLOSING_GRACE_MS = 2_000;
 /**
- * The first process is started at once. One more is started for a request that has waited this long, if those that run would take
- * longer for all that wait than one more takes to start: the handler waits for something outside itself. A handler that only
- * computes answers the next request in a millisecond, and to start a process for that takes a hundred.
+ * How long a request waits before one more process is started for it. The first process is started at once. One more is started
+ * if the running processes would take longer for all waiting requests than one more process takes to start. That is so if the
+ * handler waits for something outside itself. A handler that only computes answers the next request in a millisecond, and a start
+ * takes a hundred.
  */
 const PATIENCE_MS = 200;
-/** The least time between two such starts. A start keeps a processor busy for about as long, and the handlers need processors too. */
+/**
+ * The shortest time between two such starts. A start keeps a processor busy for about as long, and the handlers need processors
+ * too.
+ */
 const BETWEEN_STARTS_MS = 100;
-/** How many are started for each that has answered before. Only their first answers show whether they are of use. */
+/**
+ * How many processes are started for each process that has answered before. Only the first answers of the new ones show whether
+ * they help.
+ */
 const STARTED_FOR_EACH = 2;
 
-/** Somebody who waits for a process. */
+/** A request that waits for a process. */
 interface Waiter {
   /** Since when, on the monotonic clock. */
   readonly since: number;
-  /** Gives it a process; undefined if the pool was closed. */
+  /** Gives the request a process. Undefined if the pool was closed. */
   give(worker: HandlerWorker | undefined): void;
 }
 
 /**
- * Living handler processes, started when they are needed and ended when they are not. There are never more than are
- * asked at once, nor more than the pool may have. Those who ask get a process in the order in which they came.
+ * Living handler processes, started when they are needed and ended when they are not. There are never more processes than
+ * questions at once, nor more than the pool may have. Requests get a process in the order in which they came.
  */
 export class HandlerPool {
   /** Every process that has not gone yet. */
   private readonly alive = new Set<HandlerWorker>();
-  /** Processes that are asked, each with the time at which it was. */
+  /** Processes that are working on a question, each with the time at which the question was given. */
   private readonly busy = new Map<HandlerWorker, number>();
-  /** Idle processes, the last used at the end: it is used first, so that the others may end. */
+  /** Idle processes. The last one was used last, and is used first, so that the others may end. */
   private readonly idle = new Map<HandlerWorker, NodeJS.Timeout>();
-  /** Busy processes of an older handler: ended once they have answered. */
+  /** Busy processes of an older handler. Each is ended once it has answered. */
   private readonly outdated = new WeakSet<HandlerWorker>();
-  /** Processes that were started for who waited, until their first answer. */
+  /** Processes that were started for a waiting request, until their first answer. */
   private readonly starting = new Set<HandlerWorker>();
   private readonly costs = new StartingCosts();
   private readonly waiters: Waiter[] = [];
@@ -102,13 +109,13 @@ export class HandlerPool {
     if (!this.closed && this.size === 0) this.keep(this.startWorker());
   }
 
-  /** The handler's files have changed: what runs ends with the old ones, what comes next begins with the new. */
+  /** The handler's files have changed. Running processes end after their answer, and new ones begin with the new files. */
   renew(): void {
     for (const worker of [...this.idle.keys()]) this.endIdle(worker);
     for (const worker of this.busy.keys()) this.outdated.add(worker);
   }
 
-  /** Ends every process and resolves when all have gone. To be called when nothing is asked any more. */
+  /** Ends every process, and resolves when all have gone. Call it when no question is being asked any more. */
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.nextLook);
@@ -128,14 +135,14 @@ export class HandlerPool {
     });
   }
 
-  /** Gives processes to those who wait, as far as there are any or may be, and looks again when there may be more. */
+  /** Gives processes to the waiting requests, as far as there are any or may be more, and looks again when there may be more. */
   private serve(): void {
     clearTimeout(this.nextLook);
     for (let [waiter] = this.waiters; waiter; [waiter] = this.waiters) {
       const waitMs = this.msUntilStart(waiter);
       const worker = this.takeIdle() ?? (waitMs <= 0 ? this.startFor() : undefined);
       if (!worker) {
-        // One that is free then, or gone, is noticed at once.
+        // When a process becomes free or ends, `serve` is called again at once.
         if (this.isFull) return;
         this.nextLook = setTimeout(() => afterReading(() => this.serve()), waitMs);
         return;
@@ -157,7 +164,7 @@ export class HandlerPool {
     return this.size >= (this.options.most ?? Number.POSITIVE_INFINITY);
   }
 
-  /** How long to wait before one more process is started, or before it is asked again whether that is of use. */
+  /** How long to wait before one more process is started, or before the pool considers again whether one more would help. */
   private msUntilStart({ since }: Waiter): number {
     if (this.isFull) return Number.POSITIVE_INFINITY;
     if (this.size === 0) return 0;
@@ -170,18 +177,18 @@ export class HandlerPool {
     return this.costs.isWorthOneMore(this.waiters.length, promising.length) ? 0 : PATIENCE_MS;
   }
 
-  /** The processes to count on. */
+  /** The processes that can be expected to answer. */
   private get promising(): HandlerWorker[] {
     const longestMs = Math.max(PATIENCE_MS, this.costs.patienceMs);
     return [...this.busy.keys()].filter((worker) => this.busyMs(worker) < longestMs);
   }
 
-  /** For how long a process has been asked. */
+  /** For how long a process has been working on its question, in milliseconds. */
   private busyMs(worker: HandlerWorker): number {
     return this.now() - (this.busy.get(worker) ?? this.now());
   }
 
-  /** Starts a process for one who waits. */
+  /** Starts a process for a waiting request. */
   private startFor(): HandlerWorker {
     const worker = this.startWorker();
     this.starting.add(worker);
@@ -229,8 +236,8 @@ export class HandlerPool {
 }
 
 /**
- * Calls `look` after the answers that came while the whole program stood still: they make a start needless. The first turn of the
- * event loop reads those answers, and the second one settles them.
+ * Calls `look` after answers that came while the whole program stood still have been read, because they may make a start
+ * needless. The first turn of the event loop reads those answers, and the second one resolves their promises.
  */
 function afterReading(look: () => void): void {
   setImmediate(() => setImmediate(look));

@@ -1,17 +1,17 @@
 /** How a handler process ended. */
 export interface HandlerExit {
-  /** Exit code; null where a signal ended it or it never began. */
+  /** The exit code. null if a signal ended the process or it never began. */
   readonly code: number | null;
   readonly signal: string | null;
-  /** Why it could not be started at all. */
+  /** Why the process could not be started at all. */
   readonly startError?: Error;
 }
 
-/** Receives what a handler process writes, in order; {@link exited} comes once, last. */
+/** Receives the output of a handler process, in order. {@link exited} comes once, last. */
 export interface HandlerProcessListener {
-  /** Bytes of the descriptor that answers are written to. */
+  /** Bytes of the descriptor to which answers are written. */
   output(chunk: Buffer): void;
-  /** Bytes of standard error; and of standard output, if answers are not written to that. */
+  /** Bytes of standard error, and also of standard output if answers are not written to that. */
   log(chunk: Buffer): void;
   exited(exit: HandlerExit): void;
 }
@@ -20,7 +20,7 @@ export interface HandlerProcessListener {
 export interface HandlerProcess {
   /** Writes to its standard input. Once it has exited, this does nothing. */
   write(text: string): void;
-  /** Closes its standard input: by the contract it then ends by itself. */
+  /** Closes its standard input. The contract says that the process then ends by itself. */
   end(): void;
   /** Kills its whole process group at once. */
   kill(): void;
@@ -34,5 +34,5 @@ export interface HandlerTransport {
   start(listener: HandlerProcessListener): HandlerProcess;
 }
 
-/** How long to wait for the rest of the output after a process has exited: a grandchild may hold its pipes open. */
+/** How long to wait for the rest of the output after a process has exited. A grandchild may hold its pipes open. */
 export const DRAIN_MS = 300;

@@ -7,11 +7,11 @@ import type { HandlerExit, HandlerProcess, HandlerTransport } from "./handlerTra
 import { LogTail } from "./logTail";
 import { type AnswerLine, LONGEST_ANSWER_BYTES, readAnswerLine, textOf, unknownId } from "./parseAnswer";
 
-/** How much of a run's standard error is kept: its end, where the error is. */
+/** How much of a run's standard error is kept, in bytes. Its end is kept, where the error is. */
 const KEPT_LOG_BYTES = 8 * 1024;
 const ENDED_BEFORE = "the handler was ended before it answered";
 
-/** An answer of any form, with what the handler wrote to standard error meanwhile. */
+/** An answer of any form, with the handler's standard error meanwhile. */
 export interface HandlerReply {
   readonly answer: AnswerLine["answer"];
   /** How long the answer is, in characters. */
@@ -19,14 +19,14 @@ export interface HandlerReply {
   readonly log: string;
 }
 
-/** Whom a {@link HandlerWorker} tells. */
+/** The callbacks of a {@link HandlerWorker}. */
 export interface HandlerWorkerListener {
   /**
-   * Called once, when the process exits, hangs or breaks the contract; not after {@link HandlerWorker.end}. Without a
-   * failure if it ended well, with nothing left to answer.
+   * Called once, when the process exits, hangs or breaks the contract, but not after {@link HandlerWorker.end}. The failure is
+   * undefined if the process ended well and had nothing left to answer.
    */
   over(failure?: ReconcileFailure): void;
-  /** Called for each further answer to a request that has been answered. It is discarded. */
+  /** Called for each further answer to a request that has been answered. The answer is discarded. */
   lateAnswer?(): void;
 }
 
@@ -51,7 +51,7 @@ interface Question {
 export class HandlerWorker {
   private readonly lines = new LineSplitter(LONGEST_ANSWER_BYTES, textOf);
   private readonly process: HandlerProcess;
-  /** Ids of this process are this and a number that counts its requests. */
+  /** Each id of this process is this nonce and a number that counts the requests. */
   private readonly nonce = randomUUID();
   private asked = 0;
   private question: Question | undefined;
@@ -59,7 +59,7 @@ export class HandlerWorker {
   private answer: Pick<HandlerReply, "answer" | "length"> | undefined;
   private readonly log = new LogTail(KEPT_LOG_BYTES);
   private over = false;
-  /** Why it cannot be asked any more. Undefined if it can, or if it ended well. */
+  /** Why the process cannot be asked any more. Undefined if it can be asked, or if it ended well. */
   private failure: ReconcileFailure | undefined;
   private markGone: () => void = () => {};
   private readonly gone = new Promise<void>((resolve) => {
@@ -77,7 +77,7 @@ export class HandlerWorker {
     });
   }
 
-  /** Whether it was given up or ended: it cannot be asked any more. */
+  /** Whether the process was given up or ended, so that it cannot be asked any more. */
   get isOver(): boolean {
     return this.over;
   }
@@ -88,7 +88,7 @@ export class HandlerWorker {
    * @throws ReconcileFailure if the process crashes, hangs, or writes a line that answers no request
    */
   async ask(question: HandlerQuestion, timeoutMs: number): Promise<HandlerReply> {
-    // Its process may have ended since somebody chose it for this request.
+    // The process may have ended since it was chosen for this request.
     if (this.over) throw this.failure ?? new ReconcileFailure("HandlerCrashed", ENDED_BEFORE);
     const id = `${this.nonce}/${this.asked + 1}`;
     const { apiVersion, ...more } = question;
@@ -97,7 +97,7 @@ export class HandlerWorker {
       const message = "the object or a child of it is nested too deeply to be given to a handler";
       throw new ReconcileFailure("HandlerNotStarted", message, { permanent: true });
     }
-    // What it said while it began is part of the first answer's log.
+    // What the process wrote before its first question is part of the first answer's log.
     if (this.asked > 0) this.log.clear();
     this.asked++;
     return new Promise((resolve, reject) => {
@@ -113,8 +113,8 @@ export class HandlerWorker {
   }
 
   /**
-   * Lets the process end by itself, as the contract has it, and kills it if it has not within `graceMs`. What it is
-   * being asked fails. Resolves when the process has gone, also one that was given up before.
+   * Lets the process end by itself, as the contract says, and kills it if it has not ended within `graceMs`. A question that it
+   * has not answered fails. Resolves when the process has gone, even if it was given up before.
    */
   end(graceMs = 5_000): Promise<void> {
     if (!this.over) {
@@ -134,7 +134,7 @@ export class HandlerWorker {
     } catch (error) {
       if (error instanceof ReconcileFailure) return this.fail(error.reason, error.message);
       if (!(error instanceof LineTooLongError)) {
-        // What shows the line in a message is not made for any depth.
+        // The code that shows the line in a message is not made for any depth.
         return this.fail("InvalidAnswer", "the handler wrote a line that is nested too deeply to be read");
       }
       this.fail("InvalidAnswer", `the handler's answer is longer than ${error.limitBytes / 1024 / 1024} MiB`);
@@ -168,7 +168,7 @@ export class HandlerWorker {
 
   private exited({ code, signal, startError }: HandlerExit): void {
     this.markGone();
-    // One that answers one line and ends has answered, however soon its end is noticed.
+    // A process that answers one line and ends has answered, however soon its end is noticed.
     if (code === 0) this.deliver();
     if (startError) this.fail("HandlerNotStarted", `the handler could not be started: ${startError.message}`);
     else if (code === 0 && !this.question) this.giveUp();

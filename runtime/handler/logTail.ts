@@ -4,19 +4,19 @@ import { CUT } from "../cut";
 const NEWLINE = 0x0a;
 
 /**
- * The end of a log, in whole lines. A line whose beginning is lost is left out: it may have the end of a Secret's value, which
+ * The end of a log, in whole lines. A line without its beginning is left out: it may have the end of a Secret's value, which
  * nobody could recognise (`Scrubber`).
  */
 export class LogTail {
   private bytes = Buffer.alloc(0);
   private isCut = false;
-  /** Whether the line that comes has lost its beginning. */
+  /** Whether the next line has lost its beginning. */
   private isBroken = false;
 
-  /** @param longest so many bytes are kept */
+  /** @param longest how many bytes are kept */
   constructor(private readonly longest: number) {}
 
-  /** Takes in what follows. */
+  /** Takes in the next bytes. */
   keep(chunk: Buffer): void {
     const joined = Buffer.concat([this.bytes, chunk]);
     const before = Math.max(0, joined.length - this.longest);
@@ -31,7 +31,7 @@ export class LogTail {
     this.bytes = lineEnd < 0 ? Buffer.alloc(0) : joined.subarray(lineEnd + 1);
   }
 
-  /** What was kept, after {@link CUT} on a line of its own if there was more. */
+  /** The part that was kept, after {@link CUT} on a line of its own if there was more. */
   text(): string {
     // Leaves out a character of which only a part has come.
     const text = new StringDecoder("utf8").write(this.bytes);

@@ -7,7 +7,7 @@ import type { ErrorAnswer, FinalizeAnswer, HandlerAnswer, HandlerEvent, Reconcil
 import { checkKeys, invalid, quote, shown } from "./invalidAnswer";
 import { conditionsAnswered, eventsAnswered } from "./parseReports";
 
-/** The longest line that a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
+/** The longest line with which a handler may answer, in bytes. An API object itself is at most 1.5 MiB (etcd). */
 export const LONGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
@@ -16,19 +16,19 @@ const KNOWN_KEYS: Record<HandlerEvent | "error", readonly string[]> = {
   error: ["message", "retryAfterSeconds", "permanent"],
 };
 
-/** A line of a handler: JSON, whatever its form, with the id that it echoes. */
+/** A line of a handler: JSON of any form, with the id that it echoes. */
 export interface AnswerLine {
-  /** What stands as "id": anything, until it has been compared. */
+  /** The value of "id". It may be anything until it has been compared. */
   readonly id: unknown;
   readonly answer: Readonly<Record<string, unknown>>;
 }
 
-/** A week: beyond it a wish to be asked again is surely a unit mixed up. */
+/** The longest time after which a handler may ask to be asked again: a week. A longer time is surely a mistaken unit. */
 const LONGEST_WAIT_SECONDS = 7 * 24 * 3600;
 
 /**
- * The most children of one object. Each is a write of its own, and a watch's news: more are a slip, such as a number of
- * replicas that was taken for a number of objects.
+ * The most children of one object. Each child needs a write of its own, and its own place in a watch. More are a mistake, such as
+ * a number of replicas that was taken for a number of objects.
  */
 const MOST_CHILDREN = 5_000;
 
@@ -37,7 +37,7 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * The text of a handler's line.
- * @throws ReconcileFailure with reason `InvalidAnswer` if it is not UTF-8: other characters would be applied than were meant
+ * @throws ReconcileFailure with reason `InvalidAnswer` if the line is not UTF-8, because wrong characters would be applied
  */
 export function textOf(line: Buffer): string {
   try {
@@ -50,7 +50,7 @@ export function textOf(line: Buffer): string {
 }
 
 /**
- * Reads a handler's line, so far that it is known which request it answers.
+ * Reads a handler's line as JSON, to find the request that it answers.
  * @throws ReconcileFailure with reason `InvalidAnswer` if it is no JSON object
  */
 export function readAnswerLine(line: string): AnswerLine {
@@ -75,8 +75,8 @@ export function unknownId(line: string, id: unknown): ReconcileFailure {
 }
 
 /**
- * Checks the form of all of an answer, so that nothing of a broken one is ever applied. Whether the kinds are declared
- * and the status fits its schema is checked by those who know them.
+ * Checks the form of a whole answer, so that nothing of a broken answer is ever applied. Other parts check whether the kinds are
+ * declared and whether the status fits its schema.
  *
  * @throws ReconcileFailure with reason `InvalidAnswer`, naming the field and what was expected there
  */
@@ -172,7 +172,7 @@ function common(
   };
 }
 
-/** The API server would refuse such a text with words about YAML, when other children are applied already. */
+/** The API server would refuse such a text with a message about YAML, when other children are applied already. */
 function checkCharacters(value: unknown, path: string): void {
   const where = halfCharacterIn(value, path);
   if (where !== undefined)

@@ -3,11 +3,11 @@ import { ENGINE_CONDITIONS } from "../names";
 import type { AnsweredCondition, AnsweredEvent } from "./contract";
 import { checkKeys, invalid, quote, shown } from "./invalidAnswer";
 
-/** More conditions than these nobody reads, and each is a part of every write of the status. */
+/** Nobody reads more conditions than these, and each is a part of every write of the status. */
 const MOST_CONDITIONS = 16;
 /** An Event is an object of its own in etcd. A handler that has more to say has a log. */
 const MOST_EVENTS = 8;
-/** A text beyond this is a slip. What is reported of one is far shorter: see `clean`. */
+/** A longer text is a mistake. The text that is reported is far shorter: see `clean`. */
 const LONGEST_TEXT = 32 * 1024;
 
 /** The types of conditions and their reasons, as the API server checks them (apimachinery, meta/v1/types.go). */

@@ -4,14 +4,14 @@ const RECENT = 16;
 const TIMES_AS_LONG = 4;
 
 /**
- * Says whether one more handler process would be of use to the requests that wait, by how long recent answers and starts took.
- * The fastest of the recent answers counts. What the others took longer is mostly the wait for a processor, and one more process
- * would wait for that processor too. A handler that waits for something outside itself is slow in its fastest answer as well.
+ * Says whether one more handler process would help the waiting requests, by how long recent answers and starts took. The fastest
+ * of the recent answers counts. The others took longer mostly because they waited for a processor, and one more process would
+ * wait for that processor too. A handler that waits for something outside itself is slow in its fastest answer as well.
  *
  * Guarantees, each with a test in tests/unit/startingCosts.test.ts:
- * - No more processes are started than answer what waits in the time that a start takes.
+ * - No more processes are started than can answer the waiting requests in the time that a start takes.
  * - A machine that is busy, or stands still for a while, is no reason for one more process.
- * - If none of the processes can be counted on, one more is of use.
+ * - If none of the processes can be counted on, one more helps.
  */
 export class StartingCosts {
   /** How long recent answers took, in milliseconds: without a start, and with one. */
@@ -21,13 +21,13 @@ export class StartingCosts {
   /** A process has answered. @param isFirst whether it had to start for that, so that the time contains its start */
   answered(ms: number, isFirst: boolean): void {
     const times = isFirst ? this.first : this.later;
-    // A clock of milliseconds would make the fastest answer free.
+    // A clock of whole milliseconds would give the fastest answer a time of 0.
     times.push(Math.max(1, ms));
     if (times.length > RECENT) times.shift();
   }
 
   /**
-   * For how long a process may be silent, in milliseconds, and still be counted on. On a busy machine that is longer, since
+   * For how long a process may be silent, in milliseconds, and still be counted on. On a busy machine this time is longer, since
    * starts take longer there. 0 if no process has answered yet.
    */
   get patienceMs(): number {
@@ -35,15 +35,15 @@ export class StartingCosts {
   }
 
   /**
-   * Whether the processes would take longer for all that wait than one more takes to start.
-   * @param waiting how many wait for a process
-   * @param processes how many are counted on
+   * Whether the processes would take longer for all waiting requests than one more process takes to start.
+   * @param waiting how many requests wait for a process
+   * @param processes how many processes are counted on
    */
   isWorthOneMore(waiting: number, processes: number): boolean {
     if (processes === 0) return waiting > 0;
     const firstMs = this.typicalFirstMs;
     if (firstMs === undefined) return false;
-    // One that ends after each answer has no second one: it starts for each.
+    // A process that ends after each answer has no second answer, because it starts for each.
     const answerMs = this.later.length === 0 ? firstMs : Math.min(...this.later);
     return (waiting * answerMs) / processes > Math.max(0, firstMs - answerMs);
   }

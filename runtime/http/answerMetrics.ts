@@ -14,7 +14,10 @@ export async function answerMetrics(
   }
 }
 
-/** As one text, each metric's help in it once, as the format demands; the label `operator` tells the engines apart. */
+/**
+ * The metrics of all engines as one text, with each metric's help in it once, as the format demands. The label `operator`
+ * distinguishes the engines.
+ */
 async function metricsText(registries: readonly Registry[]): Promise<string> {
   const metrics = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
   return AggregatorRegistry.aggregate(metrics).metrics();

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 /** How many connections there may be. */
 export interface ConnectionLimits {
   readonly most: number;
-  /** Of one remote address. */
+  /** From one remote address. */
   readonly mostOfAddress: number;
 }
 
@@ -14,12 +14,12 @@ interface Connection {
 }
 
 /**
- * The connections of a server, bounded so that nobody can keep others out by connections that he keeps open. If there are
- * too many, the one is closed that was used longest ago. Whoever has more than his share loses one of his own. Who sends his
- * request as soon as he is connected is answered, no matter how many connections others hold.
+ * The connections of a server, bounded so that nobody can keep others out by holding connections open. If there are too many, the
+ * connection that was used longest ago is closed. A client with more than its share loses one of its own connections. A client
+ * that sends its request as soon as it is connected gets an answer, no matter how many connections others hold.
  */
 export class Connections {
-  /** The one that was used last at the end. */
+  /** In the order of their last use, the last at the end. */
   private readonly open = new Map<Socket, Connection>();
 
   constructor(private readonly limits: ConnectionLimits) {}
@@ -35,7 +35,7 @@ export class Connections {
     else if (this.open.size > most) this.closeOneOf([...this.open]);
   }
 
-  /** A request on the connection has begun. @returns to be called when it has been answered, or broken off */
+  /** A request on the connection has begun. @returns a function to call when the request has been answered, or broken off */
   begin(socket: Socket): () => void {
     const connection = this.open.get(socket);
     if (!connection) return () => {};

@@ -5,18 +5,18 @@ import { Connections } from "./connections";
 
 /** Where a server listens. */
 export interface ListenAddress {
-  /** @default every address of this machine, of IPv4 and, where there is one, IPv6 */
+  /** @default every address of this machine, of IPv4 and, if there is one, IPv6 */
   readonly host?: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
 /** A plain HTTP server that listens. */
 export interface HttpListener {
   readonly port: number;
-  /** Lets it keep no process alive by itself. */
+  /** The server no longer keeps the process alive by itself. */
   unref(): void;
-  /** Accepts no further connection. Resolves when the requests that run have been answered, or cut off after 2 s. */
+  /** Accepts no further connection. Resolves when the running requests have been answered, or were cut off after 2 s. */
   close(): Promise<void>;
 }
 
@@ -25,17 +25,17 @@ export interface HttpListener {
  * matter who may reach its port. A Sensor, a kubelet and Prometheus need a handful.
  */
 const LIMITS = { most: 512, mostOfAddress: 64 };
-/** Who sends slowly, or nothing at all, is cut off after so long. In milliseconds. */
+/** A client that sends slowly, or nothing at all, is cut off after this time, in milliseconds. */
 const PATIENCE = { headersTimeout: 3_000, requestTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 
-/** Somebody who sends his request slowly must not hold up the end. */
+/** How long a closing server waits for its requests. A client that sends slowly must not hold it up. */
 const CLOSE_GRACE_MS = 2_000;
 
 /**
- * Listens for HTTP. Bounds what all clients together can cost in memory and connections, and keeps nobody out for others: see
- * {@link Connections}.
+ * Listens for HTTP. The server bounds the memory and connections that all clients together can use, and nobody can keep others
+ * out: see {@link Connections}.
  * @param options beside these bounds
- * @throws Error where the address cannot be had
+ * @throws Error if the address cannot be had
  */
 export async function listen(
   { host, port }: ListenAddress,
@@ -46,7 +46,7 @@ export async function listen(
   const connections = new Connections(LIMITS);
   const server = createServer({ ...PATIENCE, ...options }, (request, response) => {
     response.once("close", connections.begin(request.socket));
-    // A kept-alive connection would hold a server open that closes.
+    // A kept-alive connection would keep a closing server open.
     response.once("close", () => {
       if (closing) setImmediate(() => server.closeIdleConnections());
     });

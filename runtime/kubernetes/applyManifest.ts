@@ -5,11 +5,11 @@ import type { KubernetesObject, Manifest } from "./objects";
 import type { Resource } from "./resource";
 
 /**
- * Server-side apply that can also empty a map of a custom kind. The API server makes null of a map whose last key an apply
- * takes away, and then refuses that null (seen with 1.34). So the map is taken away first and given back empty.
+ * Server-side apply that can also empty a map of a custom kind. If an apply takes the last key of a map away, the API server
+ * makes the map null, and then refuses that null (seen with 1.34). So the map is taken away first and given back empty.
  *
- * Guarantee (tests/integration/hostile/emptyMaps.test.ts): a map is taken away only if the API server refuses just this, and
- * if it would accept the map empty, as a dry run shows. No other manifest that it refuses is applied in part.
+ * Guarantee (tests/integration/hostile/emptyMaps.test.ts): a map is taken away only if the API server refuses exactly this, and
+ * if it would accept the empty map, as a dry run shows. No other manifest that it refuses is applied in part.
  *
  * @throws ApiError, ApiUnreachableError
  */
@@ -44,10 +44,10 @@ export async function applyManifest(
 /** Where a value is: keys of maps, and places in lists. */
 type Way = readonly (string | number)[];
 
-/** What the API server says of a null in the place of a map (kube-openapi, pkg/validation/errors). */
+/** The API server's message about a null in the place of a map (kube-openapi, pkg/validation/errors). */
 const MADE_NULL = /must be of type object: "null"$/;
 
-/** The fields of which the API server says that they became null, such as "spec.list[0].labels". */
+/** The fields that became null, as the API server's error names them, such as "spec.list[0].labels". */
 function fieldsMadeNull(error: unknown): string[] {
   const causes = isApiError(error, 422) ? (error.status.details?.causes ?? []) : [];
   return causes.flatMap(({ field, message = "" }) =>
@@ -55,7 +55,7 @@ function fieldsMadeNull(error: unknown): string[] {
   );
 }
 
-/** The way to the empty map of a field. Undefined if the manifest has none there. */
+/** The way to the empty map of a field. Undefined if the manifest has no empty map there. */
 function wayTo(value: unknown, field: string): Way | undefined {
   if (field === "") return isEmptyMap(value) ? [] : undefined;
   for (const { step, inner, rest } of stepsAlong(value, field)) {
@@ -66,8 +66,9 @@ function wayTo(value: unknown, field: string): Way | undefined {
 }
 
 /**
- * The steps with which the way to a field may begin, each with what is left of the field's name. A key may have dots and
- * brackets in it. A place in a list is that in the object, which may have more entries than the manifest: so any entry will do.
+ * The steps with which the way to a field may begin, each with the rest of the field's name. A key may have dots and brackets in
+ * it. A place in a list is the place in the stored object, whose list may have more entries than the manifest's. So any entry
+ * will do.
  */
 function stepsAlong(value: unknown, field: string) {
   if (Array.isArray(value)) {
@@ -80,7 +81,7 @@ function stepsAlong(value: unknown, field: string) {
     .map(([step, inner]) => ({ step, inner, rest: field.slice(step.length).replace(/^\./, "") }));
 }
 
-/** The same value without the empty map to which a way leads, and without the maps that are empty then. */
+/** The same value without the empty map at the end of a way, and without the maps that become empty by that. */
 function withoutMap(value: unknown, [step, ...rest]: Way): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutMap(item, rest));
   if (step === undefined || !isRecord(value) || !Object.hasOwn(value, step)) return value;

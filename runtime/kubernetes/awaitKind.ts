@@ -3,7 +3,7 @@ import type { KubernetesClient } from "./client";
 import { discover } from "./discovery";
 import type { Resource } from "./resource";
 
-/** What ends the wait of {@link awaitKind}, and who is called. */
+/** What ends the wait of {@link awaitKind}, and the callback that it calls. */
 export interface AwaitKindOptions {
   /** Ends the wait. */
   readonly signal: AbortSignal;
@@ -11,14 +11,14 @@ export interface AwaitKindOptions {
   readonly onWait: (reason: Error) => void;
 }
 
-/** Most often somebody is just creating the kind, so the first tries follow each other quickly. */
+/** Usually somebody is just creating the kind, so the first tries follow each other quickly. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 10_000;
 const WAIT_GROWTH = 1.2;
 
 /**
- * As {@link discover}, for a kind that may come later, from an API server that may be away: asks again until there is
- * an answer.
+ * The same as {@link discover}, for a kind that may come later, from an API server that may be away. Asks again until there is an
+ * answer.
  * @throws AbortError on the signal
  */
 export async function awaitKind(
@@ -37,7 +37,7 @@ export async function awaitKind(
       if (reason.message !== reported) onWait(reason);
       reported = reason.message;
     }
-    // Spread, so that the replicas of many operators do not ask in step.
+    // The wait is random, so that the replicas of many operators do not ask at the same time.
     await pause(waitMs * (0.8 + Math.random() * 0.4), undefined, { signal });
   }
 }

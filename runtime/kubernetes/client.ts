@@ -10,7 +10,7 @@ import { AnswerTooLongError, type ApiRequest, HttpTransport, type RequestReport 
 /** A page of a list. */
 interface ObjectList {
   metadata: { resourceVersion: string; continue?: string };
-  /** null where a metadata-only list is empty. */
+  /** null if a list of metadata is empty. */
   items: KubernetesObject[] | null;
 }
 
@@ -34,9 +34,9 @@ export interface ApplyOptions {
   readonly subresource?: string;
 }
 
-/** Which object {@link KubernetesClient.delete} deletes. */
+/** The object that {@link KubernetesClient.delete} deletes. */
 export interface DeleteOptions {
-  /** Only the object with this uid: one that took the name since is spared. */
+  /** Only the object with this uid is deleted, and not another one that has taken its name since. */
   readonly uid?: string;
   readonly propagation?: "Background" | "Foreground" | "Orphan";
 }
@@ -57,34 +57,34 @@ export interface JsonPatchOptions {
 /** Pods, as the API serves them. */
 export const PODS: Resource = { apiVersion: "v1", kind: "Pod", plural: "pods", namespaced: true };
 
-/** Metadata alone, or else the objects whole: an API server of somebody's own need not know the first form. */
+/** Metadata alone, or else the whole objects: an aggregated API server need not know the first form. */
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-/** Objects of a page at most: large enough that most lists of metadata are one. */
+/** The most objects of a page. Most lists of metadata fit into one page. */
 const LARGEST_PAGE = 500;
-/** Of the first page of whole objects. The further ones go by how long it was. */
+/** The size of the first page of whole objects. The size of each further page depends on how long the page before was. */
 const FIRST_PAGE = 20;
-/** How long a page is to be about, in characters. */
+/** How long a page should be, in characters. */
 const PAGE_LENGTH = 2 * 1024 * 1024;
 /**
- * How long a page may be, in bytes: it is in memory several times while it is read, and its objects take up to 13 times as much. A
- * longer one is not read to its end, and is asked for again with a part of its objects. One object is read whole.
+ * The longest page, in bytes. A page is in memory several times while it is read, and its objects take up to 13 times as much. A
+ * longer page is not read to its end, and is asked for again with fewer objects. A single object is always read whole.
  */
 const LONGEST_PAGE = 4 * 1024 * 1024;
-/** So many times fewer objects are asked for then. */
+/** The page is then asked for again with this many times fewer objects. */
 const FEWER = 8;
-/** So many times more objects are asked for than before, at most, in a list that had such a page. */
+/** In a list that had such a page, each page has at most this many times the objects of the page before. */
 const GROWTH = 2;
 
 /**
  * A small Kubernetes client: the verbs that the engine uses, and nothing generated.
  *
- * Every method throws `ApiError` where the API server refuses and `ApiUnreachableError` where it does not answer.
+ * Every method throws `ApiError` if the API server refuses, and `ApiUnreachableError` if it does not answer.
  */
 export class KubernetesClient {
   private readonly transport: HttpTransport;
   private passage: Passage = {};
-  /** The namespace to use where none is named. */
+  /** The namespace of requests that name none. */
   readonly namespace: string;
 
   constructor(connection: ClusterConnection, onRequest?: (report: RequestReport) => void) {
@@ -93,15 +93,15 @@ export class KubernetesClient {
   }
 
   /**
-   * A client on the same connections whose requests pass the gate so; what is not given is as it was. {@link close} of
-   * either closes both. A watch passes no gate and asks no fence.
+   * A client on the same connections whose requests pass the gate in this way. Settings that are not given stay as they were.
+   * {@link close} of either client closes both. A watch does not pass the gate and does not ask a fence.
    */
   with(passage: Passage): KubernetesClient {
     const client: KubernetesClient = Object.create(Object.getPrototypeOf(this));
     return Object.assign(client, this, { passage: { ...this.passage, ...passage } });
   }
 
-  /** The object, or undefined where there is none of that name. */
+  /** The object. Undefined if there is none of that name. */
   async get(resource: Resource, name: ObjectName): Promise<KubernetesObject | undefined> {
     try {
       return (await this.sendForObject({ method: "GET", path: resourcePath(resource, name) })).body;
@@ -117,9 +117,9 @@ export class KubernetesClient {
   }
 
   /**
-   * Every object of the selection, page by page. However large the objects are, a page of several is of at most 4 MiB
+   * Reads every object of the selection, page by page. However large the objects are, a page of several objects has at most 4 MiB
    * (tests/unit/client.test.ts).
-   * @param onPage called with each page's items and the list's version, so that a caller need not hold them all
+   * @param onPage called with each page's items and the list's version, so that a caller need not hold all objects
    * @returns the resourceVersion from which a watch goes on
    */
   async list(
@@ -139,7 +139,7 @@ export class KubernetesClient {
         continue;
       }
       const { body, length } = page;
-      // The items of a list carry neither apiVersion nor kind, those of a watch do.
+      // The items of a list have neither apiVersion nor kind. Those of a watch do.
       const items = body.items ?? [];
       const { apiVersion, kind } = resource;
       onPage(
@@ -180,7 +180,7 @@ export class KubernetesClient {
     }
   }
 
-  /** Whether the API server answers a list of these objects. It is asked for one object alone. */
+  /** Whether the API server answers a list of these objects. The list is of one object only. */
   async answersList(resource: Resource, selection: Selection, signal: AbortSignal): Promise<boolean> {
     const path = `${resourcePath(resource, selection)}?${selectionQuery(selection, { limit: "1" })}`;
     return this.send({ method: "GET", path, signal }).then(
@@ -189,7 +189,7 @@ export class KubernetesClient {
     );
   }
 
-  /** Every object of a selection that is small enough to be held at once. */
+  /** Every object of a selection that is small enough to be in memory at once. */
   async listAll(resource: Resource, selection: Selection): Promise<KubernetesObject[]> {
     const found: KubernetesObject[] = [];
     await this.list(resource, selection, (items) => void found.push(...items));
@@ -197,8 +197,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Opens a watch with bookmarks, as a stream of lines of JSON. An API server that knows no `metadataOnly` gives the objects
-   * whole.
+   * Opens a watch with bookmarks, as a stream of lines of JSON. An API server that does not know `metadataOnly` gives whole
+   * objects.
    */
   watch(
     resource: Resource,
@@ -220,7 +220,7 @@ export class KubernetesClient {
   }
 
   /**
-   * Creates an object by POST. With `dryRun` the server checks it, admission included, and stores nothing. With a
+   * Creates an object by POST. With `dryRun` the server checks the object, admission included, and stores nothing. With a
    * `fieldManager`, which `managedFields` then name, a field that the schema does not know is an error.
    */
   async create(
@@ -237,15 +237,15 @@ export class KubernetesClient {
     return (await this.send<KubernetesObject>({ method: "POST", path, body: manifest })).body;
   }
 
-  /** Replaces an object whole; with `metadata.resourceVersion`, only that version of it. */
+  /** Replaces a whole object. With `metadata.resourceVersion`, only that version of it is replaced. */
   async replace(resource: Resource, object: Manifest): Promise<KubernetesObject> {
     const path = resourcePath(resource, object.metadata);
     return (await this.sendForObject({ method: "PUT", path, body: object })).body;
   }
 
   /**
-   * Server-side apply. `created` says whether the object is new. A manifest with `metadata.uid` creates none: the answer is 409
-   * where there is no object of that name, or another one.
+   * Server-side apply. `created` says whether the object is new. A manifest with `metadata.uid` creates no object: the answer is
+   * 409 if there is no object of that name, or another one.
    */
   async apply(
     resource: Resource,
@@ -255,7 +255,7 @@ export class KubernetesClient {
     const query = new URLSearchParams({
       fieldManager: options.fieldManager,
       force: String(options.force ?? false),
-      // A field that the schema does not know is an error: the server would drop it in silence.
+      // A field that the schema does not know is an error. Otherwise the server would silently drop it.
       fieldValidation: "Strict",
     });
     const { code, body } = await this.sendForObject({
@@ -269,8 +269,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Changes the object by operations (RFC 6902). All of them are done, or none: where a "test" fails, or a path is not there,
-   * the API server answers 422. With `dryRun` the server checks it, admission included, and stores nothing.
+   * Changes the object by operations (RFC 6902). Either all of them are done or none: if a "test" fails, or a path is not there,
+   * the API server answers 422. With `dryRun` the server checks the object, admission included, and stores nothing.
    */
   async jsonPatch(
     resource: Resource,
@@ -284,7 +284,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Merges `patch` into the object (RFC 7386); with `metadata.resourceVersion`, only into that version of it.
+   * Merges `patch` into the object (RFC 7386). With `metadata.resourceVersion`, it is merged only into that version of the
+   * object.
    * @param subresource "status" to write that subresource
    */
   async mergePatch(
@@ -298,7 +299,7 @@ export class KubernetesClient {
     return (await this.sendForObject({ method: "PATCH", path, contentType, body: patch })).body;
   }
 
-  /** Deletes the object. Gives false where there was none, or another one than `options.uid`. */
+  /** Deletes the object. @returns false if there was no object, or another one than `options.uid` */
   async delete(resource: Resource, name: ObjectName, options: DeleteOptions = {}): Promise<boolean> {
     const body = {
       propagationPolicy: options.propagation ?? "Background",
@@ -314,7 +315,7 @@ export class KubernetesClient {
   }
 
   /**
-   * Deletes the very version of an object that was seen, in the background.
+   * Deletes exactly the version of an object that was seen, in the background.
    * @throws ApiError 409 if it is another object by now, or another version
    */
   async deleteVersion(
@@ -333,8 +334,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Evicts a pod: it is deleted where its disruption budgets allow that. Gives false where there was none, or another
-   * one than that with the uid.
+   * Evicts a pod: the pod is deleted if its disruption budgets allow that. @returns false if there was no pod, or another one
+   * than that with the uid
    */
   async evict({ namespace, name }: ObjectName, uid: string): Promise<boolean> {
     const body = {
@@ -361,7 +362,7 @@ export class KubernetesClient {
     this.transport.close();
   }
 
-  /** What answers with JSON that is no object is not the API server, but a proxy before it. */
+  /** If an answer is JSON but no object, it does not come from the API server but from a proxy before it. */
   private async sendForObject(request: ApiRequest): Promise<{ code: number; body: KubernetesObject }> {
     const { code, body } = await this.send<unknown>(request);
     if (isRecord(body) && isRecord(body["metadata"]) && typeof body["metadata"]["name"] === "string")

@@ -1,8 +1,8 @@
 import { ApiError, isApiError, isBusy } from "./errors";
 
 /**
- * The API server refuses a write with 409 again and again, though nobody has written the object meanwhile. So that is no race:
- * a webhook or a proxy refuses.
+ * The API server refuses a write with 409 again and again, though nobody has written the object meanwhile. That is no race: a
+ * webhook or a proxy refuses the write.
  */
 export class StandingConflictError extends ApiError {
   constructor({ code, status, request }: ApiError) {
@@ -11,7 +11,7 @@ export class StandingConflictError extends ApiError {
   }
 }
 
-/** Whether a write failed because somebody else has written the object meanwhile: it may succeed if it is tried again. */
+/** Whether a write failed because somebody else has written the object meanwhile. Another try may succeed. */
 export function isRace(error: unknown): error is ApiError {
   return isApiError(error, 409) && !(error instanceof StandingConflictError);
 }

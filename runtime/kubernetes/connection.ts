@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** How to reach an API server and who to be there. */
+/** How to reach an API server, and with which credentials. */
 export interface ClusterConnection {
   /** "https://host:port" */
   readonly server: string;
@@ -12,11 +12,11 @@ export interface ClusterConnection {
   readonly privateKey?: string | Buffer;
   /** Gives the bearer token. Called before every request, so that a rotated token is used at once. */
   readonly token?: () => string | undefined | Promise<string | undefined>;
-  /** The name that the server's certificate must carry, where it is not the host's. */
+  /** The name that the server's certificate must have, if that is not the host's. */
   readonly serverName?: string;
   /** Accept any certificate of the server. @default false */
   readonly skipVerification?: boolean;
-  /** The namespace to use where none is named. @default "default" */
+  /** The namespace of requests that name none. @default "default" */
   readonly namespace?: string;
 }
 
@@ -24,8 +24,8 @@ export interface ClusterConnection {
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * Reads a bearer token from a file, again whenever the file has changed: the kubelet replaces a projected token
- * well before it expires (https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken).
+ * Reads a bearer token from a file, and again whenever the file has changed: the kubelet replaces a projected token well before
+ * it expires (https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken).
  */
 export function tokenFromFile(path: string): () => string {
   let token = "";
@@ -42,7 +42,7 @@ export function tokenFromFile(path: string): () => string {
 
 /**
  * The connection of a pod to its own cluster, as its service account.
- * @throws Error outside a cluster, or where the pod has no token mounted
+ * @throws Error outside of a cluster, or if the pod has no token mounted
  */
 export function inClusterConnection(folder = SERVICE_ACCOUNT_FOLDER, env = process.env): ClusterConnection {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;

@@ -1,6 +1,6 @@
 /** The `Status` object with which the API server answers a request that it refuses. */
 export interface ApiStatus {
-  /** "Status", in whatever the API server itself answers. */
+  /** "Status", in every answer of the API server itself. */
   kind?: string;
   reason?: string;
   message?: string;
@@ -29,7 +29,7 @@ export class ApiError extends Error {
     this.name = "ApiError";
   }
 
-  /** The server's word for why, such as "NotFound", "Conflict", "Invalid", "Expired". */
+  /** The server's reason in one word, such as "NotFound", "Conflict", "Invalid", "Expired". */
   get reason(): string {
     return this.status.reason ?? "Unknown";
   }
@@ -54,7 +54,7 @@ export function apiErrorOf(code: number, status: ApiStatus, request: string): Ap
   return new ApiError(403, { ...denial, code: 403 }, request);
 }
 
-/** No answer came: the connection failed, broke, or the answer took too long. The request may have been done. */
+/** There was no answer: the connection failed or broke, or the answer took too long. The request may have been done. */
 export class ApiUnreachableError extends Error {
   constructor(
     readonly request: string,
@@ -70,12 +70,12 @@ export function isApiError(error: unknown, code: number): error is ApiError {
   return error instanceof ApiError && error.code === code;
 }
 
-/** A page of maintenance before the API server may ask for a day, and be gone after a second. */
+/** The longest wait that counts. A page of maintenance before the API server may ask for a day, and be gone after a second. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /**
- * How long the API server asks to wait (`Retry-After`), in milliseconds: at most a minute. Where it asks for more, it is between
- * half a minute and a minute, so that not all come back at the same moment. Undefined if it does not say.
+ * How long the API server asks to wait (`Retry-After`), in milliseconds, but at most a minute. If it asks for more, the wait is
+ * between half a minute and a minute, so that not all clients come back at the same moment. Undefined if it does not ask.
  */
 export function retryAfterMs(error: unknown): number | undefined {
   const seconds = error instanceof ApiError ? error.status.details?.retryAfterSeconds : undefined;
@@ -85,35 +85,36 @@ export function retryAfterMs(error: unknown): number | undefined {
 }
 
 /**
- * What etcd says while it has no leader, is too slow or is full. That an object is too large is the object's fault.
+ * The message of etcd while it has no leader, is too slow or is full. If an object is too large, the object is at fault.
  * @see https://github.com/etcd-io/etcd/blob/main/api/v3rpc/rpctypes/error.go
  */
 const ETCD_TROUBLE = /etcdserver: (?!request is too large)|rpc error: code = Unavailable/;
 
 /**
- * Whether the API server, or what stands before or behind it, is too busy at the moment or on its way up or down. The same
- * request may succeed later: see {@link retryAfterMs}. Not whether the server was reached: see {@link ApiUnreachableError}.
+ * Whether the API server, or a proxy before it, or etcd behind it, is too busy at the moment, or is starting or stopping. The
+ * same request may succeed later: see {@link retryAfterMs}. An API server that was not reached is another case: see {@link
+ * ApiUnreachableError}.
  */
 export function isBusy(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const { code, message } = error;
-  // Nobody is recognized at the moment, or something before the API server sends us elsewhere. No object is to blame.
+  // The API server recognizes nobody at the moment, or a proxy before it sends us elsewhere. No object is at fault.
   if (code === 401 || (code >= 300 && code < 400)) return true;
   // An eviction is refused with 429 too.
   if (code === 429) return !hasCause(error, "DisruptionBudget");
   if (code === 502 || code === 503 || code === 504) return true;
-  // What refuses an object says so in a Status. What fails by itself answers in plain text.
+  // A refusal of an object is a Status. An API server that fails itself answers in plain text.
   const isFault = retryAfterMs(error) !== undefined || error.status.kind !== "Status";
   return code >= 500 && (isFault || ETCD_TROUBLE.test(message));
 }
 
-/** Whether nothing can be created since the namespace is being deleted. */
+/** Whether nothing can be created because the namespace is being deleted. */
 export function isNamespaceTerminating(error: unknown): boolean {
   return isApiError(error, 403) && hasCause(error, "NamespaceTerminating");
 }
 
 /**
- * Whether the namespace of that name is not there at all: what was to be written in it went with it, or never was.
+ * Whether the namespace of that name does not exist. Objects in it went with it, or never existed.
  *
  * @param namespace undefined for an object that is in no namespace
  */

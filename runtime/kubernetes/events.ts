@@ -5,15 +5,15 @@ import { type Manifest, microTimeOf, type ObjectName } from "./objects";
 export const EVENTS = builtIn("events.k8s.io/v1", "Event");
 /** The longest note that the API takes, in characters (events.k8s.io/v1). */
 export const LONGEST_NOTE = 1024;
-/** Where Events are about what is in no namespace (kubernetes, pkg/apis/core/validation/events.go). */
+/** The namespace of Events about objects without a namespace (kubernetes, pkg/apis/core/validation/events.go). */
 const NAMESPACE_OF_OTHERS = "default";
 
-/** What an Event is about, as the Event names it. */
+/** The object that an Event is about, as the Event names it. */
 export type Regarded = Pick<Manifest, "apiVersion" | "kind"> & {
   readonly metadata: ObjectName & { readonly uid: string };
 };
 
-/** What an Event says, and who reports it. */
+/** The content of an Event, and its reporter. */
 export interface EventContent {
   readonly name: string;
   readonly type: "Normal" | "Warning";
@@ -21,7 +21,7 @@ export interface EventContent {
   readonly reason: string;
   /** At most {@link LONGEST_NOTE} characters. */
   readonly note: string;
-  /** What was done, in one word. */
+  /** The action, in one word. */
   readonly action: string;
   /** "argosy/argosy.memcached". */
   readonly controller: string;

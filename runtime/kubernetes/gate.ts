@@ -1,6 +1,6 @@
 /**
- * Whose turn it is first: to keep the lease, to make the cluster right, to read, to write a child that is ready as soon as it
- * exists, to remember in a status what was done, to report it.
+ * The classes of requests, the most urgent first: to keep the lease, to make the cluster right, to read, to write a child that is
+ * ready as soon as it exists, to remember in a status what was done, to report it.
  */
 export type RequestClass = "lease" | "work" | "read" | "instant" | "status" | "tell";
 
@@ -8,15 +8,15 @@ export type RequestClass = "lease" | "work" | "read" | "instant" | "status" | "t
 export interface Passage {
   /** @default "read" */
   readonly class?: RequestClass;
-  /** Throws if the sender may not send any more. Asked when the request leaves, not when it is queued. */
+  /** Throws if the sender may not send any more. It is called when the request leaves, not when the request is queued. */
   readonly fence?: () => void;
   /** Requests of one share, such as the key of an object, never take all the places. @default a share of its own */
   readonly share?: string;
-  /** Ends the request. One that still waits leaves the queue. */
+  /** Ends the request. A request that still waits leaves the queue. */
   readonly signal?: AbortSignal;
 }
 
-/** How much a {@link Gate} lets through. */
+/** The limits of a {@link Gate}. */
 export interface GateOptions {
   /** Requests on their way at once. @default 64 */
   readonly inFlight?: number;
@@ -26,12 +26,12 @@ export interface GateOptions {
   readonly now?: () => number;
 }
 
-/** The classes that queue. A request of the class "lease" never does. */
+/** The classes whose requests queue. A request of the class "lease" never does. */
 type Queued = Exclude<RequestClass, "lease">;
 
 /**
- * By how many milliseconds a class counts as having come later. A request that has waited that long goes before newer work:
- * so each class is served, whatever the load of the others.
+ * By how many milliseconds the requests of a class count as having come later. A request that has waited this long goes before
+ * newer work. So each class is served, whatever the load of the others.
  */
 const LATER_MS: Readonly<Record<Queued, number>> = {
   work: 0,
@@ -42,21 +42,21 @@ const LATER_MS: Readonly<Record<Queued, number>> = {
 };
 const QUEUES = Object.keys(LATER_MS) as Queued[];
 /**
- * The classes that yield, each with the classes to which it yields. The API server works on all that it has at once, so a
- * request of ours that can wait would delay one of ours that cannot.
+ * The classes that yield, each with the classes to which it yields. The API server works on all its requests at once, so a
+ * request of ours that can wait would delay a request of ours that cannot.
  */
 const YIELDS_TO: Readonly<Partial<Record<Queued, readonly Queued[]>>> = {
   status: ["work", "instant"],
   tell: ["work", "instant", "status"],
 };
 /**
- * At 25 ms a request these are 2,500 requests a second, more than an API server gives one client. What exceeds that waits
- * here, in order of its class, rather than in the API server's queues, which know no classes of ours.
+ * At 25 ms a request these are 2,500 requests a second, more than an API server gives one client. Further requests wait here, in
+ * order of their class, rather than in the API server's queues, which do not know our classes.
  */
 const IN_FLIGHT = 64;
 /**
- * A class that yields has at most this part of the places while something more urgent is on its way, however long its
- * requests have waited. Otherwise the statuses of a burst would take the places of the children of its later objects.
+ * A class that yields has at most this part of the places while a more urgent request is on its way, however long its requests
+ * have waited. Otherwise the statuses of a burst would take the places of the children of its later objects.
  */
 const PART_THAT_YIELDS = 1 / 8;
 /** An object with thousands of children leaves most places to the others. */
@@ -68,7 +68,7 @@ interface Waiting {
   readonly refuse: (reason: unknown) => void;
 }
 
-/** A request that waits, and where. */
+/** A request that waits, and its queue. */
 interface Turn {
   readonly queue: Queued;
   readonly share: unknown;
@@ -76,10 +76,10 @@ interface Turn {
 }
 
 /**
- * Requests to one API server wait here for their turn. Those of the class "lease" never wait; the others are bounded, all
- * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's own requests
- * of one class leave in the order in which they came. What remembers or reports yields: it leaves when nothing more urgent
- * is on its way. When it has waited for as long as its class comes later, it leaves beside that, on a few places.
+ * Requests to one API server wait here for their turn. Requests of the class "lease" never wait. The others are bounded, all
+ * together and for each share, and are ordered by class and age. Shares of one class take turns, and a share's requests of one
+ * class leave in the order in which they came. Requests that remember or report yield: they leave when nothing more urgent is on
+ * its way. After the time of its class in {@link LATER_MS}, such a request leaves beside more urgent ones, on a few places.
  */
 export class Gate {
   private readonly now: () => number;
@@ -108,8 +108,8 @@ export class Gate {
   }
 
   /**
-   * Calls `send` when the request's turn has come; its place is taken until the promise of `send` settles.
-   * @throws what the fence throws, or the signal's reason; `send` is then not called
+   * Calls `send` when the request's turn has come. The request has a place until the promise of `send` settles.
+   * @throws what the fence throws, or the signal's reason. `send` is then not called
    */
   async pass<T>(passage: Passage, send: () => Promise<T>): Promise<T> {
     passage.signal?.throwIfAborted();
@@ -213,7 +213,9 @@ export class Gate {
     return undefined;
   }
 
-  /** How much longer a request gives way to what is on its way, in milliseconds. Infinity: until one of those has ended. */
+  /**
+   * How much longer a request gives way to the requests on their way, in milliseconds. Infinity: until one of those has ended.
+   */
   private yieldsForMs(turn: Turn): number {
     const { queue } = turn;
     const isPreceded = YIELDS_TO[queue]?.some((other) => this.onTheirWay[other] > 0);

@@ -90,7 +90,7 @@ export function isSecretKind({
   return groupOf(apiVersion) === "" && kind === "Secret";
 }
 
-/** The types of Secrets that no handler is given: they are keys to the cluster, or hold other Secrets. */
+/** The types of Secrets that no handler is given. They are keys to the cluster, or contain other Secrets. */
 const NEVER_GIVEN = [
   "kubernetes.io/service-account-token",
   "bootstrap.kubernetes.io/token",
@@ -108,21 +108,21 @@ export function isNeverGiven(object: KubernetesObject): boolean {
   return isSecretKind(object) && isNeverGivenType(object["type"]);
 }
 
-/** Kinds whose plural does not follow from English rules; among Kubernetes' own there is one. */
+/** Kinds with an irregular plural. Among Kubernetes' own there is one. */
 const IRREGULAR_PLURALS: Readonly<Record<string, string>> = { Endpoints: "endpoints" };
 
 /**
  * The resource's name in the API: "deployments" for apps/v1 Deployment.
  *
- * Exact for {@link BUILT_IN_KINDS}; for other kinds the lower-cased English plural, which is what nearly every
- * CRD uses. Where it does not, the author names the plural in his definition.
+ * Exact for {@link BUILT_IN_KINDS}. For other kinds it is the lower-cased English plural, which nearly every CRD uses. If a CRD
+ * does not, the author names the plural in the definition.
  */
 export function pluralOf(apiVersion: string, kind: string): string {
   const irregular = isNamespaced(apiVersion, kind) === undefined ? undefined : IRREGULAR_PLURALS[kind];
   return irregular ?? englishPlural(kind.toLowerCase());
 }
 
-/** Whether objects of a built-in kind live in a namespace; undefined for a kind that is not Kubernetes' own. */
+/** Whether objects of a built-in kind live in a namespace. Undefined for a kind that is not Kubernetes' own. */
 export function isNamespaced(apiVersion: string, kind: string): boolean | undefined {
   const kinds = BUILT_IN_KINDS[groupOf(apiVersion)];
   if (kinds?.namespaced?.includes(kind)) return true;

@@ -41,7 +41,7 @@ export interface ObjectMeta {
   managedFields?: ManagedFieldsEntry[];
 }
 
-/** A manifest as an author writes it or a handler answers it: identity and content, no server's fields needed. */
+/** A manifest as an author writes it or a handler answers it: identity and content, without the server's fields. */
 export interface Manifest {
   apiVersion: string;
   kind: string;
@@ -49,7 +49,7 @@ export interface Manifest {
   [field: string]: unknown;
 }
 
-/** An object as the API server gives it: the server's fields are there. */
+/** An object as the API server gives it, with the server's fields. */
 export interface KubernetesObject extends Manifest {
   metadata: ObjectMeta & { uid: string; resourceVersion: string };
 }
@@ -60,13 +60,16 @@ export interface Condition {
   status: "True" | "False" | "Unknown";
   reason: string;
   message: string;
-  /** RFC 3339; moves only when `status` does. */
+  /** RFC 3339. Changes only when `status` does. */
   lastTransitionTime: string;
-  /** The `metadata.generation` that this condition speaks of. */
+  /** The `metadata.generation` that this condition is about. */
   observedGeneration?: number;
 }
 
-/** The conditions of a status. Anyone who may write it may have written anything there: what is no condition is left out. */
+/**
+ * The conditions of a status. Anyone who may write the status may have written anything there, so entries that are no conditions
+ * are left out.
+ */
 export function conditionsIn(status: unknown): Condition[] {
   const { conditions } = (status ?? {}) as { conditions?: unknown };
   return Array.isArray(conditions) ? conditions.filter(isCondition) : [];
@@ -82,16 +85,16 @@ function isCondition(value: unknown): value is Condition {
   return [type, status, reason, message].every((text) => typeof text === "string");
 }
 
-/** What names one object within its kind. */
+/** The name of one object within its kind. */
 export interface ObjectName {
   namespace?: string | undefined;
   name: string;
 }
 
-/** How many characters a name has at most (kubernetes, pkg/api/validation). Some kinds allow 63 only. */
+/** The longest name (kubernetes, pkg/api/validation). Some kinds allow 63 characters only. */
 export const LONGEST_OBJECT_NAME = 253;
 
-/** What may stand in a name that becomes part of a URL path. The API server checks each kind's own rule. */
+/** The form of a name that becomes part of a URL path. The API server checks each kind's own rule. */
 const OBJECT_NAME = /^(?!\.{1,2}$)[^/%\p{Cc}\p{Cs}]{1,253}$/u;
 
 /** Whether a text can be the name of an object, of whatever kind. */
@@ -127,7 +130,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Whether one resourceVersion is later than another of the same resource: they are decimal integers that grow
+ * Whether one resourceVersion is later than another of the same resource. Both are decimal integers that grow
  * (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5504-comparable-resource-version).
  */
 export function isNewer(a: string, b: string): boolean {
@@ -139,7 +142,7 @@ export function timeOf(date: Date): string {
   return date.toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** The same with microseconds (`metav1.MicroTime`), of which we know the thousands. */
+/** The same with microseconds (`metav1.MicroTime`). We know only milliseconds. */
 export function microTimeOf(date: Date): string {
   return date.toISOString().replace("Z", "000Z");
 }

@@ -11,8 +11,8 @@ export interface Resource {
 }
 
 /**
- * The path of a resource's collection, of one object or of an object's subresource.
- * Every part is escaped: a name out of a handler's answer cannot reach another path.
+ * The path of a resource's collection, of one object or of an object's subresource. Every part is escaped, so a name in a
+ * handler's answer cannot reach another path.
  */
 export function resourcePath(
   resource: Resource,
@@ -28,7 +28,9 @@ export function resourcePath(
   return `/${parts.map(encodeURIComponent).join("/")}`;
 }
 
-/** The namespaces to list or watch a kind in, where those that count are given. Undefined: all of them, or none. */
+/**
+ * The namespaces in which to list or watch a kind, given the namespaces that count. Undefined: all of them, or the kind has none.
+ */
 export function scopesOf(
   namespaces: "all" | readonly string[],
   { namespaced }: Pick<Resource, "namespaced">,
@@ -36,7 +38,7 @@ export function scopesOf(
   return namespaces === "all" || !namespaced ? [undefined] : namespaces;
 }
 
-/** Whether a namespace is one of those that count. What is in no namespace always counts. */
+/** Whether a namespace is one of those that count. An object without a namespace always counts. */
 export function isListed(namespaces: "all" | readonly string[], namespace: string | undefined): boolean {
   return namespaces === "all" || namespace === undefined || namespaces.includes(namespace);
 }
@@ -46,13 +48,13 @@ export function kindKey({ apiVersion, kind }: Pick<Resource, "apiVersion" | "kin
   return `${apiVersion}/${kind}`;
 }
 
-/** Whether two words of {@link kindKey} name one kind: its objects are the same in each version of its group. */
+/** Whether two words of {@link kindKey} name one kind. The versions of a group have the same objects. */
 export function isSameKind(one: string, other: string): boolean {
   const [a, b] = [kindOfKey(one), kindOfKey(other)];
   return a.kind === b.kind && groupOf(a.apiVersion) === groupOf(b.apiVersion);
 }
 
-/** The kind that {@link kindKey} made a word of. */
+/** The kind of which {@link kindKey} made the word. */
 export function kindOfKey(key: string): { readonly apiVersion: string; readonly kind: string } {
   const slash = key.lastIndexOf("/");
   return { apiVersion: key.slice(0, Math.max(slash, 0)), kind: key.slice(slash + 1) };

@@ -1,7 +1,7 @@
 import type { ClusterConnection } from "./connection";
 import { HttpTransport } from "./transport";
 
-/** What names a service account. */
+/** The name of a service account. */
 export interface ServiceAccount {
   readonly namespace: string;
   readonly name: string;
@@ -20,14 +20,14 @@ interface TokenRequest {
   readonly status: { readonly token: string };
 }
 
-/** How long a token shall hold, in seconds; the API server may choose another time. */
+/** How long a token should hold, in seconds. The API server may choose another time. */
 const LIFETIME_SECONDS = 3_600;
-/** A token is replaced when so much of its time has passed: what the kubelet does too. */
+/** A token is replaced after this part of its time, as the kubelet does too. */
 const RENEWED_AFTER = 0.8;
 
 /**
  * Asks the API server for a token of a service account.
- * @param connection who may create tokens for the account
+ * @param connection credentials that may create tokens for the account
  * @throws ApiError, ApiUnreachableError
  */
 export async function requestToken(

@@ -25,7 +25,7 @@ export interface ApiRequest extends Passage {
   readonly contentType?: string;
   /** @default "application/json" */
   readonly accept?: string;
-  /** How long the answer may be, in bytes. A longer one is not read to its end. @default as long as it is */
+  /** The longest answer, in bytes. A longer answer is not read to its end. @default any length */
   readonly longestAnswer?: number;
 }
 
@@ -40,20 +40,20 @@ export class AnswerTooLongError extends Error {
 /** What {@link HttpTransport} reports of each finished request that was sent. */
 export interface RequestReport {
   readonly method: ApiRequest["method"];
-  /** HTTP status code; 0 where no answer came. */
+  /** HTTP status code. 0 if there was no answer. */
   readonly code: number;
   readonly durationSeconds: number;
 }
 
 /** How long an answer may take. The API server itself ends a request after 60 s (`--request-timeout`). */
 const ANSWER_TIMEOUT_MS = 65_000;
-/** A watch gets a bookmark about every minute; one that is silent for longer is dead, whatever TCP says. */
+/** A watch gets a bookmark about every minute. A watch that is silent for this long is dead, whatever TCP says. */
 const WATCH_SILENCE_MS = 120_000;
-/** How often a request is repeated that the server asks to repeat later (429 or 503 with Retry-After). */
+/** How often a request is repeated if the server asks for that (429 or 503 with Retry-After). */
 const MOST_RETRIES = 4;
 /**
- * How long the waits between repetitions may be in all. A caller that is to wait longer had better let go of what it holds:
- * it gets the error, which says how long.
+ * The longest time that all waits between repetitions may take. A caller that would wait longer should release what it holds, so
+ * it gets the error, which says how long to wait.
  */
 const LONGEST_WAIT_MS = 5_000;
 
@@ -61,15 +61,15 @@ const LONGEST_WAIT_MS = 5_000;
 export class HttpTransport {
   private readonly gate = new Gate();
   private readonly agent: Agent;
-  /** For the lease: its renewal waits for no other request's connection. */
+  /** For the lease: its renewal does not wait for the connection of another request. */
   private readonly leaseAgent: Agent;
-  /** For streams, which hold a connection each: however many there are, they take no request's place. */
+  /** For streams, each of which holds a connection. However many there are, they take no request's place. */
   private readonly streamAgent: Agent;
   private readonly target: RequestOptions;
-  /** What comes before every path, where the API server is behind a proxy: "/k8s/clusters/c-1". */
+  /** The beginning of every path if the API server is behind a proxy: "/k8s/clusters/c-1". */
   private readonly basePath: string;
 
-  /** @throws Error where the connection is not by https, or its certificates cannot be read */
+  /** @throws Error if the connection is not by https, or its certificates cannot be read */
   constructor(
     private readonly connection: ClusterConnection,
     private readonly onRequest: (report: RequestReport) => void = () => {},
@@ -79,9 +79,10 @@ export class HttpTransport {
       throw new Error(`the API server's address is ${connection.server}; only https:// is supported`);
     }
     this.basePath = url.pathname.replace(/\/$/, "");
-    // One for all connections: to read the certificates again for each takes longer than the rest of it.
+    // One for all connections: to read the certificates again for each connection takes longer than the rest of making it.
     const secureContext = secureContextOf(connection);
-    // Without a limit of its own: a request that waited here would not ask its fence again. The gate limits requests.
+    // The agent has no limit of its own, because a request that waited here would not ask its fence again. The gate limits
+    // requests.
     this.agent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });
     this.leaseAgent = new Agent({ secureContext, keepAlive: true, scheduling: "lifo" });
     this.streamAgent = new Agent({ secureContext });
@@ -94,9 +95,9 @@ export class HttpTransport {
   }
 
   /**
-   * Sends a request when its turn at the gate has come, and gives the decoded answer with its code, and how long it was in
-   * characters. Each repetition passes the gate again, where its fence is asked again.
-   * @throws ApiError where the server refuses, ApiUnreachableError where no answer comes, AnswerTooLongError, and what the fence
+   * Sends a request when its turn at the gate has come. Each repetition passes the gate again, where its fence is asked again.
+   * @returns the decoded answer, its code, and its length in characters
+   * @throws ApiError if the server refuses, ApiUnreachableError if there is no answer, AnswerTooLongError, and what the fence
    *   throws
    */
   async send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
@@ -114,8 +115,8 @@ export class HttpTransport {
   }
 
   /**
-   * Opens a stream, for a watch, without the gate: resolves when the server has accepted it. The stream is destroyed when
-   * nothing comes for two minutes, or on the request's signal.
+   * Opens a stream, for a watch, without the gate. Resolves when the server has accepted it. The stream is destroyed when nothing
+   * comes for two minutes, or on the request's signal.
    */
   async open(request: ApiRequest): Promise<IncomingMessage> {
     const response = await this.exchange(request, WATCH_SILENCE_MS, this.streamAgent, () => {});
@@ -159,7 +160,7 @@ export class HttpTransport {
     }
   }
 
-  /** @param leave called when there is a connection, before anything is sent; if it throws, nothing is */
+  /** @param leave called when there is a connection, before anything is sent. If it throws, nothing is sent */
   private async exchange(
     request: ApiRequest,
     silenceMs: number,
@@ -204,7 +205,7 @@ export class HttpTransport {
           outgoing.destroy();
         }
       };
-      // To make a connection may take as long as a network is away: longer than a fence allows.
+      // A connection may take as long as a network is away, which is longer than a fence allows.
       outgoing.once("socket", (socket) => {
         if (outgoing.reusedSocket) send();
         else socket.once("secureConnect", send);
@@ -227,24 +228,24 @@ function secureContextOf(connection: ClusterConnection): SecureContext {
   }
 }
 
-/** A kept-alive connection had been closed by the server before we used it again: the request was not read. */
+/** The server had closed a kept-alive connection before we used it again, so it did not read the request. */
 class StaleConnectionError extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
   }
 }
 
-/** After how long the request may be sent again; undefined where it may not. */
+/** After how long the request may be sent again. Undefined if it may not be sent again. */
 function repeatAfterMs(error: unknown, request: ApiRequest): number | undefined {
-  // A creation is the one request that must not be done twice.
+  // A creation is the only request that must not be done twice.
   if (error instanceof ApiUnreachableError && error.cause instanceof StaleConnectionError) {
     return request.method === "POST" ? undefined : 0;
   }
-  // The server did not begin with what it answers so; after any other code it may have.
+  // With these codes the server has not begun with the request. With any other code it may have begun.
   return isApiError(error, 429) || isApiError(error, 503) ? retryAfterMs(error) : undefined;
 }
 
-/** What answers with success and no JSON is not the API server, but a proxy or a login page before it. */
+/** An answer with success and without JSON does not come from the API server, but from a proxy or a login page before it. */
 function decode<T>(text: string, request: ApiRequest): T {
   try {
     return readJson(text) as T;

@@ -86,7 +86,7 @@ export class Leadership {
   private current: Term | undefined;
   private handingOver: Promise<void> = Promise.resolve();
   private endHandover: () => void = () => {};
-  /** What the Lease says in our term, as we last wrote it. Its time of acquisition stands in no other term of anybody. */
+  /** The content of the Lease in our term, as we last wrote it. No other term of any process has the same time of acquisition. */
   private own: LeaseSpec = {};
 
   constructor(private readonly options: LeadershipOptions) {
@@ -323,7 +323,7 @@ export class Leadership {
     ];
   }
 
-  /** What the Lease says of the lease's time. */
+  /** What the Lease says about how long it holds. */
   private get leaseDurationSeconds(): number {
     return Math.ceil(this.leaseMs / 1000);
   }

@@ -25,8 +25,8 @@ export interface EventWriterOptions {
 /** An equal event within this time increases the count of the first one. The API server keeps events for an hour. */
 const SAME_EVENT_MS = 30 * 60_000;
 /**
- * Ten Normal events and ten Warnings about one object are written at once, and after that one of each a minute: a loop must
- * not flood etcd, and an object that changes all the time must not lose its Warnings.
+ * Ten Normal Events and ten Warnings about one object are written at once, and after that one of each a minute. A loop must not
+ * flood etcd, and an object that changes all the time must not lose its Warnings.
  */
 const PACE = { burst: 10, refillMs: 60_000 };
 /** How many series are remembered. */
@@ -59,7 +59,7 @@ export class EventWriter {
     try {
       await this.send(client, object, event);
     } catch (error) {
-      // It is tried again. While the API server is away, the tries must not use up what the event itself may have.
+      // The write is tried again. While the API server is away, the tries must not use up the pace of the Event itself.
       this.pace.giveBack(share);
       throw error;
     }
@@ -68,7 +68,7 @@ export class EventWriter {
   private async send(client: EventClient, object: Regarded, event: ObjectEvent): Promise<void> {
     const namespace = namespaceOfEvents(object);
     const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
-    // Without the run, so that what happens again and again is one series. It names its first run.
+    // The key does not contain the run, so that the same Event again and again is one series. The series names its first run.
     const key = fingerprint([object.metadata.uid, event.type, event.reason, event.note]);
     const now = microTimeOf(new Date());
     const known = this.series.get(key);
@@ -94,7 +94,7 @@ export class EventWriter {
   private remember(key: string, series: Series): void {
     this.series.delete(key);
     this.series.set(key, series);
-    // In the order of insertion, so the first ones end first.
+    // The map is in the order of insertion, so the first entries end first.
     for (const [old, { until }] of this.series) {
       if (until > this.now() && this.series.size <= MOST_SERIES) break;
       this.series.delete(old);
@@ -103,7 +103,7 @@ export class EventWriter {
 }
 
 /**
- * The beginning of an Event's name, for people. An Event is named as a DNS subdomain, and the objects of some kinds are not:
+ * The beginning of an Event's name, for people. An Event's name is a DNS subdomain, but objects of some kinds have other names:
  * "system:reader" is a ClusterRole.
  */
 function readable(name: string): string {

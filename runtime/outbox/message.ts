@@ -37,7 +37,7 @@ export function messageAbout(
   };
 }
 
-/** Reports on an object that somebody else changes its child back each time, and who does. */
+/** Reports on an object that somebody else changes its child back each time, and names that writer. */
 export function messageAboutContest(
   { uid, ...name }: Owner,
   { apiVersion, kind }: Resource,
@@ -51,7 +51,7 @@ export function messageAboutContest(
   };
 }
 
-/** Reports on an object that goes round in a circle with what it uses. */
+/** Reports on an object that it is in a circle with an object that it uses: each change of one changes the other. */
 export function messageAboutCycle(
   { uid, ...name }: Owner,
   { apiVersion, kind }: Resource,
@@ -65,12 +65,12 @@ export function messageAboutCycle(
   };
 }
 
-/** Says in words that an object goes round in a circle with what it uses. */
+/** The text that says that an object is in a circle with an object that it uses. */
 export function cycleNote(what: string): string {
   return `${what}, which this object uses, is changed by an operator each time after this object's own changes: this object waits longer and longer before it follows, until that ends`;
 }
 
-/** Says in words that somebody else changes a child back each time. */
+/** The text that says that somebody else changes a child back each time. */
 export function contestNote(child: DriftedChild): string {
   // A watch that selects by the label shows a child without the label as deleted.
   const who =

@@ -23,7 +23,7 @@ export interface OutboxOptions {
 /** Gives the client for one object. */
 type ClientFor = (name: ObjectName) => KubernetesClient;
 
-/** What waits to be reported about one object. */
+/** A report about one object that waits. */
 interface Pending extends Message {
   readonly name: ObjectName;
   /** Since when, on the monotonic clock. */
@@ -37,26 +37,26 @@ const PROGRESS_DELAY_MS = 300;
 /** Reports about one object: five at once, and then one a second. */
 const PACE = { burst: 5, refillMs: 1_000 };
 const MOST_WAITING = 5_000;
-/** If too much waits, this part of the limit is left. */
+/** If too many wait, they are reduced to this part of the limit. */
 const LEFT_BY_A_TRIM = 0.9;
 const LONGEST_RETRY_MS = 30_000;
 
 /**
- * Reports what reconciles did, beside the work: for each object the newest verdict, and what happened meanwhile.
+ * Reports the results of reconciles, beside the work: for each object the newest verdict, and the facts meanwhile.
  *
  * Guarantees, each with a test in tests/unit/outbox.test.ts:
  * - A verdict is a state: a newer one replaces it, and it is never dropped while we lead.
- * - Events and records are facts: they are merged, in the order in which they happened. If too many wait, the oldest are
- *   dropped: Normal Events before Warnings, and records of runs that succeeded before those of failures.
+ * - Events and records are facts: they are merged, in the order in which they happened. If too many wait, the oldest are dropped:
+ *   Normal Events before Warnings, and records of runs that succeeded before those of failures.
  * - Reporting never delays a reconcile.
  *
- * Caveat: what waits when the process dies is lost. The next leader reaches the verdicts again, but not the Events and
+ * Caveat: reports that wait when the process dies are lost. The next leader reaches the verdicts again, but not the Events and
  * records.
  */
 export class Outbox {
   /** By the object's uid. */
   private readonly pending = new Map<string, Pending>();
-  /** What is being reported now. */
+  /** The reports that are being written now. */
   private readonly telling = new Map<string, Pending>();
   private readonly schedule = new Schedule({ pace: PACE, longestBackoffMs: LONGEST_RETRY_MS });
   private readonly runner: Runner;
@@ -79,7 +79,7 @@ export class Outbox {
     this.runner.start();
   }
 
-  /** The term ended: drops what was to be reported. The next leader finds it out. */
+  /** The term ended: drops the reports that wait. The next leader finds out the same. */
   discard(): void {
     this.runner.pause();
     this.schedule.clear();
@@ -89,8 +89,8 @@ export class Outbox {
   }
 
   /**
-   * Takes a message about an object. It is reported soon, together with what waits, and replaces an older verdict. Between two
-   * terms nothing is taken: what a run found out that outlived its term is older than what the next leader says.
+   * Takes a message about an object. It is reported soon, together with earlier messages that wait, and its verdict replaces an
+   * older one. Between two terms nothing is taken: if a run outlived its term, the next leader's findings are newer.
    * @returns the name of the record that will include it, if there is one
    */
   put(name: ObjectName, message: Message): string | undefined {
@@ -178,7 +178,7 @@ export class Outbox {
   private leftAfter({ left, error }: Unreported): Message | undefined {
     if (error instanceof NotLeadingError) return undefined;
     if (error === undefined || error instanceof ApiUnreachableError || isBusy(error)) return left;
-    // Somebody wrote the status at each try. Only then is there still a verdict.
+    // Somebody else wrote the status at each try. Only then is there still a verdict.
     if (isRace(error) && left.verdict) return left;
     const why = error instanceof Error ? error.message : String(error);
     for (const _ of left.events) this.options.onDrop("event", why);
@@ -226,7 +226,7 @@ export class Outbox {
   /** Drops facts, the oldest first, if too many wait. */
   private trim(): void {
     const most = this.options.mostWaiting ?? MOST_WAITING;
-    // Drops more than it must, so that not every message leads to a look at everything that waits.
+    // Drops more than it must, so that not every message leads to a look at all that wait.
     const wanted = Math.floor(most * LEFT_BY_A_TRIM);
     if (this.counts.events > most) {
       this.drop("events", ({ type }) => type === "Normal", wanted);

@@ -11,7 +11,7 @@ export interface RunRecord {
 export interface Recorder {
   /** The record of a run, which has the same name each time. Undefined if the run is not to be recorded. */
   recordOf(report: ReconcileReport): RunRecord | undefined;
-  /** Joins two records into one of the runs of both. The earlier one may have been written all the same. */
+  /** Joins two records into one record of both runs. The earlier record may have been written all the same. */
   readonly join: (earlier: RunRecord, later: RunRecord) => RunRecord;
   /**
    * Writes a record.

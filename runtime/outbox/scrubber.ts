@@ -7,13 +7,13 @@ import { SecretValues, SHORTEST_VALUE } from "./secretValues";
 
 /** Stands for a value that is not reported. */
 const MASK = "***";
-/** Shorter lines of a value that has several are left alone: many a Secret is a file with settings. */
+/** Shorter lines of a value with several lines are not masked: many a Secret is a file with settings. */
 const SHORTEST_LINE = 16;
-/** So much is remembered of Secrets that no run needs, in characters. Each value is there in several forms. */
+/** How much of Secrets that no run needs is remembered, in characters. Each value is remembered in several forms. */
 const MOST_REMEMBERED = 8 * 1024 * 1024;
-/** What a value takes beside its characters. */
+/** The memory that a value takes beside its characters. */
 const BESIDE_VALUE = 100;
-/** Nothing that is reported is longer. The rest of a text need not be looked through. */
+/** The longest text that is reported. Only this part of a text is searched. */
 const LONGEST_REPORTED = 16 * 1024;
 
 /** The values of one version of a Secret. */
@@ -26,32 +26,32 @@ interface Version {
 }
 
 /**
- * Masks the values of used Secrets in what is reported: the handler's log, conditions, Events and records.
+ * Masks the values of used Secrets in all reports: the handler's log, conditions, Events and records.
  *
- * Guarantee (tests/unit/scrubber.test.ts): a value of a Secret that was given to the handler, of 6 characters and more, is
- * masked as it is and in base64, and so is a line of 16 characters and more of a value that has several. What is left of a
- * value before {@link CUT} is masked too (tests/unit/scrubberCuts.test.ts). No more is promised: a handler that reports half of
- * a value, or a value that it changed, reports it.
+ * Guarantee (tests/unit/scrubber.test.ts): a value of a Secret that was given to the handler is masked as it is and in base64 if
+ * it has 6 characters or more. A line of 16 characters or more is masked if the value has several lines. The beginning of a value
+ * before {@link CUT} is masked too (tests/unit/scrubberCuts.test.ts). No more is promised: if a handler reports half of a value,
+ * or a value that it changed, that is reported.
  *
- * Guarantee (tests/unit/scrubber.test.ts): what the runs in progress were given is known. Of other Secrets the latest are, within
- * a bound.
+ * Guarantee (tests/unit/scrubber.test.ts): the Secrets that were given to the runs in progress are known. Of other Secrets, the
+ * latest are known, within a bound.
  *
- * Assumption: what a handler answers as children and status is meant, and left alone.
+ * Assumption: children and status in a handler's answer are intended, and are left alone.
  */
 export class Scrubber {
   /** By uid and version. The latest given come last. */
   private readonly known = new Map<string, Version>();
-  /** What the runs need that have not ended, by their outcome. */
+  /** The Secrets that runs in progress need, by the outcome of the run. */
   private readonly needed = new Map<Outcome, readonly Version[]>();
   private readonly values = new SecretValues();
   private remembered = 0;
 
-  /** @param most so much is remembered that no run needs, in characters */
+  /** @param most how much of Secrets that no run needs is remembered, in characters */
   constructor(private readonly most = MOST_REMEMBERED) {}
 
   /**
    * Takes in Secrets that are given to a handler.
-   * @param outcome of the run that they are given to. They are remembered until that is scrubbed
+   * @param outcome of the run to which they are given. They are remembered until the outcome is scrubbed
    * @returns how much that is, in characters
    */
   learn(secrets: readonly KubernetesObject[], outcome?: Outcome): number {
@@ -66,7 +66,7 @@ export class Scrubber {
 
   /**
    * The text without the values.
-   * @param longest so many characters are looked through, and the rest is left out. @default more than is ever reported
+   * @param longest how many characters are searched. The rest is left out. @default more than is ever reported
    */
   text(whole: string, longest = LONGEST_REPORTED): string {
     if (this.values.isEmpty) return whole;
@@ -88,7 +88,7 @@ export class Scrubber {
     return parts.length === 0 ? text : parts.join("") + text.slice(from);
   }
 
-  /** The outcome of a run without the values, in all that is reported of it. The run has ended. */
+  /** The outcome of a run without the values, in all its parts that are reported. The run has ended. */
   outcome(outcome: Outcome): Outcome {
     const scrubbed = this.values.isEmpty ? outcome : this.scrubbed(outcome);
     for (const version of this.needed.get(outcome) ?? []) version.runs--;
@@ -148,7 +148,7 @@ export class Scrubber {
     });
   }
 
-  /** The version of a Secret, as the latest that was given. */
+  /** The values of a Secret's version, which becomes the latest. */
   private latest(secret: KubernetesObject): Version {
     const { uid, resourceVersion } = secret.metadata;
     const id = `${uid}/${resourceVersion}`;
@@ -166,7 +166,7 @@ export class Scrubber {
     return { values, size, runs: 0 };
   }
 
-  /** Forgets what was given longest ago, as far as there is too much of it and no run needs it. */
+  /** Forgets the Secrets that were given longest ago and that no run needs, if there are too many. */
   private forget(latest: readonly Version[] = []): void {
     for (const [id, version] of this.known) {
       if (this.remembered <= this.most) return;
@@ -178,13 +178,13 @@ export class Scrubber {
   }
 }
 
-/** Where the part of a text ends that has a character at `at`: parts of a text end where something was left out. */
+/** The end of the part of a text that has a character at `at`. A part of a text ends where something was left out. */
 function endOfPart(text: string, at: number): number {
   const end = text.indexOf(CUT, at);
   return end < 0 ? text.length : end;
 }
 
-/** The values of a Secret: as they are, without the line end that a file leaves, line by line, and in base64. */
+/** The forms of a Secret's values: as they are, without the line end that a file leaves, line by line, and in base64. */
 function valuesOf(secret: KubernetesObject): string[] {
   const data = (secret["data"] ?? {}) as Record<string, unknown>;
   const values = Object.values(data).flatMap((encoded) => {
@@ -192,14 +192,14 @@ function valuesOf(secret: KubernetesObject): string[] {
     const raw = Buffer.from(encoded, "base64").toString("utf8");
     const trimmed = ownCopy(raw.trim());
     const again = Buffer.from(trimmed, "utf8").toString("base64");
-    // Lines in JSON have their ends escaped.
+    // In JSON, the ends of lines are escaped.
     const inJson = ownCopy(JSON.stringify(trimmed).slice(1, -1));
     return raw.includes("\ufffd") ? [encoded] : [raw, trimmed, inJson, encoded, again, ...linesOf(trimmed)];
   });
   return [...new Set(values)].filter((value) => value.length >= SHORTEST_VALUE);
 }
 
-/** The lines of a value that has several. A short one may be a word, and what frames a key is the same in each file. */
+/** The lines of a value that has several. A short line may be a common word, and the frame of a key is the same in each file. */
 function linesOf(value: string): string[] {
   if (!value.includes("\n")) return [];
   return value
@@ -209,7 +209,7 @@ function linesOf(value: string): string[] {
     .map(ownCopy);
 }
 
-/** A text that is no part of another one in memory, and so does not keep that. */
+/** A copy of a text that does not keep the longer text in memory from which it was cut. */
 function ownCopy(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
 }

@@ -1,11 +1,11 @@
-/** Shorter values are words, such as "true", and would mask half of every message. */
+/** Shorter values are common words, such as "true", and would mask half of every message. */
 export const SHORTEST_VALUE = 6;
 
 /** Values that begin alike. */
 interface Alike {
-  /** How often each was added. */
+  /** How often each value was added. */
   readonly counts: Map<string, number>;
-  /** In order. Undefined: some came or went since they were last put in order. */
+  /** In order. Undefined if values were added or removed since they were last put in order. */
   sorted: readonly Sorted[] | undefined;
 }
 
@@ -18,8 +18,8 @@ interface Sorted {
 /**
  * Finds known values in a text.
  *
- * Guarantee (tests/unit/scrubber.test.ts): tens of thousands of values that begin alike are neither slow to add nor to look for.
- * So they are put in order when they are looked for, not when one comes.
+ * Guarantee (tests/unit/scrubber.test.ts): tens of thousands of values with the same beginning are neither slow to add nor slow
+ * to look for. So the values are put in order when they are looked for, not when one is added.
  */
 export class SecretValues {
   private readonly byBeginning = new Map<string, Alike>();
@@ -54,15 +54,15 @@ export class SecretValues {
   }
 
   /**
-   * How many characters of a text, from `at` on, are the longest value that stands there, or what a cut at `end` has left of one.
-   * 0: none.
+   * The length of the longest value that begins at `at` in a text, or of the part of a value that a cut at `end` has left. 0:
+   * none.
    */
   lengthAt(text: string, at: number, end: number): number {
     const alike = this.byBeginning.get(beginningAt(text, at));
     if (!alike) return 0;
     alike.sorted ??= inOrder(alike.counts.keys());
     const rest = text.slice(at);
-    // Each value that the rest begins with is the last one in order before the rest, or a beginning of that one.
+    // Each value with which the rest begins is the last value in order before the rest, or a beginning of that value.
     const before = alike.sorted[firstAbove(alike.sorted, rest) - 1];
     const common = before ? commonLength(before.value, rest) : 0;
     let whole = before;

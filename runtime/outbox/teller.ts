@@ -18,11 +18,11 @@ export interface Message {
   /** At most one record of runs that succeeded, and one of runs that failed. */
   readonly records: readonly RunRecord[];
   readonly events: readonly ObjectEvent[];
-  /** Whether the verdict could not be written because the status is forbidden, and an Event has said so. */
+  /** Whether the verdict could not be written because the status is forbidden, and an Event has reported that. */
   readonly isForbidden?: boolean | undefined;
   /**
-   * Called once, when the message is written, or never will be: then without times. If a later message is merged with it, only
-   * that one's is called with times.
+   * Called once: with its times when the message is written, and without when it never will be. If messages are merged, only the
+   * latest one's is called with times.
    */
   readonly onReported?: ((time: ReportTime | undefined) => void) | undefined;
 }
@@ -38,7 +38,7 @@ export interface Unreported {
 export interface TellerOptions {
   readonly statuses: Pick<Statuses, "write">;
   readonly events: Pick<EventWriter, "write">;
-  /** Writes a record. @returns whether it is there now; false if it never will be. @default there are no records */
+  /** Writes a record. @returns whether the record is there now. False if it never will be. @default there are no records */
   readonly record?: (record: RunRecord) => Promise<boolean>;
 }
 
@@ -97,13 +97,13 @@ export class Teller {
       );
       const result = await within(RECORD_PATIENCE_MS, writing);
       if (result === "there") run = each.name;
-      // A write that is still in progress is repeated later. The API server recognizes the name then.
+      // A write that is still in progress is repeated later. The API server then recognizes the name.
       else if (result !== "refused") left.push(each);
     }
     return [run, left];
   }
 
-  /** @returns what to report instead if the API server refuses the status. What is forbidden may be allowed later */
+  /** @returns what to report instead if the API server refuses the status. If the status is forbidden, it may be allowed later */
   private async writeVerdict(
     client: KubernetesClient,
     name: ObjectName,
@@ -126,7 +126,9 @@ export class Teller {
   }
 }
 
-/** The message with the name of the record, if that is written. The record says what was done, and Ready names the record. */
+/**
+ * The message with the name of the record, if the record is written. The record says what was done, and Ready names the record.
+ */
 function naming(run: string | undefined, message: Message): Message {
   if (run === undefined) return message;
   const { verdict, events } = message;

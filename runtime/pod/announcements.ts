@@ -3,9 +3,12 @@ import { isNewer } from "../kubernetes/objects";
 import { keyOf, nameOf } from "../objectKey";
 import { PathProgress } from "./pathProgress";
 
-/** How {@link Announcements} are compared, and who is called. */
+/** How {@link Announcements} are compared, and the callback that they call. */
 export interface AnnouncementsOptions {
-  /** How much earlier one of the two may come than the other while the event path keeps up, in milliseconds. */
+  /**
+   * How much earlier a change may be reported than its hint, or the hint than the change, while the event path keeps up, in
+   * milliseconds.
+   */
   readonly withinMs: number;
   /** Which of several independent event paths brings the hints of an object. @default one for all */
   readonly pathOf?: (name: ObjectName) => string;
@@ -23,15 +26,15 @@ interface Open {
   readonly hinted?: string | undefined;
 }
 
-/** At most this many objects are kept. Of more than that, the oldest are forgotten and not counted. */
+/** The most objects that are kept. If there are more, the oldest are forgotten and not counted. */
 const MOST_OPEN = 10_000;
 
 /**
- * Compares what the watch reports with what hints report. A change comes both ways, and nearly always by the watch
- * first: its hint is then no news. If no hint comes for a change, events are lost.
+ * Compares the reports of the watch with hints. Each change comes both ways, and nearly always by the watch first. If no hint
+ * comes for a change, events are lost.
  *
- * In a storm hints come minutes late. They come in the order of the changes. So a hint counts as lost when a hint of a
- * later change has come, or when no hint of any object comes at all.
+ * In a storm hints come minutes late, but in the order of the changes. So a hint counts as lost when a hint of a later change has
+ * come, or when no hint of any object comes at all.
  */
 export class Announcements {
   /** In the order of `since`. */
@@ -53,7 +56,7 @@ export class Announcements {
       (known.hinted === undefined || !isNewer(resourceVersion, known.hinted));
     if (isHinted) this.open.delete(key);
     else if (known?.changed === undefined) this.put(key, { changed: resourceVersion });
-    // The time of the first is kept.
+    // The time of the first change is kept.
     else this.open.set(key, { ...known, changed: resourceVersion });
   }
 
@@ -78,7 +81,7 @@ export class Announcements {
     this.open.delete(keyOf(name));
   }
 
-  /** Counts the changes for which no hint will come, and forgets them. Also runs by itself now and then. */
+  /** Counts the changes for which no hint will come, and forgets them. It also runs by itself now and then. */
   expire(): void {
     const before = performance.now() - this.options.withinMs;
     for (const path of this.paths.values()) path.mark(before);
@@ -92,7 +95,7 @@ export class Announcements {
     if (missing > 0) this.options.onMissing(missing);
   }
 
-  /** Nothing is compared any more. */
+  /** Stops comparing. */
   stop(): void {
     clearInterval(this.sweep);
     this.open.clear();
@@ -105,7 +108,7 @@ export class Announcements {
     return path;
   }
 
-  /** As of now, and so as the last one. */
+  /** Sets the entry as of now, and so as the last one. */
   private put(key: string, open: Omit<Open, "since">): void {
     this.open.delete(key);
     this.open.set(key, { ...open, since: performance.now() });

@@ -8,18 +8,18 @@ import { POD_LAYOUT } from "./layout";
 export const DEFINITION_FILE = "operator.json";
 
 /**
- * What only the resync reads of an operator whose runs have pods of their own. Its environment has it: were it in the file, a
- * change of it would be another program for every run, and runs that wait would be made again.
+ * The fields of an operator with a pod for each run that only the resync reads. They are in the resync's environment. If they
+ * were in the file, a change of them would change the program of every run, and waiting runs would be made again.
  */
 export type ResyncFields = Pick<Operator, "concurrency" | "resyncSeconds">;
 
-/** The same in a run: a run asks about one object, and nothing in it comes again by itself. */
+/** The values of these fields in a run. A run asks about one object, and nothing comes again by itself in it. */
 const IN_A_RUN: ResyncFields = { concurrency: 1, resyncSeconds: Number.POSITIVE_INFINITY };
 
 /**
- * What the runner reads: the operator without what the runner does not need. So a change of that rolls no runner out.
- * The folder is the author's, and everything that the engine needs of the CRD is in `customResource`. Of an operator with
- * `execution: "pod"`, {@link ResyncFields} are left out.
+ * The part of an operator that the runner reads. A change of the rest does not roll out the runner. The folder is the author's,
+ * and everything that the engine needs of the CRD is in `customResource`. {@link ResyncFields} are left out of an operator with
+ * `execution: "pod"`.
  */
 export function definitionFileContent(operator: Operator): string {
   const { folder, crd, overridden, replicas, grants, include, files, on, ...read } = operator;
@@ -28,12 +28,12 @@ export function definitionFileContent(operator: Operator): string {
   return JSON.stringify(ofRuns);
 }
 
-/** A definition that no runner can use. The manifests give another one. */
+/** A definition that no runner can use. The manifests write another form. */
 export class DefinitionFileError extends Error {
   override readonly name = "DefinitionFileError";
 }
 
-/** What the engine cannot do without, and what each must be. */
+/** The fields that the engine needs, and what each must be. */
 const NEEDED = {
   name: "a text",
   installation: "a text",
@@ -50,8 +50,8 @@ const NEEDED = {
 
 /**
  * Reads the operator that this runner runs. With `execution: "pod"` it has the {@link ResyncFields} of a run.
- * @param folder where operator.json is
- * @throws DefinitionFileError if the file is not there, or not what {@link definitionFileContent} gives
+ * @param folder the folder of operator.json
+ * @throws DefinitionFileError if the file is not there, or does not have the form of {@link definitionFileContent}
  */
 export function readDefinitionFile(folder: string): Operator {
   const file = path.join(folder, DEFINITION_FILE);

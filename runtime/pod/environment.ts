@@ -1,13 +1,13 @@
 import { ARGO_HALVES, type ArgoHalf, type EngineCommand, RUNNER_ENVIRONMENT } from "./layout";
 
-/** What the manifests tell a runner: see {@link RUNNER_ENVIRONMENT}. */
+/** The environment that the manifests give a runner: see {@link RUNNER_ENVIRONMENT}. */
 export interface RunnerEnvironment extends Readonly<Record<Exclude<Variable, "without">, string>> {
   readonly without: readonly ArgoHalf[];
 }
 
 type Variable = keyof typeof RUNNER_ENVIRONMENT;
 
-/** The variables that each command needs. The others are "" where they are not set. */
+/** The variables that each command needs. The others are "" if they are not set. */
 const NEEDED: Readonly<Record<EngineCommand, readonly Variable[]>> = {
   resident: ["namespace", "pod", "address", "instanceId", "runsKept", "failedRunsKept"],
   run: ["namespace", "pod", "instanceId", "workflow"],
@@ -17,12 +17,12 @@ const NEEDED: Readonly<Record<EngineCommand, readonly Variable[]>> = {
 };
 /** "" is an answer: there is none. */
 const MAY_BE_EMPTY: readonly Variable[] = ["instanceId"];
-/** The first is in a ConfigMap, in which anybody may have written something else. */
+/** The first variable is from a ConfigMap, into which anybody may have written something else. */
 const NUMBERS: readonly Variable[] = ["concurrency", "resyncSeconds"];
 
 /**
- * Reads what the manifests tell the runner.
- * @throws Error that names every variable which is missing, one that is no number, or a half of Argo that there is not
+ * Reads the environment that the manifests give the runner.
+ * @throws Error that names every missing variable, a variable that is no number, or an unknown half of Argo
  */
 export function readEnvironment(
   command: EngineCommand,
