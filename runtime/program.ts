@@ -1,6 +1,6 @@
 /**
- * All that a program needs to know of the engine to deploy it: what an operator is, and the names and files that both agree
- * on. Nothing of components/ and preflight/ imports any other file of the engine.
+ * Everything of the engine that a program needs to deploy it: what an operator is, and the names and files on which both agree.
+ * Nothing in components/ and preflight/ imports any other file of the engine.
  */
 
 export { RUN_PARAMETERS, TIMINGS_OUTPUT, USED_PARAMETER } from "./argo/runParameters";

@@ -21,7 +21,7 @@ export class Following {
     for (const resolve of this.waiting.splice(0)) resolve();
   };
 
-  /** Resolves when something has changed, after so many milliseconds, or when the signal aborts. */
+  /** Resolves when something has changed, after this many milliseconds, or when the signal aborts. */
   next(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       if (signal?.aborted) return resolve();

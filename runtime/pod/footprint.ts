@@ -9,9 +9,9 @@ import { storeKey } from "../watch/store";
 import { partsOf } from "../watch/watched";
 
 /**
- * A fingerprint of an object's children and of what we own of them. It differs if a child is gone, has lost its
- * labels, or has a field of ours that somebody took or changed. Children that are created once are left out: anybody
- * may delete or change them.
+ * A fingerprint of an object's children and of the fields that we own of them. It differs if a child is gone, has lost its
+ * labels, or has a field of ours that somebody took or changed. Children that are created once are left out: anybody may delete
+ * or change them.
  * @param children sorted, as a `ChildStore` gives them
  */
 export function childrenFingerprint(children: readonly Child[], { children: kinds }: Operator): string {
@@ -25,9 +25,9 @@ export function childrenFingerprint(children: readonly Child[], { children: kind
 }
 
 /**
- * A fingerprint of what a handler sees of an object. It differs also if the object's generation does not: if a label has
- * changed, or a default was added to the CustomResourceDefinition. Of an object that is not ours it is of what counts as a
- * change of it.
+ * A fingerprint of the parts of an object that a handler sees. It may differ even if the object's generation does not: a label
+ * may have changed, or a default was added to the CustomResourceDefinition. For an object that is not ours, only the parts count
+ * for which it is reconciled.
  */
 export function contentFingerprint(object: KubernetesObject, { watch }: Pick<Operator, "watch">): string {
   if (watch) return fingerprint(partsOf(object, watch.on));
@@ -36,7 +36,7 @@ export function contentFingerprint(object: KubernetesObject, { watch }: Pick<Ope
   return fingerprint([content, labels, annotations]);
 }
 
-/** A fingerprint of what an object uses: it differs if one of the objects came, went or was written to. */
+/** A fingerprint of the objects that an object uses. It differs if one of them came, went or was written to. */
 export function usedFingerprint(used: Used): string | undefined {
   const keys = Object.entries(used);
   if (keys.length === 0) return undefined;
@@ -47,14 +47,14 @@ function versionOf(object: KubernetesObject | null) {
   return object && [formatName(object.metadata), object.metadata.uid, object.metadata.resourceVersion];
 }
 
-/** A fingerprint of the program that a run works with. Undefined if Argo has not said yet from what the run is made. */
+/** A fingerprint of the program that a run works with. Undefined if Argo has not yet noted the template of the run. */
 export function programOfRun(workflow: KubernetesObject): string | undefined {
   return programFingerprint(statusOf(workflow).storedWorkflowTemplateSpec);
 }
 
 /**
- * A fingerprint of the engine and the handler that the `spec` of a WorkflowTemplate runs: its ConfigMaps, whose names
- * tell their content, the images that it mounts, and the image, command and environment of each container. Undefined if
+ * A fingerprint of the engine and the handler that the `spec` of a WorkflowTemplate runs: the names of its ConfigMaps, which
+ * follow from their content, the images that it mounts, and the image, command and environment of each container. Undefined if
  * there is none.
  */
 export function programFingerprint(spec: unknown): string | undefined {

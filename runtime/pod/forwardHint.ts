@@ -2,7 +2,7 @@ import { Agent, request } from "node:http";
 import type { Hint } from "./hint";
 import { FORWARDED_HEADER, HINT_PATH } from "./hintServer";
 
-/** Who passes a hint on, and to where. */
+/** The pod that passes a hint on, and the address to which it does. */
 export interface HintTarget {
   /** The leader's address, of IPv4 or IPv6. */
   readonly address: string;
@@ -11,7 +11,7 @@ export interface HintTarget {
   readonly from: string;
 }
 
-/** Less than what a Sensor waits for our answer. */
+/** Less than a Sensor waits for our answer. */
 const TIMEOUT_MS = 2_000;
 
 /**
@@ -43,7 +43,7 @@ export function forwardHint(hint: Hint, { address, port, from }: HintTarget): Pr
       },
       (response) => {
         response.resume();
-        // The rest of the answer says nothing more.
+        // The rest of the answer does not matter.
         response.on("error", () => {});
         resolve(response.statusCode === 204);
       },

@@ -5,17 +5,17 @@ import { rootCertificates } from "node:tls";
 import type { ClusterConnection } from "../kubernetes/connection";
 import { requestToken } from "../kubernetes/tokenRequest";
 
-/** Whose token is kept where. */
+/** The account of a token, and the folder for the token. */
 export interface HandlerTokenOptions {
-  /** The runner's own connection: it may create tokens for that one account. */
+  /** The runner's own connection. It may create tokens for this one account. */
   readonly connection: ClusterConnection;
   /** The namespace of the account. */
   readonly namespace: string;
   /** The account's name: {@link handlerAccountOf} the operator. */
   readonly account: string;
-  /** Where the files go: in a pod an emptyDir that both containers have. */
+  /** The folder of the files. In a pod it is an emptyDir of both containers. */
   readonly folder: string;
-  /** Who may read the files. @default the user and the group of the pod: both containers have them */
+  /** The mode of the files. @default the user and the group of the pod may read them: both containers have them */
   readonly mode?: number;
   /** Called with the token when its files are there, the first time and after each renewal. */
   readonly onWritten?: (token: string) => void;
@@ -33,7 +33,7 @@ const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
 const FILE_MODE = 0o440;
 
-/** The service account of an operator's handler, where it has one: where the operator declares `rules`. */
+/** The service account of an operator's handler. It exists only if the operator declares `rules`. */
 export function handlerAccountOf(operator: string): string {
   return `${operator}-handler`;
 }
@@ -51,7 +51,7 @@ export async function keepHandlerToken(options: KeepTokenOptions): Promise<void>
       await pause(Math.max(FIRST_RETRY_MS, next - Date.now()), undefined, { signal, ref: false });
     }
   })().catch(() => {
-    // Nothing but the signal ends it.
+    // Only the signal ends it.
   });
 }
 
@@ -63,7 +63,7 @@ export async function keepHandlerToken(options: KeepTokenOptions): Promise<void>
 export async function writeHandlerToken(options: HandlerTokenOptions): Promise<number> {
   const { connection, namespace, account, folder, mode = FILE_MODE, onWritten } = options;
   const { text, renewAt } = await requestToken({ namespace, name: account }, connection);
-  // The token is written last. A reader that finds it finds the other files too.
+  // The token is written last, so a reader that finds it finds the other files too.
   replaceFile(path.join(folder, "namespace"), namespace, mode);
   replaceFile(path.join(folder, "ca.crt"), authorityOf(connection), mode);
   replaceFile(path.join(folder, "token"), text, mode);
@@ -83,15 +83,15 @@ async function writeEventually(options: KeepTokenOptions): Promise<number> {
   }
 }
 
-/** A connection without an authority of its own trusts those of Node. A pod's has its own. */
+/** The authority of a connection. Without one of its own, a connection trusts Node's. A pod's connection has its own. */
 function authorityOf({ certificateAuthority }: ClusterConnection): string | Buffer {
   return certificateAuthority ?? `${rootCertificates.join("\n")}\n`;
 }
 
-/** Renames a new file: a reader finds the old content or the new one, never a part of one. */
+/** Writes a new file and renames it. A reader finds the old content or the new content, never a part of it. */
 export function replaceFile(file: string, content: string | Buffer, mode: number): void {
   const next = `${file}.next`;
-  // The one of a process that was killed may be left, and nobody may write to it.
+  // A killed process may have left its file, which nobody may write.
   rmSync(next, { force: true });
   writeFileSync(next, content, { mode });
   // A umask may have taken bits away.

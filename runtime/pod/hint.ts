@@ -19,7 +19,7 @@ export class HintError extends Error {
  */
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const LONGEST_NAME = 253;
-/** As the API server writes it: an integer of 64 bits without a sign. */
+/** A version as the API server writes it: an integer of 64 bits without a sign. */
 const RESOURCE_VERSION = /^[1-9][0-9]{0,19}$/;
 
 /**
@@ -51,7 +51,7 @@ function parseObject(body: string): Record<string, unknown> {
     const value: unknown = JSON.parse(body);
     if (isRecord(value)) return value;
   } catch {
-    // Said below.
+    // The error below says so.
   }
   throw new HintError("the body is not a JSON object");
 }

@@ -12,7 +12,7 @@ export interface HintDeskOptions {
   readonly forward: (hint: Hint, address: string) => Promise<boolean>;
 }
 
-/** Decides what becomes of a hint: the leader takes it, and a standby passes it on once. */
+/** Decides what to do with a hint: the leader takes it, and a standby passes it on once. */
 export class HintDesk {
   constructor(private readonly options: HintDeskOptions) {}
 
@@ -21,7 +21,7 @@ export class HintDesk {
     const { engine, announcements, forward } = this.options;
     if (engine.isLeading) {
       const isAwaited = announcements.hinted(hint, hint.resourceVersion);
-      // In a storm all hints come late. They are not worth another read of the object.
+      // In a storm all hints come late, and another read of the object would not be worth it.
       if (isAwaited || engine.knows(hint, hint.resourceVersion)) return "known";
       return engine.hint(hint) ? "queued" : "full";
     }

@@ -4,7 +4,7 @@ import { type HttpListener, type ListenAddress, listen } from "../http/listen";
 import type { HintResult } from "../metrics";
 import { type Hint, HintError, parseHint } from "./hint";
 
-/** What a hint server does with requests. */
+/** How a hint server handles requests. */
 export interface HintServerOptions extends ListenAddress {
   readonly operator: Pick<Operator, "customResource" | "namespaces">;
   /**
@@ -16,12 +16,12 @@ export interface HintServerOptions extends ListenAddress {
   readonly onResult: (result: HintResult) => void;
 }
 
-/** Where hints go. */
+/** The path to which hints are sent. */
 export const HINT_PATH = "/events";
 /** Says that another replica has passed the hint on, and which. */
 export const FORWARDED_HEADER = "argosy-forwarded-by";
 
-/** A hint is two names. Whatever else a Sensor adds, more is not needed. */
+/** The longest hint, in bytes. A hint is two names, and a Sensor adds little. */
 const MOST_BYTES = 64 * 1024;
 
 const OPTIONS = {

@@ -11,10 +11,12 @@ import type { Surroundings } from "./pod";
 import { addressOf, pathOf } from "./podSettings";
 import { startTelemetryServer } from "./telemetryServer";
 
-/** Makes custom resources of events from outside, until the pod is to end. It remembers nothing, and any number may run. */
+/**
+ * Makes custom resources of events from outside, until the pod is to end. It remembers nothing, so any number of intakes may run.
+ */
 export const intake = {
   /**
-   * Reads which events there are.
+   * Reads the events of the installation.
    * @throws Error if the file is missing or unusable
    */
   read({ settings }: Surroundings): IntakeFile {
@@ -33,7 +35,7 @@ export const intake = {
     const desk = new Intake({ file, client, warnings, onNotice });
     const token = () => readFileSync(path.join(pathOf(settings, "intakeToken"), "token"), "utf8").trim();
     const events = await startIntakeServer({ ...addressOf(settings, "hints"), intake: desk, token });
-    // Started second: who hears that we are ready can send events at once.
+    // Started second, because a sensor that learns that we are ready can send events at once.
     const telemetry = await startTelemetryServer({
       ...addressOf(settings, "metrics"),
       registry: desk.registry,

@@ -7,9 +7,9 @@ import { TERMINATION_LOG, TIMINGS_FILE } from "./layout";
 import type { PodSettings } from "./podSettings";
 
 /**
- * Writes why this container ends. `kubectl describe pod` shows that, and Argo makes it the message of the node and of
- * the Workflow: "main: Error (exit code 1): ..." (argo-workflows, workflow/controller/operator.go, inferFailedReason).
- * Outside of a container the file does not exist, and nothing is written.
+ * Writes why this container ends. `kubectl describe pod` shows the text, and Argo makes it the message of the node and of the
+ * Workflow: "main: Error (exit code 1): ..." (argo-workflows, workflow/controller/operator.go, inferFailedReason). Outside of a
+ * container the file does not exist, and nothing is written.
  */
 export function leaveWord({ root }: Pick<PodSettings, "root">, message: string): void {
   try {
@@ -19,11 +19,11 @@ export function leaveWord({ root }: Pick<PodSettings, "root">, message: string):
   }
 }
 
-/** Writes how long the steps of a run took, where Argo takes it as an output of the run. */
+/** Writes how long the steps of a run took, to the file that Argo takes as an output of the run. */
 export function leaveTimings({ root }: Pick<PodSettings, "root">, reports: readonly ReconcileReport[]): void {
   try {
     writeFileSync(`${root}${TIMINGS_FILE}`, endOf(timingText(reports)));
   } catch {
-    // A run without timings is as good.
+    // A run without timings is as good as one with them.
   }
 }

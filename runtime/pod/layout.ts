@@ -1,6 +1,6 @@
 /**
- * Where things are in a pod of an operator: what the manifests mount and the engine reads. In both forms the pod has
- * two containers: "runner", the engine, and "handler", the author's program in the author's image.
+ * The paths of a pod of an operator, which the manifests mount and the engine reads. In both forms the pod has two containers:
+ * "runner", the engine, and "handler", the author's program in the author's image.
  */
 export const POD_LAYOUT = {
   /**
@@ -14,7 +14,9 @@ export const POD_LAYOUT = {
   handler: "/argosy/handler",
   /** An emptyDir for the named pipes between the two. In both containers. */
   pipes: "/argosy/pipes",
-  /** An emptyDir with a static busybox, which a container puts there and ends. Only beside an image that may have no shell. */
+  /**
+   * An emptyDir with a static busybox, which another container puts there. It exists only beside an image that may have no shell.
+   */
   kit: "/argosy/kit",
   /** An emptyDir in which the runner puts the handler's own token, if the operator declares `rules`. Runner only. */
   handlerToken: "/argosy/handler-token",
@@ -25,8 +27,8 @@ export const POD_LAYOUT = {
 } as const;
 
 /**
- * The environment variable of a handler with `rules` that names the folder of its token: `serviceAccount` of
- * {@link POD_LAYOUT} in a pod, another one on an author's machine.
+ * The environment variable of a handler with `rules` that names the folder of its token: `serviceAccount` of {@link POD_LAYOUT}
+ * in a pod, and another folder on an author's machine.
  */
 export const HANDLER_ACCOUNT_VARIABLE = "ARGOSY_SERVICE_ACCOUNT";
 
@@ -38,7 +40,7 @@ export const RUNNER_PORTS = {
   metrics: 9090,
 } as const;
 
-/** The first argument of engine.js: what it is to do. */
+/** The first argument of engine.js: the command. */
 export type EngineCommand =
   /** Reconcile for ever. */
   | "resident"
@@ -63,9 +65,9 @@ export const RUNNER_ENVIRONMENT = {
   instanceId: "ARGOSY_INSTANCE_ID",
   /** "resident": how long the Workflow of a run that succeeded is kept, in seconds. */
   runsKept: "ARGOSY_RUNS_KEPT_SECONDS",
-  /** "resident": the same of one that failed. */
+  /** "resident": the same for a run that failed. */
   failedRunsKept: "ARGOSY_FAILED_RUNS_KEPT_SECONDS",
-  /** "resident": "true" where the Workflow controller has an archive. Else not set. */
+  /** "resident": "true" if the Workflow controller has an archive. Otherwise not set. */
   archive: "ARGOSY_ARCHIVE",
   /** "resident": the halves of Argo that the platform does not have, joined by commas. Not set if it has both. */
   without: "ARGOSY_WITHOUT",
@@ -73,27 +75,30 @@ export const RUNNER_ENVIRONMENT = {
   tracesEndpoint: "ARGOSY_TRACES_ENDPOINT",
   /** The same: headers for the collector, from a Secret, as OTEL_EXPORTER_OTLP_HEADERS has them. */
   tracesHeaders: "ARGOSY_TRACES_HEADERS",
-  /** The same: with "20", one run in 20 is traced. Not set for every run. */
+  /** The same: with "20", one run in 20 is traced. Not set if every run is. */
   tracesOneIn: "ARGOSY_TRACES_ONE_IN",
   /** "run" and "resync": the Workflow that this pod belongs to. */
   workflow: "ARGOSY_WORKFLOW",
-  /** "resync": how many runs have a pod at once. From where Argo reads it, so that a change of it changes no run. */
+  /**
+   * "resync": how many runs have a pod at once. The value comes from the ConfigMap from which Argo reads it too, so a change of
+   * it does not change the program of runs.
+   */
   concurrency: "ARGOSY_CONCURRENCY",
-  /** "resync": how often it comes, in seconds. */
+  /** "resync": the time between two resyncs, in seconds. */
   resyncSeconds: "ARGOSY_RESYNC_SECONDS",
   /** "keep": the event path's name. */
   eventPath: "ARGOSY_EVENT_PATH",
 } as const;
 
-/** The halves of Argo: each may be missing. */
+/** The halves of Argo. Each of them may be missing. */
 export const ARGO_HALVES = ["events", "workflows"] as const;
 export type ArgoHalf = (typeof ARGO_HALVES)[number];
 
-/** Where a run that only tried the handler writes its answer, as JSON: an output of the run's template. */
+/** The file into which a run that only tried the handler writes its answer, as JSON. It is an output of the run's template. */
 export const ANSWER_FILE = "/tmp/answer.json";
 
-/** Where a run in a pod writes how long its steps took, as text: an output of the run's template. */
+/** The file into which a run in a pod writes how long its steps took, as text. It is an output of the run's template. */
 export const TIMINGS_FILE = "/tmp/timings.txt";
 
-/** Where a container says why it ends: the default of `terminationMessagePath`. The kubelet makes the file. */
+/** The file into which a container writes why it ends: the default of `terminationMessagePath`. The kubelet makes the file. */
 export const TERMINATION_LOG = "/dev/termination-log";

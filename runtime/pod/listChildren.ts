@@ -15,9 +15,9 @@ export interface ListChildrenOptions {
   readonly client: KubernetesClient;
   /** The children's kinds, as the API serves them. */
   readonly childResources: readonly Resource[];
-  /** What learns the children. */
+  /** The store that learns the children. */
   readonly children: ChildStore;
-  /** What is remembered of the object. */
+  /** The engine's memory of the object. */
   readonly memory: Pick<Memory, "kinds">;
   /** Whether the object may have children outside of its own namespace. */
   readonly hasElsewhere: boolean;

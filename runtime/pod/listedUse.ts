@@ -14,13 +14,13 @@ import { usedFingerprint } from "./footprint";
 export interface ListedUseOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
-  /** Called for each use that could not be listed. What objects use by it counts as unchanged. */
+  /** Called for each use that could not be listed. The objects of this use count as unchanged. */
   readonly onError: (what: string, error: Error) => void;
 }
 
 /**
- * What all objects use, as a resync lists it: to see for which objects it has changed since their last run. Secrets that
- * must not be listed are read by name.
+ * The objects that all objects use, as a resync lists them. They show which objects' use has changed since their last run.
+ * Secrets that must not be listed are read by name.
  */
 export class ListedUse implements UsedSource {
   private readonly objects = new Map<string, Map<string, KubernetesObject>>();
@@ -48,7 +48,7 @@ export class ListedUse implements UsedSource {
     return listed;
   }
 
-  /** A fingerprint of what an object uses: see {@link usedFingerprint}. Undefined if that is not known. */
+  /** A fingerprint of the objects that an object uses: see {@link usedFingerprint}. Undefined if they are not known. */
   async fingerprintOf(object: KubernetesObject): Promise<string | undefined> {
     const { operator } = this.options;
     if (this.failed.size > 0) return undefined;

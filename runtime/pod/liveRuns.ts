@@ -7,7 +7,7 @@ import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { keyOf } from "../objectKey";
 import { whyStuck } from "./stuckRuns";
 
-/** Whose runs are looked at, and where. */
+/** Which runs are looked at. */
 export interface LiveRunsOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
@@ -56,7 +56,7 @@ export class LiveRuns {
     if (whyStuck(run)) this.stuck.set(object, run);
   }
 
-  /** How many objects have a run, and none that does not end by itself. */
+  /** How many objects have a run, and no run that does not end by itself. */
   get live(): number {
     return this.objects.size - this.stuck.size;
   }
@@ -80,8 +80,8 @@ function objectOf(run: KubernetesObject): string {
 }
 
 /**
- * Deletes these Workflows in the very versions that were seen: one that has begun since then is spared, since its pod may
- * be at work.
+ * Deletes these Workflows in exactly the versions that were seen. A Workflow that has begun since then is spared, since its pod
+ * may be at work.
  * @returns those that are spared
  * @throws ApiError, ApiUnreachableError
  */

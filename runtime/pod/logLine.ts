@@ -19,14 +19,14 @@ export interface LogFields {
   readonly trace?: string | undefined;
   readonly result?: string | undefined;
   readonly durationMs?: number | undefined;
-  /** How much of that time the handler took. */
+  /** How much of that time the handler took, in milliseconds. */
   readonly handlerMs?: number | undefined;
   /** "created Deployment sessions" */
   readonly changes?: readonly string[] | undefined;
   /** The failure's, in one word. */
   readonly reason?: string | undefined;
   readonly attempt?: number | undefined;
-  /** The end of what the handler wrote to standard error. */
+  /** The end of the handler's standard error. */
   readonly log?: string | undefined;
 }
 

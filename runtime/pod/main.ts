@@ -2,10 +2,10 @@ import type { EngineCommand } from "./layout";
 import { logTo } from "./logLine";
 import { openPod, openSurroundings, type PodCommand, type Surroundings } from "./pod";
 
-/** Work for which everything is there. */
+/** A command that is ready to run. */
 type Work = () => Promise<number>;
 
-/** What engine.js does, by its first argument. Only the modules that this needs are evaluated. */
+/** The commands of engine.js, by its first argument. Only the modules that the command needs are evaluated. */
 const COMMANDS: Readonly<Record<EngineCommand, () => (surroundings: Surroundings) => Work>> = {
   resident: () => ofOperator((require("./resident") as typeof import("./resident")).resident),
   run: () => ofOperator((require("./run") as typeof import("./run")).run),
@@ -23,9 +23,9 @@ const COMMANDS: Readonly<Record<EngineCommand, () => (surroundings: Surroundings
   },
 };
 
-/** Something went wrong while it ran. Another start may succeed. */
+/** An error while it ran. Another start may succeed. */
 const FAULT = 1;
-/** It cannot begin: the arguments, the environment or the definition are not what the manifests give. */
+/** It cannot begin: the arguments, the environment or the definition do not have the form in which the manifests give them. */
 const UNUSABLE = 2;
 
 const write = (line: string) => process.stdout.write(line);

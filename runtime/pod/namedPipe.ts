@@ -2,10 +2,10 @@ import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 
 /**
- * How a named pipe is opened. Opening never blocks, whichever way is used.
+ * How a named pipe is opened. Opening never blocks in any of these ways.
  * - "read": ends when the last writer has closed the pipe, and also if there was no writer yet.
  * - "write": fails with ENXIO if nobody reads.
- * - "feed": for a reader that comes later. The pipe keeps what is written meanwhile.
+ * - "feed": for a reader that comes later. The pipe keeps the written bytes meanwhile.
  */
 export type PipeUse = "read" | "write" | "feed";
 
@@ -26,7 +26,7 @@ export function openNamedPipe(path: string, use: PipeUse): Socket {
   try {
     if (!fstatSync(fd).isFIFO()) throw new Error(`${path} is not a named pipe`);
     const socket = new Socket({ fd, readable: use === "read", writable: use !== "read" });
-    // What matters of an error is that the pipe closes.
+    // An error closes the pipe, and only that matters.
     socket.on("error", () => {});
     return socket;
   } catch (error) {

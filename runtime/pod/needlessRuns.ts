@@ -18,11 +18,13 @@ export interface NeedlessRunsOptions {
 }
 
 /**
- * Deletes the Workflows of the same object that wait for the end of this one, except the newest. That one will see
- * everything for which the others were made. So an object that changes all the time has one run and one that waits,
- * not hundreds. The newest one stays even if the run that has just ended saw the last change too: that run may have failed,
- * and a change within the same second makes no Workflow of its own (POD_EVENT_FILTER). Only Workflows with the object's uid as a label are deleted. The Sensor and
- * the resync write that label. What somebody submits by hand is run.
+ * Deletes the Workflows of the same object that wait for the end of this one, except the newest. The newest will see all changes
+ * for which the others were made. So an object that changes all the time has one run and one that waits, not hundreds. The newest
+ * stays even if the run that has just ended saw the last change too: that run may have failed, and a change within the same
+ * second makes no Workflow of its own (POD_EVENT_FILTER).
+ *
+ * Only Workflows with the object's uid as a label are deleted. The Sensor and the resync write that label. A Workflow that
+ * somebody submits by hand is run.
  *
  * @returns how many were deleted
  * @throws ApiError, ApiUnreachableError

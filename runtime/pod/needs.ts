@@ -42,14 +42,14 @@ import { isWatched } from "./watchedObjects";
  */
 export type Need = "urgent" | "routine";
 
-/** An object that a run could do something about, and whether it needs one. */
+/** An object for which a run could do something, and whether it needs one. */
 export interface Looked extends Unaware {
   readonly need: Need | undefined;
   /** The uids of deleted objects of this name that have children left. @default none */
   readonly formerUids?: readonly string[];
 }
 
-/** What is looked at. */
+/** The options of {@link lookAtObjects}. */
 export interface NeedsOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
@@ -96,9 +96,9 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
   const used = await ListedUse.of(options);
   const looked: Looked[] = [];
   const watched = new Set<string>();
-  /** Namespaces that could not be listed: so nothing in them counts as gone. */
+  /** Namespaces that could not be listed. No object in them counts as gone. */
   const unseen = new Set<string | undefined>();
-  /** Objects that need no run, unless what they use has changed. */
+  /** Objects that need no run, unless an object that they use has changed. */
   const calm: { readonly object: KubernetesObject; readonly index: number }[] = [];
   const uses = Object.keys(operator.uses).length > 0;
   const resource = resourceOf(operator.customResource);
@@ -120,14 +120,14 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
           if (uses && need === undefined) calm.push({ object, index: looked.length });
           looked.push({ namespace, name, uid, verdictAt: needs.verdictAt(object), need, formerUids });
         } catch (error) {
-          // Its run says what is wrong with it. The others go on.
+          // The object's run says what is wrong with it. The others go on.
           options.onError(formatName(object.metadata), error as Error);
           looked.push({ namespace, name, uid, verdictAt: NEVER_SILENT, need: "urgent" });
         }
       }
     });
     await listing.catch((error: Error) => {
-      // Rights to objects that are not ours go with their namespace. The others are served on.
+      // Rights to objects that are not ours go with their namespace. Objects in other namespaces are still served.
       if (!operator.watch || namespace === undefined || !isApiError(error, 403)) throw error;
       unseen.add(namespace);
       options.onError(`objects in namespace ${namespace}`, error);
@@ -166,7 +166,7 @@ async function outsideObjects(operator: Operator, client: KubernetesClient): Pro
   return looked;
 }
 
-/** The objects that are remembered, or have children left, and that no list had. */
+/** The objects that are remembered or have children left, and that no list contained. */
 function departed(
   memories: ReadonlyMap<string, KubernetesObject>,
   children: ChildStore,
@@ -187,17 +187,17 @@ function departed(
   );
 }
 
-/** Sorts behind every time. */
+/** A time after every other. Nothing is reported on an object whose last verdict has this time. */
 const NEVER_SILENT = "9";
 
-/** What the operator remembers, by the uid of the object that it is about. */
+/** The Memory objects of the operator, by the uid of the object that each is about. */
 async function listMemories({
   operator,
   client,
   namespace,
 }: NeedsOptions): Promise<Map<string, KubernetesObject>> {
   const memories = new Map<string, KubernetesObject>();
-  // What is remembered under a former name counts if there is nothing else.
+  // A Memory under a former name counts only if there is no other.
   for (const identity of allIdentitiesOf(operator).toReversed()) {
     const labelSelector = `${OPERATOR_LABEL}=${identityOf(identity)}`;
     await client.list(memoryResourceOf(operator), { namespace, labelSelector }, (items) => {
@@ -250,7 +250,10 @@ class Needs {
     return isCalm ? undefined : "routine";
   }
 
-  /** Of objects that are not ours, each former one is looked at by itself: see {@link departed}. */
+  /**
+   * The uids of deleted objects of this name that have children left. For objects that are not ours, each deleted object has a
+   * run of its own: see {@link departed}.
+   */
   formerUidsOf({ metadata }: KubernetesObject): string[] {
     if (this.memories || metadata.deletionTimestamp !== undefined) return [];
     const left = this.children.ofPredecessors(metadata).filter(({ deleting }) => !deleting);
@@ -304,7 +307,7 @@ async function listChildren({ operator, client, onError }: NeedsOptions): Promis
     fieldManager,
     managers: ownManagers(fieldManager, formerManagersOf(operator)),
     onChange: () => {},
-    // The facts are enough: no content is kept.
+    // The facts suffice, so no content is kept.
     mostKept: 0,
   });
   const labelSelector = `${CHILD_OF_LABEL}=${identityOf(operator)}`;

@@ -36,7 +36,7 @@ export interface ObjectRunOptions {
 }
 
 const PATIENCE_MS = 30_000;
-/** How long a run waits before it asks an API server again that was busy or out of reach. */
+/** How long a run waits before it asks an API server again that was busy or out of reach, in milliseconds. */
 const LOOK_MS = 1_000;
 /** The shortest wait, so that nothing becomes a busy loop. Each further wait for the same reason is twice as long. */
 const SOON_MS = 100;
@@ -73,9 +73,9 @@ export class ObjectRun {
   }
 
   /**
-   * Whether others may have written to the object since the run's Workflow was made, so that further Workflows may
-   * wait. The times in `managedFields` are whole seconds. A change that only removes something leaves no time. Then a
-   * run is made that is not needed.
+   * Whether others may have written to the object since the run's Workflow was made, so that further Workflows may wait. The
+   * times in `managedFields` are whole seconds. A change that only removes something leaves no time. In that case a run is made
+   * that is not needed.
    */
   mayHaveFollowers(workflow: KubernetesObject): boolean {
     const { creationTimestamp: since = "" } = workflow.metadata;
@@ -102,20 +102,20 @@ export class ObjectRun {
       const what = `${this.options.operator.customResource.kind} ${formatName(this.target.name)}`;
       if (!found) {
         const { apiVersion, kind } = resourceOf(this.options.operator.customResource);
-        // It throws if the kind itself is gone.
+        // `discover` throws if the kind itself is gone.
         await this.retried(() => discover(this.options.client, apiVersion, kind));
         return this.clearUp(what);
       }
       const { uid } = this.target;
       if (uid !== undefined && uid !== found.metadata.uid) {
-        // What is left of the one before is cleared up by a run of its name.
+        // A run of the name clears up after the object that had it before.
         if (this.options.operator.watch) await this.clearUp(what);
         return done(`nothing to do: ${what} is another one by now`);
       }
       const refusal = this.whyNotHandled(found);
       if (refusal !== undefined) return failed(refusal);
       const report = await this.retried(() => this.object.reconcile(found, this.attempt, this.due));
-      // What somebody starts by hand is started once.
+      // A schedule that somebody starts by hand is started once.
       if (report.result === "succeeded") this.due = undefined;
       this.options.onReport?.(report);
       this.last = this.object.known ?? found;
@@ -135,7 +135,10 @@ export class ObjectRun {
     return `this operator handles no ${customResource.kind} in namespace ${namespace}, only in ${[...namespaces].join(", ")}`;
   }
 
-  /** The object is gone, or no longer one of those that are watched. Nothing on it says what is left of it. */
+  /**
+   * Clears up after an object that is gone, or no longer one of those that are watched. Nothing on the object says what is left
+   * of it.
+   */
   private async clearUp(what: string): Promise<RunOutcome> {
     const isNothing = done(`nothing to do: ${what} is gone`);
     if (!this.options.operator.watch) return isNothing;
@@ -146,7 +149,7 @@ export class ObjectRun {
     return report.changes.length > 0 ? done(`cleared up after ${what}: ${messageOf(report)}`) : isNothing;
   }
 
-  /** Waits for what is about to happen. False if nothing is, or if it is too late. */
+  /** Waits for an event that is about to happen. False if there is none, or if it is too late. */
   private async comesAgain(report: ReconcileReport): Promise<boolean> {
     const { skipped, failure, againAfterMs, ready } = report;
     if (skipped === "changed meanwhile") return this.waitForChanges();
@@ -163,7 +166,7 @@ export class ObjectRun {
     // Waits first: somebody may delete a child again and again.
     if (await this.object.awaitNews(ms, mostUnreadyAfter(report), signal)) return this.waitForChanges();
     if (dueAt > this.until || signal?.aborted) return false;
-    // A handler that wants to be asked again wants to see the state of then.
+    // A handler that wants to be asked again wants to see the state at that time.
     this.object.forget();
     return true;
   }
@@ -185,7 +188,7 @@ export class ObjectRun {
     return this.wait(ms, this.changesUntil);
   }
 
-  /** Waits. False if that would take longer than our patience, or the pod is to end. */
+  /** Waits. False if the wait would be longer than the run's patience, or if the pod is to end. */
   private async wait(ms: number, until = this.until): Promise<boolean> {
     const { signal } = this.options;
     if (performance.now() + ms > until || signal?.aborted) return false;
@@ -193,7 +196,7 @@ export class ObjectRun {
     return !signal?.aborted;
   }
 
-  /** An API server that is away for a moment is no reason to fail. */
+  /** Repeats the action while the API server is away. A short absence does not make the run fail. */
   private async retried<Result>(action: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
@@ -205,10 +208,10 @@ export class ObjectRun {
   }
 }
 
-/** How many children may still not be ready when another reconcile finds something new. Undefined: it waits for no child. */
+/** How many children may still not be ready when another reconcile finds something new. Undefined: the run waits for no child. */
 function mostUnreadyAfter({ ready, unready = 0, waits }: ReconcileReport): number | undefined {
   if (ready !== false) return undefined;
   if (!waits) return 0;
-  // With each child that is ready, the wait of others may end. If none is left to become ready, none will end.
+  // When a child becomes ready, the wait of other children may end. If none is left to become ready, no wait will end.
   return unready > 0 ? unready - 1 : undefined;
 }

@@ -65,20 +65,20 @@ export interface OneObjectOptions {
 const ignore = () => {};
 
 /**
- * The engine's reconcile of one object, without the watches of a resident runner. The object is read from the API
- * server once, and then known from the answers to our own writes. Its children are listed, unless the engine's memory
- * says that there are none. Watches are open only while the run waits, and only for what it waits for.
+ * The engine's reconcile of one object, without the watches of a resident runner. The object is read from the API server once,
+ * and then known from the answers to our own writes. Its children are listed, unless the engine's memory says that there are
+ * none. Watches are open only while the run waits, and only for the objects for which it waits.
  *
- * Caveat: if a child has lost its labels, it is found by its name and labelled again as long as the handler answers
- * it. If the handler no longer answers it, it stays until its object is deleted.
+ * Caveat: if a child has lost its labels, it is found by its name and labelled again as long as the handler answers it. If the
+ * handler no longer answers it, it stays until its object is deleted.
  *
- * Assumption: nobody else works on this object meanwhile. The mutex of the run's Workflow lets no other Workflow of that
- * object run, and the run's fence closes when that Workflow ends: see {@link RunFence}.
+ * Assumption: nobody else works on this object meanwhile. The mutex of the run's Workflow lets no other Workflow of that object
+ * run, and the run's fence closes when that Workflow ends: see {@link RunFence}.
  */
 export class OneObject {
   private readonly teller: Teller;
   private readonly reconciling: Reconcile;
-  /** One store for all reconciles: what has not changed since the last one is not applied again. */
+  /** One store for all reconciles: a child that has not changed since the last reconcile is not applied again. */
   private readonly children: ChildStore;
   private readonly finalizers: Finalizers;
   private readonly memories: Memories;
@@ -86,7 +86,7 @@ export class OneObject {
   private object: KubernetesObject | undefined;
   /** The object as the handler sees it. */
   private handled: KubernetesObject | undefined;
-  /** What it uses, as the handler sees it. */
+  /** The objects that it uses, as the handler sees them. */
   private used: Used = {};
   private readonly direct: DirectUse;
   /** The version of the list of children, by kind. Undefined if they are to be listed. */
@@ -175,7 +175,7 @@ export class OneObject {
     return this.object;
   }
 
-  /** What is known may be outdated: the next reconcile reads the object and lists its children. */
+  /** The known state may be outdated: the next reconcile reads the object and lists its children. */
   forget(): void {
     this.object = undefined;
     this.listed = undefined;
@@ -223,7 +223,7 @@ export class OneObject {
     return this.following.stop();
   }
 
-  /** Reads what the object uses, and remembers that for the next resync. */
+  /** Reads the objects that the object uses, and remembers their fingerprint for the next resync. */
   private async gather(object: KubernetesObject, event: HandlerEvent): Promise<GatheredUse> {
     const gathered = await gatherUsed(this.options.operator, object, event, this.direct);
     this.used = gathered.used;
@@ -237,7 +237,7 @@ export class OneObject {
     return readMemories({ client, operator, resource, namespace, uid }).memories;
   }
 
-  /** The object, if it is one of ours or has what the operator watches. */
+  /** The object, if it is one of ours or matches the operator's watch. */
   private ifWatched(object: KubernetesObject | undefined): KubernetesObject | undefined {
     return object && isWatched(object, this.options.operator) ? object : undefined;
   }

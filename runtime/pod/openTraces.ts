@@ -8,8 +8,8 @@ import type { Pod } from "./pod";
 export const TRACES_GRACE_MS = 2_000;
 
 /**
- * What traces the runs of this pod. Undefined if traces are off, or if what the manifests say of them cannot be used: that is
- * said once, and no run waits for it.
+ * Traces the runs of this pod. Undefined if traces are off, or if the settings in the manifests cannot be used. The log says so
+ * once, and no run waits for it.
  */
 export function openTraces(
   { operator, environment, log }: Pick<Pod, "operator" | "environment" | "log">,

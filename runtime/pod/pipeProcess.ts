@@ -17,7 +17,7 @@ const REASON_BYTES = 1024;
 const KILLED: HandlerExit = { code: null, signal: "SIGKILL" };
 const ORPHANED = "argosy: the handler's container has ended; it may have run out of memory\n";
 
-/** What a shell's status says: above 128 it was a signal (POSIX, Shell Command Language, 2.8.2). */
+/** What a shell's status means: a status above 128 is a signal (POSIX, Shell Command Language, 2.8.2). */
 function exitOf(status: number): HandlerExit {
   const signal = Object.entries(constants.signals).find(([, number]) => number === status - 128)?.[0];
   return signal ? { code: null, signal } : { code: status, signal: null };
@@ -31,11 +31,11 @@ export class PipeProcess implements HandlerProcess {
   private supervisor: string | undefined;
   /** Its process group. Undefined until it runs. */
   private group: string | undefined;
-  /** What was written before it ran. */
+  /** The input that was written before the process ran. */
   private early: string[] = [];
   private ending = false;
   private killing: NodeJS.Timeout | undefined;
-  /** How it ended, while its last output is still on the way. */
+  /** How the process ended, while its last output is still on the way. */
   private exit: HandlerExit | undefined;
   private over = false;
   /** Whether it ended because the shell did. */
@@ -47,7 +47,7 @@ export class PipeProcess implements HandlerProcess {
   /**
    * @param id its name between the shell and us, never used twice
    * @param startTimeoutMs how long it may take to run, the wait for the shell included
-   * @param onOver called once, before the listener is told
+   * @param onOver called once, before the listener
    */
   constructor(
     private readonly id: number,
@@ -66,7 +66,7 @@ export class PipeProcess implements HandlerProcess {
     session.tell("start", this.id);
   }
 
-  /** The shell has made its pipes; it runs once we have opened them. */
+  /** The shell has made the pipes of the process, which runs once we have opened them. */
   made(supervisor: string): void {
     if (!this.session || this.pipes) return;
     this.supervisor = supervisor;
@@ -90,7 +90,7 @@ export class PipeProcess implements HandlerProcess {
     }
   }
 
-  /** The process has its pipes open: their names are not needed any more, and its input may end. */
+  /** The process has its pipes open. Their names are not needed any more, and its input may end. */
   running(group: string): void {
     clearTimeout(this.patience);
     this.group = group;
@@ -100,7 +100,7 @@ export class PipeProcess implements HandlerProcess {
     if (this.killing) this.session?.tell("kill", group);
   }
 
-  /** It has ended, with this status of the shell. */
+  /** The process has ended, with this status of the shell. */
   exited(status: number): void {
     this.drain(exitOf(status));
   }
@@ -120,7 +120,7 @@ export class PipeProcess implements HandlerProcess {
     return false;
   }
 
-  /** It cannot be started. */
+  /** The process cannot be started. */
   refuse(why: string): void {
     this.finish({ code: null, signal: null, startError: new Error(why) });
   }

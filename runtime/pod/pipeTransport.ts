@@ -19,7 +19,7 @@ export interface PipeTransportOptions {
   readonly startTimeoutMs?: number;
 }
 
-/** How long the shell may take to end after it was told to. */
+/** How long the shell may take to end after we have asked it to. */
 const CLOSE_MS = 5_000;
 const CLOSED = "no handler is started any more";
 
@@ -41,7 +41,7 @@ export class PipeTransport implements HandlerTransport {
 
   constructor(private readonly options: PipeTransportOptions = {}) {
     this.folder = options.folder ?? POD_LAYOUT.pipes;
-    // An earlier runner may have told the shell to end. This one stays.
+    // An earlier runner may have asked the shell to end. This one keeps it.
     rmSync(this.leftWord, { force: true });
     this.look();
   }
@@ -79,8 +79,8 @@ export class PipeTransport implements HandlerTransport {
   }
 
   /**
-   * Ends the shell, and with it every process that is left, with exit code 0. A shell that comes later is told to end
-   * at once. Resolves when the shell has ended, or after 5 s.
+   * Ends the shell, and with it every process that is left, with exit code 0. A shell that comes later is asked to end at once.
+   * Resolves when the shell has ended, or after 5 s.
    */
   async close(): Promise<void> {
     this.closed = true;
@@ -103,7 +103,7 @@ export class PipeTransport implements HandlerTransport {
   /** Greets the shell if it is there. Otherwise waits for it. */
   private look(): void {
     if (this.session) return;
-    // Before looking, so that nothing is missed.
+    // Watches before it looks, so that nothing is missed.
     this.stopWatching ??= watchFolder(this.folder, () => this.look());
     this.session = ShellSession.greet(this.folder, this.options.life ?? "resident", {
       reported: (words) => this.reported(words),

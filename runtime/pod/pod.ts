@@ -6,29 +6,29 @@ import type { EngineCommand } from "./layout";
 import { type Log, logTo } from "./logLine";
 import { type PodSettings, pathOf, readSettings } from "./podSettings";
 
-/** What every command of the engine finds in its pod. */
+/** The surroundings that every command of the engine finds in its pod. */
 export interface Surroundings {
   readonly environment: RunnerEnvironment;
   readonly settings: PodSettings;
-  /** As the pod's service account. */
+  /** The connection of the pod's service account. */
   readonly connection: ClusterConnection;
   readonly log: Log;
   /** Aborts when the pod is to end: SIGTERM. */
   readonly stopping: AbortSignal;
 }
 
-/** What a command of the engine finds in a pod of an operator. */
+/** The surroundings that a command of the engine finds in a pod of an operator. */
 export interface Pod extends Surroundings {
   readonly operator: Operator;
 }
 
-/** What a command of the engine does. @returns the exit code */
+/** A command of the engine. @returns the exit code */
 export type PodCommand = (pod: Pod) => Promise<number>;
 
 /**
- * Reads what the manifests gave to this pod.
- * @param write where the log goes
- * @throws Error if something of it is missing or unusable
+ * Reads what the manifests give to this pod.
+ * @param write writes to the log
+ * @throws Error if a part of it is missing or unusable
  */
 export function openSurroundings(
   command: EngineCommand,
@@ -47,7 +47,7 @@ export function openSurroundings(
 }
 
 /**
- * Reads which operator a pod is of.
+ * Reads the operator of a pod.
  * @throws DefinitionFileError if its definition is missing or unusable
  */
 export function openPod(surroundings: Surroundings): Pod {

@@ -1,7 +1,7 @@
 import type { ListenAddress } from "../http/listen";
 import { POD_LAYOUT, RUNNER_PORTS } from "./layout";
 
-/** What is fixed for a runner in a pod. Tests run several runners on one machine and need other values. */
+/** The settings that are fixed for a runner in a pod. Tests run several runners on one machine and need other values. */
 export interface PodSettings {
   /** A prefix of every path of {@link POD_LAYOUT}. @default "" */
   readonly root: string;
@@ -33,7 +33,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   return given === undefined ? IN_A_POD : { ...IN_A_POD, ...(JSON.parse(given) as Partial<PodSettings>) };
 }
 
-/** Where something of the pod is. */
+/** The path of a part of the pod. */
 export function pathOf({ root }: Pick<PodSettings, "root">, what: keyof typeof POD_LAYOUT): string {
   return root + POD_LAYOUT[what];
 }

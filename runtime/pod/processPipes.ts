@@ -2,11 +2,11 @@ import { rmSync } from "node:fs";
 import type { Socket } from "node:net";
 import { openNamedPipe } from "./namedPipe";
 
-/** Receives what comes out of a process. */
+/** Receives the output of a process. */
 export interface ProcessOutput {
   output(chunk: Buffer): void;
   log(chunk: Buffer): void;
-  /** Both have ended: nothing more will come. */
+  /** Both outputs have ended: nothing more will come. */
   ended(): void;
 }
 
@@ -44,7 +44,7 @@ export class ProcessPipes {
   }
 
   /**
-   * Ends its input, after what was written. Call it only when the process has the pipe open: otherwise the input is
+   * Ends its input, after the bytes that were written. Call it only when the process has the pipe open: otherwise the input is
    * lost.
    */
   end(): void {

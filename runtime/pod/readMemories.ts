@@ -5,14 +5,14 @@ import type { Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, memoryPrefixOf, type OperatorIdentity } from "../names";
 import { KeptMemories, type MemoryShelf, memoryResourceOf, nameIn } from "../reconcile/keptMemories";
 
-/** What {@link ReadMemories} read. */
+/** The Memory objects that {@link ReadMemories} read. */
 export interface ReadMemoriesOptions {
   readonly client: KubernetesClient;
   /** The operator's identities, as {@link allIdentitiesOf} gives them. */
   readonly identities: readonly [OperatorIdentity, ...OperatorIdentity[]];
   /** The namespace of the Memory objects. */
   readonly namespace: string;
-  /** The uid that the object of a run had when the run was submitted: it may be gone by now. */
+  /** The uid that the object of a run had when the run was submitted. The object may be gone by now. */
   readonly uid?: string | undefined;
 }
 
@@ -64,7 +64,7 @@ export class ReadMemories implements MemoryShelf {
   }
 }
 
-/** What the memories of objects of others are read for. */
+/** The options of {@link readMemories}. */
 export interface ReadMemoriesOf extends Omit<ReadMemoriesOptions, "identities"> {
   readonly operator: Operator;
   /** The kind of the objects as the API serves it. */

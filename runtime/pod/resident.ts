@@ -19,7 +19,7 @@ import { startServers } from "./servers";
  * only the objects of these reconciles wait.
  */
 const LONGEST_WAIT_SECONDS = 105;
-/** How long submitted Workflows that are being answered may take at the end. */
+/** How long submitted Workflows that are being answered may still take when the pod ends, in milliseconds. */
 const RUNS_GRACE_MS = 2_000;
 
 /**
@@ -72,13 +72,13 @@ export async function resident(pod: Pod): Promise<number> {
   log("info", "started");
 
   const begin = async () => {
-    // It must not lead before that.
+    // The engine must not lead before that.
     await prepareHandler(pod, transport);
     await engine.start();
     replay?.start();
     log("info", "watching");
   };
-  // From here it goes on until the end. An error that the end causes is no failure.
+  // From here the process goes on until its end. An error that the end causes is no failure.
   await Promise.race([aborted(stopping), begin().then(() => aborted(stopping))]);
 
   log("info", "stopping");

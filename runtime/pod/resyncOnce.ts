@@ -20,24 +20,21 @@ import { withServedKind } from "./watchedObjects";
 export interface ResyncOptions extends LiveRunsOptions {
   /** The pod's name. */
   readonly instance: string;
-  /**
-   * Called for each run that could not be submitted, and for what could not be listed. All other runs are submitted
-   * all the same.
-   */
+  /** Called for each run that could not be submitted, and for each list that failed. All other runs are still submitted. */
   readonly onError?: (what: string, error: Error) => void;
   /**
    * For how long runs are submitted, in milliseconds. @default 240000, or three quarters of `resyncSeconds` if that is
    * less
    */
   readonly withinMs?: number;
-  /** How often it looks whether runs have ended, in milliseconds. @default 2000 */
+  /** How often the resync looks whether runs have ended, in milliseconds. @default 2000 */
   readonly lookMs?: number;
   /** See {@link strandedRuns}, in milliseconds. @default 120000 */
   readonly untouchedMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** What became of the operator's objects. */
+/** What a resync did with the operator's objects. */
 export interface ResyncResult {
   /** Runs submitted. */
   readonly submitted: number;
@@ -49,9 +46,15 @@ export interface ResyncResult {
   readonly failed: number;
 }
 
-/** Less than its pod may take: RESYNC_SECONDS in components/manifests/operator/workflows.ts. */
+/**
+ * The longest time for submitting, in milliseconds. It is less than the pod may take: RESYNC_SECONDS in
+ * components/manifests/operator/workflows.ts.
+ */
 const WITHIN_MS = 240_000;
-/** It ends before the next resync is due: the Workflow controller skips a resync whose predecessor has not ended. */
+/**
+ * The part of `resyncSeconds` after which the resync ends, before the next one is due. The Workflow controller skips a resync if
+ * the one before has not ended.
+ */
 const SHARE_OF_PERIOD = 0.75;
 const LOOK_MS = 2_000;
 /**
@@ -61,18 +64,18 @@ const LOOK_MS = 2_000;
 const LONGEST_GAP_MS = 5_000;
 
 /**
- * Submits a run for every object that needs one and has none in progress: see {@link lookAtObjects}. Before that, it
- * deletes the runs that will never begin, and reports on objects whose last run failed without a report.
+ * Submits a run for every object that needs one and has none in progress: see {@link lookAtObjects}. Before that, it deletes the
+ * runs that will never begin, and reports on objects whose last run failed without a report.
  *
- * Urgent runs come first and at once. The others are spread over `withinMs` in random order. So no object is always
- * the last, and an object that is created meanwhile need not wait for them.
+ * Urgent runs come first and at once. The others are spread over `withinMs` in random order. So no object is always the last, and
+ * an object that is created meanwhile need not wait for them.
  *
- * At most `concurrency` runs of the operator are in progress at once, no matter who submitted them, so that thousands of
- * objects make no flood of pods. Runs that are not urgent take half of that. What gets no turn within `withinMs` is
- * left to the next resync.
+ * At most `concurrency` runs of the operator are in progress at once, no matter who submitted them, so that thousands of objects
+ * make no flood of pods. Runs that are not urgent take half of these places. Objects that get no turn within `withinMs` are left
+ * to the next resync.
  *
- * An object whose run does not end by itself gets no other run, and says why: see {@link whyStuck}. Such runs take no
- * place from the runs of others.
+ * An object whose run does not end by itself gets no other run, and its conditions say why: see {@link whyStuck}. Such runs take
+ * no place from the runs of others.
  *
  * @throws ApiError, ApiUnreachableError if objects or runs cannot be listed
  */
@@ -108,7 +111,7 @@ export async function resyncOnce(given: ResyncOptions): Promise<ResyncResult> {
   const running = looked.length - idle.length;
   let [submitted, failed] = [0, 0];
   const submit = async (object: Looked) => {
-    // An event was faster.
+    // An event has submitted a run meanwhile.
     if (runs.has(object)) return;
     try {
       await client.create(WORKFLOWS, runOf(object, options));
@@ -141,7 +144,7 @@ function shuffled(objects: readonly Looked[]): Looked[] {
   return placed.sort((a, b) => a.at - b.at).map(({ object }) => object);
 }
 
-/** As {@link liveRuns}, once the runs that will never begin or end are deleted. */
+/** The same as {@link liveRuns}, after the runs that will never begin or end are deleted. */
 async function withoutStranded(
   options: ResyncOptions,
   template: KubernetesObject | undefined,
@@ -168,7 +171,7 @@ async function liveRuns(options: ResyncOptions): Promise<LiveRuns> {
   return runs;
 }
 
-/** Reports on each object that has a run which does not end by itself, in the log too. */
+/** Reports on each object that has a run which does not end by itself, and in the log. */
 async function tellOfStuckRuns(
   objects: readonly Looked[],
   runs: LiveRuns,

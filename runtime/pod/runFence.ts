@@ -11,7 +11,7 @@ export interface RunFenceOptions {
   readonly client: KubernetesClient;
   /** The Workflow of the run, as it was read. */
   readonly workflow: KubernetesObject;
-  /** When it was asked for, on the monotonic clock, in milliseconds. */
+  /** When the Workflow was requested, on the monotonic clock, in milliseconds. */
   readonly readAt: number;
   /** How often the run looks whether its Workflow goes on, in milliseconds. @default 10000 */
   readonly lookMs?: number | undefined;
@@ -19,17 +19,17 @@ export interface RunFenceOptions {
 
 const LOOK_MS = 10_000;
 /**
- * A handler that took longer is not believed without a look, in milliseconds. After a shorter time no other run has
- * begun to write: the Workflow controller has to give the lock away, and a pod to be made and started, before its
- * handler is even asked.
+ * If a handler took longer than this, its answer is used only after another look at the Workflow, in milliseconds. After a
+ * shorter time no other run has begun to write: the Workflow controller must pass on the lock, and a pod must be made and
+ * started, before its handler is even asked.
  */
 const SHORT_MS = 2_000;
 
 /**
- * Says whether a run in a pod of its own may write. The lock of its object belongs to its Workflow. If somebody
- * terminates or deletes that, the Workflow controller gives the lock to the next one at once (argo-workflows,
- * workflow/controller/exec_control.go, applyExecutionControl; workflow/controller/controller.go, ReleaseAll). But the
- * pod goes on: our controller may not signal a container, and a pod that is deleted has thirty seconds.
+ * Says whether a run in a pod of its own may write. The lock of its object belongs to its Workflow. If somebody terminates or
+ * deletes the Workflow, the Workflow controller gives the lock to the next one at once (argo-workflows,
+ * workflow/controller/exec_control.go, applyExecutionControl; workflow/controller/controller.go, ReleaseAll). But the pod goes
+ * on: our controller may not signal a container, and a pod that is deleted has thirty seconds.
  *
  * Guarantees, each with a test in tests/integration/podFence.test.ts:
  * - No request leaves once the end of the Workflow is known, not for a report either.
@@ -37,8 +37,8 @@ const SHORT_MS = 2_000;
  * - A handler that works when the Workflow ends is killed within ten seconds and one request, and every wait ends.
  * - A run that ends within ten seconds, with a handler that answers within two, makes no request for this.
  *
- * Caveat: what leaves within ten seconds after the last look is not held back. So two runs of an object can write at
- * the same time if the API server takes longer for the writes of one reconcile than the next run takes to begin.
+ * Caveat: requests that leave within ten seconds after the last look are not held back. So two runs of an object can write at the
+ * same time if the API server takes longer for the writes of one reconcile than the next run takes to begin.
  */
 export class RunFence {
   private readonly lookMs: number;
@@ -61,7 +61,7 @@ export class RunFence {
     return this.ending.signal;
   }
 
-  /** Why the run may not write any more. Undefined if it may, as far as it knows. */
+  /** Why the run may not write any more. Undefined if it may, as far as the fence knows. */
   get problem(): string | undefined {
     return this.error?.message;
   }
@@ -72,14 +72,14 @@ export class RunFence {
   };
 
   /**
-   * A pool whose answers come from the time of the run: it asks nothing once the Workflow has ended, and gives no answer
-   * that came after that. Who closes the pool ends the process that is being asked.
+   * A pool whose answers come from the time of the run. It asks nothing once the Workflow has ended, and gives no answer that
+   * came after that. To close the pool ends the process that is being asked.
    */
   guard(pool: Pick<HandlerPool, "ask">): Pick<HandlerPool, "ask"> {
     return { ask: (question) => this.ask(pool, question) };
   }
 
-  /** Looks no more. */
+  /** Stops looking. */
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);

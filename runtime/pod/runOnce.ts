@@ -23,7 +23,7 @@ export interface RunOnceOptions extends ObjectRunOptions {
   readonly handlerReady?: () => Promise<void>;
   /** The Workflow that this pod belongs to, in {@link namespace}: its parameters say what is to be done. */
   readonly workflow: string;
-  /** How often it looks whether its Workflow goes on: see {@link RunFence}, in milliseconds. @default 10000 */
+  /** How often the run looks whether its Workflow goes on: see {@link RunFence}, in milliseconds. @default 10000 */
   readonly lookMs?: number;
   /** Traces the run. @default it is not traced */
   readonly traces?: Tracing | undefined;
@@ -47,14 +47,14 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
     const [workflow, childResources] = await Promise.all([
       client.get(WORKFLOWS, { namespace, name }),
       servedKinds(operator, client),
-      // This begins while the object is read.
+      // The handler's start begins while the object is read.
       handlerReady?.().then(() => pool.warm()),
     ]);
     if (!workflow) return failed(`there is no Workflow ${name} in namespace ${namespace}`);
     fence = new RunFence({ client, workflow, readAt, lookMs: given.lookMs });
     const options = fenced({ ...given, operator }, fence);
     const fencedPool = fence.guard(pool);
-    // Whether the operator handles it outside of its namespaces shows when the object is read.
+    // The run finds out whether the operator handles the object outside of its namespaces when it reads the object.
     const target = runTargetOf(workflow, { ...operator, namespaces: "all" });
     if (target.kind === "trial") {
       const trial = { operator, childResources, pool: fencedPool };
@@ -81,7 +81,7 @@ export async function runOnce(given: RunOnceOptions): Promise<RunOutcome> {
       throw error;
     });
     trace?.finish(outcome.exitCode === 0 ? undefined : outcome.message);
-    // This would only save pods. If it fails, the run does not.
+    // This only saves pods. If it fails, the run does not.
     const needless = run.mayHaveFollowers(workflow)
       ? await deleteNeedlessRuns(target, options).catch(() => 0)
       : 0;

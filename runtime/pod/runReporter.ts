@@ -10,7 +10,7 @@ import { clean, withRun } from "../status/conditions";
 import { StatusWriter } from "../status/statusWriter";
 import { type ReadMemories, readMemories } from "./readMemories";
 
-/** Who reports, and on which objects. */
+/** The reporter, and the objects on which it reports. */
 export interface RunReporterOptions {
   readonly operator: Operator;
   /** The custom resource's kind. */
@@ -22,11 +22,11 @@ export interface RunReporterOptions {
   readonly instance: string;
 }
 
-/** Reports on objects what became of runs that cannot report it themselves. */
+/** Reports the results of runs that cannot report themselves. */
 export class RunReporter {
   private readonly status: StatusWriter;
   private readonly events: EventWriter;
-  /** Where objects that are not ours are reported on. Undefined if they are ours. */
+  /** The memories in which verdicts about objects that are not ours are written. Undefined if the objects are ours. */
   private readonly kept: { readonly memories: KeptMemories; readonly shelf: ReadMemories } | undefined;
 
   constructor(private readonly options: RunReporterOptions) {
@@ -39,7 +39,7 @@ export class RunReporter {
   }
 
   /**
-   * Writes the verdict and an Event, unless the object says that already.
+   * Writes the verdict and an Event, unless the object has that verdict already.
    * @param run the name of the Workflow
    * @returns whether it was written
    * @throws ApiError, ApiUnreachableError

@@ -1,6 +1,6 @@
 /**
- * How long the pod of a run may take to begin, in seconds: its images may have to be pulled. Each of its two
- * containers then waits as long for the other, which may have failed to start.
+ * How long the pod of a run may take to begin, in seconds. Its images may have to be pulled. Each of its two containers then
+ * waits for the same time for the other, which may have failed to start.
  */
 export const PENDING_SECONDS = 300;
 /**
@@ -8,7 +8,7 @@ export const PENDING_SECONDS = 300;
  * can say so.
  */
 export const HANDLER_SECONDS = PENDING_SECONDS - 30;
-/** What a run may take beside the handler's answer, in seconds: to read, to apply, to report. */
+/** The time of a run beside the handler's answer, in seconds: to read, to apply, to report. */
 const WORK_SECONDS = 60;
 
 /**

@@ -4,7 +4,7 @@ import { partOf, type TraceContext } from "../traces/context";
 import { type ReportTime, spansOfPod } from "../traces/spans";
 import { epochNow, type Tracing } from "../traces/tracing";
 
-/** What a {@link RunTrace} is of. */
+/** The run of a {@link RunTrace}. */
 export interface RunTraceOptions {
   readonly traces: Tracing;
   readonly operator: string;
@@ -15,7 +15,7 @@ export interface RunTraceOptions {
   readonly from: number;
 }
 
-/** The one trace of a run in a pod of its own. Each of its reconciles is a part of that. */
+/** The one trace of a run in a pod of its own. Each of its reconciles is a part of the trace. */
 export class RunTrace {
   private readonly trace: TraceContext;
   /** One for all spans: the wall clock has whole milliseconds, and two readings differ by up to one. */

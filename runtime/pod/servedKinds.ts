@@ -6,7 +6,7 @@ import { isApiError } from "../kubernetes/errors";
 import type { Resource } from "../kubernetes/resource";
 import type { Outcome } from "../reconcile/outcome";
 
-/** The kinds of the children that the cluster serves. If a handler answers one of another kind, the object says so. */
+/** The kinds of the children that the cluster serves. If a handler answers a child of another kind, its object reports that. */
 export async function servedKinds(operator: Operator, client: KubernetesClient): Promise<Resource[]> {
   const found = await Promise.all(
     operator.children.map(({ apiVersion, kind }) =>
@@ -20,8 +20,8 @@ export async function servedKinds(operator: Operator, client: KubernetesClient):
 }
 
 /**
- * The outcome of a reconcile, which says so if a child was refused because the cluster does not serve its kind. That is not
- * looked up before.
+ * The outcome of a reconcile, with another failure if a child was refused because the cluster does not serve its kind. Only a
+ * refusal leads to this look.
  * @throws ApiError, ApiUnreachableError if the cluster cannot be asked
  */
 export async function sayMissingKind(

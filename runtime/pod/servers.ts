@@ -37,7 +37,7 @@ export async function startServers(
     take: (hint, forwarded) => desk.take(hint, forwarded),
     onResult: (result) => metrics.hinted(result),
   });
-  // Started second: who hears that we are ready can send hints at once.
+  // Started second, because a Sensor that learns that we are ready can send hints at once.
   const telemetry = await startTelemetryServer({
     ...addressOf(settings, "metrics"),
     registry: metrics.registry,

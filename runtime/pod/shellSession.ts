@@ -4,7 +4,7 @@ import path from "node:path";
 import { LineSplitter } from "../lines";
 import { openNamedPipe } from "./namedPipe";
 
-/** How the runner lives. If it ends for good, the shell does not wait for another one. */
+/** How the runner lives. If the runner ends for good, the shell does not wait for another one. */
 export type RunnerLife = "resident" | "run";
 
 /** Longer than any report of the shell. */
@@ -25,7 +25,7 @@ export class ShellSession {
   private readonly lines = new LineSplitter(LONGEST_REPORT_BYTES);
 
   private constructor(
-    /** Where the pipes of its processes are. */
+    /** The folder of the pipes of its processes. */
     readonly folder: string,
     private readonly reports: Socket,
     private readonly control: Socket,
@@ -57,8 +57,8 @@ export class ShellSession {
       if (!SESSION_NAME.test(name)) return undefined;
       const folder = path.join(pipes, name);
       reports = openNamedPipe(path.join(folder, "reports"), "read");
-      // Linux reports the end of a pipe to a reader only if there was a writer (pipe_poll in fs/pipe.c). A shell that
-      // is dying may still read "control" and never write. So we are a writer for a moment.
+      // Linux reports the end of a pipe to a reader only if there was a writer (pipe_poll in fs/pipe.c). A shell that is dying
+      // may still read "control" and never write. So we open the pipe as a writer for a moment.
       openNamedPipe(path.join(folder, "reports"), "write").destroy();
       const control = openNamedPipe(path.join(folder, "control"), "write");
       const session = new ShellSession(folder, reports, control, listener);

@@ -7,7 +7,7 @@ import { formatName, type KubernetesObject, type ObjectName } from "../kubernete
 import { identityOf, OBJECT_UID_LABEL, OPERATOR_LABEL } from "../names";
 import type { RunReporter } from "./runReporter";
 
-/** Whose runs are looked at, and who reports. */
+/** The runs to look at, and the reporter. */
 export interface SilentRunsOptions {
   readonly operator: Operator;
   readonly client: KubernetesClient;
@@ -21,7 +21,7 @@ export interface SilentRunsOptions {
 /** An object whose last run may not have been reported. */
 export interface Unaware extends ObjectName {
   readonly uid: string;
-  /** When we wrote its status last, as RFC 3339. */
+  /** When we wrote the object's verdict last, as RFC 3339. */
   readonly verdictAt: string | undefined;
 }
 
@@ -75,7 +75,7 @@ async function lastRuns({
   return last;
 }
 
-/** Whether it failed, and nobody has written the object's status since then. RFC 3339 in UTC sorts as text. */
+/** Whether the run failed, and nobody has written the object's verdict since then. RFC 3339 in UTC sorts as text. */
 function isSilent(run: KubernetesObject, { verdictAt = "" }: Unaware): boolean {
   return FAILED.includes(run.metadata.labels?.[WORKFLOW_LABELS.phase]) && verdictAt < createdAt(run);
 }

@@ -9,14 +9,14 @@ const UNTOUCHED_MS = 120_000;
 /**
  * Says which runs have not ended and never will. They would block every other run of their object:
  *
- * - Those that name other ConfigMaps than the WorkflowTemplate does now. A roll-out removes the ConfigMaps that it has
- *   replaced, and a pod that names a removed one never begins.
- * - Those that the Workflow controller has skipped. If it could not write the beginning of a run, since the API server
- *   was out of reach, it comes back to that run only after a long time, or when it is restarted (argo-workflows,
+ * - Those that name other ConfigMaps than the WorkflowTemplate does now. A roll-out removes the ConfigMaps that it has replaced,
+ *   and a pod that names a removed one never begins.
+ * - Those that the Workflow controller has skipped. If it could not write the beginning of a run, because the API server was out
+ *   of reach, it comes back to that run only after a long time, or when it is restarted (argo-workflows,
  *   workflow/controller/operator.go, setExecWorkflow and persistUpdates).
  * - Those that are overdue: see {@link isOverdue}. The kubelet has ended their pods by then.
  *
- * Only runs with an object's uid as a label count. The Sensor and the resync write that label. What somebody submits
+ * Only runs with an object's uid as a label count. The Sensor and the resync write that label. A Workflow that somebody submits
  * by hand is run.
  *
  * @param template the WorkflowTemplate of the runs

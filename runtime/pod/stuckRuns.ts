@@ -12,8 +12,8 @@ function isSuspended(run: KubernetesObject): boolean {
 }
 
 /**
- * Whether the Workflow controller should have ended a run long ago, by the deadline that it keeps (argo-workflows,
- * workflow/controller/operator.go, getWorkflowDeadline). Of a suspended run it does not keep it.
+ * Whether the Workflow controller should have ended a run long ago, by the deadline that it enforces (argo-workflows,
+ * workflow/controller/operator.go, getWorkflowDeadline). It does not enforce the deadline of a suspended run.
  */
 export function isOverdue(run: KubernetesObject): boolean {
   const { startedAt, storedWorkflowTemplateSpec: stored } = statusOf(run);
@@ -23,8 +23,8 @@ export function isOverdue(run: KubernetesObject): boolean {
 }
 
 /**
- * Says why a run that has its object's lock will not end by itself, so that all others of the object wait for ever.
- * Undefined if it may end. One that is suspended before it has the lock is not in anybody's way yet.
+ * Says why a run that has its object's lock will not end by itself, so that all others of the object wait for ever. Undefined if
+ * the run may end. A run that is suspended before it has the lock does not block others yet.
  */
 export function whyStuck(run: KubernetesObject): ReconcileFailure | undefined {
   const { phase = "" } = statusOf(run);

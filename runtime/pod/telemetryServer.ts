@@ -2,7 +2,7 @@ import type { Registry } from "prom-client";
 import { answerMetrics } from "../http/answerMetrics";
 import { type HttpListener, type ListenAddress, listen } from "../http/listen";
 
-/** What a telemetry server reports. */
+/** The state that a telemetry server reports. */
 export interface TelemetryServerOptions extends ListenAddress {
   readonly registry: Registry;
   /** Why the runner can take no hints or start no handler. Undefined if it can. */

@@ -29,14 +29,20 @@ export interface WaitingOptions {
 }
 
 /**
- * If a run waits for longer than this, it begins to watch its object. Children of most updates are ready by then, which
- * saves that call. Until then a change of the object is noticed at the end of the wait.
+ * If a run waits for longer than this, it begins to watch its object, in milliseconds. After most updates the children are ready
+ * by then, which saves that request. Until then a change of the object is noticed at the end of the wait.
  */
 const WATCH_OBJECT_AFTER_MS = 5_000;
-/** A watch reports what the run waits for. If the watch is silent, the run looks again after this time. */
+/**
+ * A watch reports the change for which the run waits. If the watch is silent, the run looks again after this time, in
+ * milliseconds.
+ */
 const LONGEST_WAIT_MS = 60_000;
 
-/** How a run waits for its object and the object's children: watches are open only while it waits, and only for that. */
+/**
+ * How a run waits for its object and the object's children. Watches are open only while the run waits, and only for these
+ * objects.
+ */
 export class Waiting {
   constructor(private readonly options: WaitingOptions) {}
 
@@ -141,7 +147,7 @@ export class Waiting {
     });
   }
 
-  /** What another reconcile is needed for, if it differs. */
+  /** The parts of an object for which another reconcile is needed when they differ. */
   private triggerOf(object: KubernetesObject | undefined): string {
     if (!object) return "";
     const { watch } = this.options.operator;

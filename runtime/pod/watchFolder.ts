@@ -4,8 +4,7 @@ import { type FSWatcher, watch } from "node:fs";
 const LOOK_EVERY_MS = 200;
 
 /**
- * Calls `changed` when something in the folder has changed. Returns a function that ends that. It keeps no process
- * alive.
+ * Calls `changed` when something in the folder has changed. It keeps no process alive. @returns a function that ends the watch
  */
 export function watchFolder(folder: string, changed: () => void): () => void {
   let watcher: FSWatcher | undefined;

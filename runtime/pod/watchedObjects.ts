@@ -8,7 +8,9 @@ import { apiVersionOf, type KubernetesObject } from "../kubernetes/objects";
 import { fieldManagerOf, formerManagersOf } from "../names";
 import { isSelected } from "../watch/watched";
 
-/** Whether an object is one that the operator looks after: every custom resource of its own, and of others those it watches. */
+/**
+ * Whether the operator looks after an object: after every custom resource of its own, and after others' objects that it watches.
+ */
 export function isWatched(object: KubernetesObject, operator: Operator): boolean {
   if (!operator.watch) return true;
   const managers = ownManagers(fieldManagerOf(operator), formerManagersOf(operator));

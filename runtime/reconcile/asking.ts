@@ -21,7 +21,7 @@ import type { Run } from "./run";
 export interface AskingOptions {
   readonly operator: Operator;
   readonly pool: Pick<HandlerPool, "ask">;
-  /** What an object uses: see `gatherUsed`. @default nothing */
+  /** The objects that an object uses: see `gatherUsed`. @default none */
   readonly used?: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
   readonly observed: Pick<ObjectChildren, "observe">;
   /** Learns every Secret that the handler is given. */
@@ -31,13 +31,14 @@ export interface AskingOptions {
 }
 
 /**
- * In characters, with the Secrets that the handler was given. A run whose answer is larger keeps its place until it ends: answer
- * and Secrets are in memory as long, and the places are what limits that.
+ * The size of a large answer, in characters, together with the Secrets that the handler was given. A run with a large answer
+ * keeps its place until it ends, because answer and Secrets are in memory until then, and the number of places limits that
+ * memory.
  */
 const SMALL_ANSWER = 64 * 1024;
 const NOTHING_USED: GatheredUse = { used: {}, warnings: [], secrets: [] };
 
-/** Asks the handler about an object, with its children and all that it uses. Writes nothing. */
+/** Asks the handler about an object, with its children and all objects that it uses. Writes nothing. */
 export class Asking {
   private readonly checkStatus: (status: unknown) => string | undefined;
 
@@ -46,10 +47,10 @@ export class Asking {
   }
 
   /**
-   * Asks the handler, and puts into the outcome what it used and how long it took.
+   * Asks the handler, and notes in the outcome which objects it used and how long it took.
    * @param due the schedules that are due
-   * @throws ReconcileFailure if the handler fails or answers wrongly; UsedStillListingError, ApiError, ApiUnreachableError if
-   *   what it is given cannot be read
+   * @throws ReconcileFailure if the handler fails or answers wrongly; UsedStillListingError, ApiError, ApiUnreachableError if an
+   *   object that it is given cannot be read
    */
   async ask<Answer extends HandlerAnswer>(
     event: HandlerEvent,
@@ -62,7 +63,7 @@ export class Asking {
     report.event = event;
     const children = await this.options.observed.observe(object);
     const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
-    // A Secret that is watched is given to the handler as those that are used.
+    // A watched Secret is given to the handler like a used one.
     const learnt = this.options.scrubber.learn(
       isSecretKind(object) ? [...secrets, object] : secrets,
       outcome,
@@ -83,7 +84,9 @@ export class Asking {
     return this.withoutSecrets(answer);
   }
 
-  /** What the answer reports, without the values of used Secrets. Its children and its status are meant. */
+  /**
+   * The reports in an answer, without the values of used Secrets. Its children and its status are intended, and stay as they are.
+   */
   private withoutSecrets<Answer extends object>(answer: Answer): Answer {
     const { conditions, events } = answer as Partial<ReconcileAnswer>;
     return {

@@ -9,7 +9,7 @@ import type { NotSynced, Scopes } from "../watch/scopes";
 import type { SoughtKinds } from "../watch/soughtKinds";
 import { StillListingError } from "./errors";
 
-/** What {@link Completeness} looks at. */
+/** The parts that {@link Completeness} asks. */
 export interface CompletenessOptions {
   /** The kinds of children that were not found in the cluster yet. */
   readonly sought: Pick<SoughtKinds, "notFound">;
@@ -24,17 +24,17 @@ const ROLE_REMEDY =
   "Somebody probably changed the runner's ClusterRole or its ClusterRoleBinding: run `pulumi up --refresh`.";
 
 /**
- * Says of an object whether all is known that a reconcile needs.
+ * Says whether everything that a reconcile of an object needs is known.
  *
- * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the
- * objects that need it.
+ * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing holds up only the objects that
+ * need it.
  */
 export class Completeness {
   constructor(private readonly options: CompletenessOptions) {}
 
   /**
    * Why a handler cannot be asked about an object now: the object may have children that are not known. Undefined if it can be
-   * asked. To finalize waits for no kind that is missing, or that we may not list: the object could never go.
+   * asked. To finalize does not wait for a kind that is missing or that we may not list, because the object could never go.
    * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
    * @param isElsewhere whether it has children in other namespaces
    */

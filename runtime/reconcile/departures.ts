@@ -17,20 +17,18 @@ export interface DeparturesOptions {
   readonly isWatched: (uid: string) => boolean;
   /** Whether no watch shows the children, so that they must be listed. */
   readonly isBlind: boolean;
-  /**
-   * Throws if it cannot be told whether an object of that name is gone: its kind or its namespace may only be out of sight.
-   */
+  /** Throws if nobody knows whether an object of that name is gone: its kind or its namespace may only be out of sight. */
   readonly assertSeen: (name: ObjectName) => void;
 }
 
 /**
- * Objects that are not ours and are no longer watched: they were deleted, or lost the labels that are selected. Nothing on
- * them says that we knew them, so the engine's memory does. Their children go first, then the memory.
+ * Objects that are not ours and are no longer watched: they were deleted, or lost the labels by which they are selected. Nothing
+ * on them says that we knew them, but the engine's memory does. Their children are deleted first, then the memory.
  *
  * Guarantees, each with a test in tests/unit/departures.test.ts:
  * - An object that is only out of sight keeps its children.
  * - The memory stays until every child is gone, so that a failure is tried again, by the next process too.
- * - Only what we applied is deleted.
+ * - Only objects that we applied are deleted.
  */
 export class Departures {
   constructor(
@@ -40,7 +38,7 @@ export class Departures {
 
   /**
    * Clears up after all objects that had this name.
-   * @param uid that of the object that has the name now. Undefined: none that is watched has
+   * @param uid the uid of the object that has the name now. Undefined: no watched object has the name
    */
   async clearUp(
     name: ObjectName,
@@ -55,7 +53,7 @@ export class Departures {
     assertSeen(name);
     for (const each of gone) {
       const passage = { class: "work", share: each, fence: assert } as const;
-      // The object that has the name now is reported by its own run.
+      // The run of the object that has the name now reports about that object.
       if (uid === undefined) report.uid = each;
       await this.clear(client.with(passage), name, each, report);
     }

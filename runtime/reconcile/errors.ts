@@ -21,7 +21,7 @@ export class ObjectGoneError extends Error {
   }
 }
 
-/** The children of a declared kind are being listed. It is not known yet which children exist. */
+/** The children of a declared kind are being listed, so it is not known yet which children exist. */
 export class StillListingError extends Error {
   constructor(what: string) {
     super(`${what} is being listed`);
@@ -29,7 +29,7 @@ export class StillListingError extends Error {
   }
 }
 
-/** What follows from an error that ended a reconcile. */
+/** The consequences of an error that ended a reconcile. */
 export interface Consequence {
   /** What the report says. */
   readonly report: Pick<ReconcileReport, "result" | "skipped" | "failure" | "problem">;

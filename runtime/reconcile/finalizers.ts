@@ -15,7 +15,7 @@ import {
 import { ObjectGoneError } from "./errors";
 import type { ObjectEvent } from "./outcome";
 
-/** What finalizers need to know of an operator. */
+/** The parts of an operator that finalizers need. */
 type Finalizing = OperatorIdentity & { readonly formerNames: readonly string[] };
 
 const MOST_TRIES = 10;
@@ -51,7 +51,7 @@ export class Finalizers {
     return finalizersOf(object).some((finalizer) => this.elsewhere.includes(finalizer));
   }
 
-  /** Says that the object has a finalizer of Argosy's that is not ours: it may be that of an undeclared former name. */
+  /** Says that the object has a finalizer of Argosy's that is not ours. It may be a finalizer of an undeclared former name. */
   warnings(object: KubernetesObject): ObjectEvent[] {
     const ours = [...this.handler, ...this.elsewhere];
     const isArgosy = (finalizer: string) => finalizer.split("/")[0]?.endsWith(DOMAIN);
@@ -134,7 +134,7 @@ export class Finalizers {
     let current = object;
     const conflicts = new Conflicts(MOST_TRIES);
     for (;;) {
-      // The last one first: what is removed moves those behind it.
+      // The last one first, because a removal moves the entries behind it.
       const indices = indicesOf(finalizersOf(current), finalizer).reverse();
       if (indices.length === 0) return current;
       const paths = indices.map((index) => `/metadata/finalizers/${index}`);
@@ -152,7 +152,7 @@ export class Finalizers {
         const now = await client.get(this.resource, current.metadata);
         if (now?.metadata.uid !== current.metadata.uid)
           return { ...current, metadata: { ...current.metadata, finalizers: [] } };
-        // It is there as it was: so a policy of the cluster refuses the change.
+        // The finalizer is still where it was, so a policy of the cluster refuses the change.
         const isUnmoved = indices.every((index) => finalizersOf(now)[index] === finalizer);
         if (isUnmoved && isApiError(error, 422)) throw error;
         conflicts.met(error, current.metadata.resourceVersion, now.metadata.resourceVersion);

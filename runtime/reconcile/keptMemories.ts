@@ -26,13 +26,13 @@ import { type Memory, memoryIn, NOTHING } from "./memory";
 
 /** The Memory objects of operators, as the {@link KeptMemories} of one of them know them. */
 export interface MemoryShelf {
-  /** Those about the object with that uid: the operator's own first, then those of its former names. */
+  /** The Memory objects about the object with that uid: the operator's own first, then those of its former names. */
   read(uid: string): Promise<readonly KubernetesObject[]>;
   /** The uids of all remembered objects that have, or had, this name. */
   uidsOf(name: ObjectName): Promise<readonly string[]>;
-  /** One was written by us. */
+  /** We wrote a Memory object. */
   learn(memory: KubernetesObject): void;
-  /** One was deleted by us. */
+  /** We deleted a Memory object. */
   drop(memory: KubernetesObject): void;
 }
 
@@ -41,7 +41,7 @@ export interface KeptMemoriesOptions {
   readonly operator: OperatorIdentity;
   /** The kind of the objects that are remembered. */
   readonly resource: Resource;
-  /** Where the Memory objects are: the platform's namespace, in which tenants have no rights. */
+  /** The namespace of the Memory objects: the platform's, in which tenants have no rights. */
   readonly namespace: string;
   readonly shelf: MemoryShelf;
   /** Whether the object with that uid is there, as far as we know. */
@@ -56,7 +56,7 @@ export function memoryResourceOf(operator: Pick<OperatorIdentity, "installation"
   return { apiVersion, kind: "Memory", plural: "memories", namespaced: true };
 }
 
-/** The uid of the object that a Memory is about. Its name says that, and nobody can change a name. */
+/** The uid of the object that a Memory is about. It is in the name of the Memory, which nobody can change. */
 export function uidIn(memory: KubernetesObject, operator: OperatorIdentity): string | undefined {
   const prefix = memoryPrefixOf(operator);
   const { name } = memory.metadata;
@@ -71,12 +71,12 @@ export function nameIn({ object }: KubernetesObject): ObjectName | undefined {
 }
 
 /**
- * The memories of objects that are not ours, which have no room for them: an object of the kind Memory for each, named by
+ * The memories of objects that are not ours, which have no room for them. Each memory is an object of the kind Memory, named by
  * the operator's identity and the object's uid. It has the last verdict as well.
  *
  * Guarantees, each with a test in tests/unit/keptMemories.test.ts:
  * - Nothing is written that is there already.
- * - Writes about one object follow one another, each onto what the one before it wrote.
+ * - Writes about one object follow one another, each onto the result of the one before.
  * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
  */
 export class KeptMemories implements Memories {
@@ -91,7 +91,7 @@ export class KeptMemories implements Memories {
     return this.ofUid(uid);
   }
 
-  /** What is remembered of the object with that uid. */
+  /** The memory of the object with that uid. */
   async ofUid(uid: string): Promise<Memory> {
     const [memory] = await this.options.shelf.read(uid);
     return memory ? memoryIn(memory["memory"]) : NOTHING;
@@ -103,7 +103,7 @@ export class KeptMemories implements Memories {
   }
 
   /**
-   * Writes what is to be remembered of an object, if that changes anything.
+   * Writes the memory of an object, if that changes anything.
    * @returns undefined: the object itself is never written
    */
   write(
@@ -116,7 +116,7 @@ export class KeptMemories implements Memories {
       const { shelf, operator } = this.options;
       const there = await shelf.read(object.uid);
       const [newest] = there;
-      // If the object is gone, nobody would delete what is written of it now.
+      // If the object is gone, nobody would delete a Memory that is written now.
       if (!newest && !this.options.isThere(object.uid)) return undefined;
       const wanted = this.compose(object, newest, memory, verdict);
       if (!newest || !isWithin(wanted, newest)) {
@@ -130,7 +130,7 @@ export class KeptMemories implements Memories {
     });
   }
 
-  /** Deletes what is remembered of an object. */
+  /** Deletes the memory of an object. */
   forget(client: KubernetesClient, uid: string): Promise<void> {
     return this.turns.take(uid, async () => {
       for (const memory of await this.options.shelf.read(uid)) await this.delete(client, memory);
@@ -174,7 +174,7 @@ export class KeptMemories implements Memories {
   }
 }
 
-/** Whether all that is to be written is there. Others may have added labels and annotations of their own. */
+/** Whether everything that is to be written is there. Others may have added labels and annotations of their own. */
 function isWithin({ metadata, ...content }: Manifest, there: KubernetesObject): boolean {
   const isLabelled = Object.entries(metadata.labels ?? {}).every(
     ([label, value]) => there.metadata.labels?.[label] === value,

@@ -3,13 +3,13 @@ import type { Statuses } from "../status/statuses";
 import { type Memory, memoryAbout, memoryOf } from "./memory";
 
 /**
- * Where the engine keeps what it must know of an object later: its memory and the last verdict. For custom resources of our
- * own that is their status.
+ * Where the engine keeps its memory of an object and the last verdict about it. For custom resources of our own that is their
+ * status.
  */
 export interface Memories extends Pick<Statuses, "write"> {
   /**
-   * What is remembered of an object.
-   * @throws ApiError, ApiUnreachableError if that must be read and cannot be
+   * The memory of an object.
+   * @throws ApiError, ApiUnreachableError if the memory must be read and cannot be
    */
   of(object: KubernetesObject): Promise<Memory>;
 }

@@ -8,15 +8,15 @@ import { kindKey } from "../kubernetes/resource";
 import type { ScheduleMemory } from "../schedules/due";
 
 /**
- * How a run left an object. A resync compares that with the object as it is, to find out whether the object needs another
- * run. Only runs in pods of their own write it: a resident runner has watches.
+ * How a run left an object. A resync compares that with the object as it is, to find out whether the object needs another run.
+ * Only runs in pods of their own write it, since a resident runner has watches.
  */
 export interface Footprint {
-  /** A fingerprint of what the handler saw of the object, except its status and what the API server counts. */
+  /** A fingerprint of the parts of the object that the handler saw, except its status and the API server's counters. */
   readonly content?: string | undefined;
-  /** A fingerprint of the children and of what we own of them. */
+  /** A fingerprint of the children and of the fields that we own of them. */
   readonly children?: string | undefined;
-  /** A fingerprint of what the object used. */
+  /** A fingerprint of the objects that the object used. */
   readonly used?: string | undefined;
   /** A fingerprint of the program that ran: of the engine and the handler. */
   readonly program?: string | undefined;
@@ -25,16 +25,17 @@ export interface Footprint {
 }
 
 /**
- * What the engine remembers of one object: of a custom resource in its `status.argosy`, of any other in a Memory object.
+ * The engine's memory of one object: of a custom resource in its `status.argosy`, of any other object in a Memory object.
  *
- * Guarantee (tests/integration/hostile/retiredKinds.test.ts): a kind is remembered from the first run that applied a child
- * of that kind until a run that found none left.
+ * Guarantee (tests/integration/hostile/retiredKinds.test.ts): a kind is remembered from the first run that applied a child of
+ * that kind until a run that found none left.
  *
- * Assumption: only the engine writes it. Anyone who may write the status may forge it. The engine then looks for children of
- * a kind that it never applied. It finds none that it can prove to be its own, and touches nothing.
+ * Assumption: only the engine writes it. Anyone who may write the status may forge it. The engine then looks for children of a
+ * kind that it never applied. It finds none that it can prove to be its own, and touches nothing.
  *
- * Caveat: if the process dies between the first child of a kind and the status, the kind is not remembered until the next
- * run. If the operator stops to declare the kind in just that moment, such a child elsewhere is left.
+ * Caveat: if the process dies between the write of the first child of a kind and the write of the status, the kind is not
+ * remembered until the next run. If the definition drops the kind at exactly that moment, such a child in another namespace is
+ * left.
  */
 export interface Memory extends Footprint {
   /** The kinds of the children, as "apps/v1/Deployment", sorted. */
@@ -42,15 +43,15 @@ export interface Memory extends Footprint {
   /** Children that are not created again and were created, as "batch/Job/namespace/name", sorted. */
   readonly created: readonly string[];
   /**
-   * Children that are not created again and for which others wait: those that were ready, with a fingerprint of what they
-   * were then. So one that went meanwhile still counts. @default none
+   * Children that are not created again and for which others wait: those that were ready, each with a fingerprint of its content
+   * then. So a child that went meanwhile still counts. @default none
    */
   readonly reached?: Readonly<Record<string, string>> | undefined;
-  /** What of each schedule is done, by its name. @default nothing */
+  /** Until when each schedule is done, by its name. @default nothing */
   readonly schedules?: Readonly<Record<string, ScheduleMemory>> | undefined;
-  /** Fingerprints of the Events in the last answer. @default none */
+  /** Fingerprints of the Events in the last answer, which have been reported. @default none */
   readonly told?: readonly string[] | undefined;
-  /** What the handler wants to be given again. Only of objects that are not ours: others have a status. */
+  /** The state that the handler wants to get back. Only of objects that are not ours: others have a status. */
   readonly state?: JsonObject | undefined;
   /**
    * Other namespaces in which there are children, sorted. Only of objects that are ours. If one is no longer among the operator's,
@@ -61,14 +62,16 @@ export interface Memory extends Footprint {
   readonly elsewhere?: true | undefined;
 }
 
-/** What is remembered of an object that was never reconciled. */
+/** The memory of an object that was never reconciled. */
 export const NOTHING: Memory = { kinds: [], created: [] };
 
 /** A kind as `kindKey` gives it. */
 const KIND = /^([a-z0-9.-]+\/)?v[a-z0-9]+\/[A-Za-z][A-Za-z0-9]*$/;
-/** No operator has had children of more kinds. Each kind that is not declared costs requests. */
+/**
+ * The most kinds that are remembered. No operator has had children of more kinds. Each kind that is not declared costs requests.
+ */
 const MOST_KINDS = 200;
-/** Of more namespaces than these, the rest is not remembered: the status has room for other things. */
+/** The most namespaces that are remembered, because the status has room for other things too. */
 const MOST_NAMESPACES = 500;
 /** RFC 1123, as for every namespace. */
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -76,8 +79,8 @@ const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const FOOTPRINT = ["content", "children", "used", "program", "dueAt"] as const;
 
 /**
- * What is remembered of a custom resource, in its status. A backup may have brought that back with the status of a former life
- * of the object, whose children are gone: then only the kinds count, of which some may have to be swept.
+ * The memory of a custom resource, from its status. A backup may have brought back the status of a former life of the object,
+ * whose children are gone. Then only the kinds count, because children of some may have to be swept.
  */
 export function memoryOf(object: KubernetesObject): Memory {
   const written = isRecord(object["status"]) ? object["status"]["argosy"] : undefined;
@@ -92,7 +95,10 @@ export function memoryAbout(uid: string, memory: JsonObject): JsonObject {
   return { ...memory, uid };
 }
 
-/** What {@link remembered} wrote. Anyone who may write there may have written anything: what is no memory is left out. */
+/**
+ * Reads what {@link remembered} wrote. Anyone who may write there may have written anything, so parts that are no memory are left
+ * out.
+ */
 export function memoryIn(written: unknown): Memory {
   const memory = isRecord(written) ? written : {};
   const footprint = FOOTPRINT.flatMap((key) => (typeof memory[key] === "string" ? [[key, memory[key]]] : []));
@@ -113,14 +119,17 @@ export function memoryIn(written: unknown): Memory {
 
 /** How far a run came with the children of an answer. */
 export interface Progress {
-  /** Those that wait for others, and were not applied. */
+  /** The children that wait for others, and were not applied. */
   readonly waiting: readonly DesiredChild[];
-  /** Those for which others wait and that were ready, by their keys, with what they were: see {@link Memory.reached}. */
+  /**
+   * The children for which others wait and that were ready, by their keys, each with a fingerprint of its content: see {@link
+   * Memory.reached}.
+   */
   readonly reached: ReadonlyMap<string, string>;
 }
 
 /**
- * What to remember when all children are as desired, or wait.
+ * The memory after a run in which all children are as desired, or wait.
  * @param there the object's children as they are known now
  */
 export function memoryAfter(
@@ -138,7 +147,7 @@ export function memoryAfter(
 }
 
 /**
- * What to remember when only some of the desired children were applied: besides what was remembered before, what is there.
+ * The memory after a run that applied only some of the desired children: what was remembered before, and the children that exist.
  * @param there the object's children as they are known now
  * @param isThere whether one of the desired children is there
  */
@@ -159,8 +168,8 @@ export function memoryOfPart(
 }
 
 /**
- * Whether a child was there, and must not be created again. One for which others wait counts only once it was ready: if it
- * went before, they would wait for ever.
+ * Whether a child was there, and must not be created again. A child for which others wait counts only once it was ready. If it
+ * went before that, they would wait for ever.
  */
 export function wasCreated(memory: Memory, child: DesiredChild): boolean {
   if (!isOnce(child)) return false;
@@ -169,11 +178,11 @@ export function wasCreated(memory: Memory, child: DesiredChild): boolean {
   return wasReached(memory, child) || (!child.isAwaited && memory.created.includes(key));
 }
 
-/** Whether a child that is not created again was ready, as what it is now to be. */
+/** Whether a child that is not created again was ready, with the content that it is to have now. */
 export function wasReached({ reached = {} }: Memory, child: DesiredChild): boolean {
   const key = childKey(child);
   if (!isOnce(child) || !Object.hasOwn(reached, key)) return false;
-  // What is never updated is never anything else.
+  // A child that is never updated keeps its content.
   return child.update === "never" || !child.isAwaited || reached[key] === contentOf(child);
 }
 
@@ -202,7 +211,7 @@ function reachedOf(
   return Object.fromEntries(entries);
 }
 
-/** A memory as JSON: what is written as `status.argosy`. {@link memoryIn} reads it. */
+/** A memory as JSON, for `status.argosy`. {@link memoryIn} reads it. */
 export function remembered(memory: Memory): JsonObject {
   const {
     kinds,

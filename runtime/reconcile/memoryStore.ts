@@ -12,26 +12,24 @@ import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject } from "../watch/store";
 import { type MemoryShelf, memoryResourceOf, nameIn, uidIn } from "./keptMemories";
 
-/** What a {@link MemoryStore} holds, and who is called. */
+/** The Memory objects that a {@link MemoryStore} holds, and the callbacks that it calls. */
 export interface MemoryStoreOptions {
   readonly client: Pick<KubernetesClient, "get">;
-  /** The operator, then its former names. */
+  /** The operator's identities, as `allIdentitiesOf` gives them. */
   readonly identities: readonly [OperatorIdentity, ...OperatorIdentity[]];
-  /**
-   * Throws if the Memory objects are not all known. What is not known must not count as forgotten.
-   */
+  /** Throws if the Memory objects are not all known. A Memory that is not known must not count as missing. */
   readonly assertKnown: () => void;
   /** Somebody else deleted the Memory of the object of that name. */
   readonly onLost: (name: ObjectName) => void;
 }
 
 interface Facts {
-  /** The uid of the object that it is about. */
+  /** The uid of the object that the Memory is about. */
   readonly about: string;
   readonly name: ObjectName;
   /** The place of its operator among the identities: 0 is our own. */
   readonly rank: number;
-  /** The generation that was ready when we last looked. Undefined: none was. */
+  /** The generation that was ready at the last verdict. Undefined: the object was not ready. */
   readonly readyGeneration: number | undefined;
 }
 
@@ -40,12 +38,13 @@ type Known = StoredObject<Facts>;
 /**
  * The Memory objects of one operator, as a watch shows them.
  *
- * Assumption: only we write them. Anyone who may write in the platform's namespace may make us forget, or remember what never was.
+ * Assumption: only we write them. Anyone who may write in the platform's namespace may make us forget an object, or remember one
+ * that never was.
  */
 export class MemoryStore implements MemoryShelf {
   private readonly store: Store<Facts>;
   private readonly kind: Resource;
-  /** Those about each object, by its uid. */
+  /** The Memory objects about each object, by its uid. */
   private readonly byUid = new Map<string, readonly Known[]>();
   /** The uids of the objects that had a name. */
   private readonly uidsByName = new Map<string, ReadonlySet<string>>();
@@ -59,7 +58,7 @@ export class MemoryStore implements MemoryShelf {
     });
   }
 
-  /** How many are known now. */
+  /** How many Memory objects are known now. */
   get size(): number {
     return this.store.size;
   }
@@ -84,7 +83,7 @@ export class MemoryStore implements MemoryShelf {
     if (known?.uid === memory.metadata.uid) this.store.remove(known, "answer");
   }
 
-  /** What is known of every Memory is outdated: it is read again when it is needed. */
+  /** Every stored Memory is outdated: it is read again when it is needed. */
   invalidateAll(): void {
     this.store.invalidateAll();
   }

@@ -1,7 +1,7 @@
 import { fingerprint } from "../fingerprint";
 import type { AnsweredEvent } from "../handler/contract";
 
-/** What of the Events in an answer is to be reported, and what is to be remembered. */
+/** The Events in an answer that are to be reported, and the fingerprints to remember. */
 export interface NewEvents {
   /** Those that the last answer did not have, or had for another generation. */
   readonly events: readonly AnsweredEvent[];
@@ -10,12 +10,12 @@ export interface NewEvents {
 }
 
 /**
- * Tells new Events from those that were reported: a handler answers the same again in each resync.
+ * Distinguishes new Events from those that were reported, because a handler answers the same Events again in each resync.
  *
  * Guarantees (tests/unit/newEvents.test.ts): an Event is reported once for a generation as long as every answer has it. After an
  * answer without it, it is new again.
  *
- * @param told what {@link NewEvents.told} was of the last answer
+ * @param told {@link NewEvents.told} of the last answer
  */
 export function newEventsIn(
   events: readonly AnsweredEvent[],

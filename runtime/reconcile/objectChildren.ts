@@ -22,18 +22,18 @@ export interface ObjectChildrenOptions {
 }
 
 /**
- * So much of its children an object's handler is given, in characters of JSON: as much as of what it uses. Others may write into a
- * child as much as they like.
+ * The most that a handler is given of its object's children, in characters of JSON. The limit for objects that it uses is the
+ * same. Others may write into a child as much as they like.
  */
 const MOST_LENGTH = 8 * 1024 * 1024;
-/** So many of an object's children are read at once. */
+/** How many of an object's children are read at once. */
 const READ_AT_ONCE = 8;
 
 /**
- * All children of one custom resource: gives them to the handler as they are, and makes them what the handler answered.
+ * All children of one custom resource: gives them to the handler as they are, and makes them as the handler answered them.
  *
  * Guarantees, each with a test in tests/unit/reconcile.test.ts:
- * - What was done is in the run's report, even if a sibling failed.
+ * - The run's report has every change that was made, even if a sibling failed.
  * - Nothing is deleted if a child could not be written.
  */
 export class ObjectChildren {
@@ -70,13 +70,13 @@ export class ObjectChildren {
     await run.timeline.step("sweep", sweeping, () => changes.length > before);
   }
 
-  /** Whether the children, as they are now, are ready, and none waits for another. The run's report gets that too. */
+  /** Whether the children, as they are now, are ready, and none waits for another. The run's report gets the result too. */
   async judge(object: KubernetesObject, { progress, report }: Run): Promise<Verdict> {
     const { waiting, reached } = progress;
     const reasons: string[] = [];
     const expected = new Set(waiting.map(childKey));
     let count = 0;
-    // None is kept: together they may be large, and others may have written into them since the handler was asked.
+    // The children are not kept: together they may be large, and others may have written into them since the handler was asked.
     for await (const { state } of this.read(object)) {
       const why = whyNotReady(state);
       if (why) reasons.push(`${state.kind} ${state.metadata.name} ${why}`);
@@ -117,7 +117,7 @@ export class ObjectChildren {
     const reached = new Map<string, string>();
     let waiting = desired;
     for (;;) {
-      // What is as it should be waits for nothing, even if what it came after is not ready now.
+      // A child that is as desired waits for nothing, even if the child after which it came is not ready now.
       const isFree = (child: DesiredChild) =>
         (child.after ?? []).every((key) => reached.has(key)) || this.options.writer.isDone(child);
       const free = new Set(waiting.filter(isFree));
@@ -135,7 +135,8 @@ export class ObjectChildren {
     const { writer } = this.options;
     const groups = inApplyOrder(children);
     for (const group of groups) {
-      // Nothing of this run waits for its last group, so what is ready at once lets the Deployments of other objects go first.
+      // Nothing in this run waits for its last group. So in that group, children that are ready at once let the Deployments of
+      // other objects go first.
       const isLast = group === groups.at(-1);
       const scopeOf = ({ manifest }: DesiredChild) =>
         isLast && whyNotReady(manifest) === undefined ? run.unhurried : run;
@@ -147,8 +148,8 @@ export class ObjectChildren {
   }
 
   /**
-   * Notes every change, then throws the first error. The run must not end before: another run of the object would begin beside
-   * what is still on its way.
+   * Notes every change, then throws the first error. The run must not end before that: another run of the object would begin
+   * while requests are still on their way.
    */
   private async all(changes: readonly Promise<ChildChange | undefined>[], run: Run): Promise<void> {
     const results = await Promise.allSettled(changes);
@@ -158,7 +159,9 @@ export class ObjectChildren {
     if (failed) throw failed.reason;
   }
 
-  /** Whether a child that was just applied is ready. One that is not created again was ready before it went, or never. */
+  /**
+   * Whether a child that was just applied is ready. A child that is not created again was ready before it went, or never will be.
+   */
   private async isReady(child: DesiredChild, run: Run): Promise<boolean> {
     const { children: store, writer } = this.options;
     const known = writer.known(child);
@@ -192,7 +195,8 @@ export class ObjectChildren {
         run.timeline
           .child(existing(child), () => writer.delete(child, run))
           .catch((error: unknown) => {
-            // Somebody writes it all the time. Its next report leads to another try, and the rest is not held up.
+            // Somebody else writes the child all the time. The child's next report leads to another try, and the rest does not
+            // wait.
             if (isRace(error)) return undefined;
             throw error;
           }),

@@ -10,13 +10,13 @@ export interface ObjectEvent {
   readonly note: string;
   /** The name of the Workflow that says more, if there is one. */
   readonly run?: string | undefined;
-  /** What was done, in one word. @default "Reconcile" */
+  /** The action, in one word. @default "Reconcile" */
   readonly action?: string;
   /** Whether the record of the run says the same, so that the Event is left out if there is one. @default false */
   readonly isInRecord?: boolean;
 }
 
-/** What one reconcile did, and what is to be reported about it. */
+/** The result of one reconcile, and the reports about it. */
 export interface Outcome {
   readonly report: ReconcileReport;
   /** What the object's conditions should say. Undefined: nothing new. */
@@ -26,8 +26,8 @@ export interface Outcome {
   /** When the object is due again. */
   again: WorkResult;
   /**
-   * When a schedule of the object is due, in milliseconds since 1970, whatever came of this reconcile. Undefined: none is, or the
-   * object is not to be asked about.
+   * When a schedule of the object is due, in milliseconds since 1970, whatever the result of this reconcile. Undefined: no
+   * schedule is due, or the handler is not to be asked about the object.
    */
   nextLook?: number;
 }

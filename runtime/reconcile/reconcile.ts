@@ -36,8 +36,8 @@ export interface ReconcileOptions extends RememberingOptions, Pick<AskingOptions
   /** The clock of schedules, in milliseconds since 1970. @default Date.now */
   readonly now?: () => number;
   /**
-   * Why the handler cannot be asked about an object now: it may have children that are not known. Gets the kinds of children
-   * that the engine remembers, and whether the object has children in other namespaces. @default it can be asked
+   * Why the handler cannot be asked about an object now: the object may have children that are not known. Gets the kinds of
+   * children that the engine remembers, and whether the object has children in other namespaces. @default it can be asked
    */
   readonly whyNot?: (
     event: HandlerEvent,
@@ -51,15 +51,14 @@ export interface ReconcileOptions extends RememberingOptions, Pick<AskingOptions
 const FINALIZE_AGAIN_MS = 5_000;
 
 /**
- * Brings one object and its children to what the handler wants: takes the newest object, asks the handler,
- * checks the whole answer, and only then writes.
+ * Makes one object and its children as the handler wants them: takes the newest object, asks the handler, checks the whole
+ * answer, and only then writes.
  *
  * Guarantees, each with a test in tests/integration:
  * - Nothing is applied of an answer that breaks the contract (engineFailures.test.ts).
  * - If `finalize` is declared, the finalizer is on the object before the handler is asked (hostile/leaks.test.ts).
  * - The handler is asked with all children or not at all, to finalize too (hostile/unlistedKinds.test.ts).
- * - The other finalizer is on the object before its first child that no owner reference can cover
- *   (engineFinalize.test.ts).
+ * - The other finalizer is on the object before its first child that no owner reference can cover (engineFinalize.test.ts).
  * - No child is written for an object that is known to be gone or to be being deleted (hostile/orphanDeletion.test.ts).
  * - The handler's status fields and the engine's memory are written before the reconcile ends (engineStatus.test.ts).
  * - Outside of the namespaces that the operator lists, an object is finalized, and nothing else (hostile/namespaces.test.ts).
@@ -100,7 +99,7 @@ export class Reconcile {
     return this.scrubber.text(text);
   }
 
-  /** Reconciles one object. Never throws: whatever goes wrong is in the outcome. Reports nothing itself. */
+  /** Reconciles one object. Never throws: every error is in the outcome. Reports nothing itself. */
   async reconcile(name: ObjectName, attempt: number, mandate: Mandate): Promise<Outcome> {
     const timeline = new Timeline();
     let writtenAt: number | undefined;
@@ -150,7 +149,7 @@ export class Reconcile {
     } else if (object.metadata.deletionTimestamp) {
       await this.finalize(object, run, outcome);
     } else if (!isListed(this.options.operator.namespaces, object.metadata.namespace)) {
-      // It is not ours any more. Only a finalizer of ours is removed when it is deleted.
+      // The object is not ours any more. When it is deleted, only a finalizer of ours is removed.
       Object.assign(report, { result: "skipped", skipped: "gone" });
     } else if (isExpired(object, this.options.operator, this.now())) {
       await this.expire(object, run);
@@ -159,7 +158,7 @@ export class Reconcile {
     }
   }
 
-  /** Deletes an object that was made of an event, in the very version that was seen to have lasted long enough. */
+  /** Deletes an object that was made of an event, in exactly the version that was seen to have lasted long enough. */
   private async expire(object: KubernetesObject, run: Run): Promise<void> {
     const { uid, resourceVersion } = object.metadata;
     const { resource, objects } = this.options;
@@ -168,7 +167,7 @@ export class Reconcile {
     Object.assign(run.report, { result: "skipped", skipped: "gone" });
   }
 
-  /** Puts into the outcome what follows from an error. */
+  /** Puts the consequences of an error into the outcome. */
   private fail(error: unknown, name: ObjectName, report: Draft, outcome: Outcome, mandate: Mandate): void {
     const { report: result, isReported, again } = consequenceOf(endOf(mandate) ?? error, name.namespace);
     if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
@@ -204,7 +203,7 @@ export class Reconcile {
       await this.remembering.part(current, answer, desired, run);
       throw error;
     });
-    // It may be written with the handler's status, before the outcome is complete.
+    // The verdict may be written with the handler's status, before the outcome is complete.
     const verdict = this.scrubber.inside(await this.children.judge(current, run));
     outcome.verdict = verdict;
     if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
@@ -216,7 +215,7 @@ export class Reconcile {
     outcome.events.push(...events);
   }
 
-  /** Throws if the handler would be asked with a part of the object's children. */
+  /** Throws if the handler would be asked with only a part of the object's children. */
   private assertKnown(event: HandlerEvent, object: KubernetesObject, run: Run, hasElsewhere: boolean): void {
     const problem = this.options.whyNot?.(event, object, run.memory.kinds, hasElsewhere);
     if (problem) throw problem;

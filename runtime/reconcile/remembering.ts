@@ -34,7 +34,7 @@ export interface RememberingOptions {
   readonly departures?: object | undefined;
   /** The name that the record of a run has, or will have. Undefined if the run is not recorded. @default no run is */
   readonly recordOf?: (report: ReconcileReport) => string | undefined;
-  /** What is remembered of an object beside its kinds, after its children were written. @default nothing */
+  /** Further parts of an object's memory, after its children were written. @default nothing */
   readonly footprintOf?: (uid: string, report: ReconcileReport) => Footprint;
 }
 
@@ -52,7 +52,7 @@ export class Remembering {
     private readonly formerManagers: readonly string[],
   ) {}
 
-  /** Remembers a run that made every child as desired, and releases what a former name of the operator owned. */
+  /** Remembers a run that made every child as desired, and releases the fields that a former name of the operator owned. */
   async all(
     object: KubernetesObject,
     answer: ReconcileAnswer,
@@ -111,7 +111,7 @@ export class Remembering {
     run.memory = memory;
   }
 
-  /** Remembers what a handler said that has not finished finalizing. What it left out stays as it is. */
+  /** Remembers the answer of a handler that has not finished finalizing. Parts that the answer leaves out stay as they are. */
   async unfinished(
     object: KubernetesObject,
     answer: FinalizeAnswer,
@@ -129,8 +129,8 @@ export class Remembering {
   }
 
   /**
-   * Where the children are, and of an object that is not ours what the handler wants to be given again. A handler that answers no
-   * state keeps the one that it has.
+   * The namespaces of the children, and, for an object that is not ours, the state that the handler wants to get back. If the
+   * handler answers no state, the object keeps the one that it has.
    * @param isPart whether there may be children where there were some before
    */
   private ofWhere(
@@ -150,7 +150,7 @@ export class Remembering {
         state: (state as JsonObject | undefined) ?? before.state,
         ...(elsewhere.length > 0 && { elsewhere: true as const }),
       };
-    // No watch shows what is left in a namespace that the operator no longer lists.
+    // No watch shows the children that are left in a namespace that the operator no longer lists.
     const left = (before.namespaces ?? []).filter((each) => isPart || !isListed(operator.namespaces, each));
     return { namespaces: [...elsewhere.filter((namespace) => namespace !== undefined), ...left] };
   }

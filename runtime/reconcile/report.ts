@@ -17,7 +17,7 @@ export const RECONCILE_RESULTS = [
 /** One of {@link RECONCILE_RESULTS}. */
 export type ReconcileResult = (typeof RECONCILE_RESULTS)[number];
 
-/** What one reconcile did: what `npm run dev` prints, and what is recorded as a Workflow in a cluster. */
+/** The result of one reconcile. `npm run dev` prints it, and in a cluster it is recorded as a Workflow. */
 export interface ReconcileReport {
   /** Tells this run from every other: a UUID. */
   readonly id: string;
@@ -40,15 +40,15 @@ export interface ReconcileReport {
     | "not the leader"
     | "not listed yet"
     | "API server away";
-  /** If the API server was busy or out of reach: what it said, or why it was not reached. */
+  /** The API server's message if it was busy, or why it was not reached. */
   readonly problem?: string;
   readonly failure?: ReconcileFailure | undefined;
   /** The schedules that were due. @default none */
   readonly due?: readonly string[] | undefined;
   readonly changes: readonly ChildChange[];
-  /** Whether the object's status was written with what the handler answered. */
+  /** Whether the object's status was written with the handler's answer. */
   readonly statusChanged?: boolean | undefined;
-  /** The end of what the handler wrote to standard error. */
+  /** The end of the handler's standard error. */
   readonly log: string;
   readonly durationMs: number;
   /** How the run came about, and how long it waited for its turn. Undefined if nobody noted that. */
