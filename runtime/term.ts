@@ -13,7 +13,7 @@ export class NotLeadingError extends Error {
  */
 export class Term {
   private ended = false;
-  /** Set by a handover: what may still be written. */
+  /** The keys that may still be written after a handover. Undefined: every key. */
   private keys: ReadonlySet<string> | undefined;
 
   /**

@@ -1,4 +1,4 @@
-/** Work on each key in turn: what begins later waits for what began earlier. */
+/** Work on each key in turn: later work waits for earlier work. */
 export class Turns {
   /** The last work on each key. */
   private readonly turns = new Map<string, Promise<unknown>>();

@@ -13,7 +13,10 @@ import type { Arrivals, Cause } from "./work/arrivals";
 import type { Schedule } from "./work/schedule";
 import type { Triggers } from "./work/triggers";
 
-/** Children of an object that is gone go one after another. One look at all of them is enough, in milliseconds. */
+/**
+ * The children of an object that is gone go one after another. One look at all of them is enough, after this time, in
+ * milliseconds.
+ */
 const LEFT_CHILDREN_MS = 1_000;
 
 /** What {@link Wakeups} work with. */
@@ -26,7 +29,7 @@ export interface WakeupsOptions
   readonly alarms: Alarms;
   /** Undefined until the custom resource's kind is known. */
   readonly parts: () => Parts | undefined;
-  /** Called with what a user should know and no object says. */
+  /** Called with a notice that no object shows, but that a user should know. */
   readonly notice: (text: string) => void;
 }
 
@@ -43,12 +46,12 @@ export class Wakeups {
     return this.parts?.watches.names() ?? [];
   }
 
-  /** Reconciles every object that is known now, with no haste. */
+  /** Reconciles every object that is known now, as routine work. */
   addAll(): void {
     for (const name of this.names()) this.options.triggers.add(keyOf(name), "routine");
   }
 
-  /** Reads an object from the API server and reconciles it soon. @param cause what brings it */
+  /** Reads an object from the API server and reconciles it soon. @param cause why */
   reread(key: string, cause: Cause = "time"): void {
     this.options.arrivals.note(key, cause);
     this.parts?.watches.objects.invalidate(nameOf(key));
@@ -69,7 +72,7 @@ export class Wakeups {
     this.options.alarms.set(keyOf(name), undefined);
     this.parts?.outbox.forget(uid);
     if (this.options.operator.watch) {
-      // The object may still be there, and its children with it: a run clears up.
+      // The object may still be there, and its children with it. A run clears up.
       this.options.triggers.add(keyOf(name), "change");
     } else {
       if (isDeleted) this.parts?.orphans.add(uid);
@@ -81,10 +84,10 @@ export class Wakeups {
     this.options.onGone?.(name);
   }
 
-  /** A child of an object has changed. @param drifted given if somebody else changed what is ours of it */
+  /** A child of an object has changed. @param drifted set if somebody else changed fields of it that we own */
   childChanged(owner: Owner, drifted: DriftedChild | undefined): void {
     if (!this.parts?.watches.objects.has(owner)) {
-      // What is left of an object that is gone is deleted beside the work, and one that is new is reported itself.
+      // The children of an object that is gone are deleted beside the work. The watch reports an object that is new.
       if (this.options.operator.watch) this.options.triggers.add(keyOf(owner), "routine", LEFT_CHILDREN_MS);
       return;
     }
@@ -96,19 +99,19 @@ export class Wakeups {
     this.options.notice(`${formatName(owner)}: ${contestNote(drifted)}`);
   }
 
-  /** The cluster no longer serves a kind of which these objects have children: each says so soon. */
+  /** The cluster no longer serves a kind of which these objects have children. Each object reports that soon. */
   childrenUnserved(owners: readonly Owner[]): void {
     const known = owners.filter((owner) => this.parts?.watches.objects.has(owner));
     for (const owner of known) this.options.triggers.add(keyOf(owner), "routine");
   }
 
-  /** Something that objects use has changed. */
+  /** An object that other objects use has changed. */
   usedChanged({ users, what, isByOperator }: UsedChange): void {
     for (const key of users) this.options.arrivals.note(key, "used");
     for (const key of this.options.triggers.usedChanged(users, isByOperator)) this.inCycle(key, what);
   }
 
-  /** Says that an object goes round in a circle with what it uses. */
+  /** Reports that an object is in a circle with an object that it uses. */
   private inCycle(key: string, what: string): void {
     const { parts } = this;
     const name = nameOf(key);

@@ -22,7 +22,7 @@ import { SoughtKinds } from "./watch/soughtKinds";
 import { isSelected, labelSelectorOf, partsOf } from "./watch/watched";
 import { within } from "./within";
 
-/** What {@link Watches} watch, and who is called. */
+/** The options of {@link Watches}, and the callbacks that they call. */
 export interface WatchesOptions
   extends Pick<CustomResourcesOptions, "onChange" | "onGone">,
     Pick<ChildStoreOptions, "fieldManager" | "managers"> {
@@ -33,7 +33,7 @@ export interface WatchesOptions
   /** The platform's namespace. */
   readonly namespace: string;
   readonly onChild: ChildStoreOptions["onChange"];
-  /** What custom resources use has changed. */
+  /** An object that custom resources use has changed. */
   readonly onUsed: UsedObjectsOptions["onChange"];
   /** Whether objects that no watch shows are read again. */
   readonly isActive: () => boolean;
@@ -44,7 +44,7 @@ export interface WatchesOptions
   /** Called once when the cluster no longer serves a kind of which these owners have children. */
   readonly onUnserved: (owners: readonly Owner[]) => void;
   readonly onInterruption: (kind: string, error: Error) => void;
-  /** Somebody deleted what was remembered of an object that is not ours. */
+  /** Somebody deleted the Memory of an object that is not ours. */
   readonly onLost: (name: ObjectName) => void;
 }
 
@@ -64,13 +64,13 @@ const LISTING_PATIENCE_MS = 5_000;
 export class Watches {
   readonly objects: CustomResources;
   readonly children: ChildStore;
-  /** What the custom resources use. */
+  /** The objects that the custom resources use. */
   readonly used: UsedObjects;
   /** Objects of namespaces that the operator no longer lists. Undefined if there can be none. */
   private readonly outside: OutsideObjects | undefined;
-  /** What is remembered of objects that are not ours. Undefined if they are. */
+  /** The memories of objects that are not ours. Undefined if the objects are ours. */
   readonly memories: MemoryStore | undefined;
-  /** Whether all is known that an object needs. */
+  /** Whether everything that an object needs is known. */
   readonly completeness: Completeness;
   /** The kinds of the children that were found in the cluster so far. */
   readonly childResources: Resource[] = [];
@@ -235,7 +235,7 @@ export class Watches {
   }
 
   /**
-   * Lists the objects again, and what is remembered of them, so that nothing is older than this call.
+   * Lists the objects and their memories again, so that nothing is older than this call.
    * @returns false if the API server refused a part of that
    */
   async refreshObjects(): Promise<boolean> {
@@ -243,15 +243,15 @@ export class Watches {
     return !listed.includes(false);
   }
 
-  /** The objects, and what is remembered of them, may have changed unseen: each is read before it is reconciled. */
+  /** The objects and their memories may have changed unseen. Each is read before it is reconciled. */
   doubtObjects(): void {
     this.objects.invalidateAll();
     this.memories?.invalidateAll();
   }
 
   /**
-   * The names of all objects to look at. Objects that are not ours leave nothing behind that says that they were there: so
-   * these are also the names of those that are remembered, and of those whose children are left.
+   * The names of all objects to look at. A watched object of others that goes leaves no trace on itself. So these are also the
+   * names of remembered objects, and of objects whose children are left.
    */
   names(): ObjectName[] {
     const { namespaces } = this.options.operator;
@@ -263,14 +263,14 @@ export class Watches {
     return [...new Map(all.map((name) => [formatName(name), name])).values()];
   }
 
-  /** Lists everything again. That finds what no watch reports, such as a default that was added to a CRD. */
+  /** Lists everything again. That finds changes that no watch reports, such as a default that was added to a CRD. */
   async relist(): Promise<void> {
     await this.refreshObjects();
     await this.childScopes.relist();
     await this.used.relist();
   }
 
-  /** Why a watched object is not reconciled: it comes of this operator's own children, again and again. */
+  /** Why a watched object is not reconciled: it comes from this operator's own children, again and again. */
   whyCycling(object: KubernetesObject): ReconcileFailure | undefined {
     const { children, objects } = this;
     if (!this.options.operator.watch) return undefined;

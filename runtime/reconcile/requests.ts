@@ -1,7 +1,7 @@
 import type { DueSchedule } from "../handler/contract";
 import type { ReconcileReport } from "./report";
 
-/** Somebody who waits for a report. */
+/** A caller that waits for a report. */
 interface Request {
   /** A schedule that the caller starts. */
   readonly due: DueSchedule | undefined;
@@ -10,7 +10,7 @@ interface Request {
 }
 
 /**
- * The callers that asked for a reconcile and wait for its report. A run that had begun before they asked does not count: it
+ * The callers that asked for a reconcile and wait for its report. A run that began before they asked does not count, because it
  * may have seen an older object.
  */
 export class ReconcileRequests {
@@ -37,21 +37,21 @@ export class ReconcileRequests {
     return this.waiting.has(key);
   }
 
-  /** A run begins. @returns those who wait for one */
+  /** A run begins. @returns the callers that wait for one */
   take(key: string): readonly Request[] {
     const requests = this.waiting.get(key) ?? [];
     this.waiting.delete(key);
     return requests;
   }
 
-  /** The run for which these waited has ended. If it did nothing, they wait for the next one. */
+  /** The run for which these callers waited has ended. If it did nothing, they wait for the next one. */
   answer(key: string, requests: readonly Request[], report: ReconcileReport): void {
     const cameToNothing = report.skipped === "changed meanwhile" || report.skipped === "not the leader";
     if (cameToNothing && requests.length > 0) this.add(key, requests);
     else for (const { resolve } of requests) resolve(report);
   }
 
-  /** No run begins until {@link open}: rejects everybody who waits, and those whose run in progress comes to nothing. */
+  /** No run begins until {@link open}. Rejects every caller that waits, and those whose run in progress comes to nothing. */
   refuse(error: Error): void {
     this.refusal = error;
     for (const requests of this.waiting.values()) for (const { reject } of requests) reject(error);

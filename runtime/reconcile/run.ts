@@ -17,9 +17,9 @@ export interface Mandate {
   readonly client: KubernetesClient;
   /** Throws if the term has ended. */
   readonly assert: () => void;
-  /** Schedules that somebody starts by hand, in the place of their own times. @default none */
+  /** Schedules that somebody starts by hand, instead of at their own times. @default none */
   readonly due?: readonly DueSchedule[] | undefined;
-  /** Called when the handler has given an answer that is not large: the rest of the reconcile waits for nothing but the API server. */
+  /** Called when the handler has given an answer that is not large. The rest of the reconcile waits only for the API server. */
   readonly onAnswer?: () => void;
   /** How the run came about. @default nobody noted that */
   readonly arrival?: Arrival | undefined;
@@ -32,7 +32,7 @@ export type Draft = { -readonly [Key in keyof ReconcileReport]: ReconcileReport[
   changes: ReconcileReport["changes"][number][];
 };
 
-/** What a {@link Run} knows the custom resources by. */
+/** The options of a {@link Run}. */
 export interface RunOptions {
   /** The custom resource's kind. */
   readonly resource: Resource;
@@ -51,12 +51,12 @@ export class Run implements WriteScope {
   readonly client: KubernetesClient;
   readonly namespace: string | undefined;
   readonly masked = (text: string) => this.options.scrubber.text(text);
-  /** How far it came with the children of the answer. */
+  /** How far the run came with the children of the answer. */
   progress: Progress = { waiting: [], reached: new Map() };
 
   constructor(
     private readonly object: KubernetesObject,
-    /** What is remembered of the object: since before the run, but for the first look at a schedule. */
+    /** The memory of the object from before the run. Only the first look at a schedule changes it. */
     public memory: Memory,
     private readonly mandate: Mandate,
     private readonly options: RunOptions,
@@ -81,7 +81,7 @@ export class Run implements WriteScope {
     return this.mandate.due ?? [];
   }
 
-  /** The trace of the run, as the handler is given it. Undefined if there is none. */
+  /** The trace of the run, in the form that the handler gets. Undefined if there is none. */
   get traceparent(): string | undefined {
     return this.mandate.trace && traceparentOf(this.mandate.trace);
   }
@@ -92,8 +92,8 @@ export class Run implements WriteScope {
   }
 
   /**
-   * The same, for children that are ready as soon as they exist. In a burst their requests wait for those of other objects whose
-   * children take long to become ready.
+   * The same scope, for children that are ready as soon as they exist. In a burst their requests wait for those of other objects
+   * whose children take long to become ready.
    */
   get unhurried(): WriteScope {
     const { client, namespace, masked } = this;
@@ -114,7 +114,7 @@ export class Run implements WriteScope {
   }
 }
 
-/** The error of a term that has ended. The next leader finds out what went wrong in it. */
+/** The error of a term that has ended. Undefined if it has not. The next leader finds out what went wrong in the term. */
 export function endOf(mandate: Mandate): unknown {
   try {
     mandate.assert();

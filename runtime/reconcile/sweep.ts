@@ -34,13 +34,13 @@ const NAMESPACES: Resource = { apiVersion: "v1", kind: "Namespace", plural: "nam
  * declares, and those in other namespaces than their owner's.
  *
  * Guarantees, each with a test in tests/unit/sweep.test.ts:
- * - Only what we applied is deleted, whatever labels others write.
- * - If a child may be left, it throws, so that the finalizer stays. What was deleted until then is in `changes`.
+ * - Only children that we applied are deleted, whatever labels others write.
+ * - If a child may be left, it throws, so that the finalizer stays. The deletions until then are in `changes`.
  */
 export class Sweep {
   constructor(private readonly options: SweepOptions) {}
 
-  /** Those of the remembered kinds that the operator no longer declares, in no version. */
+  /** The remembered kinds that the operator no longer declares in any version. */
   undeclared(remembered: readonly string[]): string[] {
     const declared = this.options.childResources.map(kindKey);
     return remembered.filter((kind) => !declared.some((each) => isSameKind(each, kind)));
@@ -50,7 +50,7 @@ export class Sweep {
    * Deletes the object's children of kinds that are no longer declared.
    * @param remembered the kinds of which the object had children, by the engine's memory
    * @param changes gets each deletion when it is done
-   * @throws ReconcileFailure `ChildRefused` if the runner may not do so any more, with the remedy
+   * @throws ReconcileFailure `ChildRefused` if the runner has no right to delete them any more, with the remedy
    */
   async deleteUndeclared(
     client: KubernetesClient,
@@ -101,8 +101,8 @@ export class Sweep {
   }
 
   /**
-   * Deletes all children of an object that is no longer watched, whether it is still there or not. Children of another
-   * name are not of this object, whatever uid is asked for.
+   * Deletes all children of an object that is no longer watched, whether the object is still there or not. Children that name an
+   * owner of another name are not this object's, even if they have its uid.
    * @param isEach whether children of declared kinds are listed too, because no watch shows them
    */
   async deleteAll(
@@ -131,7 +131,7 @@ export class Sweep {
   }
 
   /**
-   * Deletes all of them. One that the API server refuses to delete holds up no other.
+   * Deletes all of these children. If the API server refuses to delete one, the others are still deleted.
    * @throws the first refusal, after the others were deleted, and any other error at once
    */
   private async deleteEach(
@@ -168,7 +168,7 @@ export class Sweep {
         // If the kind is gone, so is every child of that kind.
         if (isApiError(error, 404)) continue;
         if (!isApiError(error, 403)) throw error;
-        // The content of a namespace that is being deleted goes anyway, and our rights in it go first.
+        // The content of a namespace that is being deleted goes anyway, and our rights in the namespace go first.
         if (
           namespace !== undefined &&
           (namespace === object.metadata.namespace || (await isGoing(client, namespace)))
@@ -199,7 +199,7 @@ async function isGoing(client: KubernetesClient, name: string): Promise<boolean>
   }
 }
 
-/** Children are left where the operator no longer has rights. */
+/** The failure that says that children are left in namespaces in which the operator no longer has rights. */
 export function namespacesLeft(namespaces: readonly string[]): ReconcileFailure {
   return new ReconcileFailure(
     "NamespaceNotGranted",

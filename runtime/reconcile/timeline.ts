@@ -3,15 +3,15 @@ import { cut } from "../cut";
 
 /** A part of a run that takes time. */
 export const STEPS = [
-  /** The object is read: from what the watch has brought, or from the API server. */
+  /** The object is read, from the store of the watch or from the API server. */
   "read",
   /** Finalizers are put on the object, or taken off. */
   "finalizer",
   /** The handler is asked, including the wait for a free process. */
   "handler",
-  /** One child is made as it should be, or deleted. */
+  /** One child is made as desired, or deleted. */
   "child",
-  /** Children are looked for, and deleted, that no watch shows or no owner reference covers. */
+  /** Children that no watch shows or no owner reference covers are looked for, and deleted. */
   "sweep",
   /** The handler's status fields and the engine's memory are written. */
   "status",
@@ -35,9 +35,9 @@ export interface Step {
   readonly from: number;
   readonly to: number;
   readonly child?: StepChild | undefined;
-  /** What became of the child. Undefined if that failed. */
+  /** What was done with the child. Undefined if that failed. */
   readonly verb?: ChildVerb | "unchanged" | undefined;
-  /** Why it failed. Undefined if it did not. */
+  /** Why the step failed. Undefined if it did not. */
   readonly error?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface RunTiming {
   readonly writtenAt?: number | undefined;
 }
 
-/** A run may have thousands of children. So many of its steps are kept, and so many of those that changed nothing. */
+/** The most steps of a run that are kept, and the most of those that changed nothing. A run may have thousands of children. */
 const MOST_STEPS = 100;
 const MOST_UNCHANGED = 50;
 const LONGEST_ERROR = 1024;
@@ -73,7 +73,7 @@ export class Timeline {
 
   /**
    * Does a step, and notes how long it took and whether it failed.
-   * @param isWorth whether a step that succeeded is noted at all. @default each is
+   * @param isWorth whether a step that succeeded is noted at all. @default always
    * @throws what the step throws
    */
   async step<Result>(
@@ -87,8 +87,8 @@ export class Timeline {
   }
 
   /**
-   * Makes one child as it should be, and notes what became of it.
-   * @param action undefined in its answer: nothing was to be changed
+   * Makes one child as desired, and notes what was done.
+   * @param action its answer is undefined if nothing was to be changed
    * @throws what the action throws
    */
   async child<Change extends { readonly verb: ChildVerb } | undefined>(
@@ -103,7 +103,7 @@ export class Timeline {
     }));
   }
 
-  /** What was noted until now. */
+  /** The steps until now. */
   timing(writtenAt: number | undefined): RunTiming {
     const { from, steps, omitted } = this;
     return { from, to: this.now(), steps, omitted, ...(writtenAt !== undefined && { writtenAt }) };
@@ -129,7 +129,7 @@ export class Timeline {
     if (!step) return;
     const isUnchanged = step.verb === "unchanged";
     const hasRoom = this.steps.length < MOST_STEPS && !(isUnchanged && this.unchanged >= MOST_UNCHANGED);
-    // The steps that are no child's are few, and each says where the time went.
+    // There are few steps that are not about a child, and each shows where time was spent.
     if (hasRoom || step.name !== "child") this.steps.push(step);
     else this.omitted++;
     if (isUnchanged) this.unchanged++;

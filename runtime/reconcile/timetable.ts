@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../kubernetes/objects";
 import { doneAt, due, type ScheduleMemory } from "../schedules/due";
 import type { Memory } from "./memory";
 
-/** What an operator's schedules say of an object. */
+/** The schedules of an operator, for one object. */
 export interface Timetable {
   readonly due: readonly DueSchedule[];
   /** What must be remembered before the handler is asked. */
@@ -15,7 +15,9 @@ export interface Timetable {
   readonly nextLook: number;
 }
 
-/** Looks at all schedules of an operator for one object. What is due follows from them, the memory and the clock alone. */
+/**
+ * Looks at all schedules of an operator for one object. The result follows from the schedules, the memory and the clock alone.
+ */
 export function timetableOf(
   { schedules = {}, execution }: Pick<Operator, "schedules" | "execution">,
   object: KubernetesObject,
@@ -29,7 +31,7 @@ export function timetableOf(
   const after: Record<string, ScheduleMemory> = {};
   let nextLook = Number.POSITIVE_INFINITY;
   for (const [name, schedule] of Object.entries(schedules)) {
-    // A resync looks at all objects at once, and lets so many runs go on at once.
+    // A resync looks at all objects at once, and limits how many runs are in progress.
     const look = { now, createdAt, uid, isSpread: execution === "resident" };
     const timing = due(schedule, memory.schedules?.[name], look);
     before[name] = timing.memory;

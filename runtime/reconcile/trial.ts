@@ -9,7 +9,7 @@ import { isRecord } from "../json";
 import { apiVersionOf, type KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 
-/** What a trial works with. */
+/** The parts with which a trial works. */
 export interface TrialOptions {
   readonly operator: Operator;
   /** The declared children's kinds as the API serves them, in the order of `operator.children`. */
@@ -17,16 +17,16 @@ export interface TrialOptions {
   readonly pool: Pick<HandlerPool, "ask">;
 }
 
-/** What a handler answered for an object that it was tried on. */
+/** The result of a trial of a handler on an object. */
 export interface TrialResult {
   /** The handler's answer, which the engine would accept. */
   readonly answer: Exclude<HandlerAnswer, { error: unknown }>;
-  /** The end of what the handler wrote to standard error. */
+  /** The end of the handler's standard error. */
   readonly log: string;
   readonly durationMs: number;
 }
 
-/** An object that nobody has created yet has no uid. */
+/** The uid of an example. An object that nobody has created yet has none. */
 const NO_UID = "trial";
 
 /** The fields of an example's metadata that are used elsewhere. All others go to the handler as they are. */
@@ -38,13 +38,14 @@ const METADATA_TYPES = {
 };
 
 /**
- * Asks the handler about an example: nothing is read from the cluster, there are no children, and nothing is applied. The
- * caller gives what the object uses too, since a person who may try a handler may not read all that its operator may. The answer
- * is checked as it would be before it is applied. For an object with a deletionTimestamp, the handler is asked to finalize.
+ * Asks the handler about an example: nothing is read from the cluster, there are no children, and nothing is applied. The caller
+ * also gives the objects that the example uses, since a person who may try a handler may not read everything that its operator
+ * may. The answer is checked in the same way as before it is applied. For an object with a deletionTimestamp, the handler is
+ * asked to finalize.
  *
  * @param object an example of the operator's custom resource
- * @param used examples of what it uses, by the keys of the definition's `uses`. What is not given is null or []
- * @throws Error if they are not; ReconcileFailure if the handler fails, or its answer would be refused
+ * @param used examples of the objects that it uses, by the keys of the definition's `uses`. A missing one is null or []
+ * @throws Error if they are no such examples; ReconcileFailure if the handler fails, or its answer would be refused
  */
 export async function tryHandler(
   options: TrialOptions,
@@ -73,8 +74,8 @@ export async function tryHandler(
 }
 
 /**
- * Examples of what an object uses, as somebody gives them: completed with null and [].
- * @throws Error if they are not what the definition says
+ * Examples of the objects that an object uses, as somebody gives them, completed with null and [].
+ * @throws Error if they do not fit the definition
  */
 export function readUsed(examples: unknown, { uses }: Pick<Operator, "uses">): Used {
   if (!isRecord(examples)) throw new Error("used must be an object, with the names in the definition's uses");

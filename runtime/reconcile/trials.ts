@@ -1,7 +1,7 @@
 import { Turns } from "../turns";
 import { type TrialOptions, type TrialResult, tryHandler } from "./trial";
 
-/** Trials at once: each takes a handler process from the objects. */
+/** The most trials at once. Each takes a handler process from the objects. */
 const MOST_AT_ONCE = 2;
 
 /** The trials of one operator. They take turns, so that they leave handler processes to the objects. */

@@ -3,18 +3,18 @@ import { ReconcileFailure } from "../failure";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import { madeOf } from "../watch/watched";
 
-/** What {@link whyCycling} looks at. */
+/** The parts that {@link whyCycling} asks. */
 export interface CycleSource {
-  /** Whose child has that uid. Undefined: no known child has. */
+  /** The owner of the child with that uid. Undefined: no known child has the uid. */
   readonly ownerOf: (uid: string) => Owner | undefined;
-  /** The uids of what a watched object was made of. */
+  /** The uids of the objects of which a watched object was made. */
   readonly madeOf: (name: ObjectName) => readonly string[];
 }
 
-/** So many times an object may come of this operator by way of others. Work in several steps takes one or two. */
+/** How many times in a row an object may come from this operator by way of others. Work in several steps takes one or two. */
 const MOST_ROUNDS = 5;
 
-/** Why no children are made of a watched object: it came of this operator's own children too many times in a row. */
+/** Why no children are made of a watched object: it came from this operator's own children too many times in a row. */
 export function whyCycling(object: KubernetesObject, source: CycleSource): ReconcileFailure | undefined {
   if (roundsOf(object, source) <= MOST_ROUNDS) return undefined;
   const message = `another operator makes objects of this operator's children, and this operator watches them: this one was made so more than ${MOST_ROUNDS} times in a row. No children are made of it, since that would go on without end.`;
@@ -22,8 +22,8 @@ export function whyCycling(object: KubernetesObject, source: CycleSource): Recon
 }
 
 /**
- * How many times in a row a watched object comes of this operator: 1 if it was made of a child of the operator's, 2 if that
- * child is one of an object that was made in the same way, and so on.
+ * How many times in a row a watched object comes from this operator: 1 if it was made of a child of the operator's, 2 if that
+ * child belongs to an object that was made in the same way, and so on.
  */
 function roundsOf(object: KubernetesObject, source: CycleSource): number {
   let rounds = 0;

@@ -2,8 +2,8 @@ import type { KubernetesObject } from "../kubernetes/objects";
 import { MANAGER_PREFIX } from "../names";
 
 /**
- * When somebody else last wrote an object, its status aside, in milliseconds since 1970: as `managedFields` notes it, in whole
- * seconds. For an object that is being deleted it is the time of the deletion. Undefined if nothing says that.
+ * When somebody else last wrote an object, its status aside, in milliseconds since 1970. `managedFields` notes that time in whole
+ * seconds. For an object that is being deleted it is the time of the deletion. Undefined if the time is unknown.
  *
  * Caveat: a write that only removes fields leaves no time.
  */

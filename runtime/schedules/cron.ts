@@ -1,6 +1,6 @@
-/** The times that five fields of cron name, on a clock on the wall. */
+/** The times that five fields of cron name, on a wall clock. */
 export interface Cron {
-  /** Each list is sorted and has an entry at least. */
+  /** Each list is sorted and has at least one entry. */
   readonly minutes: readonly number[];
   readonly hours: readonly number[];
   /** Days of the month, from 1. */
@@ -9,11 +9,11 @@ export interface Cron {
   readonly months: readonly number[];
   /** From 0, Sunday. */
   readonly weekdays: readonly number[];
-  /** Whether a day is meant that one of `days` and `weekdays` names, and not only one that both name. */
+  /** Whether a day counts that only one of `days` and `weekdays` names. If not, both must name it. */
   readonly isEitherDay: boolean;
 }
 
-/** Five fields of cron that nobody can understand, or that never come. The message completes "cron ...". */
+/** Five fields of cron that cannot be understood, or name a time that never comes. The message completes "cron ...". */
 export class CronError extends Error {}
 
 interface Field {
@@ -93,7 +93,7 @@ function valuesOf(text: string, field: Field): number[] {
 }
 
 function boundsOf(range: string, part: string, field: Field): [number, number] {
-  // Every day of the week is 0 to 6. That 7 is Sunday too is for those who write it.
+  // Every day of the week is 0 to 6. Only in a given number, 7 is Sunday too.
   if (range === "*") return [field.least, field.words && field.least === 0 ? 6 : field.most];
   const [from = "", to = from, ...more] = range.split("-");
   if (more.length > 0) throw wrong(part, field, "has more than one range");

@@ -9,15 +9,15 @@ export interface CronSchedule {
   readonly cron: string;
   /** A name of the time zone database. */
   readonly timeZone: string;
-  /** Within how many seconds the objects have their turns. */
+  /** Within how many seconds all objects have their turn. */
   readonly spreadSeconds: number;
 }
 
-/** What is remembered of a schedule of an object. */
+/** The memory of a schedule of an object. */
 export interface ScheduleMemory {
-  /** Everything up to this instant is done, or before the object's time: RFC 3339. */
+  /** Everything up to this instant is done, or was due before the object existed: RFC 3339. */
   readonly at: string;
-  /** The cron and the time zone that it is about. A schedule that was changed starts again. */
+  /** The cron and the time zone of the schedule. A schedule that was changed starts again. */
   readonly of: string;
 }
 
@@ -27,30 +27,30 @@ export interface Look {
   /** When the object was created. */
   readonly createdAt: number;
   readonly uid: string;
-  /** Whether nothing spreads the objects but their own times. @default true */
+  /** Whether the objects are spread only by their own times. @default true */
   readonly isSpread?: boolean;
 }
 
-/** What a schedule says of an object. */
+/** The result of one look at a schedule of an object. */
 export interface Timing {
-  /** The instant that is due, in RFC 3339. Undefined: nothing is. */
+  /** The instant that is due, in RFC 3339. Undefined: none is due. */
   readonly at: string | undefined;
   /** When to look again, in milliseconds. */
   readonly nextLook: number;
-  /** What must be remembered before the handler is asked. It differs from what was remembered at the first look only. */
+  /** The memory that must be written before the handler is asked. It differs from the present memory only at the first look. */
   readonly memory: ScheduleMemory;
 }
 
-/** A memory that is further in the future than this is of a clock that was wrong. */
+/** A memory that is further in the future than this comes from a wrong clock. */
 const LONGEST_FUTURE_MS = 24 * 3_600_000;
 
 /**
- * What of a schedule is due for an object.
+ * The instant of a schedule that is due for an object.
  *
  * Guarantees, each with a test in tests/unit/due.test.ts, as long as {@link Timing.memory} is remembered before the handler is
  * asked, and {@link doneAt} after it has answered:
- * - Every instant after the object's creation and its first look is due at some look, or a later instant is: what was
- *   missed is made up for once.
+ * - Every instant after the object's creation and its first look is due at some look, or a later instant is: missed instants are
+ *   made up for once.
  * - An instant that was remembered as done is not due again, whatever the clocks do.
  * - All objects keep their order, and their distances, from one instant to the next.
  */
@@ -68,12 +68,12 @@ export function due(schedule: CronSchedule, memory: ScheduleMemory | undefined, 
   };
 }
 
-/** What to remember when an instant is done. */
+/** The memory of a schedule when an instant is done. */
 export function doneAt(schedule: CronSchedule, at: string): ScheduleMemory {
   return { at, of: timesOf(schedule) };
 }
 
-/** Until when everything is done. Undefined if nothing that can be used is remembered. */
+/** The instant up to which everything is done. Undefined if no usable memory says that. */
 function sinceIn(
   schedule: CronSchedule,
   memory: ScheduleMemory | undefined,
@@ -84,7 +84,7 @@ function sinceIn(
   return at <= now + LONGEST_FUTURE_MS ? at : undefined;
 }
 
-/** The times of a schedule as one text: if that changes, nothing of the schedule is remembered. */
+/** The times of a schedule as one text. If that changes, the memory of the schedule no longer counts. */
 function timesOf({ cron, timeZone }: CronSchedule): string {
   return `${cron} ${timeZone}`;
 }

@@ -12,15 +12,15 @@ const LONGEST_REPEAT = 3 * HOUR;
 const MOST_DAYS = 9 * 366;
 
 /**
- * The instants of a schedule, in milliseconds. What it names is a time on the wall, here given in milliseconds as if the zone
- * were UTC:
+ * The instants of a schedule, in milliseconds. A schedule names times on a wall clock, which are given here in milliseconds as if
+ * the zone were UTC:
  *
- * - A time that is skipped, since clocks are set forward, comes at the next instant. Several such are one.
- * - A time that comes twice, since clocks are set back, comes the first time only.
+ * - A time that is skipped, since clocks are set forward, comes at the next instant. Several skipped times are one.
+ * - A time that comes twice, since clocks are set back, counts only the first time.
  * - A schedule of every hour is not about times on the wall: it has no skipped hour, and the hour that comes twice counts twice.
  *
- * Guarantees, each with a test in tests/unit/occurrences.test.ts: `next` and `last` agree with a look at every minute, in
- * every zone.
+ * Guarantees, each with a test in tests/unit/occurrences.test.ts: `next` and `last` agree with a look at every minute, in every
+ * zone.
  */
 export class Occurrences {
   private readonly isEveryHour: boolean;
@@ -42,7 +42,7 @@ export class Occurrences {
       }
     }
     const found: number[] = [];
-    // If clocks are set back soon, times come again that are before the one that is shown now.
+    // If clocks are set back soon, times before the one that is shown now come again.
     const change = this.changeIn(after, after + LONGEST_REPEAT);
     if (change !== undefined && this.offset(change) < this.offset(after))
       found.push(this.timeAfter(this.wall(change) - 1) - this.offset(change));

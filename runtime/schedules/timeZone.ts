@@ -1,10 +1,10 @@
-/** A name of the time zone database. Offsets such as "+01:00" are none: not every version of Node knows them. */
+/** The form of a name in the time zone database. An offset such as "+01:00" is no name: not every version of Node knows it. */
 const NAME = /^[A-Za-z]+([_+-]?[A-Za-z0-9]+)*(\/[A-Za-z0-9]+([_+-]+[A-Za-z0-9]+)*)*$/;
 
 /** What a clock on a wall of a time zone shows, for instants in milliseconds. It is built once for each zone. */
 const CLOCKS = new Map<string, Intl.DateTimeFormat>();
 
-/** Whether the name is one of a time zone that this machine knows. */
+/** Whether this machine knows a time zone of that name. */
 export function isTimeZone(name: string): boolean {
   if (!NAME.test(name)) return false;
   try {

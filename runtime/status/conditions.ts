@@ -1,28 +1,28 @@
 import type { ReconcileFailure } from "../failure";
 import type { Condition } from "../kubernetes/objects";
 
-/** What a reconcile found, as far as the conditions tell it. */
+/** The verdict of a reconcile, as far as the conditions show it. */
 export type Verdict =
   /** Every child is as the handler wants it, and ready. */
   | { readonly kind: "ready" }
-  /** Every child is applied; some are not ready yet. */
+  /** Every child is applied, and some are not ready yet. */
   | { readonly kind: "progressing"; readonly message: string }
   /** The object is being deleted and its handler has not finished with it. */
   | { readonly kind: "finalizing" }
   | { readonly kind: "failed"; readonly failure: ReconcileFailure };
 
-/** How much of a message a condition carries. The API allows 32768 characters; nobody reads them. */
+/** The longest message of a condition. The API allows 32768 characters, but nobody reads them. */
 const LONGEST_MESSAGE = 1024;
 
 /**
- * The standard conditions of a verdict: Ready, and the two of kstatus that say whether to wait (Reconciling) or
- * to step in (Stalled).
+ * The standard conditions of a verdict: Ready, and the two of kstatus that say whether to wait (Reconciling) or to step in
+ * (Stalled).
  *
- * @param previous the object's conditions now: a condition whose status is the same keeps its transition time
+ * @param previous the object's conditions now. A condition whose status stays the same keeps its transition time
  * @param generation the generation that the verdict is about
  * @param now RFC 3339
- * @param run the Workflow that reports this run, which Ready then names. Where there is none, because the run changed
- *   nothing, Ready goes on naming the one that did: a routine reconcile must not write the status
+ * @param run the Workflow that reports this run, which Ready then names. If there is none, because the run changed nothing, Ready
+ *   goes on naming the earlier one: a routine reconcile must not write the status
  */
 export function conditionsOf(
   verdict: Verdict,
@@ -39,12 +39,12 @@ export function conditionsOf(
   });
 }
 
-/** A condition as the engine or a handler says it: without what the engine adds to each. */
+/** A condition as the engine or a handler states it, without the fields that the engine adds to each. */
 export type Statement = Pick<Condition, "type" | "status" | "reason" | "message">;
 
 /**
- * A statement as a condition, with its message cut to a length that is read.
- * @param previous the object's conditions now: a condition whose status is the same keeps its transition time
+ * A statement as a condition. Its message is cut to a length that people read.
+ * @param previous the object's conditions now. A condition whose status stays the same keeps its transition time
  */
 export function written(
   { type, status, reason, message }: Statement,
@@ -106,12 +106,12 @@ function state(type: string, status: Condition["status"], reason: string, messag
   return { type, status, reason, message };
 }
 
-/** A text with the name of the run that it reports. */
+/** A text with the name of the run that the text reports. */
 export function withRun(text: string, run: string | undefined): string {
   return run === undefined ? text : `${text} (run ${run})`;
 }
 
-/** The run that Ready names already, unless that one failed and this one has not. */
+/** The run that Ready names already, unless that run failed and this one has not. */
 function runStillToName(verdict: Verdict, ready: Condition | undefined): string | undefined {
   if (!ready || verdict.kind === "failed" || !REASONS_OF_SUCCESS.includes(ready.reason)) return undefined;
   return / \(run ([a-z0-9-]+)\)$/.exec(ready.message)?.[1];
@@ -119,19 +119,19 @@ function runStillToName(verdict: Verdict, ready: Condition | undefined): string 
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
 const ESCAPE_SEQUENCE = /\u001b(\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])/g;
-/** Control characters but the newline, and what ends a line or turns the order of reading around. */
+/** Control characters except the newline, and characters that end a line or change the reading direction. */
 const ACTIVE = /[^\P{Cc}\n]|[\u2028\u2029\p{Bidi_Control}]/gu;
 
-/** Half of a character: a surrogate without its other half. It would not come back from the API server as it was. */
+/** Half of a character: a surrogate without its other half. The API server would not give it back as it was. */
 const HALF_CHARACTER = /\p{Cs}/gu;
 
 /**
- * Takes out what a terminal would act on, puts U+FFFD in the place of half of a character, and cuts what is too long to be
- * read.
+ * Removes characters on which a terminal would act, replaces half of a character by U+FFFD, and cuts a text that is too long to
+ * be read.
  */
 export function clean(text: string, longest = LONGEST_MESSAGE): string {
   const plain = text.replace(ESCAPE_SEQUENCE, "").replace(ACTIVE, "").replace(HALF_CHARACTER, "\ufffd");
   const cut = plain.length > longest ? `${plain.slice(0, longest - 1)}…` : plain;
-  // The cut itself may have left half of a character, which nobody wrote.
+  // The cut itself may have left half of a character.
   return cut.replace(HALF_CHARACTER, "");
 }

@@ -22,18 +22,18 @@ type Status = Record<string, unknown>;
 /** How often a write is tried for an object that others write meanwhile. */
 const MOST_TRIES = 10;
 
-/** What is to be written into a status. What is left out stays as it is. */
+/** A change of a status. Parts that are left out stay as they are. */
 export interface StatusChange {
-  /** All of the handler's fields: those that it gave earlier and not now go. */
+  /** All of the handler's fields. Earlier fields that are not among them are removed. */
   readonly fields?: Readonly<Status> | undefined;
-  /** All of the handler's own conditions: those that it gave earlier and not now go. */
+  /** All of the handler's own conditions. Earlier conditions that are not among them are removed. */
   readonly conditions?: HandlersConditions | undefined;
   /** The engine's memory, as `remembered` gives it. */
   readonly memory?: JsonObject | undefined;
   readonly verdict?: StatusVerdict | undefined;
 }
 
-/** What a handler says of one generation of an object. */
+/** The conditions of a handler for one generation of an object. */
 export interface HandlersConditions {
   readonly statements: readonly Statement[];
   /** The generation that was handled. */
@@ -61,17 +61,18 @@ export interface StatusWriterOptions {
 }
 
 /**
- * Writes statuses by server-side apply: the handler's own fields, the engine's memory, `observedGeneration` and the
- * standard conditions. Fields of other writers survive, and earlier ones of ours go.
+ * Writes statuses by server-side apply: the handler's own fields, the engine's memory, `observedGeneration` and the standard
+ * conditions. Fields of other writers survive, and earlier fields of ours are removed.
  *
  * Guarantees, each with a test in tests/unit/statusWriter.test.ts:
  * - Nothing is written that is there already.
- * - A verdict is written with the generation that was handled, also if there is a newer one, and never lowers
- *   `observedGeneration`, unless the object has not reached that.
- * - A write is for one uid: never for an object that has the name since.
- * - An object that others write gets its status: the write is composed again for what they made of it.
+ * - A verdict is written with the generation that was handled, even if there is a newer one. It never lowers
+ *   `observedGeneration`, unless that is more than the object's own generation.
+ * - A write is for one uid: never for an object that has taken the name since.
+ * - An object that others write gets its status: the write is composed again for their result.
  *
- * Assumption: writes to one object follow one another, each with what the one before it wrote. So few meet another version.
+ * Assumption: writes to one object follow one another, each with the result of the one before. So few of them meet another
+ * version.
  *
  * Caveat: for the status of a custom resource, the API server ignores the uid of an apply (apiextensions-apiserver,
  * pkg/registry/customresource/status_strategy.go), but not the version. So each write names the version that it is for.
@@ -89,7 +90,7 @@ export class StatusWriter {
   }
 
   /**
-   * Writes the status if it differs from what `object` has.
+   * Writes the status if it differs from that of `object`.
    * @param object the newest that is known
    * @returns the object with its status. Undefined if nothing was to be written, or if the object is gone
    * @throws ReconcileFailure `StatusRefused` if the API server does not accept the status, or drops a part of it
@@ -193,7 +194,7 @@ export class StatusWriter {
       // An object may outlive its namespace if somebody ended that by force. Nothing can be written on it.
       if (isNamespaceMissing(error, namespace)) return undefined;
       if (isApiError(error, 404)) {
-        // There is no such object, or no such subresource of it.
+        // There is no such object, or the object has no such subresource.
         const there = await client.get(resource, object.metadata);
         if (there?.metadata.uid === uid) throw noStatusOf(resource);
         return undefined;
@@ -251,7 +252,7 @@ function fieldsIn(entry: JsonObject): string[] {
     .map((key) => key.slice(2));
 }
 
-/** The conditions that we have written: to write another's would make it ours as well. */
+/** The conditions that we have written. If we wrote another's condition, it would become ours as well. */
 function ownedConditions(status: Status, entry: JsonObject): Condition[] {
   if (!entry["f:conditions"]) return [];
   const keys = Object.keys(entry["f:conditions"]).filter((key) => key.startsWith("k:"));
@@ -260,7 +261,7 @@ function ownedConditions(status: Status, entry: JsonObject): Condition[] {
   return conditionsIn(status).filter(isOurs);
 }
 
-/** Whether every field of `part` is in `whole`, with that very value; conditions by their type. */
+/** Whether every field of `part` is in `whole` with the same value. Conditions are compared by their type. */
 function isWithin(part: Status, whole: Status): boolean {
   return Object.entries(part).every(([key, value]) => {
     if (key !== "conditions") return isDeepStrictEqual(value, whole[key]);

@@ -8,15 +8,15 @@ export interface StatusesOptions {
   readonly writer: Pick<StatusWriter, "wouldChange" | "write">;
   /** Reads an object as it is now. */
   readonly read: (name: ObjectName) => Promise<KubernetesObject | undefined>;
-  /** Takes in what the API server answered to a write. */
+  /** Takes in the API server's answer to a write. */
   readonly learn: (object: KubernetesObject) => void;
 }
 
 /**
  * The statuses of an operator's custom resources. Reconciles write fields and memory, and verdicts are written beside them.
  *
- * Guarantee (tests/unit/statuses.test.ts): the writes to one object follow one another, each onto what the one before it
- * wrote. So a verdict never brings back a field that a reconcile has just changed.
+ * Guarantee (tests/unit/statuses.test.ts): the writes to one object follow one another, each onto the result of the one before.
+ * So a verdict never brings back a field that a reconcile has just changed.
  */
 export class Statuses {
   private readonly turns = new Turns();
@@ -26,7 +26,7 @@ export class Statuses {
   /**
    * Writes a change into the status of an object, if that changes anything.
    * @param object by its name and uid. If it is gone, nothing is written
-   * @param along what is written too if the change is: it is worth no call of its own
+   * @param along a further change that is written only together with the first. It is worth no request of its own
    * @returns the object as it is then. Undefined if it is gone
    * @throws ReconcileFailure, ApiError, ApiUnreachableError: see `StatusWriter.write`
    */

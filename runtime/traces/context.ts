@@ -22,7 +22,7 @@ const RATIO_BYTES = 6;
 /**
  * A new trace.
  * @param ratio how many of all traces are sent, from 0 to 1
- * @param random gives so many random bytes
+ * @param random gives this many random bytes
  */
 export function newTrace(
   ratio: number,
@@ -39,7 +39,7 @@ export function newTrace(
   };
 }
 
-/** A further run in the trace of another span. */
+/** A further run in another span's trace. */
 export function partOf(
   { traceId, isSampled }: TraceContext,
   parentId: string,

@@ -8,7 +8,7 @@ import type { Attributes, Span } from "./spans";
 export interface TraceExporterOptions extends Pick<TraceSettings, "url" | "headers"> {
   /** Attributes of the process that sends. */
   readonly resource: Attributes;
-  /** Called when spans begin to be lost, and when they are sent again: not at each try. */
+  /** Called when spans begin to be lost, and when they are sent again. Not called at each try. */
   readonly onNotice: (notice: string) => void;
   /** The most spans that wait. @default 2048 */
   readonly mostWaiting?: number;
@@ -26,7 +26,7 @@ const DELAY_MS = 2_000;
 const TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A batch that failed so often is dropped: the newer ones say more. */
+/** A batch that failed this many times is dropped. Newer spans matter more. */
 const MOST_TRIES = 5;
 
 /**
@@ -36,8 +36,8 @@ const MOST_TRIES = 5;
  * - No call waits, and none throws, whatever the collector does.
  * - At most `mostWaiting` spans are in memory. Further ones are dropped, and counted.
  * - One request is on its way at a time. The collector's Retry-After is heeded, up to a minute.
- * - That spans are lost is said once, until some are sent again.
- * - Neither a header nor an answer of the collector is ever in a notice.
+ * - A notice says once that spans are lost, until some are sent again.
+ * - No notice contains a header or an answer of the collector.
  */
 export class TraceExporter {
   /** Spans that the collector has taken. */
@@ -65,7 +65,7 @@ export class TraceExporter {
     });
   }
 
-  /** Sends what waits, at most for this long, and takes no more. What is left is dropped. */
+  /** Sends the spans that wait, for at most this long, and takes no more. The rest is dropped. */
   async close(graceMs: number): Promise<void> {
     this.endPause();
     this.stopping.abort();
@@ -73,7 +73,7 @@ export class TraceExporter {
     this.lose(this.waiting.splice(0).length, "the process ends");
   }
 
-  /** Counts spans that are lost, and says so if that is new. */
+  /** Counts spans that are lost, and reports the loss if that is new. */
   lose(count: number, why: string): void {
     if (count === 0) return;
     this.dropped += count;
@@ -123,7 +123,7 @@ export class TraceExporter {
   private async pause(ms: number): Promise<void> {
     if (this.stopping.signal.aborted) return;
     await new Promise<void>((resolve) => {
-      // Spans that wait keep no process alive.
+      // Waiting spans do not keep a process alive.
       const timer = setTimeout(resolve, ms).unref();
       this.endPause = () => {
         clearTimeout(timer);

@@ -5,8 +5,8 @@ import type { Attributes, Span } from "./spans";
  * (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding): ids are hexadecimal, 64-bit numbers are texts, and enums
  * are numbers.
  *
- * Of our own, since the exporter of OpenTelemetry for JavaScript with its SDK bundles to 300 KB, beside an engine of 430 KB
- * that every runner holds in memory, and this is a page.
+ * The encoding is our own, and one page long. OpenTelemetry's exporter for JavaScript with its SDK bundles to 300 KB, beside an
+ * engine of 430 KB that every runner holds in memory.
  * @param resource attributes of the process that sends them
  */
 export function otlpTraces(resource: Attributes, spans: readonly Span[]): string {
@@ -47,7 +47,7 @@ function anyValue(value: string | number | boolean): object {
   return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** Milliseconds as a text of nanoseconds, of which we know the thousands. */
+/** Milliseconds as a text of nanoseconds. We know only milliseconds. */
 function nanoseconds(ms: number): string {
   return `${BigInt(Math.round(ms * 1_000))}000`;
 }

@@ -2,13 +2,13 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp 
 import { request as requestHttps } from "node:https";
 import { isRecord } from "../json";
 
-/** What came of a request to a collector. */
+/** The result of a request to a collector. */
 export type Posted =
-  /** @property rejected how many of the spans it has refused all the same */
+  /** @property rejected how many of the spans it has refused although it took the request */
   | { readonly kind: "taken"; readonly rejected: number }
   | {
       readonly kind: "refused";
-      /** Why, without anything that the collector wrote or was sent. */
+      /** Why it failed, without any text that the collector wrote or was sent. */
       readonly why: string;
       /** Whether another try may succeed. */
       readonly isTemporary: boolean;
@@ -17,7 +17,7 @@ export type Posted =
 
 /** Codes at which another try may succeed (https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes). */
 const TEMPORARY = [429, 502, 503, 504];
-/** The answer says nothing but how many spans were refused. */
+/** The longest answer that is read, in bytes. The only content is how many spans were refused. */
 const MOST_BYTES = 64 * 1024;
 
 /** Posts spans to a collector. Never throws, and ends after `timeoutMs` whatever the collector does. Follows no redirection. */
@@ -90,7 +90,7 @@ function rejectedIn(text: string): number {
   }
 }
 
-/** Seconds, or a date. */
+/** A header of seconds, or of a date. */
 function retryAfterIn({ "retry-after": after }: IncomingHttpHeaders): number | undefined {
   if (after === undefined) return undefined;
   const ms = /^\d+$/.test(after) ? Number(after) * 1_000 : Date.parse(after) - Date.now();

@@ -1,4 +1,4 @@
-/** Where traces go. */
+/** The collector to which traces are sent. */
 export interface TraceSettings {
   /** The address for spans: the collector's, with the path `/v1/traces`. */
   readonly url: URL;
@@ -8,7 +8,7 @@ export interface TraceSettings {
   readonly ratio: number;
 }
 
-/** Where a collector takes spans by OTLP over HTTP, after its own address. */
+/** The path at which a collector takes spans by OTLP over HTTP, after its own address. */
 const SPANS_PATH = "/v1/traces";
 
 /** The characters of a header's name (RFC 9110), and of a value that cannot end the header. */
@@ -16,8 +16,8 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 
 /**
- * What is wrong with the address of a collector, to follow its name: 'is no address'. It never has the address in it, which
- * may have a password. Undefined if nothing is.
+ * What is wrong with the address of a collector, to follow its name: 'is no address'. The text never contains the address, which
+ * may have a password. Undefined if nothing is wrong.
  */
 export function endpointProblem(endpoint: string): string | undefined {
   if (!URL.canParse(endpoint)) return "is no address";
@@ -31,7 +31,7 @@ export function endpointProblem(endpoint: string): string | undefined {
 }
 
 /**
- * Reads where traces go.
+ * Reads the settings for traces.
  * @param headers as OTEL_EXPORTER_OTLP_HEADERS has them: "key=value,key=value", the values percent-encoded
  * @param oneIn a whole number as text: with "20", one run in 20 is traced. "" for every run
  * @throws Error that says what is wrong, and has no part of the headers or the address in it

@@ -5,7 +5,7 @@ import { clean } from "../status/conditions";
 import type { Cause } from "../work/arrivals";
 import { newSpanId, type TraceContext } from "./context";
 
-/** What an attribute of a span may be. */
+/** The value of an attribute of a span. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 /** A span of a trace. */
@@ -28,13 +28,13 @@ export interface ReportTime {
   readonly to: number;
 }
 
-/** All that is known of a run when its trace is made. */
+/** All facts about a run from which its trace is made. */
 export interface TracedRun {
   readonly trace: TraceContext;
   readonly report: ReconcileReport;
   /** The name of the Workflow that records the run, if there is one. */
   readonly run?: string | undefined;
-  /** Undefined if nothing was to be written, or a later run's report took its place. */
+  /** When the run was reported. Undefined if nothing was to be written, or a later run's report took its place. */
   readonly reportTime?: ReportTime | undefined;
 }
 
@@ -43,12 +43,12 @@ export type Epoch = (monotonic: number) => number;
 
 /** Kubernetes notes the times of writes in whole seconds. */
 const WRITE_RESOLUTION_MS = 1_000;
-/** A write that is older was not what brought the run about. */
+/** An older write did not cause the run. */
 const OLDEST_WRITE_MS = 3_600_000;
 const LONGEST_ERROR = 1024;
 const LONGEST_NAME = 512;
 
-/** What begins a run and is shown as a span, and the span's name. */
+/** The names of the spans for the causes of runs. Undefined: the cause has no span. */
 const ARRIVALS: Readonly<Record<Cause, string | undefined>> = {
   watch: "watch",
   hint: "hint",
@@ -59,7 +59,7 @@ const ARRIVALS: Readonly<Record<Cause, string | undefined>> = {
   time: undefined,
 };
 
-/** Kinds of which the semantic conventions of OpenTelemetry name an object, by group and kind. */
+/** The kinds for which the semantic conventions of OpenTelemetry name an attribute, by group and kind. */
 const KNOWN_KINDS: Readonly<Record<string, string>> = {
   "/Namespace": "namespace",
   "/Node": "node",
@@ -79,11 +79,11 @@ const KNOWN_KINDS: Readonly<Record<string, string>> = {
 type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: string };
 
 /**
- * The spans of a run: the run itself, and in it how the change reached the engine, the wait for its turn, and the run's steps.
- * Pure, but for the ids of the spans.
+ * The spans of a run: the run itself, and in it the way of the change to the engine, the wait for the run's turn, and the run's
+ * steps. Pure, except for the ids of the spans.
  *
- * Guarantees (tests/unit/traceSpans.test.ts): each span lies within its parent. Names and times are all that is said of
- * objects, nothing of their content. An error is said as the run's report says it, without the values of used Secrets.
+ * Guarantees (tests/unit/traceSpans.test.ts): each span lies within its parent. The spans contain only names and times of
+ * objects, nothing of their content. An error has the words of the run's report, without the values of used Secrets.
  * @param epochOf the clock
  */
 export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string = newSpanId): Span[] {
@@ -120,7 +120,10 @@ function partsOf({ trace, report, reportTime }: TracedRun, timing: RunTiming, ep
   ].sort((one, other) => one.from - other.from);
 }
 
-/** What happened before a run, the latest first: the write of the object as far as it is known, its way to the engine, and the queue. */
+/**
+ * The time before a run, the latest part first: the queue, the way of the change to the engine, and the write of the object as
+ * far as it is known.
+ */
 export function beforeRun(
   { arrival, attempt }: ReconcileReport,
   { writtenAt }: RunTiming,

@@ -34,7 +34,7 @@ type Timed = Pick<Step, "from" | "to" | "error"> & { readonly name: string };
 function linesOf(report: ReconcileReport): string[] {
   const { timing, namespace } = report;
   if (!timing) return [];
-  // The write is known by another clock, and in whole seconds.
+  // The time of the write is from another clock, and in whole seconds.
   const before = beforeRun(report, { ...timing, writtenAt: undefined }, (time) => time);
   const steps = timing.steps.map((step) => ({ ...step, name: wordsOf(step, namespace) }));
   const all: readonly Timed[] = [...before, ...steps].sort((one, other) => one.from - other.from);
@@ -46,7 +46,7 @@ function linesOf(report: ReconcileReport): string[] {
   return timing.omitted === 0 ? lines : [...lines, `and ${timing.omitted} further children`];
 }
 
-/** What was done, in the words of the log. */
+/** The action of a step, in the words of the log. */
 function wordsOf({ name, child, verb }: Step, namespace: string | undefined): string {
   if (!child) return name;
   if (verb !== undefined && verb !== "unchanged") return describeChanges([{ verb, ...child }], namespace);

@@ -5,7 +5,7 @@ import { type Span, spansOf, type TracedRun } from "./spans";
 /** Traces the runs of one operator: gives each its ids before it begins, and sends its spans when it has ended. */
 export class Tracing {
   /**
-   * @param exporter where the spans go
+   * @param exporter takes the spans
    * @param ratio how many of all runs are traced, from 0 to 1
    */
   constructor(
@@ -13,7 +13,7 @@ export class Tracing {
     private readonly ratio: number,
   ) {}
 
-  /** What became of the spans until now. */
+  /** How many spans were sent and dropped until now. */
   get figures(): { readonly sent: number; readonly dropped: number } {
     return this.exporter;
   }
@@ -33,7 +33,7 @@ export class Tracing {
     if (trace.isSampled && !didNothing) this.send(() => spansOf(run, epochOf));
   }
 
-  /** Sends spans. A fault of ours in making them loses them, and nothing else. */
+  /** Sends spans. If a fault of ours prevents that, only these spans are lost. */
   send(make: () => readonly Span[]): void {
     try {
       this.exporter.add(make());
@@ -42,13 +42,13 @@ export class Tracing {
     }
   }
 
-  /** Sends what waits, at most for this long, in milliseconds. */
+  /** Sends the spans that wait, for at most this long, in milliseconds. */
   close(graceMs: number): Promise<void> {
     return this.exporter.close(graceMs);
   }
 }
 
-/** The wall clock as it is now, for times on the monotonic one: the two drift apart in a process that lives for long. */
+/** The wall clock as it is now, for times on the monotonic clock. The two drift apart in a process that lives for long. */
 export function epochNow(): (monotonic: number) => number {
   const difference = Date.now() - performance.now();
   return (monotonic) => monotonic + difference;

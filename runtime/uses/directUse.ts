@@ -9,8 +9,8 @@ import type { Resource } from "../kubernetes/resource";
 import { asGiven, byName, missingNote, type UsedProblem, type UsedSource } from "./used";
 
 /**
- * Used objects that are read from the API server each time that they are needed: for a run in a pod of its own, which has no
- * watches. A kind that is not Kubernetes' own is looked up once.
+ * Used objects that are read from the API server each time they are needed, for a run in a pod of its own, which has no watches.
+ * A kind that is not Kubernetes' own is looked up once.
  */
 export class DirectUse implements UsedSource {
   private readonly resources = new Map<string, Promise<Resource | undefined>>();

@@ -4,16 +4,16 @@ import { builtIn } from "../kubernetes/discovery";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import { asGiven } from "./used";
 
-/** What {@link PolledObjects} read, and who is called. */
+/** The Secrets that {@link PolledObjects} read, and the callbacks that they call. */
 export interface PolledObjectsOptions {
   readonly client: KubernetesClient;
-  /** The keys of the uses whose Secrets are read so. */
+  /** The keys of the uses whose Secrets are read in this way. */
   readonly keys: readonly string[];
   /** The names that are in use. */
   readonly namesOf: (key: string) => readonly ObjectName[];
-  /** Whether a Secret is given. One that is not is not kept. */
+  /** Whether the operator is given a Secret. Other Secrets are not kept. */
   readonly isGiven: (key: string, object: KubernetesObject) => boolean;
-  /** Whether to read again what is in use. */
+  /** Whether to read the Secrets in use again. */
   readonly isActive: () => boolean;
   /** A Secret changed, came or went. */
   readonly onChange: (key: string, name: ObjectName, object: KubernetesObject | undefined) => void;
@@ -25,7 +25,7 @@ export interface PolledObjectsOptions {
 
 interface Polled {
   readonly object: KubernetesObject | undefined;
-  /** When it was read, on the monotonic clock. */
+  /** When the Secret was read, on the monotonic clock. */
   readonly at: number;
 }
 
@@ -33,12 +33,12 @@ const PERIOD_MS = 60_000;
 const SECRETS = builtIn("v1", "Secret");
 
 /**
- * Secrets that are read by name, each again once in a period while a custom resource names it. A watch of all namespaces would
- * need the right to read every Secret there. So no watch is opened.
+ * Secrets that are read by name. Each is read again once in a period while a custom resource names it. A watch of all namespaces
+ * would need the right to read every Secret there, so no watch is opened.
  *
  * Guarantees, each with a test in tests/unit/polledObjects.test.ts:
- * - Nothing is read that no custom resource names, and nothing is kept that is not given.
- * - Between two reads of a Secret no request is made for it, however many use it.
+ * - No Secret is read that no custom resource names, and no Secret is kept that the operator is not given.
+ * - Between two reads of a Secret no request is made for it, however many objects use it.
  */
 export class PolledObjects {
   private readonly known = new Map<string, Polled>();
@@ -65,7 +65,7 @@ export class PolledObjects {
     await this.running;
   }
 
-  /** The Secret as it was read at most two periods ago. Undefined if there is none that is given. */
+  /** The Secret as it was read at most two periods ago. Undefined if there is none, or the operator is not given it. */
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
     const id = idOf(key, name);
     const known = this.known.get(id);

@@ -5,15 +5,15 @@ import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 type Labels = Readonly<Record<string, string>> | undefined;
 
 /**
- * Which custom resources use which objects: by the names that they refer to, and by the labels.
+ * Which custom resources use which objects, by the names and by the labels to which they refer.
  *
- * Guarantee (tests/unit/useIndex.test.ts): it finds exactly the objects that refer to a name or to labels, whatever they
+ * Guarantee (tests/unit/useIndex.test.ts): it finds exactly the custom resources that refer to a name or to labels, whatever they
  * referred to before.
  */
 export class UseIndex {
-  /** What each custom resource refers to, by its key and the key of the use. */
+  /** The references of each custom resource, by its key and the key of the use. */
   private readonly references = new Map<string, ReadonlyMap<string, Reference>>();
-  /** The keys of the custom resources by what they refer to: see {@link entriesOf}. */
+  /** The keys of the custom resources by their references: see {@link entriesOf}. */
   private readonly byEntry = new Map<string, Set<string>>();
   /** Uses of kinds that are in no namespace. */
   private readonly clusterWide = new Set<string>();
@@ -108,7 +108,7 @@ export class UseIndex {
   }
 }
 
-/** Of several labels, one leads to the object, and the others are compared. Undefined if nothing has all of them. */
+/** The label by which an object is found. The others are then compared. Undefined if no object can have all of them. */
 function firstLabel({ labels }: LabelReference): readonly [string, readonly string[]] | undefined {
   const entries = Object.entries(labels);
   return entries.some(([, values]) => values.length === 0) ? undefined : entries[0];

@@ -19,9 +19,9 @@ import { formatName, type KubernetesObject, type ObjectName } from "../kubernete
 import type { Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
 
-/** Where the used objects are read: from what watches show, or from the API server. */
+/** Where the used objects are read: from the stores of watches, or from the API server. */
 export interface UsedSource {
-  /** What keeps a use from being read, in this namespace. Undefined: nothing. It may ask the API server. */
+  /** Why a use cannot be read in this namespace. Undefined: it can be read. It may ask the API server. */
   problemOf(key: string, namespace: string | undefined): Promise<UsedProblem | undefined>;
   /** The object, without `metadata.managedFields`. Undefined if there is none. */
   get(key: string, name: ObjectName): Promise<KubernetesObject | undefined>;
@@ -29,30 +29,33 @@ export interface UsedSource {
   list(key: string, reference: LabelReference): Promise<KubernetesObject[]>;
 }
 
-/** What keeps a use from being read. */
+/** Why a use cannot be read. */
 export type UsedProblem =
-  /** The cluster does not serve the kind. There are no objects of that kind then. */
+  /** The cluster does not serve the kind, so there are no objects of that kind. */
   | { readonly kind: "missing"; readonly message: string }
-  /** It may not be read: it is not known whether there are objects. */
+  /** The kind may not be read, so it is not known whether there are objects. */
   | { readonly kind: "refused"; readonly message: string }
   /** The first list is in progress. */
   | { readonly kind: "listing" };
 
-/** Something that the users of an object should know of what it uses. */
+/** A problem with the objects that an object uses, about which the object's users should know. */
 export interface UsedWarning {
   readonly reason: Extract<WarningReason, "UsedKindMissing" | "UsedSecretNotGiven" | "UsedNotReadable">;
   readonly note: string;
 }
 
-/** What an object uses, as its handler is given it. */
+/** The objects that an object uses, as its handler gets them. */
 export interface GatheredUse {
   readonly used: Used;
   readonly warnings: readonly UsedWarning[];
-  /** The Secrets among the objects: nothing of them is to be reported. */
+  /** The Secrets among the objects. None of their values may be reported. */
   readonly secrets: readonly KubernetesObject[];
 }
 
-/** In characters of JSON, for all uses of one object together. A request is in memory several times. */
+/**
+ * The most that a handler is given of used objects, in characters of JSON, for all uses of one object together. A request is in
+ * memory several times.
+ */
 const MOST_LENGTH = 8 * 1024 * 1024;
 const RETRY = { retryAfterSeconds: 60 };
 const RIGHTS_REMEDY = "Deploy the operator again: its rights follow from its definition.";
@@ -66,8 +69,8 @@ export class UsedStillListingError extends Error {
 }
 
 /**
- * Why an operator is not given a Secret. Undefined: it is given. The author of a custom resource is not trusted, and he
- * names the Secret: either the definition lists that name, or the Secret itself says who may use it.
+ * Why an operator is not given a Secret. Undefined: it is given. The author of a custom resource names the Secret and is not
+ * trusted. So either the definition lists that name, or the Secret itself says who may use it.
  */
 export function whyNotGiven(
   { metadata, ...secret }: KubernetesObject,
@@ -85,10 +88,10 @@ export function whyNotGiven(
 }
 
 /**
- * Reads what an object uses. What is not there is null, or missing in a list.
+ * Reads the objects that an object uses. An object that does not exist is null, or missing in a list.
  *
- * To finalize waits for nothing: what cannot be read is null too, and a warning says so. To reconcile without it would tell
- * the handler that it is gone, so that it fails instead.
+ * To finalize waits for nothing: an object that cannot be read is null too, and a warning says so. To reconcile fails instead,
+ * because without the object the handler would conclude that it is gone.
  *
  * @throws ReconcileFailure `UsedNotReadable`, UsedStillListingError, ApiError, ApiUnreachableError
  */
@@ -141,7 +144,7 @@ export async function gatherUsed(
   return { used, warnings, secrets };
 }
 
-/** Reads the objects of one use, or says what keeps them from being read. */
+/** Reads the objects of one use, or says why they cannot be read. */
 async function read(
   key: string,
   reference: Reference,
@@ -172,7 +175,9 @@ async function namedBy(
   return found.filter((each) => each !== undefined);
 }
 
-/** Says the same of a Secret that is not there and of one that is not given: nobody shall learn which there are. */
+/**
+ * Gives the same text for a Secret that does not exist and for one that is not given, so that nobody learns which Secrets exist.
+ */
 function notGiven(
   key: string,
   use: Use,
@@ -209,7 +214,7 @@ export function isEmptySelection(reference: LabelReference): boolean {
   return selectorOf(reference) === undefined;
 }
 
-/** An object as its handler is given it. */
+/** An object in the form that its handler gets. */
 export function asGiven({ metadata, ...content }: KubernetesObject): KubernetesObject {
   const { managedFields: _, ...rest } = metadata;
   const { apiVersion, kind, ...others } = content;

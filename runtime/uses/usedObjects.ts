@@ -26,16 +26,16 @@ import {
 } from "./used";
 import { UseIndex } from "./useIndex";
 
-/** What {@link UsedObjects} read, and who is called. */
+/** The objects that {@link UsedObjects} read, and the callbacks that they call. */
 export interface UsedObjectsOptions {
   readonly client: KubernetesClient;
   readonly operator: Operator;
-  /** Custom resources use something that has changed. */
+  /** An object that custom resources use has changed. */
   readonly onChange: (change: UsedChange) => void;
   readonly onInterruption: (kind: string, error: Error) => void;
   /** @see ReflectorOptions.answersOthers */
   readonly answersOthers?: (signal: AbortSignal) => Promise<boolean>;
-  /** Whether objects are read again that no watch shows. */
+  /** Whether objects that no watch shows are read again. */
   readonly isActive: () => boolean;
   /** How often that is done, in milliseconds. @default 60000 */
   readonly pollMs?: number;
@@ -45,13 +45,13 @@ export interface UsedObjectsOptions {
 export interface UsedChange {
   /** The keys of the custom resources that use it. */
   readonly users: readonly string[];
-  /** What has changed, in words: "ConfigMap shop/settings". */
+  /** The changed object or kind, in words: "ConfigMap shop/settings". */
   readonly what: string;
   /** Whether an operator of Argosy changed it. */
   readonly isByOperator: boolean;
 }
 
-/** What is known of every used object. */
+/** The facts that are kept of every used object. */
 interface UsedFacts {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** Differs if the handler would see another object. */
@@ -68,7 +68,7 @@ interface Watched {
 }
 
 /**
- * What the custom resources of an operator use, kept up to date by watches.
+ * The objects that the custom resources of an operator use, kept up to date by watches.
  *
  * Guarantees, each with a test in tests/integration/uses.test.ts:
  * - An object that changes wakes exactly the custom resources that use it, before and after the change.
@@ -223,7 +223,7 @@ export class UsedObjects implements UsedSource {
       sink: (of, namespace) => store.sink(of, namespace),
       onInterruption: ({ kind }, error) => onInterruption(kind, error),
       onSynced: () => this.allChanged(key),
-      // The kind went, and its watch ended. It may not have reported that the objects went before.
+      // The kind went, and its watch ended, perhaps before it reported that the objects went.
       onRefused: (_, error) => {
         if (isApiError(error, 404)) this.allChanged(key);
       },

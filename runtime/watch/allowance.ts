@@ -1,6 +1,6 @@
 /**
- * Keeps what many holders hold within a total length. What was taken longest ago is dropped first. The newest may be longer
- * than the total by itself.
+ * Keeps the content of many holders within a total length. The content that was taken longest ago is dropped first. The newest
+ * may be longer than the total by itself.
  */
 export class Allowance<Holder> {
   private readonly lengths = new Map<Holder, number>();
@@ -8,7 +8,7 @@ export class Allowance<Holder> {
 
   /**
    * @param most the total length, in characters
-   * @param letGo called for each holder that has to drop what it holds
+   * @param letGo called for each holder that must drop its content
    */
   constructor(
     private readonly most: number,

@@ -7,25 +7,25 @@ import type { ReflectorSink } from "./reflector";
 import { type Change, Store, type StoredObject } from "./store";
 import { annotationsOf, madeOf } from "./watched";
 
-/** What is known of the custom resources. */
+/** The custom resources as they are known now. */
 export interface KnownObjects {
   /** The object as it is now, to reconcile it. Undefined if it is gone. */
   read(name: ObjectName): Promise<KubernetesObject | undefined>;
-  /** Takes in what the API server answered to a write of ours, before the watch brings it. */
+  /** Takes in the API server's answer to a write of ours, before the watch brings it. */
   learn(object: KubernetesObject): void;
-  /** What is known of the object is outdated: it is read again when it is needed. */
+  /** The stored object is outdated: it is read again when it is needed. */
   invalidate(name: ObjectName): void;
   /** Whether the object with that uid is known to be gone, or to be being deleted. */
   isGoing(name: ObjectName, uid: string): boolean;
 }
 
-/** What {@link CustomResources} hold, and who is called. */
+/** The objects that {@link CustomResources} hold, and the callbacks that they call. */
 export interface CustomResourcesOptions {
   readonly client: Pick<KubernetesClient, "get">;
   readonly resource: Resource;
   /**
-   * Our finalizers. If an object that is not being deleted loses one of them, it is to be reconciled: nobody would be asked
-   * before it goes. @default none
+   * Our finalizers. If an object that is not being deleted loses one of them, it is reconciled, because otherwise nobody would be
+   * asked before it goes. @default none
    */
   readonly finalizers?: readonly string[];
   /** An object is to be reconciled. */
@@ -33,7 +33,8 @@ export interface CustomResourcesOptions {
   /** An object is gone. */
   readonly onGone: (name: ObjectName, gone: GoneObject) => void;
   /**
-   * An object is as given now, no matter who changed it and whether it is to be reconciled or not. It comes before the other calls.
+   * Called with each new state of an object, no matter who changed it and whether it is to be reconciled or not. It is called
+   * before the other callbacks.
    * @param object undefined: it is gone
    */
   readonly onSeen?: (name: ObjectName, object: KubernetesObject | undefined) => void;
@@ -43,7 +44,7 @@ export interface CustomResourcesOptions {
   readonly mostKept?: number;
 }
 
-/** What differs for objects of a kind that is not ours. */
+/** The differences for objects of a kind that is not ours. */
 export interface WatchedObjects {
   /** Whether an object is one of those that are watched. All others count as gone. */
   readonly isWatched: (object: KubernetesObject) => boolean;
@@ -71,14 +72,14 @@ export interface GoneObject {
 }
 
 interface Facts {
-  /** A change of this causes a reconcile. It does not include the status, so our own writes cause none. */
+  /** A fingerprint of the parts whose change causes a reconcile. The status is not among them, so our own writes cause none. */
   readonly trigger: string;
   /** The part of {@link trigger} that the event path announces. */
   readonly announced: string;
   readonly isReady: boolean;
-  /** Those of our finalizers that it has. */
+  /** The finalizers of ours that the object has. */
   readonly finalizers: readonly string[];
-  /** The uids of what it was made of. Only of objects that are not ours. */
+  /** The uids of the objects of which the object was made. Only of objects that are not ours. */
   readonly madeOf?: readonly string[];
 }
 
@@ -101,7 +102,7 @@ export class CustomResources implements KnownObjects {
       client,
       factsOf: (object) =>
         watched?.isWatched(object) === false ? undefined : factsOf(object, watched, finalizers),
-      // Nobody writes the others, so who wrote what need not be known.
+      // We write no objects of others, so their `managedFields` are not needed.
       ...(watched && { kept: withoutManagers }),
       onChange: (change) => this.changed(change),
       ...(mostKept !== undefined && { mostKept }),
@@ -109,8 +110,8 @@ export class CustomResources implements KnownObjects {
   }
 
   /**
-   * The object as it is now, to reconcile it: as the watch or our own last write has it, or read from the API server. A
-   * change that is found by this read is not reported, since this reconcile handles it.
+   * The object as it is now, to reconcile it: in the version of the watch or of our own last write, or read from the API server.
+   * A change that is found by this read is not reported, since this reconcile handles it.
    */
   async read(name: ObjectName): Promise<KubernetesObject | undefined> {
     return this.get(name, "read");
@@ -123,7 +124,7 @@ export class CustomResources implements KnownObjects {
 
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
-    // An object that the watch has not reported yet is not taken in: its creation would be missed.
+    // An object that the watch has not reported yet is not taken in. Otherwise its creation would be missed.
     if (this.store.find(resource, object.metadata)?.uid === object.metadata.uid)
       this.store.set(resource, object, "answer");
   }
@@ -133,7 +134,7 @@ export class CustomResources implements KnownObjects {
     if (stored) this.store.invalidate(stored);
   }
 
-  /** What is known of every object is outdated. */
+  /** Every stored object is outdated. */
   invalidateAll(): void {
     this.store.invalidateAll();
   }
@@ -153,7 +154,10 @@ export class CustomResources implements KnownObjects {
     return this.store.find(this.options.resource, name)?.uid;
   }
 
-  /** The uids of what the object of that name was made of. None if no such object is known, or if objects are our own. */
+  /**
+   * The uids of the objects of which the object of that name was made. None if no such object is known, or if the objects are our
+   * own.
+   */
   madeOf(name: ObjectName): readonly string[] {
     return this.store.find(this.options.resource, name)?.facts.madeOf ?? [];
   }
@@ -195,7 +199,7 @@ export class CustomResources implements KnownObjects {
     return object && watched?.isWatched(object) === false ? undefined : object;
   }
 
-  /** It may have left the labels that are watched while it was read. */
+  /** The object may have lost the labels that are watched while it was read. */
   private isKnown(stored: StoredObject<Facts>): boolean {
     return !this.options.watched || this.store.find(this.options.resource, stored) === stored;
   }
@@ -205,14 +209,14 @@ export class CustomResources implements KnownObjects {
     if (after) this.uids.add(after.uid);
     const same = before && before.uid === after?.uid ? before.facts : undefined;
     const { name, namespace } = after ?? before ?? { name: "" };
-    // What an object uses may stand in a part of it that does not count as a change.
+    // The references of an object may be in a part of it that does not count as a change.
     if (!after || this.options.watched || same?.trigger !== after.facts.trigger)
       this.options.onSeen?.({ name, namespace }, after && object);
     // The answer to our own write may bring somebody else's change before the watch does. The watch then reports nothing new.
     if (source === "read") return;
     if (before && before.uid !== after?.uid) this.gone(before, source === "watch" && !after);
     if (!after) return;
-    // It is there again if etcd was restored to a time before its deletion.
+    // The object is there again if etcd was restored to a time before its deletion.
     this.removed.delete(after.uid);
     const { trigger, announced, isReady, finalizers } = after.facts;
     const hasLost = !after.deleting && same?.finalizers.some((each) => !finalizers.includes(each)) === true;

@@ -5,14 +5,14 @@ import type { GoneObject, ObjectChange } from "./customResources";
 import { Scopes } from "./scopes";
 import { type Change, Store } from "./store";
 
-/** What {@link OutsideObjects} look for, and who is called. */
+/** The objects that {@link OutsideObjects} look for, and the callbacks that they call. */
 export interface OutsideObjectsOptions {
   readonly client: KubernetesClient;
   /** The custom resource's kind. */
   readonly resource: Resource;
   /** The namespaces that the operator lists. */
   readonly namespaces: readonly string[];
-  /** Ours. An object without one of them needs nothing of us. */
+  /** Our finalizers. An object without any of them needs nothing of us. */
   readonly finalizers: readonly string[];
   /** An object is being deleted, and waits for us. */
   readonly onChange: (change: ObjectChange) => void;
@@ -22,9 +22,9 @@ export interface OutsideObjectsOptions {
 }
 
 /**
- * The custom resources with a finalizer of ours outside of the namespaces that an operator lists: of namespaces that it listed
- * before. They are left alone until they are deleted. Then they wait for us: without us, neither they nor their namespace
- * could ever go. Only the metadata is watched, and next to nothing of it is kept.
+ * The custom resources with a finalizer of ours outside of the namespaces that an operator lists, in namespaces that it listed
+ * before. They are left alone until they are deleted. Then they wait for us: without us, neither they nor their namespace could
+ * ever go. Only the metadata is watched, and next to nothing of it is kept.
  *
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a finalizer can be removed wherever it is.
  */

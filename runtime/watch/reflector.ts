@@ -8,12 +8,12 @@ import { LineSplitter } from "../lines";
 
 /** Receives what a {@link Reflector} sees, in the order of the API server. */
 export interface ReflectorSink {
-  /** The API server is about to be asked for a list. What that brings may be as old as this call, and no older. */
+  /** The API server is about to be asked for a list. The objects in the list may be as old as this call, and no older. */
   asking?(): void;
   /**
    * A list begins: {@link set} is called for everything that is there, then {@link listed}.
-   * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd. What is known
-   *   does not count then
+   * @param isReset whether the API server is at an earlier version than before, as after a restore of etcd. The known objects do
+   *   not count then
    * @param resourceVersion the version of the list: it shows every object as it was then
    */
   listing(isReset: boolean, resourceVersion: string): void;
@@ -28,7 +28,7 @@ export interface ReflectorSink {
   remove(object: KubernetesObject): void;
 }
 
-/** What a {@link Reflector} watches, and who is called. */
+/** The kind that a {@link Reflector} watches, and the callbacks that it calls. */
 export interface ReflectorOptions extends Selection {
   readonly client: KubernetesClient;
   readonly resource: Resource;
@@ -42,13 +42,13 @@ export interface ReflectorOptions extends Selection {
   /** Called when {@link Reflector.problem} has another code than before, or is new. */
   readonly onRefused?: (error: ApiError) => void;
   /**
-   * Whether the API server answers other lists now. Asked when it has failed for a while to answer this one. If it answers
-   * others, the failure counts as a refusal. @default only 403 and 404 count as refusals
+   * Whether the API server answers other lists now. It is called when the API server has failed for a while to answer this one.
+   * If the API server answers others, the failure counts as a refusal. @default only 403 and 404 count as refusals
    */
   readonly answersOthers?: (signal: AbortSignal) => Promise<boolean>;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
-  /** Waits so many milliseconds before another try. Rejects when the signal ends it. @default a timer */
+  /** Waits this many milliseconds before another try. Rejects when the signal ends it. @default a timer */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -57,24 +57,27 @@ type WatchEvent =
   | { type: "ERROR"; object: ApiStatus };
 
 /**
- * Codes after which only a new list helps: the version is too old (410), or newer than any that there is (504, "Too
- * large resource version"), as after a restore of etcd.
+ * Codes after which only a new list helps: the version is too old (410), or newer than any version of the server (504, "Too large
+ * resource version"), as after a restore of etcd.
  */
 const RELIST_CODES = [410, 504];
-/** The kind is not there (404), or we may not list it (403). That will stay so for a while. */
+/** The kind is not there (404), or we may not list it (403). That will not change for a while. */
 const REFUSAL_CODES = [403, 404];
-/** These say nothing of the kind: a page has expired (410), or we ask too much (429). */
+/** These codes say nothing about the kind: a page has expired (410), or we ask too much (429). */
 const BUSY_CODES = [410, 429];
-/** The kind can be listed, and we may not watch it (403), or nobody can (405). */
+/** The kind can be listed, but we may not watch it (403), or nobody can (405). */
 const UNWATCHED_CODES = [403, 405];
-/** For how long nothing is concluded from a kind that fails to be listed, in milliseconds: an API server may be away so long. */
+/** For how long nothing is concluded if a kind fails to be listed, in milliseconds. An API server may be away for that long. */
 export const LISTING_PATIENCE_MS = 10_000;
-/** And if it was listed before. What is known is outdated then, and objects are served by it. */
+/** The same if the kind was listed before. Then the known objects are outdated, and are still served. */
 const STALE_AFTER_MS = 120_000;
 const FEWEST_FAILURES = 3;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4_000;
-/** What cannot be watched is listed about this often at least. A list costs more than another try of a watch. */
+/**
+ * A kind that cannot be watched is listed about this often at least, in milliseconds. A list costs more than another try of a
+ * watch.
+ */
 const LONGEST_POLL_MS = 30_000;
 
 function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
@@ -82,9 +85,9 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it goes on
- * from the last version seen. It lists again if the server has forgotten that version (410), if the server is behind that
- * version, and when it is asked to. What can be listed and not watched is listed again and again, ever less often.
+ * Keeps a sink in step with the API server: lists, then watches from there with bookmarks. When a watch ends, it goes on from the
+ * last version seen. It lists again if the server has forgotten that version (410), if the server is behind that version, and
+ * when a caller asks for it. A kind that can be listed but not watched is listed again and again, less and less often.
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
  */
 export class Reflector {
@@ -96,7 +99,7 @@ export class Reflector {
   private latest: string | undefined;
   private retryMs = FIRST_RETRY_MS;
   private refusal: ApiError | undefined;
-  /** Lists that failed in a row, otherwise than by a refusal. */
+  /** How many lists in a row failed other than by a refusal. */
   private failing = { count: 0, since: 0 };
   /** Since when no watch could be opened. */
   private unwatchedSince: number | undefined;
@@ -167,12 +170,12 @@ export class Reflector {
         isListed = true;
         const openedAt = performance.now();
         if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);
-        // If something between us and the server cuts every stream at once, that must not become a busy loop.
+        // If a proxy between us and the server cuts every stream at once, that must not become a busy loop.
         if (performance.now() - openedAt < FIRST_RETRY_MS && this.resourceVersion !== undefined)
           throw new Error("the watch ended as soon as it began");
       } catch (error) {
         if (signal.aborted) return;
-        // A list that was asked for interrupted it.
+        // A requested list interrupted the watch.
         if (this.interruption.signal.aborted) continue;
         await this.rest(error as Error, isListed);
       }
@@ -194,7 +197,7 @@ export class Reflector {
     if (signal.aborted) return;
     this.options.onInterruption?.(error);
     const { pause = pauseByTimer } = this.options;
-    // From half to one and a half of it, so that many watches do not try again at once.
+    // Between half of it and one and a half of it, so that many watches do not try again at once.
     await pause(this.retryMs * (0.5 + Math.random()), signal).catch(() => {});
     this.retryMs = Math.min(this.retryMs * 2, isUnwatched ? LONGEST_POLL_MS : LONGEST_RETRY_MS);
   }
@@ -203,20 +206,20 @@ export class Reflector {
     const isNew = this.refusal?.code !== error.code;
     this.refusal = error;
     if (isNew) this.options.onRefused?.(error);
-    // What was there when the API server refused may be gone when it no longer refuses.
+    // Objects that existed when the API server refused may be gone when it no longer refuses.
     this.resourceVersion = undefined;
-    // A refusal may last for days. Nobody waits that long, since other kinds and namespaces are served meanwhile.
+    // A refusal may last for days. Nobody waits for that long, since other kinds and namespaces are served meanwhile.
     this.endWaits(false);
   }
 
-  /** A watch cannot be opened. If that lasts, a list says what has changed, or shows that there is none either. */
+  /** A watch cannot be opened. If that lasts, a list shows the changes, or fails too. */
   private unwatched(): void {
     this.unwatchedSince ??= this.now();
     if (this.now() - this.unwatchedSince < STALE_AFTER_MS) return;
     this.resourceVersion = this.unwatchedSince = undefined;
   }
 
-  /** Whether a list that failed once more fails for a reason of its own: while others do not, for a while. */
+  /** Whether a list that failed once more fails for a reason of its own: it has failed for a while, and other lists have not. */
   private async isOwnFault(signal: AbortSignal): Promise<boolean> {
     const { failing } = this;
     if (failing.count === 0) failing.since = this.now();
@@ -241,7 +244,7 @@ export class Reflector {
     const version = await client.list(resource, this.options, onPage, this.stopping.signal);
     begin(version);
     sink.listed(version);
-    // Another list was asked for meanwhile: this one may be older than that.
+    // Another list was requested meanwhile, and this one may be older than that request.
     const isOutdated = this.interruption.signal.aborted;
     this.resourceVersion = isOutdated ? undefined : version;
     this.latest = version;
@@ -253,7 +256,7 @@ export class Reflector {
     if (!wasSynced) onSynced?.();
   }
 
-  /** Watches until the server ends the watch; throws on anything else. */
+  /** Watches until the server ends the watch. Throws on anything else. */
   private async watch(resourceVersion: string): Promise<void> {
     const stream = await this.options.client.watch(this.options.resource, this.options, {
       resourceVersion,
@@ -267,7 +270,7 @@ export class Reflector {
         for (const line of lines.push(chunk as Buffer)) this.receive(readJson(line) as WatchEvent);
       }
     } catch (error) {
-      // Node says "aborted" of a connection that was cut, as if somebody had given up.
+      // For a connection that was cut, Node says "aborted", as if somebody had given up.
       if ((error as NodeJS.ErrnoException).code !== "ECONNRESET") throw error;
       throw new Error("the connection was interrupted. The watch resumes where it was", { cause: error });
     } finally {

@@ -3,7 +3,7 @@ import type { ApiError } from "../kubernetes/errors";
 import { type Resource, scopesOf } from "../kubernetes/resource";
 import { Reflector, type ReflectorSink } from "./reflector";
 
-/** What {@link Scopes} watch, and who is called. */
+/** The kinds that {@link Scopes} watch, and the callbacks that they call. */
 export interface ScopesOptions {
   readonly client: KubernetesClient;
   readonly namespaces: "all" | readonly string[];
@@ -35,15 +35,17 @@ interface Scope {
 export interface NotSynced {
   readonly resource: Pick<Resource, "apiVersion" | "kind">;
   readonly namespace: string | undefined;
-  /** Why it cannot be listed: the API server's refusal, or that there is no such kind. Undefined: the list is in progress. */
+  /**
+   * Why the kind cannot be listed: the API server's refusal, or that there is no such kind. Undefined: the list is in progress.
+   */
   readonly problem: Error | undefined;
 }
 
 /**
  * Watches of several kinds, each in all namespaces or in those that are listed.
  *
- * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing, or that we may not
- * read, stops only what needs it.
+ * Guarantee (tests/integration/hostile/namespaces.test.ts): a kind or a namespace that is missing, or that we may not read, stops
+ * only the objects that need it.
  */
 export class Scopes {
   private readonly scopes: Scope[] = [];
@@ -74,8 +76,8 @@ export class Scopes {
   }
 
   /**
-   * Lists everything again that the API server does not refuse. What is being listed for the first time is listed once more:
-   * that list may be older than this call.
+   * Lists everything again that the API server does not refuse. A kind that is being listed for the first time is listed once
+   * more, because that list may be older than this call.
    * @returns whether all of that was listed. False if the API server has begun to refuse a part
    */
   async relist(): Promise<boolean> {
@@ -84,7 +86,7 @@ export class Scopes {
     return !listed.includes(false);
   }
 
-  /** Whether the API server lists any of this now. It is asked for one object of what it listed before. */
+  /** Whether the API server lists any of these kinds now. It is asked for one object of a kind that it listed before. */
   async answers(signal: AbortSignal): Promise<boolean> {
     const { client, labelSelector } = this.options;
     const scope = this.scopes.find(({ reflector }) => reflector.isSynced);
@@ -108,8 +110,8 @@ export class Scopes {
   }
 
   /**
-   * The kinds that are not known yet where they must be.
-   * @param namespace where they must be known, besides kinds of cluster scope. Undefined: everywhere
+   * The kinds that are not known yet in the places in which they must be.
+   * @param namespace the namespace in which they must be known, besides kinds of cluster scope. Undefined: all
    */
   notSynced(namespace: string | undefined): NotSynced[] {
     return this.scopes.flatMap(({ resource, namespace: where, reflector }) => {

@@ -43,7 +43,7 @@ export class SoughtKinds {
       .map((sought) => ({ resource: sought.kind, namespace: undefined, problem: this.problemOf(sought) }));
   }
 
-  /** An API server that was away, or busy, when it was asked says nothing of the kind. */
+  /** The answer of an API server that was away, or busy, says nothing about the kind. */
   private problemOf({ reason, since }: Sought): Error | undefined {
     if (reason instanceof UnknownKindError) return reason;
     const isNew = this.now() - since < LISTING_PATIENCE_MS;

@@ -6,16 +6,16 @@ import type { Resource } from "../kubernetes/resource";
 import { Allowance } from "./allowance";
 import type { ReflectorSink } from "./reflector";
 
-/** What a store holds of one object. */
+/** One object in a store. */
 export interface StoredObject<Facts> extends ObjectName {
   readonly resource: Resource;
   readonly uid: string;
   /** The version that the other fields are about. */
   resourceVersion: string;
-  /** The version that a watch or a list had last. Our own writes do not change it. */
+  /** The version that a watch or a list reported last. Our own writes do not change it. */
   reportedVersion: string;
   deleting: boolean;
-  /** What the store's user needs to know of every object. It is kept for all of them. */
+  /** The facts that the store's user needs of every object. They are kept for all objects. */
   facts: Facts;
   /** The object as JSON. Undefined: it is read when it is needed. */
   json: string | undefined;
@@ -41,17 +41,17 @@ export interface Change<Facts> {
   readonly object: KubernetesObject | undefined;
 }
 
-/** What a {@link Store} keeps, and who is called. */
+/** The objects that a {@link Store} keeps, and the callback that it calls. */
 export interface StoreOptions<Facts> {
   readonly client: Pick<KubernetesClient, "get">;
-  /** What is to be known of an object. Undefined: the object is not ours and is not kept. */
+  /** The facts to keep of an object. Undefined: the object is not ours and is not kept. */
   readonly factsOf: (object: KubernetesObject, resource: Resource) => Facts | undefined;
-  /** The part of an object that is kept as JSON. @default all of it */
+  /** The part of an object that is kept as JSON. @default the whole object */
   readonly kept?: (object: KubernetesObject) => object;
   readonly onChange: (change: Change<Facts>) => void;
   /**
-   * Whether watches and lists bring metadata alone, so that objects are read whole when they are needed. What was read is
-   * kept until a watch reports another version. @default false
+   * Whether watches and lists bring metadata alone, so that whole objects are read when they are needed. An object that was read
+   * is kept until a watch reports another version. @default false
    */
   readonly isMetadataOnly?: boolean;
   /** How many characters of the newest JSON are kept. Other objects are read when they are needed. @default 24 Mi */
@@ -62,7 +62,7 @@ export interface StoreOptions<Facts> {
 export interface StoreSink extends ReflectorSink {
   /**
    * The object is in the list in progress.
-   * @returns sets it, now or later
+   * @returns a function that sets it, now or later
    */
   see(object: KubernetesObject): () => void;
 }
@@ -73,12 +73,12 @@ const MOST_KEPT = 24 * 1024 * 1024;
  * Objects as watches, lists and the answers to our own writes show them.
  *
  * Guarantees, each with a test in tests/unit/store.test.ts:
- * - An older version never replaces a newer one, however late it comes, unless the API server itself went back: etcd was
- *   restored from a backup. Two things show that. A list is older than what the watch has shown. Or a list that is newer than
- *   the version that we know of an object has an older version of the object.
- * - If a list has the same version with other content, that replaces what is known: a default was added to a CRD.
+ * - An older version never replaces a newer one, however late it comes, unless the API server itself went back, because etcd was
+ *   restored from a backup. Two things show that. A list is older than a version that the watch has shown. Or a list that is
+ *   newer than the known version of an object has an older version of the object.
+ * - If a list has the same version with other content, the content is replaced: a default was added to a CRD.
  * - Every change is reported once, from the source that has it first.
- * - Nothing is kept of what is older than the last {@link invalidateAll}, however late a list brings it.
+ * - No object is kept that is older than the last {@link invalidateAll}, however late a list brings it.
  * - At most `mostKept` characters of JSON are kept, unless the newest object alone is longer.
  *
  * Assumption: resourceVersions of one resource are decimal integers that grow (KEP 5504).
@@ -113,7 +113,7 @@ export class Store<Facts> {
   }
 
   /**
-   * The object as it is now: as it is kept, or read from the API server. Undefined if it is gone.
+   * The object as it is now, from the store or read from the API server. Undefined if it is gone.
    * @param source the source of a change that is found by this read
    */
   async read(
@@ -122,20 +122,20 @@ export class Store<Facts> {
   ): Promise<KubernetesObject | undefined> {
     if (stored.json !== undefined) return readJson(stored.json) as KubernetesObject;
     const object = await this.get(stored);
-    // It may have been deleted, or forgotten, while it was read.
+    // The object may have been deleted, or forgotten, while it was read.
     const isThere = this.find(stored.resource, stored) === stored;
     if (!isThere || object?.metadata.uid !== stored.uid) return undefined;
     this.set(stored.resource, object, source);
     return this.options.kept ? (this.options.kept(object) as KubernetesObject) : object;
   }
 
-  /** Of many that need the same object at once, one reads it. */
+  /** If many need the same object at once, it is read once. */
   private get(stored: StoredObject<Facts>): Promise<KubernetesObject | undefined> {
     const version = stored.resourceVersion;
     const known = this.reading.get(stored);
     if (known?.version === version) return known.object;
     const object = this.options.client.get(stored.resource, stored);
-    // In a store of whole objects, the caller may know of a later change than the request in progress.
+    // In a store of whole objects, the caller may know of a later change than the request in progress shows.
     if (!this.options.isMetadataOnly) return object;
     const reading = { version, object };
     this.reading.set(stored, reading);
@@ -146,13 +146,13 @@ export class Store<Facts> {
     return object;
   }
 
-  /** What is kept of the object is outdated: it is read again when it is needed. */
+  /** The stored object is outdated: it is read again when it is needed. */
   invalidate(stored: StoredObject<Facts>): void {
     stored.json = undefined;
     this.allowance.release(stored);
   }
 
-  /** What is kept of every object is outdated, and what a list brings that was asked for before. */
+  /** Every stored object is outdated, and so are the objects of a list that was requested before. */
   invalidateAll(): void {
     this.doubts++;
     for (const stored of this.byKey.values()) this.invalidate(stored);
@@ -161,8 +161,8 @@ export class Store<Facts> {
   /**
    * Takes in an object.
    * @param isReset whether it counts although a newer version is known
-   * @param isOutdated whether a newer version may be there, so that it is read when it is needed
-   * @returns what is known of the object of that name now. Undefined if it is not ours
+   * @param isOutdated whether a newer version may be there, so that the object is read when it is needed
+   * @returns the stored object of that name now. Undefined if it is not ours
    */
   set(
     resource: Resource,
@@ -249,7 +249,7 @@ export class Store<Facts> {
         for (const [key, stored] of this.byKey) {
           const isCovered =
             isSameKind(stored.resource, resource) && (!namespace || stored.namespace === namespace);
-          // The list lacks what we created while it was made.
+          // The list lacks objects that we created while it was made.
           const isLater = !isReset && isNewer(stored.resourceVersion, version);
           if (isCovered && !isLater && !seen?.has(key)) this.remove(stored, listing);
         }
@@ -262,7 +262,7 @@ export class Store<Facts> {
     };
   }
 
-  /** Whether a list has an older version of an object than we know, although the list is newer than the version that we know. */
+  /** Whether a list has an older version of an object than the store, although the list is newer than the stored version. */
   private isContradicted(resource: Resource, { metadata }: KubernetesObject, listVersion: string): boolean {
     const known = this.find(resource, metadata)?.resourceVersion;
     return known !== undefined && isNewer(known, metadata.resourceVersion) && !isNewer(known, listVersion);
@@ -299,11 +299,11 @@ export function storeKey({ apiVersion, kind }: Resource, { namespace, name }: Ob
   return `${apiVersion} ${kind} ${formatName({ namespace, name })}`;
 }
 
-/** How an object stands to what is known of its name. */
+/** How an object compares to the stored one of its name. */
 type Standing =
   /** It is outdated, or about an object that another one of this name has replaced. */
   | "older"
-  /** It is the version that is known. Only its content may have been missing. */
+  /** It is the stored version. Only its content may have been missing. */
   | "same"
   /** It is to be taken in: a later version, another object of this name, or other content under the same version. */
   | "newer";

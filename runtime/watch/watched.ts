@@ -2,7 +2,7 @@ import type { Watch, WatchedPart } from "../definition/definition";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import { OWNER_UID_LABEL } from "../names";
 
-/** The annotation in which `kubectl apply` keeps what was applied. It says nothing that the object does not say. */
+/** The annotation in which `kubectl apply` keeps the applied manifest. Everything in it is in the object too. */
 export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** The selector of objects with these labels. Undefined: every object. */
@@ -17,8 +17,8 @@ export function isSelected({ metadata }: Manifest, labels: Watch["labels"]): boo
 }
 
 /**
- * The parts of an object that count as a change of it. They never include what the API server counts and who wrote the
- * object last, so that an object that is only touched has not changed.
+ * The parts of an object that count as a change of it. They never include the API server's counters and the last writer of the
+ * object. So an object that is only touched has not changed.
  */
 export function partsOf(object: KubernetesObject, on: readonly WatchedPart[]): unknown {
   const { apiVersion: _a, kind: _k, metadata, status, ...content } = object;
@@ -29,13 +29,15 @@ export function partsOf(object: KubernetesObject, on: readonly WatchedPart[]): u
   ];
 }
 
-/** The uids of what an object was made of, by its owner references, or by Argosy's label if none can be set. */
+/**
+ * The uids of the objects of which an object was made, by its owner references, or by Argosy's label if no reference can be set.
+ */
 export function madeOf({ metadata }: KubernetesObject): string[] {
   const label = metadata.labels?.[OWNER_UID_LABEL];
   return [...(metadata.ownerReferences ?? []).map(({ uid }) => uid), ...(label === undefined ? [] : [label])];
 }
 
-/** An object's annotations, sorted, but that of `kubectl apply`. */
+/** An object's annotations, sorted, except that of `kubectl apply`. */
 export function annotationsOf({ metadata }: KubernetesObject): [string, string][] {
   return Object.entries(metadata.annotations ?? {})
     .filter(([key]) => key !== LAST_APPLIED)

@@ -1,11 +1,11 @@
 import { DueTimes } from "./dueTimes";
 import type { KeyState } from "./schedule";
 
-/** What {@link Alarms} call, and their clock. */
+/** The callback of {@link Alarms}, and their clock. */
 export interface AlarmsOptions {
   /** Called once for each key whose instant has come. */
   readonly onDue: (key: string) => void;
-  /** The clock on the wall, in milliseconds since 1970. @default Date.now */
+  /** The wall clock, in milliseconds since 1970. @default Date.now */
   readonly now?: () => number;
 }
 
@@ -13,8 +13,8 @@ export interface AlarmsOptions {
 const LONGEST_SLEEP_MS = 60_000;
 
 /**
- * Keys with instants of the clock on the wall. A timer counts only the time that has passed for this process: a machine that
- * slept, or a clock that was set, would make it late or early by hours. So the alarms look at the clock every minute.
+ * Keys with instants of the wall clock. A timer counts only the time that has passed for this process. After the machine slept or
+ * the clock was set, a timer would be late or early by hours. So the alarms look at the clock every minute.
  */
 export class Alarms {
   private readonly times = new DueTimes();

@@ -1,4 +1,4 @@
-/** What brings an object to a run, the most telling first. */
+/** The causes of a run, the most informative first. */
 export const CAUSES = [
   /** The engine's own watch reported a change of the object. */
   "watch",
@@ -6,7 +6,7 @@ export const CAUSES = [
   "hint",
   /** Somebody submitted a run. */
   "request",
-  /** What the object uses has changed. */
+  /** An object that the object uses has changed. */
   "used",
   /** A child of the object has changed. */
   "child",
@@ -22,24 +22,24 @@ export type Cause = (typeof CAUSES)[number];
 /** How a run came about. */
 export interface Arrival {
   readonly cause: Cause;
-  /** When that reached the engine, on the monotonic clock, in milliseconds. Undefined if nothing came from elsewhere. */
+  /** When the cause reached the engine, on the monotonic clock, in milliseconds. Undefined if nothing came from elsewhere. */
   readonly at?: number | undefined;
   /** When the object's turn could have come, and when it came, on the monotonic clock, in milliseconds. */
   readonly readyAt: number;
   readonly takenAt: number;
 }
 
-/** So many objects are remembered. Of any other it is only known that it was time. */
+/** The most objects whose cause is remembered. Any other object counts as due by time. */
 const MOST_NOTED = 10_000;
 
-/** Remembers what brought each object that waits for its run. */
+/** Remembers the cause for each object that waits for its run. */
 export class Arrivals {
   private readonly noted = new Map<string, { readonly cause: Cause; readonly at: number }>();
 
   /** @param now a monotonic clock, in milliseconds */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Something brings an object to a run. If several things do, the most telling counts, and of equal ones the first. */
+  /** A cause brings an object to a run. If there are several, the most informative counts, and of equal ones the first. */
   note(key: string, cause: Cause): void {
     const known = this.noted.get(key);
     if (known && CAUSES.indexOf(known.cause) <= CAUSES.indexOf(cause)) return;

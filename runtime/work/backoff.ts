@@ -4,18 +4,21 @@ export type WorkResult =
   | { readonly kind: "done"; readonly againAfterMs?: number }
   /** The key is tried again after `retryAfterMs`, or after a backoff. If `permanent`, it is not tried again by itself. */
   | { readonly kind: "failed"; readonly retryAfterMs?: number; readonly permanent?: boolean }
-  /** Nobody's failure: something changed meanwhile, or the API server was busy. Tried again soon, as the same attempt. */
+  /** Nobody failed: something changed meanwhile, or the API server was busy. The key is tried again soon, as the same attempt. */
   | { readonly kind: "again"; readonly afterMs?: number };
 
-/** How the work on a key has ended until now. */
+/** The results of the work on a key until now. */
 export interface History {
-  /** How often in a row it failed. */
+  /** How often in a row the work failed. */
   failures: number;
-  /** How often in a row its pause has doubled: once for the first failure, and for each one after a pause that was waited out. */
+  /**
+   * How often in a row the key's pause has doubled: once for the first failure, and for each failure after a pause that was
+   * waited out.
+   */
   doublings: number;
-  /** Whether it waits for the end of the pause after a failure, or has waited for that before the work in progress. */
+  /** Whether the key waits for the end of the pause after a failure, or has waited for that before the work in progress. */
   isPausing: boolean;
-  /** How often in a row it had to be tried again without a failure. */
+  /** How often in a row the key had to be tried again without a failure. */
   repeats: number;
 }
 
@@ -62,11 +65,11 @@ export function waitAfter(history: History, result: WorkResult, options: Backoff
     const doubledMs = Math.min(FIRST_REPEAT_MS * 2 ** history.repeats++, LONGEST_REPEAT_MS);
     return Math.max(result.afterMs ?? 0, doubledMs * (0.5 + random() / 2));
   }
-  // What somebody changes many times in a row while it fails is tried as often. That says nothing of how long it will fail.
+  // A key that changes many times in a row while it fails is tried as often. That says nothing about how long it will fail.
   if (history.isPausing || history.failures === 0) history.doublings++;
   history.failures++;
   if (result.permanent) return undefined;
-  // Half fixed, half random: objects that failed together do not come back together.
+  // Half of the pause is fixed and half random, so that objects that failed together do not come back together.
   const jittered = backoffMs(history.doublings, longestBackoffMs) * (0.5 + random() / 2);
   return Math.min(result.retryAfterMs ?? jittered, longestWaitMs);
 }

@@ -1,16 +1,16 @@
-/** When a {@link Contests} takes an object for contested. */
+/** When {@link Contests} count an object as contested. */
 export interface ContestsOptions {
-  /** So many times in a row a drifted child is corrected at once. @default 5 */
+  /** How many times in a row a drifted child is corrected at once. @default 5 */
   readonly patience?: number;
   /** The delay of the next correction, in milliseconds. It doubles with each further one. @default 250 */
   readonly firstDelayMs?: number;
   /** @default 10000 */
   readonly longestDelayMs?: number;
-  /** Drift that comes later than this after our last change is no part of a contest, in milliseconds. @default 60000 */
+  /** Drift that comes later than this after our last change does not belong to a contest, in milliseconds. @default 60000 */
   readonly quietMs?: number;
 }
 
-/** What is remembered of an object whose children we have changed recently. */
+/** An object whose children we have changed recently. */
 interface Contest {
   /** When we changed them last, on the monotonic clock. */
   changedAt: number;
@@ -53,12 +53,12 @@ export class Contests {
   }
 
   /**
-   * A child of the object has drifted: somebody changed or deleted what we applied.
+   * A child of the object has drifted: somebody changed or deleted fields that we applied.
    * @returns whether the object has become contested by that
    */
   drifted(key: string): boolean {
     const contest = this.contests.get(key);
-    // Of several children that drift together, one counts.
+    // If several children drift together, that counts once.
     if (!contest || contest.drifted) return false;
     contest.rounds = this.isOld(contest) ? 0 : contest.rounds + 1;
     contest.drifted = true;

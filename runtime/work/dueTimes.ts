@@ -25,7 +25,7 @@ export class DueTimes {
     this.dropOutdated();
   }
 
-  /** The key is due at no time, and neither is any other. */
+  /** No key is due at any time. */
   clear(): void {
     this.times.clear();
     this.heap.length = 0;

@@ -2,7 +2,7 @@
 export interface PaceOptions {
   /** How many may come at once. */
   readonly burst: number;
-  /** After that, one may come each time that this has passed, in milliseconds. */
+  /** After that, one may come after each such time, in milliseconds. */
   readonly refillMs: number;
 }
 
@@ -30,11 +30,11 @@ export class Pace {
     const now = this.now();
     const bucket = this.buckets.get(key) ?? { left: burst, at: now };
     const left = Math.min(burst, bucket.left + (now - bucket.at) / refillMs);
-    // Whole milliseconds: a wait of a rounding error would end in the moment in which it begins.
+    // Whole milliseconds: a wait as short as a rounding error would end at once.
     const waitMs = Math.max(0, Math.ceil((1 - left) * refillMs));
     this.buckets.delete(key);
     this.buckets.set(key, { left: waitMs === 0 ? left - 1 : left, at: now });
-    // In the order of their last use, so the first ones are full first.
+    // The map is in the order of the last use, so the first ones are full first.
     for (const [old, { at }] of this.buckets) {
       if (now - at < burst * refillMs) break;
       this.buckets.delete(old);
@@ -42,7 +42,7 @@ export class Pace {
     return waitMs;
   }
 
-  /** Gives a token of the key back: what it was taken for did not happen. */
+  /** Gives a token of the key back, because the event for which it was taken did not happen. */
   giveBack(key: string): void {
     const bucket = this.buckets.get(key);
     if (bucket) bucket.left++;

@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { spread } from "../spread";
 import { within } from "../within";
 
-/** What a {@link Resync} does. */
+/** The work of a {@link Resync}. */
 export interface ResyncOptions {
   /** Every key is added once in this time, in milliseconds. */
   readonly periodMs: number;
@@ -10,7 +10,7 @@ export interface ResyncOptions {
   readonly relist: () => Promise<void>;
   readonly keys: () => readonly string[];
   readonly add: (key: string, afterMs: number) => void;
-  /** Waits so many milliseconds. Rejects when the signal ends it. @default a timer that keeps no process alive */
+  /** Waits this many milliseconds. Rejects when the signal ends it. @default a timer that keeps no process alive */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 

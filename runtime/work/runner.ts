@@ -1,14 +1,14 @@
 import type { WorkResult } from "./backoff";
 import type { Schedule } from "./schedule";
 
-/** What a {@link Runner} runs. */
+/** The work of a {@link Runner}. */
 export interface RunnerOptions {
   readonly schedule: Schedule;
   /** How many keys have a place at once. A key has one from the beginning of its work, until `leave` is called or it ends. */
   readonly concurrency: number;
   /** How many keys are worked on at once, with a place or without. @default `concurrency` */
   readonly mostAtWork?: number;
-  /** Works on one key. It must not throw. `leave` gives the key's place to the next one; the work goes on. */
+  /** Works on one key. It must not throw. `leave` gives the key's place to the next one, while the work goes on. */
   readonly work: (key: string, attempt: number, leave: () => void) => Promise<WorkResult>;
   /** A monotonic clock, in milliseconds: that of the schedule. @default performance.now */
   readonly now?: () => number;
@@ -35,7 +35,7 @@ export class Runner {
     this.now = options.now ?? (() => performance.now());
   }
 
-  /** Begins to work, also after {@link pause}. */
+  /** Begins to work, or goes on after {@link pause}. */
   start(): void {
     this.started = true;
     this.wake();
@@ -57,7 +57,7 @@ export class Runner {
     return this.working;
   }
 
-  /** Takes what is due. Call it when something was added to the schedule, or unblocked. */
+  /** Takes the keys that are due. Call it when a key was added to the schedule, or unblocked. */
   wake(): void {
     const { schedule } = this.options;
     while (this.started && this.hasRoom) {

@@ -2,10 +2,12 @@ import { BACKOFF, type BackoffOptions, type History, type WorkResult, waitAfter 
 import { DueTimes } from "./dueTimes";
 import { Pace, type PaceOptions } from "./pace";
 
-/** Why a key is to be worked on, most urgent first: it changed itself, a child of it changed, or it is time again. */
+/**
+ * Why a key is to be worked on, the most urgent first: its object changed, a child of the object changed, or it is time again.
+ */
 const PRIORITIES = ["change", "child", "routine"] as const;
 
-/** Why a key is to be worked on. That also decides how soon its turn comes. */
+/** Why a key is to be worked on. The reason also decides how soon its turn comes. */
 export type Priority = (typeof PRIORITIES)[number];
 
 /** How {@link Schedule.add} adds a key. */
@@ -18,11 +20,11 @@ export interface AddOptions {
   readonly endsBackoff?: boolean;
 }
 
-/** How it stands with a key. */
+/** The state of a key. */
 export interface KeyState {
   /** "idle": nothing is to be done. "ready": it waits for its turn. */
   readonly state: "idle" | "delayed" | "ready" | "working";
-  /** Which attempt the work in progress is, or else the next work. */
+  /** The number of the attempt that is in progress, or else of the next one. */
   readonly attempt: number;
   /** For how long it has been worked on, in milliseconds. Only while it is. */
   readonly workingMs?: number;
@@ -65,8 +67,8 @@ const PATIENCE_MS = 10_000;
  * Says which key is worked on next, and when. It holds no timer and starts nothing: see `Runner`.
  *
  * Guarantees, each with a test in tests/unit/schedule.test.ts:
- * - A key is never given out twice at once. What is added while it is worked on is worked on once more afterwards.
- * - Whatever was added is given out in the end, however many more urgent keys are added.
+ * - A key is never given out twice at once. A key that is added while it is worked on is worked on once more afterwards.
+ * - Every added key is given out in the end, however many more urgent keys are added.
  * - A key that failed comes back after an exponential backoff with jitter, but never later than `longestWaitMs`. Only a backoff
  *   that was waited out doubles: a key that is added many times while it fails comes back as soon as one that is not.
  *
@@ -76,7 +78,7 @@ const PATIENCE_MS = 10_000;
  */
 export class Schedule {
   private readonly entries = new Map<string, Entry>();
-  /** Keys that are ready, in the order in which they became so. */
+  /** Keys that are ready, in the order in which they became ready. */
   private readonly ready: Record<Priority, Set<string>> = {
     change: new Set(),
     child: new Set(),
@@ -134,7 +136,7 @@ export class Schedule {
     return key;
   }
 
-  /** Which attempt the next work on a key is: 1, and one more for each failure since its last success. */
+  /** The number of the next attempt on a key: 1, and one more for each failure since its last success. */
   attemptOf(key: string): number {
     return (this.entries.get(key)?.failures ?? 0) + 1;
   }
@@ -144,7 +146,7 @@ export class Schedule {
     return this.entries.get(key)?.readySince ?? this.options.now();
   }
 
-  /** How it stands with a key, for people to look at. */
+  /** The state of a key, for people to look at. */
   stateOf(key: string): KeyState {
     const entry = this.entries.get(key);
     if (!entry) return { state: "idle", attempt: 1 };

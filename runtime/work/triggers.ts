@@ -2,7 +2,7 @@ import { Contests } from "./contests";
 import { Pace } from "./pace";
 import type { Priority, Schedule } from "./schedule";
 
-/** What {@link Triggers} add objects to. */
+/** The schedule to which {@link Triggers} add objects. */
 export interface TriggersOptions {
   readonly schedule: Schedule;
   /** Called after something was added. */
@@ -21,25 +21,25 @@ const DRIFT_COALESCING_MS = 20;
 /** Children's reports make one reconcile a second: a Deployment that comes up writes its status many times. */
 const REPORT_PACE = { burst: 1, refillMs: 1_000 };
 const REPORT_COALESCING_MS = 100;
-/** A used object that changes all the time wakes an object so often. */
+/** How often a used object that changes all the time wakes an object. */
 const USED_PACE = { burst: 5, refillMs: 1_000 };
-/** So many users of an object are woken at once, and the others one after another, so that they are no storm. */
+/** How many users of an object are woken at once. The others are woken one after another, so that they are no storm. */
 const USERS_AT_ONCE = 100;
 const USER_GAP_MS = 2;
 /**
- * An object whose own changes come back to it by what it uses: soon after each of them, so many times in a row. From then on
- * it follows less and less often.
+ * An object is in a cycle if its own changes come back to it by an object that it uses: soon after each change, this many times
+ * in a row. From then on it follows less and less often.
  */
 const CYCLE = { patience: 5, firstDelayMs: 1_000, longestDelayMs: 60_000, quietMs: 5_000 };
 
 /**
- * Says for each thing that may happen to an object how urgently and how soon the object is reconciled.
+ * Says for each event of an object how urgently and how soon the object is reconciled.
  *
  * Guarantees, each with a test in tests/unit/triggers.test.ts:
  * - A child that only reports makes at most one reconcile a second, and ends no backoff.
  * - A child that drifted ends a backoff. It is corrected soon, unless its object is contested.
- * - What many objects use wakes all of them, after fresh changes, and not all at once.
- * - Objects that change each other by what they use come to rest.
+ * - An object that many others use wakes all of them, after fresh changes, and not all at once.
+ * - Objects that change each other by their uses come to rest.
  * - Names that somebody invents cannot fill the memory.
  */
 export class Triggers {
@@ -61,19 +61,19 @@ export class Triggers {
     this.options.wake();
   }
 
-  /** Whether there is room for an object that somebody else names. An object that waits already needs none. */
+  /** Whether there is room for an object that somebody else names. An object that waits already needs no more room. */
   accepts(key: string): boolean {
     const { schedule } = this.options;
     return schedule.depth < MOST_WAITING || schedule.has(key);
   }
 
-  /** A child of the object reports, and has what we applied. */
+  /** A child of the object reports, and has the fields that we applied. */
   childReported(key: string): void {
     this.addForChild(key, Math.max(REPORT_COALESCING_MS, this.reportPace.take(key)), false);
   }
 
   /**
-   * Somebody else changed or deleted what we applied to a child of the object.
+   * Somebody else changed or deleted fields that we applied to a child of the object.
    * @returns whether the object has become contested by that
    */
   childDrifted(key: string): boolean {
@@ -87,13 +87,14 @@ export class Triggers {
     this.contests.changed(key);
   }
 
-  /** A reconcile has changed the object's status or its children: what it uses may change by that. */
+  /** A reconcile has changed the object's status or its children. By that, objects that it uses may change. */
   ownChanged(key: string): void {
     this.cycles.changed(key);
   }
 
   /**
-   * Something that the objects use has changed. An object that failed is tried again at once: it may have waited for that.
+   * An object that these objects use has changed. An object that failed is tried again at once, because it may have waited for
+   * that.
    * @param isByOperator whether an operator of Argosy changed it, as in a cycle
    * @returns the objects that have been found to be in a cycle
    */
