@@ -111,7 +111,7 @@ export class Wakeups {
     for (const key of this.options.triggers.usedChanged(users, isByOperator)) this.inCycle(key, what);
   }
 
-  /** Reports that an object is in a circle with an object that it uses. */
+  /** Reports that an object is in a cycle with an object that it uses. */
   private inCycle(key: string, what: string): void {
     const { parts } = this;
     const name = nameOf(key);

@@ -51,7 +51,7 @@ export function messageAboutContest(
   };
 }
 
-/** Reports on an object that it is in a circle with an object that it uses: each change of one changes the other. */
+/** Reports on an object that it is in a cycle with an object that it uses: each change of one changes the other. */
 export function messageAboutCycle(
   { uid, ...name }: Owner,
   { apiVersion, kind }: Resource,
@@ -65,7 +65,7 @@ export function messageAboutCycle(
   };
 }
 
-/** The text that says that an object is in a circle with an object that it uses. */
+/** The text that says that an object is in a cycle with an object that it uses. */
 export function cycleNote(what: string): string {
   return `${what}, which this object uses, is changed by an operator each time after this object's own changes: this object waits longer and longer before it follows, until that ends`;
 }
