@@ -41,10 +41,10 @@ import { WORKLOAD_KEYS } from "./manifests/workloads";
 
 /** The longest time that is a 32-bit number of seconds, as Argo has it. */
 const LONGEST_SECONDS = 2 ** 31 - 1;
-/** A century: beyond it, Argo's time overflows. */
+/** A century. Beyond it, Argo's time overflows. */
 const MOST_DAYS = 36_500;
 
-/** The value of a label. Empty ones are none here. */
+/** The value of a label. An empty value does not count here. */
 export const LABEL_VALUE = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const REGISTRY = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]+)?(\/[a-z0-9][-a-z0-9._]*)*$/;
@@ -58,7 +58,7 @@ export const namespace = pattern(DNS_LABEL, "the name of a namespace", "Name one
 export const mode = oneOf(ARGO_MODES, 'The default is "install".');
 /** How long something is kept, in seconds. */
 export const kept = integer(0, LONGEST_SECONDS, "Give seconds, for example 3600.");
-/** What is false unless it is given. */
+/** A boolean that is false by default. */
 export const off = flag("The default is false.").default(false);
 
 /** A {@link ClusterArgs}. */
@@ -125,7 +125,7 @@ const figures = mapOf(
   'Give quantities, for example { memory: "1Gi" }.',
 );
 
-/** What is chosen of everything that Argosy makes. What depends on more is checked by `checkWorkloadOptions`. */
+/** The choices for everything that Argosy makes. `checkWorkloadOptions` checks those that depend on others. */
 export const workloads = {
   images: anyOf(
     WORKLOAD_KEYS.images,
@@ -188,7 +188,7 @@ export const archive = fields(
     ),
     sslMode: oneOf(SSL_MODES, 'Leave it out for "require".').optional(),
     keptDays: integer(1, MOST_DAYS, "Leave it out for 90.").optional(),
-    // Argo writes it into the statements that make its tables (persist/sqldb/migrate.go).
+    // Argo writes the name into the statements that make its tables (persist/sqldb/migrate.go).
     cluster: pattern(DNS_LABEL, "a DNS label", 'Leave it out for "default".').optional(),
   } satisfies Schemas<ArchiveArgs>,
   "Give host, database and secret, or {} for none.",
@@ -279,7 +279,7 @@ export const guards = fields(
 /** A {@link TracesArgs}. */
 export const traces = fields(
   {
-    // Never known later: what it must not have in it can only be checked now.
+    // The address must be known now: only then can be checked that it has no password in it.
     endpoint: text(
       'Give the address of a collector without a password, for example "http://collector.monitoring:4318".',
       endpointProblem,
@@ -306,7 +306,7 @@ export const quota = fields(
   'Give what you want of pods, requests and limits, for example { requests: { cpu: "2" } }.',
 );
 
-/** The bytes of a quantity; 0 of what is none. */
+/** The bytes of a quantity. 0 if it is no quantity. */
 function sizeOf(quantity: string): number {
   try {
     return bytesOf(quantity);

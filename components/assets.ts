@@ -1,9 +1,9 @@
 import path from "node:path";
 
-/** The build defines it as true (tools/build.ts): so the code knows whether it is compiled. */
+/** The build sets this to true (tools/build.ts), so that the code knows whether it is compiled. */
 declare const ARGOSY_IS_COMPILED: true | undefined;
 
-/** The folder of the sources. What is compiled has none. */
+/** The folder of the sources. Compiled code has none. */
 const SOURCES = path.join(__dirname, "..");
 
 /**
@@ -23,7 +23,7 @@ export const ASSETS = {
   "templates/typescript": "templates/typescript",
 } as const;
 
-/** Names that files of an asset have in the package, where npm leaves out files of their own names. */
+/** The names of files in the package that npm would leave out under their own names. */
 export const PACKED_NAMES = { ".gitignore": "gitignore" } as const;
 
 /** The absolute path of an asset. */
@@ -31,7 +31,9 @@ export function assetPath(asset: keyof typeof ASSETS): string {
   return isCompiled() ? path.join(__dirname, asset) : path.join(SOURCES, ASSETS[asset]);
 }
 
-/** The engine that was built with this code. Undefined where this code is the sources: there it is bundled when needed. */
+/**
+ * The engine that was built with this code. Undefined if this code is the sources: the engine is then bundled when it is needed.
+ */
 export function builtEngine(): string | undefined {
   return isCompiled() ? path.join(__dirname, "engine.js") : undefined;
 }

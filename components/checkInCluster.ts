@@ -4,10 +4,10 @@ import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
 
 /**
- * Looks into the cluster before anything of a component is registered. If the cluster does not answer, a preview goes on
- * without, and says so.
+ * Looks into the cluster before anything of a component is registered. If the cluster does not answer, a preview goes on without
+ * the check, and says so.
  *
- * @param component what errors call the component: `Operators "shop"`
+ * @param component the name of the component in errors: `Operators "shop"`
  * @throws ConfigurationError that says what the cluster does not allow
  */
 export async function checkInCluster(
@@ -19,7 +19,7 @@ export async function checkInCluster(
   // No message is awaited: Pulumi sends one after another, and an earlier one may be about a component that waits for this.
   if (!connection) return sayUnchecked(component, cluster);
   const { problems, unseen } = await lookInCluster(connection, find, (error) => {
-    // If the program asks for none, a preview without a kubeconfig is nothing to speak of.
+    // If the program does not name a cluster, a preview without a kubeconfig is normal.
     if ((connection.context ?? connection.kubeconfig) === undefined || !isNew(error.message)) return;
     void pulumi.log.warn(`${component}: ${error.message}`);
   });
@@ -32,7 +32,7 @@ export async function checkInCluster(
   }
 }
 
-/** Once for each provider: a component and its parts have the same one. */
+/** Once for each provider, since a component and its parts have the same one. */
 function sayUnchecked(component: string, { provider }: Cluster): void {
   if (provider === undefined || !isNew(provider)) return;
   void pulumi.log.info(
@@ -40,10 +40,10 @@ function sayUnchecked(component: string, { provider }: Cluster): void {
   );
 }
 
-/** What the components of a program have said. A run of a program has its own monitor. */
+/** The warnings of a program's components. Each run of a program has its own monitor. */
 const said = new WeakMap<object, Set<unknown>>();
 
-/** Whether this program has said nothing about it yet. Then it has now. */
+/** Whether this program has not yet warned about this. It counts as warned from now on. */
 function isNew(about: unknown): boolean {
   const program = pulumi.runtime.getMonitor() ?? said;
   const known = said.get(program) ?? new Set();
@@ -51,7 +51,7 @@ function isNew(about: unknown): boolean {
   return !known.has(about) && known.add(about) !== undefined;
 }
 
-/** The options of a component of which nothing is registered before a check has ended well. */
+/** The options of a component that registers nothing before a check has succeeded. */
 export function afterCheck(
   check: Promise<void>,
   opts: pulumi.ComponentResourceOptions,

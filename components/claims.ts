@@ -2,13 +2,13 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
 
-/** Something of which there is only one in a cluster, and the component of this program that makes it. */
+/** A thing of which a cluster has only one, and the component of this program that makes it. */
 export interface Claim {
   /** In an error: `the installation "shop"`. */
   readonly what: string;
   /** `Operators "shop"` */
   readonly component: string;
-  /** How to put a second claim right. */
+  /** What to do about a second claim. */
   readonly remedy: string;
 }
 
@@ -16,7 +16,7 @@ interface Owner extends Claim {
   readonly resource: pulumi.Resource;
 }
 
-/** What the components of a program have claimed, by cluster. A run of a program has its own monitor. */
+/** The claims of a program's components, by cluster. Each run of a program has its own monitor. */
 const programs = new WeakMap<object, Map<unknown, Map<string, Owner>>>();
 
 function claimsIn(cluster: Cluster): Map<string, Owner> {
@@ -29,8 +29,8 @@ function claimsIn(cluster: Cluster): Map<string, Owner> {
 }
 
 /**
- * Claims all of this for a component.
- * @throws ConfigurationError if another component of the program has claimed any of it in the same cluster
+ * Claims all of these things for a component.
+ * @throws ConfigurationError if another component of the program has claimed one of them in the same cluster
  */
 export function claim(cluster: Cluster, claims: readonly Claim[], resource: pulumi.Resource): void {
   const known = claimsIn(cluster);

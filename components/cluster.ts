@@ -8,9 +8,9 @@ import { isInput } from "./inputs";
 export interface Cluster {
   /** The provider that makes the component's objects. Undefined for Pulumi's default one. */
   readonly provider: pulumi.ProviderResource | undefined;
-  /** What two components have in common if it is certain that their cluster is the same. */
+  /** The same for two components if it is certain that their cluster is the same. */
   readonly identity: unknown;
-  /** Where checks look. Undefined if nobody can tell from the program, as with an explicit provider alone. */
+  /** The cluster in which checks look. Undefined if the program does not say where it is, as with an explicit provider alone. */
   readonly connection: Promise<Connection | undefined>;
 }
 
@@ -18,10 +18,10 @@ export interface Cluster {
  * The cluster of a component, and the options with which the component is to be registered.
  *
  * - With `cluster` alone, a provider for that cluster is made.
- * - With an explicit provider, of the component or of its parent, that one is used. A provider does not tell where its
- *   cluster is: the checks look where `cluster` says, or nowhere.
- * - Otherwise it is the cluster of Pulumi's default provider: its configuration, else the kubeconfig of the one who runs the
- *   program.
+ * - With an explicit provider, of the component or of its parent, that provider is used. A provider does not say where its
+ *   cluster is, so the checks look into the cluster that `cluster` names, or into none.
+ * - Otherwise it is the cluster of Pulumi's default provider: from its configuration, or else from the kubeconfig of the person
+ *   who runs the program.
  */
 export function clusterOf(
   name: string,
@@ -70,7 +70,7 @@ function packageOf(provider: pulumi.ProviderResource): string {
   return (provider as unknown as { getPackage(): string }).getPackage();
 }
 
-/** What `cluster` says, if all of it is known: the kubeconfig of a cluster to come is not. */
+/** The values of `cluster`, if all of them are known. The kubeconfig of a cluster that does not exist yet is not known. */
 async function connectionTo(args: ClusterArgs | undefined): Promise<Connection | undefined> {
   if (!args) return undefined;
   const [kubeconfig, context] = await Promise.all([known(args.kubeconfig), known(args.context)]);
@@ -79,12 +79,12 @@ async function connectionTo(args: ClusterArgs | undefined): Promise<Connection |
 
 const NOT_KNOWN = Symbol("not known");
 
-/** The value of an Input, or that it is not known in this preview. */
+/** The value of an Input, or a note that it is not known in this preview. */
 async function known(
   input: pulumi.Input<string> | undefined,
 ): Promise<string | undefined | typeof NOT_KNOWN> {
   if (!isInput(input)) return input as string | undefined;
-  // Both are there, beside what is declared for users (sdk/nodejs/output.ts, OutputInstance).
+  // Both exist, although Pulumi does not declare them for users (sdk/nodejs/output.ts, OutputInstance).
   const output = pulumi.output(input) as unknown as { isKnown: Promise<boolean>; promise(): Promise<string> };
   return (await output.isKnown) ? output.promise() : NOT_KNOWN;
 }

@@ -32,10 +32,10 @@ import { JETSTREAM_VERSION } from "./manifests/platform/argoEvents";
 import { ownsController, type PlatformOptions } from "./manifests/platform/options";
 import { checkWorkloadOptions, type WorkloadOptions } from "./manifests/workloads";
 
-/** What is built for a number of runners that is only known later: several. */
+/** The number of runners for which manifests are built if the real number is only known later: several. */
 const SEVERAL_RUNNERS = 2;
 
-/** What an `ArgoPlatform` takes, with every default. */
+/** The arguments of an `ArgoPlatform`, with every default. */
 export const PLATFORM_ARGUMENTS = fields(
   {
     namespace: namespace.default("argosy"),
@@ -74,7 +74,7 @@ export const PLATFORM_ARGUMENTS = fields(
       "Name another, or set createNamespaces to false.",
     );
   }
-  // Without one ours takes every Workflow that has no label, and so does the controller beside it.
+  // Without an instance id, ours takes every Workflow that has no label, and so does the existing controller.
   if (args.instanceId === "" && argoWorkflows === "share") {
     report(["instanceId"], 'is "", and argoWorkflows is "share"', 'Give one, for example "argosy".');
   }
@@ -91,7 +91,7 @@ export const PLATFORM_ARGUMENTS = fields(
   }
 });
 
-/** What `Operators` take, with every default, beside the operators and the platform. */
+/** The arguments of `Operators`, with every default, except the operators and the platform. */
 export const OPERATORS_ARGUMENTS = fields(
   {
     handlers: z.unknown().optional(),
@@ -119,13 +119,13 @@ export const OPERATORS_ARGUMENTS = fields(
   "Give the arguments of Operators.",
 );
 
-/** The arguments of a platform with every default filled in. Values that are known later are placeholders in it. */
+/** The arguments of a platform with every default filled in. Values that are known later are placeholders. */
 export interface CompletePlatformArgs extends PlatformOptions {
   readonly jetStreamVersion: string;
   readonly protect: boolean;
 }
 
-/** The arguments of operators with every default filled in. Values that are known later are placeholders in it. */
+/** The arguments of operators with every default filled in. Values that are known later are placeholders. */
 export interface CompleteOperatorsArgs extends WorkloadOptions {
   readonly installation: string;
   readonly eventBus: EventBusOptions;
@@ -141,8 +141,8 @@ export interface CompleteOperatorsArgs extends WorkloadOptions {
 
 /**
  * Checks the arguments of a platform, and fills in the defaults.
- * @param component what the error calls the component: `ArgoPlatform "argosy"`
- * @throws ConfigurationError that names every argument that is wrong
+ * @param component the name of the component in errors: `ArgoPlatform "argosy"`
+ * @throws ConfigurationError that names every wrong argument
  */
 export function completePlatformArgs(args: ArgoPlatformArgs, component: string): CompletePlatformArgs {
   const { jetStreamVersion, cluster: _, ...complete } = checked(PLATFORM_ARGUMENTS, args, component);
@@ -157,8 +157,8 @@ export function completePlatformArgs(args: ArgoPlatformArgs, component: string):
 
 /**
  * Checks the arguments of operators, and fills in the defaults. The operators and the platform are checked elsewhere.
- * @param component what the error calls the component: `Operators "argosy"`
- * @throws ConfigurationError that names every argument that is wrong
+ * @param component the name of the component in errors: `Operators "argosy"`
+ * @throws ConfigurationError that names every wrong argument
  */
 export function completeOperatorsArgs(args: OperatorsArgs, component: string): CompleteOperatorsArgs {
   const {
@@ -171,7 +171,10 @@ export function completeOperatorsArgs(args: OperatorsArgs, component: string): C
   return withoutUndefined(complete);
 }
 
-/** Checks arguments. Of each argument the first problem is reported: what is wrong by itself is not compared with others. */
+/**
+ * Checks arguments. The first problem of each argument is reported. An argument that is wrong by itself is not compared with
+ * others.
+ */
 export function checkArguments<Schema extends z.ZodType>(
   schema: Schema,
   args: unknown,
@@ -185,9 +188,9 @@ export function checkArguments<Schema extends z.ZodType>(
 }
 
 /**
- * Checks what is chosen of everything that Argosy makes, as far as its schema cannot.
+ * Makes the checks of the choices for everything that Argosy makes which a schema cannot make.
  * @param operators the names of the operators, if they are known
- * @throws ConfigurationError that names every argument that is wrong
+ * @throws ConfigurationError that names every wrong argument
  */
 export function checkWorkloads(
   options: WorkloadOptions,
@@ -216,7 +219,7 @@ function checked<Schema extends z.ZodObject>(
   return complete as z.output<Schema>;
 }
 
-/** Every object in a value without the fields that are undefined: zod keeps what somebody has set to undefined. */
+/** Every object in a value without its undefined fields. zod keeps fields that somebody has set to undefined. */
 function withoutUndefined<Value>(value: unknown): Value {
   if (typeof value !== "object" || value === null) return value as Value;
   if (Array.isArray(value)) return value.map(withoutUndefined) as Value;

@@ -23,8 +23,8 @@ export const LOOPS_FOLDER = assetPath("functions");
 let files: EngineFiles | undefined;
 
 /**
- * The engine as one file, and its helpers in the handler's container. The package has the engine as it was built for its
- * release; from the sources it is bundled when it is needed.
+ * The engine as one file, and its helpers in the handler's container. The package contains the engine that was built for its
+ * release. From the sources, the engine is bundled when it is needed.
  */
 export function engineFiles(): EngineFiles {
   const built = builtEngine();
@@ -40,13 +40,13 @@ export function engineFiles(): EngineFiles {
 /** @see bundleEngine */
 export interface EngineBundle {
   readonly code: string;
-  /** The files that it was made of, relative to the project's folder. */
+  /** The files of which it was made, relative to the project's folder. */
   readonly inputs: readonly string[];
 }
 
 /**
- * Bundles the engine from its sources. The same sources and packages give the same bytes on every machine and in every
- * folder: the ConfigMap's name is their hash, and no `pulumi up` may change it without a reason.
+ * Bundles the engine from its sources. The same sources and packages give the same bytes on every machine and in every folder:
+ * the ConfigMap's name is their hash, and no `pulumi up` may change it without a reason.
  */
 export function bundleEngine(): EngineBundle {
   const { outputFiles, metafile } = buildSync({
@@ -56,11 +56,11 @@ export function bundleEngine(): EngineBundle {
     minify: true,
     platform: "node",
     format: "cjs",
-    // The runner's image is newer; this is what the project supports.
+    // The runner's image is newer. This is the oldest version that the project supports.
     target: "node20",
     legalComments: "none",
     preserveSymlinks: true,
-    // No tsconfig.json is looked for: one that a user has changed for his own programs must not change ours.
+    // No tsconfig.json is read, because a user may have changed it for programs of their own.
     tsconfigRaw: { compilerOptions: { strict: true } },
     logLevel: "silent",
     metafile: true,

@@ -3,21 +3,21 @@ import { OperatorError } from "../definition/problems";
 import { TransformError } from "./manifests/transform";
 
 /**
- * Something in the arguments of a component or in a stack's configuration that its author has to put right. Pulumi shows
- * the message without a stack trace.
+ * A mistake in the arguments of a component or in a stack's configuration, which its author has to correct. Pulumi shows the
+ * message without a stack trace.
  */
 export class ConfigurationError extends RunError {
   override readonly name = "ConfigurationError";
 
-  /** @param problems one sentence each: the argument or the key, what is wrong, the remedy */
+  /** @param problems one sentence each: the argument or the key, the mistake, the remedy */
   constructor(readonly problems: readonly string[]) {
     super(problems.join("\n"));
   }
 }
 
 /**
- * What errors call a component: `Operators "shop"`.
- * @throws ConfigurationError if Pulumi could make no URN of its name
+ * The name of a component in errors: `Operators "shop"`.
+ * @throws ConfigurationError if Pulumi could not make a URN of its name
  */
 export function componentNamed(type: "ArgoPlatform" | "Operators", name: string): string {
   if (typeof name === "string" && name !== "") return `${type} "${name}"`;
@@ -27,8 +27,8 @@ export function componentNamed(type: "ArgoPlatform" | "Operators", name: string)
 }
 
 /**
- * Gives what a function gives. What an author has to put right in the files of an operator, or in a transform, becomes an
- * error that Pulumi shows without a stack trace.
+ * Calls a function and returns its result. A mistake in the files of an operator, or in a transform, becomes an error that Pulumi
+ * shows without a stack trace.
  */
 export function withReadableErrors<Result>(make: () => Result): Result {
   try {

@@ -4,8 +4,8 @@ import { placeholder, splitByPlaceholders } from "./manifests/placeholder";
 
 /**
  * Values of Pulumi that are known later, in plain manifests. The builders of manifests take plain data, so that tests and
- * `render` need no Pulumi. A value that is known later is therefore built in as a placeholder, and {@link withInputs} lays
- * it over the finished manifest. So only the fields that hold the value are unknown or secret in a preview.
+ * `render` need no Pulumi. So the builders get a placeholder for such a value, and {@link withInputs} replaces it in the finished
+ * manifest. Only the fields with the value are then unknown or secret in a preview.
  */
 const inputs = new Map<string, pulumi.Output<string>>();
 
@@ -14,7 +14,7 @@ export function isInput(value: unknown): value is pulumi.Output<unknown> | Promi
   return pulumi.Output.isInstance(value) || value instanceof Promise;
 }
 
-/** A schema of texts that also takes a text that is known later. The text is then not checked: it is not known. */
+/** A schema of texts that also accepts a text that is known later. Such a text is not checked. */
 export function later<Schema extends z.ZodType<string>>(schema: Schema) {
   return z.preprocess(
     (value) => (isInput(value) ? placeholderOf(value as pulumi.Input<string>) : value),
@@ -28,15 +28,12 @@ function placeholderOf(input: pulumi.Input<string>): string {
   return word;
 }
 
-/** Whether a plain value has a placeholder anywhere in it. */
+/** Whether a plain value contains a placeholder. */
 export function hasPlaceholders(value: unknown): boolean {
   return withInputs(value) !== value;
 }
 
-/**
- * The same value with each placeholder replaced by what it stands for. Whatever has no placeholder in it stays the same
- * object.
- */
+/** The same value with each placeholder replaced by its value. An object without a placeholder stays the same object. */
 export function withInputs(value: unknown): unknown {
   if (typeof value === "string") return withInputsInText(value);
   if (Array.isArray(value)) {
@@ -56,7 +53,7 @@ function withInputsInText(text: string): pulumi.Input<string> {
   return parts.length === 0 ? text : pulumi.all(parts.map(asPartOfText)).apply((texts) => texts.join(""));
 }
 
-/** A value that is known later may stand within YAML or an image's name. There it must be a plain word. */
+/** A value that is known later may be inside YAML or an image's name. There it must be a plain word. */
 const WORD = /^[A-Za-z0-9]([-A-Za-z0-9._:/@]*[A-Za-z0-9])?$/;
 
 function asPartOfText(part: string | pulumi.Output<string>): pulumi.Input<string> {

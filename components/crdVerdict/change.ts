@@ -1,22 +1,23 @@
 /**
- * "breaking": a stored object, a request or a read that was in order before may fail, lose something or mean something
- * else. "safe": none can. What only becomes possible is safe; where readers must be prepared for it, the message says so.
+ * "breaking": a stored object, a request or a read that was valid before may fail, lose something or mean something else. "safe":
+ * none of that can happen. A change that only adds possibilities is safe. If readers must be prepared for it, the message says
+ * so.
  */
 export type Verdict = "breaking" | "safe";
 
 /** One difference between an old and a new CustomResourceDefinition. */
 export interface CrdChange {
   readonly verdict: Verdict;
-  /** The version of the API that it is in; none for what belongs to all versions, such as the names. */
+  /** The version of the API in which it is. Undefined for changes of all versions, such as the names. */
   readonly version?: string;
   /**
-   * With a leading dot, a field of the objects, as `kubectl explain` writes it: ".spec.size"; ".spec.ports[].name" is
-   * within the items of a list, ".spec.labels{}" are the values of a map, "." is the whole object. Without one, a field
-   * of the CRD: "spec.names.kind".
+   * With a leading dot it is a field of the objects, as `kubectl explain` writes it: ".spec.size". ".spec.ports[].name" is in the
+   * items of a list, ".spec.labels{}" are the values of a map, "." is the whole object. Without a leading dot it is a field of
+   * the CRD: "spec.names.kind".
    */
   readonly path: string;
   readonly change: ChangeKind;
-  /** One sentence: what has changed, whom it breaks, and the remedy. */
+  /** One sentence: the change, whom it breaks, and the remedy. */
   readonly message: string;
 }
 
@@ -44,10 +45,10 @@ export function inStatus({ path }: Place): boolean {
 }
 
 /**
- * A rule that refuses what it has let pass.
+ * A rule that now refuses what was allowed before.
  *
- * @param what - what was changed: "The minimum was raised from 0 to 1"
- * @param refused - what is refused from now on: "a smaller value"
+ * @param what - the change: "The minimum was raised from 0 to 1"
+ * @param refused - the values that are refused from now on: "a smaller value"
  */
 export function tightened(place: Place, change: ChangeKind, what: string, refused: string): CrdChange {
   const stored = `stored objects with ${refused} are refused at their next write`;
@@ -60,7 +61,7 @@ export function tightened(place: Place, change: ChangeKind, what: string, refuse
   );
 }
 
-/** A rule that lets pass what it has refused. */
+/** A rule that now allows what was refused before. */
 export function loosened(place: Place, change: ChangeKind, what: string): CrdChange {
   return safe(
     place,
@@ -79,7 +80,7 @@ export function showAll(values: readonly unknown[]): string {
   return values.map(show).join(", ");
 }
 
-/** What a bound limits, as in the names of its changes. */
+/** The quantities that a bound limits, as in the names of its changes. */
 export type LowerBound = "minimum" | "min-length" | "min-items" | "min-properties";
 /** @see LowerBound */
 export type UpperBound = "maximum" | "max-length" | "max-items" | "max-properties";
@@ -162,7 +163,7 @@ type OfRules =
 
 type OfTopology = "list-type-changed" | "list-map-keys-changed" | "map-type-changed";
 
-/** What has changed, in one word for programs. */
+/** The change, in one word for programs. */
 export type ChangeKind =
   | OfTheSet
   | OfNames

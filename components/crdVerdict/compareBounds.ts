@@ -1,18 +1,18 @@
 import { type CrdChange, type LowerBound, loosened, type Place, tightened, type UpperBound } from "./change";
 import { type JsonType, numberIn, type Schema, typesOf } from "./schema";
 
-/** A limit and whether the limit itself is outside. */
+/** A limit, and whether the limit itself is excluded. */
 interface Limit {
   readonly value: number;
   readonly exclusive: boolean;
 }
 
-/** A keyword that limits values, and how people speak of it. */
+/** A keyword that limits values, and its name in messages. */
 interface Bound {
   readonly keyword: string;
   readonly types: readonly JsonType[];
   readonly name: string;
-  /** What a new, narrower bound refuses. */
+  /** The values that a new, narrower bound refuses. */
   readonly refused: string;
 }
 
@@ -78,7 +78,7 @@ const UPPER: readonly (Bound & { readonly change: UpperBound })[] = [
   },
 ];
 
-/** Bounds of values, lengths and numbers of items and fields, as far as they concern the types there were. */
+/** Compares the bounds of values, lengths and numbers of items and fields, as far as they concern the types before. */
 export function compareBounds(before: Schema, after: Schema, place: Place): CrdChange[] {
   const types = typesOf(before);
   const concerns = (bound: Bound) => bound.types.some((type) => types.includes(type));

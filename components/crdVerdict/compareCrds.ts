@@ -4,11 +4,11 @@ import { breaking, type ChangeKind, type CrdChange, safe, show } from "./change"
 import { compareStorage, compareVersions } from "./compareVersions";
 import { textsIn } from "./schema";
 
-/** What has changed in one CustomResourceDefinition. */
+/** The changes of one CustomResourceDefinition. */
 export interface CrdComparison {
   /** "<plural>.<group>" */
   readonly name: string;
-  /** Empty where nothing has. */
+  /** Empty if there are none. */
   readonly changes: readonly CrdChange[];
 }
 
@@ -17,15 +17,15 @@ export type CrdManifest = JsonObject | Manifest;
 
 /**
  * Every change between two states of a CustomResourceDefinition, with a verdict. Both are as they are installed
- * (`buildCustomResourceDefinition`): what Argosy adds counts as much as what the author wrote.
+ * (`buildCustomResourceDefinition`): the parts that Argosy adds count as much as the author's.
  *
- * The rule is that of Kubernetes' own API changes: what was in order yesterday, stored or sent, must be in order
- * tomorrow and mean the same. What cannot be judged, such as another pattern, counts as breaking. That the API server
- * lets an invalid value pass that an update leaves as it was (ratcheting, on by default since Kubernetes 1.30) does not
- * make a change safe: who applies the same manifest to another cluster, or after a deletion, is refused.
+ * The rule is that of Kubernetes' own API changes: objects and requests that were valid yesterday must be valid tomorrow and mean
+ * the same. A change that cannot be judged, such as another pattern, counts as breaking. The API server accepts an invalid value
+ * that an update does not touch (ratcheting, on by default since Kubernetes 1.30). That does not make a change safe, because
+ * somebody who applies the same manifest to another cluster, or after a deletion, is refused.
  *
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api_changes.md
- * @returns the changes of the names first, then version by version; none where the two mean the same
+ * @returns the changes of the names first, then version by version. None if the two mean the same
  */
 export function compareCustomResourceDefinitions(before: CrdManifest, after: CrdManifest): CrdChange[] {
   // A manifest's fields are JSON, though its type does not say so.
@@ -34,8 +34,8 @@ export function compareCustomResourceDefinitions(before: CrdManifest, after: Crd
 }
 
 /**
- * Compares two sets of CustomResourceDefinitions by their names. One that is gone is breaking: all its objects are
- * deleted with it.
+ * Compares two sets of CustomResourceDefinitions by their names. To remove one is breaking, because all its objects are deleted
+ * with it.
  *
  * @returns one comparison for each CRD of either set, in the order of their names
  */
@@ -65,7 +65,7 @@ function byName(crds: readonly CrdManifest[]): Map<string, CrdManifest> {
   return new Map(crds.map((crd) => [String(objectIn(crd as JsonObject, "metadata").name), crd]));
 }
 
-/** What changes every address or name that clients use, from the group to the categories. */
+/** Compares the addresses and names that clients use, from the group to the categories. */
 function compareNames(before: JsonObject, after: JsonObject): CrdChange[] {
   const [old, now] = [namesOf(before), namesOf(after)];
   return [
@@ -89,7 +89,10 @@ const ANOTHER =
   "this is another CRD, the objects of the old one are deleted with it, and its clients find nothing";
 const REFUSED = "the API server refuses to change it, and a new CRD in its place begins without the objects";
 
-/** Immutable are group, plural, and once the CRD is established kind and scope (validation.go of apiextensions). */
+/**
+ * Group and plural can never change, and once the CRD is established, kind and scope cannot either (validation.go of
+ * apiextensions).
+ */
 const SINGLE = [
   { name: "group", path: "spec.group", change: "group-changed", breaks: ANOTHER },
   { name: "plural", path: "spec.names.plural", change: "plural-changed", breaks: ANOTHER },

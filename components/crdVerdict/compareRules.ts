@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../runtime/program"
 import { breaking, type CrdChange, loosened, type Place, show, showAll, tightened } from "./change";
 import { isIntOrString, type Schema, textsIn, typesOf } from "./schema";
 
-/** The rules in CEL, x-kubernetes-validations. Another rule is one that is gone and one that is new. */
+/** Compares the rules in CEL, x-kubernetes-validations. A changed rule counts as one rule that is gone and one that is new. */
 export function compareRules(before: Schema, after: Schema, place: Place): CrdChange[] {
   const [old, now] = [rulesOf(before), rulesOf(after)];
   const added = [...now].filter(([key]) => !old.has(key));
@@ -18,7 +18,7 @@ export function compareRules(before: Schema, after: Schema, place: Place): CrdCh
 
 function ruleAdded({ rule }: JsonObject, place: Place): CrdChange {
   const what = `The rule ${show(rule)} was added`;
-  // It compares with the stored object, so that it concerns updates alone.
+  // The rule compares with the stored object, so it concerns only updates.
   if (/\boldSelf\b/.test(String(rule))) {
     return breaking(
       place,
@@ -29,7 +29,7 @@ function ruleAdded({ rule }: JsonObject, place: Place): CrdChange {
   return tightened(place, "validation-rule-added", what, "a value that breaks it");
 }
 
-/** By what decides: the expression, and whether it also holds for an object that is new. Its message does not. */
+/** The key of a rule: the expression, and whether it also holds for a new object. The message does not count. */
 function rulesOf(schema: Schema): Map<string, JsonObject> {
   const rules = schema["x-kubernetes-validations"];
   const all = Array.isArray(rules) ? rules.filter(isJsonObject) : [];
@@ -38,12 +38,12 @@ function rulesOf(schema: Schema): Map<string, JsonObject> {
 
 const KEYWORDS = ["allOf", "anyOf", "oneOf", "not"] as const;
 
-/** What generators write beside x-kubernetes-int-or-string; it says the same. */
+/** A keyword that generators write beside x-kubernetes-int-or-string, with the same meaning. */
 const INT_OR_STRING: Json = [{ type: "integer" }, { type: "string" }];
 
 /**
- * allOf, anyOf, oneOf and not. Loosened are: one of them left out, a schema less in allOf, a schema more in anyOf.
- * Whether any other change lets pass as much as before is not judged: it counts as tightened.
+ * Compares allOf, anyOf, oneOf and not. To leave one of them out loosens, and so does a schema less in allOf or a schema more in
+ * anyOf. No other change is judged: it counts as tightened.
  */
 export function compareCompositions(before: Schema, after: Schema, place: Place): CrdChange[] {
   return KEYWORDS.flatMap((keyword) => {
@@ -73,17 +73,17 @@ function includesAll(whole: Json | undefined, part: Json | undefined): boolean {
   return part.every((entry) => whole.some((other) => isDeepStrictEqual(entry, other)));
 }
 
-/** What server-side apply takes from the CRD: who owns what, field by field. */
+/** Compares the keywords of a CRD that server-side apply uses: who owns what, field by field. */
 const OWNERSHIP = "who applies the field runs into conflicts, or overwrites what others own in it";
 
-/** What a list of this type does not allow. */
+/** The values that a list of this type does not allow. */
 const EQUAL = { atomic: undefined, set: "equal items", map: "items with equal keys" } as const;
 
 /**
- * How lists and maps are merged. Every change breaks: items and fields that were owned each by its own manager are
- * owned as one afterwards, or the other way round, and what that makes of managed fields that are stored is not defined
- * (https://kubernetes.io/docs/reference/using-api/server-side-apply/#compatibility-across-toplogy-changes). That no two
- * items are equal is checked besides (apiextensions-apiserver, schema/listtype/validation.go).
+ * Compares how lists and maps are merged. Every change breaks: items and fields with managers of their own become owned as a
+ * whole, or the other way round, and the result for stored managed fields is not defined
+ * (https://kubernetes.io/docs/reference/using-api/server-side-apply/#compatibility-across-toplogy-changes). The uniqueness of
+ * items is checked as well (apiextensions-apiserver, schema/listtype/validation.go).
  */
 export function compareTopology(before: Schema, after: Schema, place: Place): CrdChange[] {
   const types = typesOf(before);

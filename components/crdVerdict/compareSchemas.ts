@@ -28,7 +28,7 @@ import {
 
 const DOCUMENTATION = ["title", "description", "example", "externalDocs"];
 
-/** Every difference between two schemas of one value, and within it. Nothing below a type that has changed. */
+/** Every difference between two schemas of one value, and within it. There are none below a type that has changed. */
 export function compareSchemas(before: Schema, after: Schema, place: Place): CrdChange[] {
   if (isDeepStrictEqual(before, after)) return [];
   const types = compareTypes(before, after, place);
@@ -89,7 +89,7 @@ function nameOf(schema: Schema): string {
   return typeof schema.type === "string" && schema.type !== "" ? schema.type : "any";
 }
 
-/** Which fields an object may have and which it must have. What is within them is compared by itself. */
+/** Compares which fields an object may have and must have. Their own schemas are compared separately. */
 function compareFields(before: Schema, after: Schema, place: Place): CrdChange[] {
   if (!typesOf(before).includes("object")) return [];
   const required = compareRequired(before, after, place);
@@ -112,7 +112,7 @@ function compareFields(before: Schema, after: Schema, place: Place): CrdChange[]
   ];
 }
 
-/** Pruned on every read and every write, whatever etcd still has of it. */
+/** The field is pruned on every read and every write, whatever etcd still has of it. */
 function fieldRemoved(field: Place): CrdChange {
   const who = inStatus(field)
     ? "clients that read it find nothing, what the operator writes to it is dropped"
@@ -126,8 +126,8 @@ function fieldRemoved(field: Place): CrdChange {
 }
 
 /**
- * A field that must be there now breaks every stored object that has its parent without it, also where the parent itself
- * is optional. Not so with a default, which is put there before anything is checked.
+ * A newly required field breaks every stored object that has the field's parent without the field, even if the parent itself is
+ * optional. With a default it does not, because the default is set before anything is checked.
  */
 function compareRequired(before: Schema, after: Schema, place: Place): CrdChange[] {
   const [old, now] = [requiredOf(before), requiredOf(after)];

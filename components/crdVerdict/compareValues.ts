@@ -13,7 +13,7 @@ import {
 } from "./change";
 import { numberIn, type Schema, typesOf } from "./schema";
 
-/** Which single values are allowed, and what stands in for one that is missing. */
+/** Compares which single values are allowed, and which value replaces a missing one. */
 export function compareValues(before: Schema, after: Schema, place: Place): CrdChange[] {
   return [
     ...compareNullable(before, after, place),
@@ -27,7 +27,7 @@ export function compareValues(before: Schema, after: Schema, place: Place): CrdC
   ];
 }
 
-/** The API server drops a null that is not allowed, or puts the default there (schema/defaulting/prunenulls.go). */
+/** The API server drops a null that is not allowed, or replaces it by the default (schema/defaulting/prunenulls.go). */
 function compareNullable(before: Schema, after: Schema, place: Place): CrdChange[] {
   const [old, now] = [before.nullable === true, after.nullable === true];
   if (old === now) return [];
@@ -37,9 +37,9 @@ function compareNullable(before: Schema, after: Schema, place: Place): CrdChange
 }
 
 /**
- * Defaults are put into what is read as well as into what is written. A new one changes what a missing value means
- * only where nothing was said before, and is safe; another one, or none, changes what was promised (Kubernetes' rules
- * for API changes call defaults a part of the API).
+ * Compares defaults, which are set in objects that are read as well as in objects that are written. A new default gives a missing
+ * value a meaning that was not defined before, and is safe. Another default, or none, changes a promised meaning (Kubernetes'
+ * rules for API changes call defaults a part of the API).
  */
 function compareDefaults(before: Json | undefined, after: Json | undefined, place: Place): CrdChange[] {
   if (isDeepStrictEqual(before, after)) return [];
@@ -86,7 +86,7 @@ function compareEnums(
 }
 
 function comparePatterns(before: Schema, after: Schema, place: Place): CrdChange[] {
-  // The API server takes an empty pattern for none.
+  // The API server treats an empty pattern as none.
   const [old, now] = [before.pattern || undefined, after.pattern || undefined];
   if (old === now) return [];
   const refused = "a text that does not match";
@@ -123,8 +123,8 @@ function listIn(value: Json | undefined): readonly Json[] | undefined {
 }
 
 /**
- * Formats of texts that the API server checks (apiextensions-apiserver, validation/formats.go), without hyphens. The last
- * two are in its list since 1.34, though 1.34.1 does not check them yet.
+ * Formats of texts that the API server checks (apiextensions-apiserver, validation/formats.go), without hyphens. The last two are
+ * in its list since 1.34, but 1.34.1 does not check them yet.
  */
 const CHECKED = new Set(
   [
@@ -159,7 +159,9 @@ const CHECKED = new Set(
   ].flat(),
 );
 
-/** Formats of numbers, which it does not check: clients that are generated from the schema take their types from them. */
+/**
+ * Formats of numbers, which the API server does not check. Clients that are generated from the schema take their types from them.
+ */
 const NARROW: Readonly<Record<string, string>> = { int32: "32 bits", float: "single precision" };
 
 /** The format of a text or a number. */
@@ -194,7 +196,7 @@ function isChecked(format: string): boolean {
   return CHECKED.has(plain(format));
 }
 
-/** "date-time" and "datetime" are one to the API server. */
+/** "date-time" and "datetime" are the same to the API server. */
 function plain(format: string): string {
   return format.replaceAll("-", "");
 }

@@ -6,7 +6,7 @@ import { anyBreaks, breaking, type CrdChange, type Place, safe, show } from "./c
 import { compareSchemas } from "./compareSchemas";
 import type { Schema } from "./schema";
 
-/** Versions that come and go, and what has changed within those that stay. */
+/** Compares versions that come and go, and the content of versions that stay. */
 export function compareVersions(before: JsonObject, after: JsonObject): CrdChange[] {
   const [old, now] = [versionsByName(before), versionsByName(after)];
   return [
@@ -146,13 +146,13 @@ function compareSelectableFields(name: string, before: JsonObject, after: JsonOb
   ];
 }
 
-/** Paths with and without the leading dot are the same to nobody but the reader: as they are written. */
+/** Paths are compared as they are written, with or without the leading dot. */
 function selectableFieldsOf({ selectableFields }: JsonObject): string[] {
   const fields = Array.isArray(selectableFields) ? selectableFields.filter(isJsonObject) : [];
   return fields.map(({ jsonPath }) => String(jsonPath));
 }
 
-/** The columns of `kubectl get`: made for people's eyes, so that no change of them breaks. */
+/** Compares the columns of `kubectl get`. They are for people, so no change of them breaks. */
 function comparePrinterColumns(name: string, before: JsonObject, after: JsonObject): CrdChange[] {
   if (isDeepStrictEqual(before.additionalPrinterColumns ?? [], after.additionalPrinterColumns ?? []))
     return [];
@@ -160,7 +160,7 @@ function comparePrinterColumns(name: string, before: JsonObject, after: JsonObje
   return [safe(versionPlace(name, "additionalPrinterColumns"), "printer-columns-changed", message)];
 }
 
-/** In which version objects are stored, and what converts between the versions. */
+/** Compares in which version objects are stored, and what converts between the versions. */
 export function compareStorage(before: JsonObject, after: JsonObject): CrdChange[] {
   return [
     ...compareStorageVersion(before, after),
@@ -170,13 +170,13 @@ export function compareStorage(before: JsonObject, after: JsonObject): CrdChange
 }
 
 /**
- * Objects stay stored in the old version until each is written again. Without a webhook, only `apiVersion` is rewritten
- * between versions: what the new one does not know is dropped, and what it does not allow is refused.
+ * Objects stay stored in the old version until each is written again. Without a webhook, only `apiVersion` is rewritten between
+ * versions. Fields that the new version does not know are dropped, and values that it does not allow are refused.
  */
 function compareStorageVersion(before: JsonObject, after: JsonObject): CrdChange[] {
   const [old, now] = [storageVersionOf(before), storageVersionOf(after)];
   if (!old || !now || old.name === now.name) return [];
-  // Told as such: nothing can be stored in a version that is gone.
+  // The change of the version says so: nothing can be stored in a version that is gone.
   if (!versionsByName(after).has(String(old.name))) return [];
   const place = versionPlace(String(now.name), "storage");
   const what = `Objects are stored in ${now.name} instead of ${old.name}`;
@@ -220,7 +220,7 @@ function compareConversion(before: JsonObject, after: JsonObject): CrdChange[] {
   return [safe(place, "conversion-webhook-changed", message)];
 }
 
-/** Of CRDs from the days of v1beta1: unknown fields of all objects were kept. */
+/** A field of CRDs from the time of v1beta1, with which all objects kept unknown fields. */
 function comparePruning(before: JsonObject, after: JsonObject): CrdChange[] {
   const [old, now] = [before, after].map((crd) => objectIn(crd, "spec").preserveUnknownFields === true);
   const place = { path: "spec.preserveUnknownFields" };

@@ -2,8 +2,8 @@ import { anyBreaks, type CrdChange } from "./change";
 import type { CrdComparison } from "./compareCrds";
 
 /**
- * The comparison for people: a line for each CRD that has changed, below it a line for each change, those that break
- * first; one line where nothing has changed.
+ * The comparison for people: a line for each CRD that has changed, and below it a line for each change, breaking changes first.
+ * If nothing has changed, one line says so.
  */
 export function formatCrdVerdict(comparisons: readonly CrdComparison[]): string[] {
   const changed = comparisons.filter(({ changes }) => changes.length > 0);
@@ -14,7 +14,7 @@ export function formatCrdVerdict(comparisons: readonly CrdComparison[]): string[
   ]);
 }
 
-/** Whether anything in the comparisons breaks: what a CI job fails for. */
+/** Whether the comparisons have a breaking change, for which a CI job fails. */
 export function anyCrdBreaks(comparisons: readonly CrdComparison[]): boolean {
   return comparisons.some(({ changes }) => anyBreaks(changes));
 }

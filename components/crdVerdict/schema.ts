@@ -11,13 +11,13 @@ export interface SchemaPair {
   readonly place: Place;
 }
 
-/** The types of JSON. "number" are those that are not whole. */
+/** The types of JSON. "number" means numbers that are not integers. */
 export type JsonType = "object" | "array" | "string" | "integer" | "number" | "boolean";
 
-/** The schema of what a parent preserves: any value whatever. */
+/** The schema of a value that a parent preserves: any value. */
 const ANYTHING: Schema = { "x-kubernetes-preserve-unknown-fields": true, nullable: true };
 
-/** What every object has of itself, and the API server keeps without being told. */
+/** The fields that every object has, and that the API server always keeps. */
 export const OBJECT_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata"];
 
 const ALL_TYPES: readonly JsonType[] = ["object", "array", "string", "integer", "number", "boolean"];
@@ -33,7 +33,7 @@ export function isIntOrString(schema: Schema): boolean {
   return schema["x-kubernetes-int-or-string"] === true;
 }
 
-/** Whether unknown fields are kept as they are. */
+/** Whether unknown fields are preserved. */
 function preservesUnknownFields(schema: Schema): boolean {
   return schema["x-kubernetes-preserve-unknown-fields"] === true;
 }
@@ -42,21 +42,20 @@ export function isEmbeddedResource(schema: Schema): boolean {
   return schema["x-kubernetes-embedded-resource"] === true;
 }
 
-/** The names of the fields that a schema knows, those of every object included where it is one. */
+/** The names of the fields that a schema knows, with those of every object if the schema is of a whole object. */
 function fieldNamesOf(schema: Schema): string[] {
   return [...Object.keys(propertiesOf(schema)), ...(isEmbeddedResource(schema) ? OBJECT_FIELDS : [])];
 }
 
 /**
- * The schema of a field; undefined where the API server would drop the field (apiextensions-apiserver,
- * schema/pruning/algorithm.go).
+ * The schema of a field. Undefined if the API server would drop the field (apiextensions-apiserver, schema/pruning/algorithm.go).
  */
 export function fieldSchema(schema: Schema, name: string): Schema | undefined {
   const properties = propertiesOf(schema);
   const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
   const known = isJsonObject(own) ? own : undefined;
   if (isEmbeddedResource(schema)) {
-    // Checked and pruned as ObjectMeta; a schema can only restrict it.
+    // The field is checked and pruned as ObjectMeta, and a schema can only restrict it.
     if (name === "metadata")
       return { type: "object", ...known, "x-kubernetes-preserve-unknown-fields": true };
     if (OBJECT_FIELDS.includes(name)) return known ?? { type: "string" };
@@ -64,7 +63,7 @@ export function fieldSchema(schema: Schema, name: string): Schema | undefined {
   return known ?? unknownFieldSchema(schema);
 }
 
-/** The schema of all fields that are not named; undefined where the API server drops them. */
+/** The schema of all fields that are not named. Undefined if the API server drops them. */
 export function unknownFieldSchema(schema: Schema): Schema | undefined {
   const { additionalProperties } = schema;
   if (isJsonObject(additionalProperties)) return additionalProperties;
@@ -72,11 +71,11 @@ export function unknownFieldSchema(schema: Schema): Schema | undefined {
   return preservesUnknownFields(schema) ? ANYTHING : undefined;
 }
 
-/** The schema of the items of a list; undefined where there is none. */
+/** The schema of the items of a list. Undefined if there is none. */
 function itemSchema(schema: Schema): Schema | undefined {
   const { items } = schema;
   if (!isJsonObject(items)) return preservesUnknownFields(schema) ? ANYTHING : undefined;
-  // What a list preserves, it preserves in its items (skipPrune in schema/pruning/algorithm.go).
+  // A list that preserves unknown fields preserves them in its items (skipPrune in schema/pruning/algorithm.go).
   return preservesUnknownFields(schema) ? { "x-kubernetes-preserve-unknown-fields": true, ...items } : items;
 }
 
@@ -85,7 +84,7 @@ export function requiredOf(schema: Schema): string[] {
   return textsIn(schema.required);
 }
 
-/** The texts of a list; none where there is no list. */
+/** The texts of a list. None if there is no list. */
 export function textsIn(value: Json | undefined): string[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
 }
@@ -100,7 +99,7 @@ function propertiesOf({ properties }: Schema): JsonObject {
   return isJsonObject(properties) ? properties : {};
 }
 
-/** The schemas within two schemas that speak of the same value: fields, values of a map, items. */
+/** The schemas within two schemas of the same value: of fields, of a map's values, of items. */
 export function nestedSchemas(before: Schema, after: Schema, place: Place): SchemaPair[] {
   const types = typesOf(before);
   const pairs: SchemaPair[] = [];
@@ -120,7 +119,7 @@ export function nestedSchemas(before: Schema, after: Schema, place: Place): Sche
 /** The fields that either schema names, in the order of their names. */
 export function comparableFields(before: Schema, after: Schema): string[] {
   const names = new Set([...fieldNamesOf(before), ...fieldNamesOf(after)]);
-  // That they come or go as a whole is a change of its own.
+  // If all of them come or go together, that is a change of its own.
   if (isEmbeddedResource(before) !== isEmbeddedResource(after)) {
     for (const name of OBJECT_FIELDS) names.delete(name);
   }

@@ -3,18 +3,18 @@ import type { Role, RoleBinding, ServiceAccount } from "./kinds";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What is allowed to a service account. */
+/** The rights of a service account. */
 export interface Grant {
   /** Name of the role and of its binding. */
   readonly name: string;
-  /** Where the rules hold: in one namespace, the account's own or another. @default the whole cluster */
+  /** The namespace in which the rules hold, which may be another than the account's. @default the whole cluster */
   readonly namespace?: string | undefined;
   readonly labels: Labels;
   readonly rules: readonly PolicyRule[];
   readonly account: { readonly name: string; readonly namespace: string };
 }
 
-/** A Role, or a ClusterRole where no namespace is given, and its binding to the account. */
+/** A Role, or a ClusterRole if no namespace is given, and its binding to the account. */
 export function buildRole({ name, namespace, labels, rules, account }: Grant): {
   readonly role: Role;
   readonly binding: RoleBinding;

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { Document, Scalar, visit } from "yaml";
 
 /**
- * Ten hexadecimal digits that differ where the files differ, for the name of an immutable ConfigMap. The order in
- * which the files are given does not matter.
+ * Ten hexadecimal digits that differ if the files differ, for the name of an immutable ConfigMap. The order of the files does not
+ * matter.
  */
 export function contentHash(files: Readonly<Record<string, string>>): string {
   const entries = Object.entries(files).sort(([one], [other]) => (one < other ? -1 : 1));
@@ -11,8 +11,8 @@ export function contentHash(files: Readonly<Record<string, string>>): string {
 }
 
 /**
- * A value as YAML within a ConfigMap, ending with a newline. Texts are quoted, since Argo reads YAML 1.1, in which
- * `no` and `1:30` are none; those of several plain lines stay lines, for people.
+ * A value as YAML in a ConfigMap, ending with a newline. Texts are quoted, because Argo reads YAML 1.1, in which `no` and `1:30`
+ * are not texts. A text of several plain lines keeps its lines, for people.
  */
 export function embeddedYaml(value: unknown): string {
   const document = new Document(value);
@@ -24,5 +24,5 @@ export function embeddedYaml(value: unknown): string {
   return document.toString({ defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "PLAIN", lineWidth: 0 });
 }
 
-/** Lines of ASCII, each with something in it at both ends: indented ones need care, control characters quotes. */
+/** Lines of ASCII that begin and end with visible characters. Other lines would need indentation marks or quotes. */
 const LINES = /^([!-~]([ -~]*[!-~])?\n)+$/;

@@ -56,13 +56,13 @@ const STATUS_PROPERTIES: JsonObject = {
   [MEMORY_FIELD]: {
     description: "What Argosy remembers of this object. Reserved: not for handlers, and not to be edited.",
     type: "object",
-    // It is written whole. What somebody else wrote into it, such as a backup, must not stay beside that.
+    // The field is replaced as a whole. Content that somebody else wrote into it, such as a backup, must not stay.
     "x-kubernetes-map-type": "atomic",
     "x-kubernetes-preserve-unknown-fields": true,
   },
 };
 
-/** Age too: the API server adds it by itself only where a version has no columns at all. */
+/** Age too, because the API server adds it by itself only if a version has no columns at all. */
 const PRINTER_COLUMNS: readonly { name: string; type: string; jsonPath: string }[] = [
   { name: "Ready", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
   { name: "Reason", type: "string", jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
@@ -70,10 +70,10 @@ const PRINTER_COLUMNS: readonly { name: string; type: string; jsonPath: string }
 ];
 
 /**
- * The CustomResourceDefinition to install: the author's, and in every version what an operator needs: the
- * status subresource, `status.observedGeneration`, `status.conditions`, `status.argosy` and the columns Ready, Reason and Age.
- * What the author has himself stays as he wrote it. Where he gives no schema for status, its unknown fields are
- * preserved: the API server would drop them in silence.
+ * The CustomResourceDefinition to install: the author's, with the additions that an operator needs in every version: the status
+ * subresource, `status.observedGeneration`, `status.conditions`, `status.argosy` and the columns Ready, Reason and Age. The
+ * author's own fields stay as they are. If the author gives no schema for status, unknown fields of it are preserved, because the
+ * API server would silently drop them.
  */
 export function buildCustomResourceDefinition({ crd, customResource }: Operator): Manifest {
   const copy = structuredClone(crd);
@@ -119,7 +119,7 @@ function completeColumns(authors: Json | undefined): Json[] {
   return [...columns, ...PRINTER_COLUMNS.filter(({ name }) => !taken.includes(name.toLowerCase()))];
 }
 
-/** The object in a field of a CRD; an empty one where there is none. */
+/** The object in a field of a CRD. An empty one if there is none. */
 export function objectIn(parent: { readonly [field: string]: Json | undefined }, field: string): JsonObject {
   const value = parent[field];
   return isJsonObject(value) ? value : {};

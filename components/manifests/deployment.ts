@@ -5,7 +5,7 @@ import { CONTAINER_SECURITY, POD_SECURITY, type PodsOptions, placementFields, po
 import { type ResourceOptions, resourcesOf } from "./resources";
 import { type TransformOptions, transformed } from "./transform";
 
-/** On the pods: changes with the configuration that they read when they start, so that they start again. */
+/** An annotation of the pods that changes with the configuration that they read at their start, so that they start again. */
 const CONFIGURATION_ANNOTATION = `${DOMAIN}/configuration`;
 
 /** A program of Argo's, or the engine at work for all operators: a pod of one container. */
@@ -18,9 +18,12 @@ export interface ArgoProgram {
   readonly labels: Readonly<Record<string, string>>;
   /** @default 1 */
   readonly replicas?: number;
-  /** "Recreate": never two at once, also not for a moment. */
+  /** "Recreate": never two at once, not even for a moment. */
   readonly strategy: "Recreate" | "RollingUpdate";
-  /** What the program reads once, at its start. @default nothing, or what has another name whenever it changes */
+  /**
+   * The configuration that the program reads once, at its start. @default nothing, or objects that get another name with each
+   * change
+   */
   readonly configuration?: ConfigMap;
   /** Fields of the container beside its name, its resources and its security. */
   readonly container: Omit<Container, "name" | "resources" | "securityContext">;
@@ -28,7 +31,7 @@ export interface ArgoProgram {
   readonly volumes?: readonly Volume[];
 }
 
-/** The Deployment of such a program, as the `restricted` Pod Security Standard wants its pods. */
+/** The Deployment of such a program, whose pods keep the `restricted` Pod Security Standard. */
 export function buildDeployment(
   program: ArgoProgram,
   options: PodsOptions & ResourceOptions & TransformOptions,
@@ -65,7 +68,7 @@ export function buildDeployment(
   return transformed(part, deployment, options);
 }
 
-/** By which labels a program's pods are found. A Deployment's selector can never change: the fewer the better. */
+/** The labels by which a program's pods are selected. A Deployment's selector can never change, so these are few. */
 export function selectorOf(labels: Readonly<Record<string, string>>): Record<string, string> {
   const keys = ["app.kubernetes.io/name", "app.kubernetes.io/component"];
   return Object.fromEntries(Object.entries(labels).filter(([key]) => keys.includes(key)));

@@ -12,7 +12,7 @@ export function engineCommand(command: EngineCommand): string[] {
   return ["node", NEW_SPACE_OPTION, `${POD_LAYOUT.engine}/engine.js`, command];
 }
 
-/** Where an engine is: its namespace and its pod. */
+/** The namespace and the pod of an engine. */
 export function placeEnvironment(): EnvVar[] {
   return [
     fieldVariable(RUNNER_ENVIRONMENT.namespace, "metadata.namespace"),
@@ -27,7 +27,7 @@ export function fieldVariable(name: string, fieldPath: string): EnvVar {
 
 /**
  * A probe of an engine, which answers on the port of its metrics.
- * @param failureThreshold after how many failures it counts. @default 3, Kubernetes' own
+ * @param failureThreshold after this many failures the probe fails. @default 3, Kubernetes' own
  */
 export function engineProbe(
   path: "/livez" | "/readyz",
@@ -42,5 +42,5 @@ export function engineProbe(
   };
 }
 
-/** An engine has a minute to begin: before that, being slow is no reason to be started again. */
+/** An engine has a minute to begin. It is not restarted earlier for being slow. */
 export const STARTUP_PROBE: Probe = engineProbe("/livez", 1, 60);

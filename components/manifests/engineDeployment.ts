@@ -16,9 +16,9 @@ export interface EngineProgram
   readonly env?: readonly EnvVar[];
   /** Ports beside that of the metrics. @default none */
   readonly ports?: readonly ContainerPort[];
-  /** Whether the pod says when it can be called. @default false */
+  /** Whether the pod reports when it can be called. @default false */
   readonly isCalled?: boolean;
-  /** What the engine reads beside its own program. @default nothing */
+  /** The configuration that the engine reads beside its own program. @default nothing */
   readonly mounts?: readonly (VolumeMount & { readonly volume: Omit<Volume, "name"> })[];
 }
 

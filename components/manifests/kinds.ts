@@ -2,14 +2,14 @@ import type { types } from "@pulumi/kubernetes";
 import type { ObjectMeta } from "../../runtime/program";
 
 /**
- * Kubernetes' own types, as Pulumi has them, for plain data: a wrong field or a value of a wrong type does not compile.
- * Kinds of Argo's have no types here: tests check them against Argo's schemas. Nor have CRDs: Pulumi writes the fields
+ * Kubernetes' own types, as Pulumi has them, for plain data: a wrong field or a value of a wrong type does not compile. Kinds of
+ * Argo's have no types here: tests check them against Argo's schemas. CRDs have none either, because Pulumi writes the fields
  * `x-kubernetes-*` of a schema in another way.
  */
 
 /**
- * The plain data that Pulumi's type of an argument describes. `satisfies` with that type itself would take an Output
- * wherever it takes a text, and refuse every list that is read-only.
+ * The plain data that Pulumi's type of an argument describes. `satisfies` with that type itself would accept an Output in the
+ * place of a text, and refuse every read-only list.
  */
 type Plain<T> = 0 extends 1 & T
   ? T

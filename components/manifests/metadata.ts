@@ -1,8 +1,8 @@
 import type { Manifest } from "../../runtime/program";
 
 /**
- * Manifests by what each is for: the key is the end of its name in Pulumi's tree, "account" of
- * "argo-events-account". Registered in this order.
+ * Manifests by their roles. The role is the end of the name in Pulumi's tree, "account" of "argo-events-account". They are
+ * registered in this order.
  */
 export type ManifestSet = Readonly<Record<string, Manifest>>;
 
@@ -16,9 +16,9 @@ export function labelsOf(name: string, component: string): Record<string, string
 }
 
 /**
- * Annotations that let Pulumi wait until all of these conditions are True, for at most three minutes
- * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/waitFor`). They say that the events controller has made
- * what an object asks for, not that the pods of it run (argo-events, pkg/reconciler).
+ * Annotations that make Pulumi wait until all of these conditions are True, for at most three minutes
+ * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/waitFor`). The conditions say that the events controller has made the
+ * parts of an object, not that its pods run (argo-events, pkg/reconciler).
  */
 export function awaited(...conditions: readonly string[]): Record<string, string> {
   return {
@@ -28,15 +28,15 @@ export function awaited(...conditions: readonly string[]): Record<string, string
 }
 
 /**
- * Annotation of what Argo's events controller writes back as its own types have it, all of it, when it adds its finalizer
- * (argo-events, pkg/reconciler): what it has rewritten by that, such as all triggers of a Sensor, is then its own to the
- * API server, and the next change of ours would be a conflict. It is ours, and taken back
- * (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
+ * An annotation for objects that Argo's events controller writes back as a whole, in the form of its own types, when it adds its
+ * finalizer (argo-events, pkg/reconciler). The API server then takes the fields that it has rewritten, such as all triggers of a
+ * Sensor, for the controller's own, and our next change would be a conflict. The fields are ours, and this annotation takes them
+ * back (https://github.com/pulumi/pulumi-kubernetes: `pulumi.com/patchForce`).
  */
 export const TAKEN_BACK = { "pulumi.com/patchForce": "true" } as const;
 
 /**
- * Annotations of a Service behind which a Deployment of ours is, which Pulumi awaits anyway: for the Service itself it
- * would wait ten seconds more, also for one that is ready (pulumi-kubernetes, provider/pkg/await/service.go).
+ * Annotations of a Service of one of our Deployments. Pulumi waits for the Deployment anyway. For the Service it would wait ten
+ * seconds more, even if it is ready (pulumi-kubernetes, provider/pkg/await/service.go).
  */
 export const NOT_AWAITED = { "pulumi.com/skipAwait": "true" } as const;

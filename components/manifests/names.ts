@@ -1,21 +1,21 @@
 import { labelsOf } from "./metadata";
 
-/** Name of an operator's runner: its Deployment, Service, service account and all that goes with them. */
+/** Name of an operator's runner: of its Deployment, Service, service account and all other parts. */
 export function runnerNameOf(operator: string): string {
   return `${operator}-runner`;
 }
 
-/** Name of what looks for objects that need a run, in the form "pod": CronWorkflow, WorkflowTemplate, account. */
+/** Name of the resync in the form "pod", which looks for objects that need a run: CronWorkflow, WorkflowTemplate, account. */
 export function resyncNameOf(operator: string): string {
   return `${operator}-resync`;
 }
 
-/** Name of what says how many runs of an operator have a pod at once, in the form "pod". */
+/** Name of the ConfigMap that says how many runs of an operator have a pod at once, in the form "pod". */
 export function runLimitNameOf(operator: string): string {
   return `${operator}-run-limit`;
 }
 
-/** Names of what the event path is made of, beside those of its shards. */
+/** Names of the parts of the event path, beside those of its shards. */
 export function eventPathNames(name: string) {
   return {
     eventBus: name,
@@ -26,15 +26,15 @@ export function eventPathNames(name: string) {
   } as const;
 }
 
-/** Names of what carries events from outside. */
+/** Names of the parts that carry events from outside. */
 export function outsideNames(installation: string) {
   const path = `${installation}-outside`;
   return { path, intake: `${path}-intake`, caller: `${path}-caller` } as const;
 }
 
 /**
- * The labels of a Sensor's pods, whatever its shard: who sends hints to the runners. By them a NetworkPolicy lets
- * them in.
+ * The labels of a Sensor's pods, whatever its shard. Sensors send hints to the runners, and a NetworkPolicy admits them by these
+ * labels.
  */
 export function sensorPodLabels(name: string): Record<string, string> {
   return labelsOf(name, "sensor");

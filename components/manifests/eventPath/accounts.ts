@@ -7,11 +7,11 @@ import { accountAnnotations, type PodPart } from "../pods";
 import type { EventPathOptions } from "./options";
 
 /**
- * The service accounts of the event path, and their rights. The sources may list and watch the operators' custom
- * resources, where each operator looks after them, and nothing else. The sensors may create Workflows, if an operator
- * has runs in pods, and else nothing. With one replica each elects its leader by the bus, without leases
- * (argo-events, pkg/shared/leaderelection/leaderelection.go, NewElector). The bus has no use for the Kubernetes API
- * and gets no token; source and sensor do not start without one (pkg/shared/util/util.go, GetClientConfig).
+ * The service accounts of the event path, and their rights. The sources may list and watch the operators' custom resources in the
+ * namespaces that each operator looks after, and nothing else. The sensors may create Workflows if an operator has runs in pods,
+ * and otherwise nothing. With one replica each elects its leader by the bus, without leases (argo-events,
+ * pkg/shared/leaderelection/leaderelection.go, NewElector). The bus does not use the Kubernetes API and gets no token. Source and
+ * sensor do not start without a token (pkg/shared/util/util.go, GetClientConfig).
  */
 export function buildEventPathAccounts(
   operators: readonly Operator[],
@@ -53,7 +53,7 @@ export function buildEventPathAccounts(
   };
 }
 
-/** Whose rights, and for what. */
+/** An account, and its rights. */
 interface Grantee {
   readonly part: PodPart;
   readonly account: string;
@@ -76,7 +76,7 @@ function serviceAccount({ part, account, component, options }: Grantee): Service
   return buildAccount(account, options.platform.namespace, labels, accountAnnotations(part, options));
 }
 
-/** A role with these rules, bound to the account: in a namespace, or in the whole cluster where there is none. */
+/** A role with these rules, bound to the account: in a namespace, or in the whole cluster if none is given. */
 function grant(
   key: string,
   { account, component, options: { name, platform } }: Grantee,

@@ -9,10 +9,10 @@ import { EVENT_BUS_REPLICAS, type EventBusOptions, type EventPathOptions } from 
 
 const MEBIBYTE = 2 ** 20;
 
-/** What the bus may use of a node's own disk where it has no volume: an emptyDir without a limit. */
+/** The most that the bus may use of a node's own disk if it has no volume: an emptyDir without a limit could fill the disk. */
 const EPHEMERAL_STORAGE = 512 * MEBIBYTE;
 
-/** The least that a server's volume may have, in bytes: less would hold but a few of the largest events. */
+/** The smallest volume of a server, in bytes. A smaller one would hold only a few of the largest events. */
 export const SMALLEST_STORAGE = 128 * MEBIBYTE;
 
 /**
@@ -21,16 +21,16 @@ export const SMALLEST_STORAGE = 128 * MEBIBYTE;
  */
 const MAX_PAYLOAD = "4MB";
 
-/** More replicas of a stream than these would make every event dearer and no failure milder. */
+/** The most replicas of a stream. More would make every event more expensive and protect from no further failure. */
 const MOST_STREAM_REPLICAS = 3;
 
-/** What a bus is for, and what follows from that. */
+/** The purpose of a bus, and the settings that follow from it. */
 export interface EventBusUse {
-  /** The transform that may change it. */
+  /** The transform that may change the bus. */
   readonly part: "eventBus" | "outsideEventBus";
-  /** What stays: 0, everything within the limits; 1, what some Sensor still has to read. */
+  /** Which events stay. 0: all within the limits. 1: those that some Sensor still has to read. */
   readonly retention: 0 | 1;
-  /** What goes if there is no room: 0, the oldest event; 1, none, and the publisher gets an error. */
+  /** Which event is dropped if there is no room. 0: the oldest one. 1: none, and the publisher gets an error. */
   readonly discard: 0 | 1;
   /** @default no limit beside that of bytes */
   readonly mostEvents?: number;
@@ -39,19 +39,20 @@ export interface EventBusUse {
 }
 
 /**
- * Hints to the operators: a lost one costs time. Acknowledged events stay, since each of a Sensor's triggers reads by itself.
+ * A bus for hints to the operators. A lost hint only costs time. Acknowledged events stay, since each of a Sensor's triggers
+ * reads by itself.
  */
 const HINTS: EventBusUse = { part: "eventBus", retention: 0, discard: 0, mostEvents: 100_000 };
 
 /**
  * The event bus: NATS with JetStream, made by the events controller (argo-events,
- * pkg/reconciler/eventbus/installer/jetstream.go). The stream keeps events for a day and drops the oldest beyond its
- * limits. It is created once, by the first source or sensor; later changes of its settings do not reach it.
+ * pkg/reconciler/eventbus/installer/jetstream.go). The stream keeps events for a day and drops the oldest beyond its limits. The
+ * first source or sensor creates the stream, and later changes of its settings do not reach it.
  *
- * Nothing writes to a root file system: the server has volumes for its store and its pid file. All three containers
- * must run as one user, since the reloader signals the server's process.
+ * Nothing writes to a root file system: the server has volumes for its store and its pid file. All three containers must run as
+ * one user, since the reloader signals the server's process.
  *
- * @throws RangeError where replicas or storage cannot be
+ * @throws RangeError if there can be no such replicas or storage
  */
 export function buildEventBus(options: EventPathOptions, use: EventBusUse = HINTS): Manifest {
   const { name, platform, eventBus } = options;
@@ -95,9 +96,9 @@ export function buildEventBus(options: EventPathOptions, use: EventBusUse = HINT
 }
 
 /**
- * Of a volume a quarter stays free, and half is the stream's: JetStream sets that much aside and needs room for the
- * Sensors' own state. `maxBytes` must be an integer: Argo reads "1GB" as 0, no limit
- * (pkg/eventbus/jetstream/base/jetstream.go, CreateStream).
+ * A quarter of a volume stays free, and half is the stream's: JetStream reserves that much and needs room for the Sensors' own
+ * state. `maxBytes` must be an integer: Argo reads "1GB" as 0, which means no limit (pkg/eventbus/jetstream/base/jetstream.go,
+ * CreateStream).
  */
 function limits(
   { replicas, storage }: EventBusOptions,
@@ -115,7 +116,7 @@ function limits(
   const stream = {
     replicas: Math.min(replicas, MOST_STREAM_REPLICAS),
     maxAge: "24h",
-    // Without it the controller's default for all buses would count (argoEvents.ts). NATS reads -1 as no limit.
+    // Without this setting the controller's default for all buses would count (argoEvents.ts). NATS reads -1 as no limit.
     maxMsgs: use.mostEvents ?? -1,
     maxBytes: wholeMebibytes(bytes / 2),
     duplicates: "2m",
@@ -129,7 +130,7 @@ function wholeMebibytes(bytes: number): number {
   return Math.floor(bytes / MEBIBYTE) * MEBIBYTE;
 }
 
-/** Settings a line each, which both NATS and YAML read. */
+/** Settings, one a line, in a form that both NATS and YAML read. */
 function lines(settings: Readonly<Record<string, string | number>>): string {
   return Object.entries(settings)
     .map(([key, value]) => `${key}: ${value}\n`)
@@ -144,7 +145,7 @@ function persistence({ storageClass }: EventBusOptions, volumeSize: string) {
   };
 }
 
-/** A node each where there are as many, and a zone each: preferred, so that a small cluster still has its bus. */
+/** Each server prefers a node and a zone of its own. It is only a preference, so that a small cluster still has its bus. */
 function spread(eventBus: string): Affinity {
   const labelSelector = {
     matchLabels: { controller: "eventbus-controller", "eventbus-name": eventBus },

@@ -1,34 +1,34 @@
 import { DOMAIN, MANAGER_PREFIX } from "../../../runtime/program";
 
 const PREFIX = `${DOMAIN}/`;
-/** How deep an object is compared: Lua's stack in Argo ends at 256 calls, and with it the event would be lost. */
+/** How deep an object is compared. Lua's stack in Argo ends at 256 calls, and the event would be lost with it. */
 const DEEPEST = 100;
 
 /**
  * The filter of every dependency, in Lua 5.1: whether an event can mean work. `event` is the EventSource's payload
- * (pkg/eventsources/events/event-data.go, ResourceEventData); what is null in JSON is nil here
- * (pkg/sensors/dependencies/transform.go, mapToTable), and only the boolean true passes (filter.go, filterScript).
+ * (pkg/eventsources/events/event-data.go, ResourceEventData). A null of JSON is nil here (pkg/sensors/dependencies/transform.go,
+ * mapToTable), and only the boolean true passes (filter.go, filterScript).
  *
- * It passes an ADD of an object that is not observed yet or is being deleted, so that a restart of the EventSource,
- * which adds every object again, costs little; and an UPDATE with a new generation, a changed time of deletion or a
- * changed annotation of ours. Status writes pass neither. An UPDATE may also be another object of the same name,
- * where the watch missed a deletion: it has another uid. An object without a name is nobody's, and its trigger would
- * fail and be tried again while others wait.
+ * The filter passes an ADD of an object that is not observed yet or is being deleted. So a restart of the EventSource, which adds
+ * every object again, costs little. It passes an UPDATE with a new generation, a changed time of deletion or a changed annotation
+ * of ours. Writes of a status are neither. An UPDATE may also be about another object of the same name, with another uid, if the
+ * watch missed a deletion. An object without a name belongs to nobody, and its trigger would fail and be tried again while others
+ * wait.
  *
- * It must stay as it is: with another filter Argo deletes the subscription, and with it the events that wait
+ * The filter must stay as it is: with another filter Argo deletes the subscription, and with it the events that wait
  * (pkg/eventbus/jetstream/sensor/sensor_jetstream.go, setStateToSpec).
  */
 export const EVENT_FILTER = filter("");
 
 /**
- * The same for an operator whose runs have a pod each, where a hot object would have as many as it has changes. While an
- * object is awaited (its generation is not observed), the first change of each second passes, whatever it changes, and no
- * other of that second: the first one's run reads the object when its pod has begun, which takes longer, and so sees them
- * all. So of no change that means work all runs have begun before it.
+ * The same for an operator with a pod for each run, for which an object that changes often would have a pod for each change. As
+ * long as an object's generation is not observed, the first change of each second passes, whatever it changes, and no other
+ * change of that second. The run of the first change reads the object when its pod has begun, which takes longer than a second,
+ * and so sees them all. So for each change that means work, some run begins after it.
  *
- * The second is that of the newest entry of `managedFields`, but for our own finalizer and status. What only takes
- * something away, as the end of a pause does, leaves no time there (apimachinery, pkg/util/managedfields/internal/
- * managedfieldsupdater.go, Update): it passes whenever it means work.
+ * The second is that of the newest entry of `managedFields`, except for our own finalizer and status. A change that only removes
+ * something, such as the end of a pause, leaves no time there (apimachinery,
+ * pkg/util/managedfields/internal/managedfieldsupdater.go, Update). It passes whenever it means work.
  */
 export const POD_EVENT_FILTER = filter(`\
 local function changedAt(metadata)
@@ -66,7 +66,7 @@ if isAwaited and now.uid == before.uid and now.deletionTimestamp == before.delet
 end
 `);
 
-/** @param exception statements between the checks of the event's type and those of what has changed */
+/** @param exception statements between the checks of the event's type and those of its changes */
 function filter(exception: string): string {
   const script = `\
 local function fields(value)
@@ -92,6 +92,6 @@ local function differ(some, others)
 end
 return differ(now.annotations, before.annotations) or differ(before.annotations, now.annotations)
 `;
-  // Each namespace of an operator carries it, and an environment variable carries all of them: see `planEventPath`.
+  // The script is repeated for each namespace of an operator, and an environment variable holds all of them: see `planEventPath`.
   return script.replace(/^ +/gm, "");
 }

@@ -21,8 +21,8 @@ export interface EventPathManifests {
  * Builds the event path of these operators.
  *
  * @param engine the ConfigMap of the engine, for the keeper
- * @throws OperatorError for an operator that is too large for one Sensor
- * @throws TransformError where the program's transform does what it may not
+ * @throws OperatorError if an operator is too large for one Sensor
+ * @throws TransformError if the program's transform does something that it may not
  */
 export function buildEventPath(
   operators: readonly Operator[],
@@ -43,10 +43,10 @@ export function buildEventPath(
   };
 }
 
-/** What Linux takes for an environment variable, without 4 KiB for what Argo's controller adds. */
+/** The longest environment variable of Linux, without 4 KiB for the additions of Argo's controller. */
 const MOST_BYTES = 124 * 1024;
 
-/** The plan leaves room for what a transform adds to a pair, but not for everything. */
+/** The plan leaves room for additions of a transform to a pair, but not for any addition. */
 function refuseTooLarge(part: "sensor" | "eventSource", manifest: Manifest): void {
   const bytes = specificationBytes(manifest);
   if (bytes <= MOST_BYTES) return;

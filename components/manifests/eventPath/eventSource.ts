@@ -8,16 +8,16 @@ import { transformed } from "../transform";
 import { type EventPathOptions, type EventPathShard, eventsOf, type OperatorEvent } from "./options";
 import { buildSensor, podTemplate } from "./sensor";
 
-/** On an EventSource's pods: what the Sensor of the same shard is like. */
+/** An annotation of an EventSource's pods with a hash of the Sensor of the same shard. */
 export const SENSOR_ANNOTATION = `${DOMAIN}/sensor`;
 
 /**
- * A shard's EventSource: it watches its operators' custom resources. One replica, so that there is nothing to elect.
+ * A shard's EventSource, which watches its operators' custom resources. It has one replica, so that nothing is elected.
  *
- * Its pods are replaced when the Sensor changes: a new one adds every object again, which makes up for what a Sensor
- * missed whose subscription started again. Never a `filter` on it: `afterStart` drops what server-side apply writes,
- * labels make a change look like a deletion (argo-events, pkg/eventsources/sources/resource/start.go). Never DELETE
- * either: finalizers carry deletions, as updates that nobody can miss.
+ * Its pods are replaced when the Sensor changes. A new EventSource adds every object again, which makes up for the events that a
+ * Sensor missed whose subscription started again. The EventSource must have no `filter`: `afterStart` drops writes by server-side
+ * apply, and labels make a change look like a deletion (argo-events, pkg/eventsources/sources/resource/start.go). It must not
+ * have DELETE either: finalizers turn deletions into updates, which cannot be missed.
  *
  * @param sensor the Sensor of the same shard
  */
@@ -62,19 +62,19 @@ function watch({ operator, namespace }: OperatorEvent) {
 }
 
 /**
- * The most bytes of an EventSource or a Sensor, as its controller hands it to the pod: as base64 in one environment
- * variable (argo-events, pkg/reconciler/sensor/resource.go, SENSOR_OBJECT). Linux takes 128 KiB for a variable, name
- * included (include/uapi/linux/binfmts.h, MAX_ARG_STRLEN); above, the pod cannot start. A quarter is left for what
- * another version of Argo or the program's transform may add.
+ * The most bytes of an EventSource or a Sensor, as its controller gives it to the pod: as base64 in one environment variable
+ * (argo-events, pkg/reconciler/sensor/resource.go, SENSOR_OBJECT). Linux allows 128 KiB for a variable, name included
+ * (include/uapi/linux/binfmts.h, MAX_ARG_STRLEN). With more, the pod cannot start. A quarter is left for additions of another
+ * version of Argo or of the program's transform.
  */
 export const MAX_SPECIFICATION_BYTES = 96 * 1024;
 
 /**
- * Packs operators, in their order, into as few pairs of an EventSource and a Sensor as their specifications allow.
- * A new operator belongs at the end of the list: one that moves to another pair loses the events on their way. The program's
- * transform is not called here, so that a change of it moves no operator.
+ * Packs operators, in their order, into as few pairs of an EventSource and a Sensor as their specifications allow. A new operator
+ * belongs at the end of the list, because an operator that moves to another pair loses the events on their way. The program's
+ * transform is not called here, so a change of it does not move an operator.
  *
- * @throws OperatorError for an operator that is too large for a pair of its own
+ * @throws OperatorError if an operator is too large for a pair of its own
  */
 export function planEventPath(
   operators: readonly Operator[],
@@ -112,8 +112,8 @@ function fits(shard: EventPathShard, { transform: _, ...options }: EventPathOpti
 }
 
 /**
- * How long the environment variable with this EventSource or Sensor gets: name, namespace and specification as JSON,
- * as Go writes it, in base64.
+ * The length of the environment variable with this EventSource or Sensor: name, namespace and specification as JSON, as Go writes
+ * it, in base64.
  */
 export function specificationBytes({ metadata: { name, namespace }, spec }: Manifest): number {
   const written = JSON.stringify({

@@ -7,8 +7,8 @@ import { accountAnnotations } from "../pods";
 import type { EventPathOptions } from "./options";
 
 /**
- * What it takes to see when the pods of the event path began, and to let one start again. An eviction is the least that
- * does so: it changes no specification, and no budget of a runner's is overridden by it. RBAC cannot name pods to come.
+ * The rights to see when the pods of the event path began, and to restart one. An eviction is the smallest such right: it changes
+ * no specification, and it respects the budgets of runners. RBAC cannot name future pods.
  */
 const RULES: readonly PolicyRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
@@ -17,8 +17,8 @@ const RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * The event path's keeper: the engine, told to replace sensors and event sources whose bus began after them. Argo's own
- * controllers have no remedy for that, and give these pods no probes.
+ * The event path's keeper: the engine, with the command to replace sensors and event sources whose bus began after them. Argo's
+ * own controllers have no remedy for that, and give these pods no probes.
  *
  * @param engine the ConfigMap of the engine
  */

@@ -3,7 +3,7 @@ import type { Operator } from "../../../runtime/program";
 import type { Platform } from "../platform/options";
 import type { WorkloadOptions } from "../workloads";
 
-/** What the event path, which all operators of a program share, is built from. */
+/** The options of the event path, which all operators of a program share. */
 export interface EventPathOptions extends WorkloadOptions {
   /** The name of the EventBus, and of the first EventSource and Sensor: a DNS label of at most 30 characters. */
   readonly name: string;
@@ -19,8 +19,8 @@ export interface EventBusOptions {
   /** Servers, one of {@link EVENT_BUS_REPLICAS}. */
   readonly replicas: number;
   /**
-   * The size of each server's volume, as a Kubernetes quantity. Without one the events lie in an emptyDir and are
-   * gone with their pod.
+   * The size of each server's volume, as a Kubernetes quantity. Without one the events are in an emptyDir and are gone with their
+   * pod.
    */
   readonly storage?: string;
   /** The StorageClass of the volumes. @default the cluster's own */
@@ -37,9 +37,9 @@ export interface EventPathShard {
 /** One event of an EventSource: an operator's custom resources, in all namespaces or in one. */
 export interface OperatorEvent {
   /**
-   * A DNS label: the name of the event and of its trigger. Not a dot in it, since it is a token of a NATS subject
-   * (pkg/eventbus/jetstream/eventsource/source_conn.go), and no more than a label's value may have, since a trigger
-   * puts its name on what it creates (pkg/sensors/triggers/standard-k8s/standard-k8s.go).
+   * A DNS label: the name of the event and of its trigger. It has no dot, since it is a token of a NATS subject
+   * (pkg/eventbus/jetstream/eventsource/source_conn.go). It is no longer than a label's value, since a trigger writes its name on
+   * the objects that it creates (pkg/sensors/triggers/standard-k8s/standard-k8s.go).
    */
   readonly name: string;
   readonly operator: Operator;
@@ -48,8 +48,8 @@ export interface OperatorEvent {
 }
 
 /**
- * An operator's events: one, or one for each namespace that it lists. The names depend on the operator alone: with
- * another name a Sensor's subscription starts again, and what lies between is lost to it.
+ * An operator's events: one, or one for each namespace that it lists. The names depend on the operator alone. With another name a
+ * Sensor's subscription would start again and miss the events in between.
  */
 export function eventsOf(operator: Operator): OperatorEvent[] {
   if (operator.namespaces === "all") return [{ name: operator.name, operator, namespace: "" }];
@@ -72,8 +72,8 @@ export function dependencyOf({ name }: Pick<OperatorEvent, "name">): string {
 const LABEL_LENGTH = 63;
 
 /**
- * The name of an event of an operator that has several: a DNS label. With a hash, since "a" with "b-c" and "a-b" with "c"
- * would read alike, and since both may be long.
+ * The name of an event of an operator that has several: a DNS label. It has a hash, since "a" with "b-c" and "a-b" with "c" would
+ * give the same name, and since both parts may be long.
  */
 export function jointName(operator: string, part: string): string {
   const hash = createHash("sha256").update(`${operator}/${part}`).digest("hex").slice(0, 8);

@@ -25,8 +25,8 @@ import {
 } from "./options";
 
 /**
- * A shard's Sensor: for each event of its operators a dependency with the filter, and a trigger. It reads only what
- * is published after its first start (argo-events, pkg/eventbus/jetstream/sensor/trigger_conn.go: DeliverNew), so it
+ * A shard's Sensor. For each event of its operators it has a dependency with the filter, and a trigger. A Sensor reads only
+ * events that are published after its first start (argo-events, pkg/eventbus/jetstream/sensor/trigger_conn.go: DeliverNew), so it
  * comes before the EventSource. Its metadata.name is the name of a NATS bucket too.
  */
 export function buildSensor(shard: EventPathShard, options: EventPathOptions): Manifest {
@@ -65,7 +65,7 @@ export function buildSensor(shard: EventPathShard, options: EventPathOptions): M
   );
 }
 
-/** What differs between the pods of an EventSource and of a Sensor. */
+/** The differences between the pods of an EventSource and of a Sensor. */
 export interface EventPathPod {
   readonly part: "eventSource" | "sensor";
   readonly component: Exclude<EventPathPart, "event-bus">;
@@ -74,9 +74,9 @@ export interface EventPathPod {
 }
 
 /**
- * The template of an EventSource's or a Sensor's pod (argo-events, pkg/apis/events/v1alpha1/template.go). The
- * controller adds an emptyDir at /tmp, where the leader election has its log, and the bus's password as a volume
- * (pkg/reconciler/eventsource/resource.go, pkg/reconciler/sensor/resource.go): the root may stay read-only.
+ * The template of an EventSource's or a Sensor's pod (argo-events, pkg/apis/events/v1alpha1/template.go). The controller adds an
+ * emptyDir at /tmp for the log of the leader election, and the bus's password as a volume
+ * (pkg/reconciler/eventsource/resource.go, pkg/reconciler/sensor/resource.go). So the root may stay read-only.
  */
 export function podTemplate(options: EventPathOptions, pod: EventPathPod) {
   const { part, component, serviceAccountName, annotations } = pod;
@@ -91,26 +91,25 @@ export function podTemplate(options: EventPathOptions, pod: EventPathPod) {
 }
 
 /**
- * Once a second for a minute: longer than a roll-out leaves a runner's Service or the API server without an answer,
- * and soon there when it comes back. A trigger's later events wait meanwhile. A trigger that gives up loses nothing: a
- * runner that starts looks at every object, and so does a resync.
+ * Once a second for a minute. That is longer than a roll-out leaves a runner's Service or the API server without an answer, and
+ * the next try is soon after the answer comes back. Later events of the trigger wait meanwhile. If a trigger gives up, nothing is
+ * lost: a runner that starts looks at every object, and so does a resync.
  */
 const RETRY_STRATEGY = { steps: 60, duration: "1s", factor: 1, jitter: 0.2 } as const;
 
 /**
- * The trigger of an event: a hint to the operator's resident runner, or a Workflow for an operator whose runs have a
- * pod each.
+ * The trigger of an event: a hint to the operator's resident runner, or a Workflow for an operator with a pod for each run.
  *
- * Every event has a trigger of its own. One for all of an operator's namespaces, with its conditions joined by "||",
- * would not do: the payload of an HTTP trigger needs a value from each dependency that it names, and Argo's Sensor
- * panics where one has no event (argo-events, pkg/sensors/triggers/params.go: ResolveParamValue gives nil,
- * ConstructPayload takes its target), while a default would overwrite the value of the one that has.
+ * Every event has a trigger of its own. One trigger for all of an operator's namespaces, with its conditions joined by "||",
+ * would not work. The payload of an HTTP trigger needs a value from each dependency that it names, and Argo's Sensor panics if
+ * one of them has no event (argo-events, pkg/sensors/triggers/params.go: ResolveParamValue gives nil, ConstructPayload takes its
+ * target). A default would overwrite the value of the dependency that has one.
  */
 export function triggerOf(event: OperatorEvent, platform: Platform) {
   const { operator, name } = event;
   const template = { name, conditions: dependencyOf(event) };
   const common = {
-    // Without it there are no retries (pkg/sensors/listener.go, triggerActions).
+    // Without a strategy there are no retries (pkg/sensors/listener.go, triggerActions).
     atLeastOnce: true,
     retryStrategy: RETRY_STRATEGY,
   };
@@ -158,7 +157,7 @@ function workflowTrigger(event: OperatorEvent, platform: Platform) {
     },
     parameters: [
       ...sources.map(({ src }, index) => ({ src, dest: `spec.arguments.parameters.${index}.value` })),
-      // A run looks by it for others of its object.
+      // A run finds other runs of its object by this label.
       { src: source(event, "uid", ""), dest: `metadata.labels.${label}` },
     ],
   };
@@ -187,7 +186,7 @@ function workflowOf(
   };
 }
 
-/** A field of the object's metadata, as text. Where it is missing: `value`, or the trigger fails. */
+/** A field of the object's metadata, as text. If the field is missing, it is `value`, or the trigger fails. */
 function source(
   event: OperatorEvent,
   field: "namespace" | "name" | "uid" | "resourceVersion",

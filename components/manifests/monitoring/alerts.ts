@@ -14,7 +14,7 @@ export function buildAlertRules(options: PlatformOptions): Manifest {
       labels: { ...labelsOf("argosy", "monitoring"), ...monitoring?.labels },
     },
     spec: {
-      // A group's name is one of all of Prometheus'.
+      // The name of a group must be unique in all of Prometheus.
       groups: [{ name: `argosy-${namespace}`, rules: alertsOf(options).map((alert) => ({ ...alert })) }],
     },
   };
@@ -28,9 +28,9 @@ export interface Alert {
   readonly for?: string;
   readonly labels: { readonly severity: "warning" | "critical" };
   readonly annotations: {
-    /** What is wrong, in a sentence. */
+    /** The problem, in a sentence. */
     readonly summary: string;
-    /** What it means, and what to do about it. */
+    /** What the problem means, and what to do about it. */
     readonly remedy: string;
   };
 }
@@ -38,7 +38,10 @@ export interface Alert {
 const PAGE = "More: docs/operations.md.";
 const ONE = "{{ $labels.operator }}";
 
-/** Everything that somebody has to know of, and what to do then. Few: each is worth getting up for, or a look by day. */
+/**
+ * All problems that somebody must know about, and what to do then. There are few alerts: each is worth getting up for, or a look
+ * by day.
+ */
 export function alertsOf(options: PlatformOptions): Alert[] {
   const hasEvents = options.argoEvents !== "none";
   return [
@@ -104,8 +107,8 @@ function unannouncedAlert({ namespace }: PlatformOptions): Alert {
   const by = "by (namespace, operator)";
   return {
     alert: "ArgosyChangesUnannounced",
-    // A hint that the watch had not told of is mostly one that came too late, as they do in a storm: what it reports
-    // is counted as unannounced, but not lost. A tenth: single events may be lost where something restarts.
+    // A hint that comes before the watch's report mostly belongs to a change that was counted as unannounced because hints came
+    // too late, as they do in a storm. Such a change is not lost. A tenth: single events may be lost when something restarts.
     expr:
       `sum ${by} (increase(argosy_unannounced_changes_total{${here}}[15m])) - ` +
       `sum ${by} (increase(argosy_hints_total{${here},result="queued"}[15m])) > ` +
@@ -121,7 +124,7 @@ function unannouncedAlert({ namespace }: PlatformOptions): Alert {
   };
 }
 
-/** Alerts about the recording of runs as Workflows: nothing that is reconciled hangs on it. */
+/** Alerts about the recording of runs as Workflows. No reconcile depends on it. */
 function recordingAlerts({ namespace }: PlatformOptions): Alert[] {
   const here = `namespace="${namespace}"`;
   const by = "by (namespace, operator)";
@@ -149,7 +152,7 @@ function recordingAlerts({ namespace }: PlatformOptions): Alert[] {
   ];
 }
 
-/** Alerts about the event bus, and what looks after it: each has the label `event_path`. */
+/** Alerts about the event bus and its keeper. Each has the label `event_path`. */
 function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
   const here = `namespace="${namespace}"`;
   const path = "{{ $labels.event_path }}";
@@ -178,7 +181,7 @@ function keeperAlerts({ namespace }: PlatformOptions): Alert[] {
   ];
 }
 
-/** The alert about events from outside that no object can be made of now. */
+/** The alert about events from outside of which no object can be made now. */
 function postponedAlert({ namespace }: PlatformOptions): Alert {
   const here = `namespace="${namespace}"`;
   return {
@@ -195,7 +198,7 @@ function postponedAlert({ namespace }: PlatformOptions): Alert {
   };
 }
 
-/** Alerts about what all operators stand on. */
+/** Alerts about the platform of all operators. */
 function platformAlerts(options: PlatformOptions): Alert[] {
   const { namespace, controllerNamespace } = options;
   const controllers = [

@@ -6,7 +6,7 @@ import { transformed } from "../transform";
 import { buildAlertRules } from "./alerts";
 import DASHBOARD from "./dashboard.json";
 
-/** What a Prometheus Operator and a Grafana find of the platform, as far as it is asked for. */
+/** The objects by which a Prometheus Operator and a Grafana find the platform, as far as the program asks for them. */
 export function buildMonitoring(options: PlatformOptions): ManifestSet {
   const { podMonitor, alertRules, dashboard } = options.monitoring ?? {};
   return {
@@ -16,18 +16,18 @@ export function buildMonitoring(options: PlatformOptions): ManifestSet {
   };
 }
 
-/** What gives metrics beside the runners in the operators' namespace: each of these pods has a port of the name "metrics". */
+/** The parts with metrics beside the runners in the operators' namespace. Each of their pods has a port of the name "metrics". */
 const EVENT_PATH = ["event-bus", "event-source", "sensor", "keeper", "intake"];
 /** Prometheus' names for two labels of a pod (prometheus, discovery/kubernetes/pod.go). */
 const COMPONENT = "__meta_kubernetes_pod_label_app_kubernetes_io_component";
 const NAME = "__meta_kubernetes_pod_label_app_kubernetes_io_name";
 
 /**
- * Everything of the platform that gives metrics, in one PodMonitor: the runners of all operators of the namespace,
- * those of other programs too, the event path, and Argo's controllers where they are ours.
+ * All parts of the platform with metrics, in one PodMonitor: the runners of all operators of the namespace, also of other
+ * programs, the event path, and Argo's controllers if they are ours.
  *
- * It gives each target the label `component`, and each runner's `operator`; alerts and dashboard go by them. Labels of
- * the metrics themselves win (`honorLabels`): a Workflow's namespace is not the controller's.
+ * It gives each target the label `component`, and each runner the label `operator`, which alerts and dashboard use. Labels of the
+ * metrics themselves win (`honorLabels`): a Workflow's namespace is not the controller's.
  */
 function buildPodMonitor(options: PlatformOptions): Manifest {
   const { namespace, controllerNamespace, monitoring } = options;
@@ -70,12 +70,12 @@ function buildPodMonitor(options: PlatformOptions): Manifest {
   };
 }
 
-/** What Grafana's sidecar looks for, unless it is told otherwise (grafana helm chart, sidecar.dashboards.label). */
+/** The label by which Grafana's sidecar finds dashboards by default (grafana helm chart, sidecar.dashboards.label). */
 const SIDECAR_LABELS = { grafana_dashboard: "1" };
 
 /**
- * The dashboard, in a ConfigMap by which Grafana's sidecar finds it. `dashboard.json` may as well be imported by hand: its
- * form is that of Grafana 11, which later ones convert to theirs. Only the namespace that it shows first is ours to fill in.
+ * The dashboard, in a ConfigMap by which Grafana's sidecar finds it. `dashboard.json` can also be imported by hand. It has the
+ * form of Grafana 11, which later versions convert to theirs. We only fill in the namespace that it shows first.
  */
 function buildDashboard({ namespace, monitoring }: PlatformOptions): ConfigMap {
   const variables = DASHBOARD.templating.list.map((variable) =>

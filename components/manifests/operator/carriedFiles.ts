@@ -3,38 +3,41 @@ import path from "node:path";
 import type { Problems, Report } from "../../../definition/problems";
 import { isRecord } from "../../../runtime/program";
 
-/** A file of an operator's that goes along into the cluster. */
+/** A file of an operator that is deployed with it. */
 export interface CarriedFile {
   /** Relative to the operator's folder, with "/": "lib/util.py", "../shared/util.py". */
   readonly path: string;
-  /** Where it is on this machine. */
+  /** Its path on this machine. */
   readonly file: string;
   readonly bytes: number;
 }
 
-/** What the files go into. An image takes all of them; ConfigMaps have few characters for names, and no machine of their own. */
+/**
+ * The form in which the files are deployed. An image takes all files. The keys of ConfigMaps allow few characters, and nobody
+ * knows on which machine their files will run.
+ */
 export type Destination = "configMaps" | "image";
 
-/** Left out wherever they are: hidden files, what tools leave behind, editors' backups. */
+/** Names that are left out everywhere: hidden files, files that tools leave behind, editors' backups. */
 const LEFT_OUT = /^(\..*|__pycache__|node_modules|.*~|#.*#|.*\.(swp|bak))$/;
-/** Left out at the top of an operator's folder: what Argosy itself reads. */
+/** Names that are left out at the top of an operator's folder, because Argosy itself reads them. */
 const OWN = ["operator.yaml", "fixtures"];
 
-/** A name of which a key of a ConfigMap can be made. */
+/** A name that can be a part of a ConfigMap's key. */
 const CARRIABLE = /^[-_a-zA-Z0-9]+(\.[-_a-zA-Z0-9]+)*$/;
 
-/** Compiled code as packages have it: it runs on one processor, one C library and one version of its language alone. */
+/** Compiled code as packages have it. It runs only on one processor, with one C library and one version of its language. */
 const COMPILED = /\.(so(\.\d+)*|pyd|dylib|dll|node)$/;
 const COMPILED_REMEDY =
   "Install the package without compiled parts (pip install --platform any --only-binary :all: --target vendor), " +
   "or put it into an image: image, or files: { image: ... }.";
 
 /**
- * The files of a folder and its subfolders that a handler may use, in an order that is the same on every machine.
- * Symbolic links are followed within the folder.
+ * The files of a folder and its subfolders that a handler may use, in an order that is the same on every machine. Symbolic links
+ * are followed within the folder.
  *
- * @param problems - is told of names that cannot be carried, of compiled code, and of links that lead out of the folder
- * @param included where the folder is from the operator's own. @default it is the operator's own
+ * @param problems - gets names that cannot be deployed, compiled code, and links that lead out of the folder
+ * @param included the folder's path from the operator's own folder. @default it is the operator's own
  */
 export function carriedFiles(
   folder: string,
@@ -47,7 +50,7 @@ export function carriedFiles(
   const carried: CarriedFile[] = [];
 
   function visit(directory: string, prefix: string, above: readonly string[]): void {
-    // Not by locale: the order is part of the manifest.
+    // The order does not depend on the locale, because it is part of the manifest.
     for (const name of readdirSync(directory).sort()) {
       if (LEFT_OUT.test(name) || (isOwn && prefix === "" && OWN.includes(name))) continue;
       const file = path.join(directory, name);

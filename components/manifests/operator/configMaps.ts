@@ -5,20 +5,20 @@ import { labelsOf } from "../metadata";
 import { handlerFiles, type KeyToPath } from "./handlerFiles";
 import type { OperatorOptions } from "./options";
 
-/** The ConfigMaps that an operator's pods mount. A change of content is another ConfigMap, and so a roll-out. */
+/** The ConfigMaps that an operator's pods mount. Other content makes another ConfigMap, and so a roll-out. */
 export interface OperatorFiles {
   /** engine.js and handler.sh. The same for all operators of a program. */
   readonly engine: ConfigMap;
   /** operator.json. */
   readonly definition: ConfigMap;
-  /** The author's files: one, or a few where they are more than one can hold. None if they come from an image. */
+  /** The author's files: in one ConfigMap, or in several if one cannot hold them. None if they come from an image. */
   readonly handler: readonly HandlerConfigMap[];
 }
 
 /** A ConfigMap of the author's files. */
 export interface HandlerConfigMap {
   readonly manifest: ConfigMap;
-  /** Which key of it is which file. */
+  /** Which key of the ConfigMap is which file. */
   readonly items: readonly KeyToPath[];
 }
 
@@ -26,7 +26,7 @@ export interface HandlerConfigMap {
  * Builds the ConfigMaps of an operator, beside the one of the engine.
  *
  * @param engine - see {@link buildEngineFiles}
- * @throws OperatorError where a file of the author's cannot be carried
+ * @throws OperatorError if a file of the author's cannot be deployed
  */
 export function buildFiles(operator: Operator, options: OperatorOptions, engine: ConfigMap): OperatorFiles {
   const { namespace } = options.platform;
@@ -58,18 +58,18 @@ export function buildEngineFiles(
   return configMap(`${name}-engine`, namespace, labelsOf(name, "engine"), { data: files });
 }
 
-/** What the handler's container alone is told is no business of the engine's. */
+/** The operator as the engine needs it, without the settings of the handler's container alone. */
 function definitionOf(operator: Operator): string {
   return definitionFileContent({ ...operator, env: {}, secretEnv: {}, resources: {} });
 }
 
-/** What a ConfigMap holds: texts, and other files in base64. */
+/** The content of a ConfigMap: texts, and other files in base64. */
 interface Content {
   readonly data: Readonly<Record<string, string>>;
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
-/** Immutable: the kubelet need not watch it, and no pod sees another content than the one that it was made for. */
+/** An immutable ConfigMap. The kubelet need not watch it, and each pod sees the content for which it was made. */
 function configMap(
   prefix: string,
   namespace: string,

@@ -48,7 +48,8 @@ export function buildRunnerContainer(operator: Operator, options: OperatorOption
     ports: Object.entries(RUNNER_PORTS).map(([name, containerPort]) => ({ name, containerPort })),
     startupProbe: STARTUP_PROBE,
     readinessProbe: engineProbe("/readyz", 5, 2),
-    // One that is frozen has lost its lease long before; one that only starves would starve more for a restart.
+    // An engine that is frozen has lost its lease long before. If an engine only gets too little of the processor, a restart
+    // would make that worse.
     livenessProbe: engineProbe("/livez", 10, 6),
     volumeMounts: runnerMounts(operator, form),
   };
@@ -61,8 +62,8 @@ export function buildResyncContainer(operator: Operator, options: OperatorOption
 }
 
 /**
- * The container of the author's program. It has no probes: whether the program lives is the runner's business, and
- * when the container ends, the kubelet starts it again.
+ * The container of the author's program. It has no probes: the runner watches whether the program lives, and when the container
+ * ends, the kubelet starts it again.
  */
 export function buildHandlerContainer(
   operator: Operator,
@@ -79,7 +80,7 @@ export function buildHandlerContainer(
       `${POD_LAYOUT.engine}/handler.sh`,
       ...(form === "pod" ? [`--patience=${PENDING_SECONDS}`] : []),
       ...(answersOn === 3 ? ["--answers-on-3"] : []),
-      // In a Workflow's pod, the executor stands before it, and the kubelet reads the words all the same.
+      // In a Workflow's pod, Argo's executor is the first process, but the kubelet reads the message all the same.
       ...command.map(literal),
     ],
     workingDir: path.posix.join(POD_LAYOUT.handler, workingFolderOf(operator)),
@@ -91,8 +92,8 @@ export function buildHandlerContainer(
 }
 
 /**
- * Whether a container must put a shell there for the author's image. It need not for a function in a default image: a pod
- * with one container less starts sooner. A `PATH` of the author's own may hide the image's tools.
+ * Whether another container must put a shell there for the author's image. A function in a default image does not need that, and
+ * a pod with one container less starts sooner. A `PATH` of the author's own may hide the image's tools.
  */
 export function needsKit(operator: Operator, options: OperatorOptions): boolean {
   return !hasFunctionImage(operator, options) || "PATH" in { ...operator.env, ...operator.secretEnv };
@@ -103,16 +104,15 @@ export const KIT = "kit";
 
 const KIT_COPY = ["cp", "/bin/busybox", `${POD_LAYOUT.kit}/busybox`];
 /**
- * Tells Argo's executors that the container has ended, in the file in which its own would: that one looks but once a
- * second whether the program has ended, and the handler's, which waits for it, watches the file (argo-workflows,
- * workflow/executor/osspecific/signal_linux.go and cmd/argoexec/commands/emissary.go). Should that file be elsewhere
- * one day, it takes a second longer.
+ * The command that tells Argo's executors that the container has ended. It writes the file that the container's own executor
+ * would write. That executor notices the end of the program only once a second. The executor of the handler's container, which
+ * waits for this container, watches the file (argo-workflows, workflow/executor/osspecific/signal_linux.go and
+ * cmd/argoexec/commands/emissary.go). If another version of Argo has the file elsewhere, the start takes a second longer.
  */
 const KIT_ENDS = `{ echo 0 >/var/run/argo/ctr/${KIT}/exitcode; } 2>/dev/null; exit 0`;
 
 /**
- * The container that puts a shell there for whatever image the author has chosen, and ends: before the handler's begins
- * its work.
+ * The container that puts a shell there for any image of the author's. It ends before the handler's container begins its work.
  */
 export function buildKitContainer(operator: Operator, options: OperatorOptions, form: PodForm): Container {
   return {
@@ -136,7 +136,7 @@ function engineContainer(name: string, command: EngineCommand, options: Operator
   };
 }
 
-/** What every engine is told of where it is. */
+/** The environment that tells every engine where it is. */
 function engineEnvironment(container: "runner" | "run", options: OperatorOptions): EnvVar[] {
   return [
     ...placeEnvironment(),
@@ -146,8 +146,8 @@ function engineEnvironment(container: "runner" | "run", options: OperatorOptions
 }
 
 /**
- * A resident engine's further environment: where another one finds it, how long what it records is kept, and which
- * halves of Argo are missing.
+ * The further environment of a resident engine: its address for other runners, how long its records are kept, and which halves of
+ * Argo are missing.
  */
 function residentEnvironment(options: OperatorOptions): EnvVar[] {
   const { runsKeptSeconds, failedRunsKeptSeconds, platform } = options;
@@ -163,7 +163,7 @@ function residentEnvironment(options: OperatorOptions): EnvVar[] {
   ];
 }
 
-/** Where an engine sends traces. A Secret that is not there keeps no engine from its work. */
+/** The environment that tells an engine where to send traces. A missing Secret does not prevent the engine from working. */
 function tracesEnvironment({ traces }: OperatorOptions): EnvVar[] {
   if (!traces) return [];
   const { endpoint, headers, oneIn } = traces;
@@ -184,7 +184,7 @@ function runEnvironment(options: OperatorOptions): EnvVar[] {
   ];
 }
 
-/** What the definition says to the resync alone, and to no run: see `definitionFileContent`. */
+/** The fields of the definition that only the resync needs, and no run: see `definitionFileContent`. */
 function resyncEnvironment(operator: Operator): EnvVar[] {
   return [
     { name: RUNNER_ENVIRONMENT.concurrency, valueFrom: { configMapKeyRef: runLimitKeyOf(operator) } },
@@ -192,7 +192,9 @@ function resyncEnvironment(operator: Operator): EnvVar[] {
   ];
 }
 
-/** The author's variables, as he wrote them, a home that can be written to, and the folder of the token if there is one. */
+/**
+ * The author's variables as they were written, a home folder that can be written to, and the folder of the token if there is one.
+ */
 export function handlerEnvironment(operator: Operator): EnvVar[] {
   const { env, secretEnv } = operator;
   const own = [
@@ -210,7 +212,7 @@ export function handlerEnvironment(operator: Operator): EnvVar[] {
 }
 
 /**
- * A text that the kubelet leaves as it is. Else it replaces $(NAME), and "$$" by "$", in commands and environments
+ * A text that the kubelet leaves as it is. Otherwise the kubelet replaces $(NAME), and "$$" by "$", in commands and environments
  * (kubernetes, third_party/forked/golang/expansion/expand.go).
  */
 function literal(value: string): string {
