@@ -4,14 +4,14 @@ import { type OperatorOutsideEvent, outsideEventsOf } from "./manifests/outside/
 import type { Platform } from "./manifests/platform/options";
 import { versionDifference } from "./platform";
 
-/** Something that the user of a program should know of, and that is no error. */
+/** A note that the user of a program should read, and that is no error. */
 export interface Note {
   readonly severity: "info" | "warn";
   /** Whole sentences. */
   readonly text: string;
 }
 
-/** What a preview says of operators: the rights that they get, what wakes them, and what becomes of events. */
+/** The notes of a preview about operators: the rights that they get, what wakes them, and which objects events make. */
 export function notesOn(operators: readonly Operator[], platform: Platform): Note[] {
   return [
     ...warnings(versionNotes(platform)),
@@ -71,7 +71,7 @@ function lateChanges(
   ];
 }
 
-/** Where an event is taken, and which object is made of the event. */
+/** The event source of an event, and the object that is made of the event. */
 function becoming({ operator, event }: OperatorOutsideEvent): string {
   const { port, endpoint } = listenerOf(event) ?? {};
   const place = port === undefined ? "" : `, at port ${port}, ${endpoint}`;
@@ -80,7 +80,7 @@ function becoming({ operator, event }: OperatorOutsideEvent): string {
   return `each event ${event.name} of ${event.type}${place} becomes a ${operator.customResource.kind} in ${where}.`;
 }
 
-/** What an operator may read because it uses it, in words. */
+/** The objects that an operator may read because it uses them, in words. */
 function describeUses(operator: Operator): string[] {
   const texts = selectionsOf(operator).map(({ kind, name, namespaces, isPolled }) => {
     const what = name === undefined ? `every ${kind}` : `${kind} ${name}`;

@@ -2,9 +2,9 @@ import * as pulumi from "@pulumi/pulumi";
 import type { OutsideManifests } from "./manifests/outside/outside";
 import { after, register, registerSet } from "./register";
 
-/** What {@link OutsideEvents} are made from. */
+/** The options of {@link OutsideEvents}. */
 export interface OutsideEventsArgs extends OutsideManifests {
-  /** What comes before all of it, and goes after: the CRDs, with their operators. */
+  /** The resources that come before all of it and go after it: the CRDs, with their operators. */
   readonly needs: readonly pulumi.Resource[];
   /** Whether Pulumi refuses to delete the event bus. */
   readonly protect: boolean;
@@ -24,7 +24,7 @@ export class OutsideEvents extends pulumi.ComponentResource {
     const intake = registerSet(name, args.intake, after(child, accounts));
     const guarded = after({ ...child, protect: args.protect }, accounts);
     this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
-    // A sensor is given only what is published while the bus knows it: it comes first, and goes last.
+    // A sensor gets only events that are published while the bus knows it, so it comes first and goes last.
     const onBus = after(after(after(child, accounts), intake), [this.eventBus]);
     const sensor = register(`${name}-sensor`, args.sensor, onBus);
     registerSet(name, args.eventSources, after(after(child, accounts), [sensor]));

@@ -3,7 +3,7 @@ import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { name, peerDependencies, version } from "../package.json";
 
-/** What npm knows this package by. */
+/** The name of this package on npm. */
 export const PACKAGE_NAME = name;
 
 /** The version of this package. */
@@ -13,8 +13,8 @@ const SDK = "@pulumi/kubernetes";
 let warned = false;
 
 /**
- * Warns once where the program has another copy of the Kubernetes SDK than this package, or one of a version that this
- * package does not accept. npm installs such copies when it is forced to, and where a package is linked.
+ * Warns once if the program has another copy of the Kubernetes SDK than this package, or a version that this package does not
+ * accept. npm installs such copies if it is forced to, or if a package is linked.
  *
  * @param programFolder - the folder of the Pulumi program. Pulumi runs a program in its folder
  */
@@ -39,7 +39,7 @@ function majorOf(version: string): string | undefined {
   return /\d+/.exec(version)?.[0];
 }
 
-/** The copy of the Kubernetes SDK that a file gets. Undefined where the file gets none. */
+/** The copy of the Kubernetes SDK that a file gets. Undefined if the file gets none. */
 function copyFor(file: string): { folder: string; version: string } | undefined {
   const require = createRequire(file);
   try {

@@ -31,7 +31,7 @@ const FIELDS = {
 } as const satisfies Partial<Record<keyof Platform, string>>;
 const OPTIONAL_FIELDS = { archivesRuns: "boolean", prometheusNamespace: "string" } as const;
 
-/** Whether a value is a platform that exists. Only one has a version: arguments for a new one have none. */
+/** Whether a value is an existing platform. Only an existing platform has a version, and arguments for a new one have none. */
 export function isPlatform(value: unknown): value is Platform {
   return (
     isRecord(value) &&
@@ -78,7 +78,7 @@ function referenceTo(stack: string): pulumi.StackReference {
   return new pulumi.StackReference(`${stack}-argosy-platform`, { name: stack });
 }
 
-/** What a user should know if a platform was made by another version of Argosy. Undefined if it is the same one. */
+/** A note if a platform was made by another version of Argosy. Undefined if it is the same version. */
 export function versionDifference(argosyVersion: string): string | undefined {
   return argosyVersion === ARGOSY_VERSION ? undefined : differenceOf(argosyVersion, ARGOSY_VERSION);
 }

@@ -38,11 +38,11 @@ const CLASSES: Readonly<Record<string, ResourceClass>> = {
 const CUSTOM: readonly string[] = ["argoproj.io", "monitoring.coreos.com"];
 
 /**
- * Registers a manifest: as Pulumi's own class where its kind is one of Kubernetes', else as a custom resource of
- * Argo's or of the Prometheus Operator's. Values that are known later are laid over it.
+ * Registers a manifest: as Pulumi's own class if its kind is one of Kubernetes', else as a custom resource of Argo's or of the
+ * Prometheus Operator's. Values that are known later replace their placeholders.
  * @param name the name in Pulumi's tree
- * @throws Error for a kind of Kubernetes' own that is missing in the table: as a custom resource it would lose
- *   Pulumi's knowledge of when it is ready
+ * @throws Error for a kind of Kubernetes' own that is missing in the table. As a custom resource, Pulumi would not know when it
+ *   is ready
  */
 export function register(
   name: string,
@@ -61,12 +61,12 @@ export function register(
 /** Kinds whose pods run at once, and need everything that was declared before them. */
 const WORKLOADS: readonly string[] = ["Deployment", "CronWorkflow"];
 
-/** What was registered of a set, by the same keys. */
+/** The registered resources of a set, by the same keys. */
 export type Registered = Readonly<Record<string, pulumi.CustomResource>>;
 
 /**
- * Registers the manifests of a set, each as `<prefix>-<role>`. Workloads come after, and on the way down go before,
- * whatever stands before them in the set: accounts, roles, configuration.
+ * Registers the manifests of a set, each as `<prefix>-<role>`. Workloads are created after the manifests before them in the set,
+ * such as accounts, roles and configuration, and are deleted before these.
  */
 export function registerSet(
   prefix: string,
@@ -85,7 +85,7 @@ export function registerSet(
   return registered;
 }
 
-/** The same options, with further resources to come after. */
+/** The same options, for a resource that comes after further resources. */
 export function after(
   opts: pulumi.CustomResourceOptions,
   resources: readonly pulumi.Resource[] | Registered,

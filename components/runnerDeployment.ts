@@ -5,7 +5,7 @@ import { isRecord } from "../runtime/program";
 import { hasPlaceholders, withInputs } from "./inputs";
 import type { Deployment } from "./manifests/kinds";
 
-/** What the Deployment of a runner is made from. */
+/** The arguments of the Deployment of a runner. */
 export interface RunnerArgs {
   /** Its manifest. */
   readonly runner: Deployment;
@@ -14,13 +14,13 @@ export interface RunnerArgs {
 }
 
 /**
- * The Deployment of a resident operator's runner, its pod built with kubernetesx. The one file that uses it: its
+ * The Deployment of a resident operator's runner, with its pod built by kubernetesx. Only this file uses kubernetesx, whose
  * project is archived.
  *
- * Every container has its name: kubernetesx cuts the names that it makes from images, so that two differ no more. The
- * selector is ours and not that of `asDeploymentSpec`, which would be the same for all operators. Volumes are given
- * as plain data and not by `ConfigMap.mount`, whose name is unknown in a preview, and with it the whole pod. For the same
- * reason values that are known later are laid over what kubernetesx makes.
+ * Every container has its name, because kubernetesx cuts the names that it makes from images, so that two may become the same.
+ * The selector is ours and not that of `asDeploymentSpec`, which would be the same for all operators. Volumes are given as plain
+ * data and not by `ConfigMap.mount`, whose name is unknown in a preview, and with it the whole pod. For the same reason, values
+ * that are known later are set in kubernetesx's result.
  */
 export function registerRunnerDeployment(
   name: string,
@@ -41,7 +41,7 @@ export function registerRunnerDeployment(
 }
 
 /**
- * What kubernetesx has made of plain data, with the values that are known later in it. Every field without one is
+ * The Deployment that kubernetesx has made of plain data, with the values that are known later in it. Every other field is
  * kubernetesx' own.
  */
 function laidOver(plain: unknown, made: pulumi.Output<unknown>): unknown {
@@ -53,7 +53,7 @@ function laidOver(plain: unknown, made: pulumi.Output<unknown>): unknown {
   return Object.fromEntries(Object.entries(plain).map(([key, each]) => [key, laidOver(each, at(key))]));
 }
 
-/** kubernetesx gives every container an empty list for what it does not have. */
+/** kubernetesx gives every container an empty list for fields that it does not have. */
 function withoutEmptyLists(spec: k8s.types.input.core.v1.PodSpec): pulumi.Output<unknown> {
   const text = JSON.stringify(spec, (_key, value: unknown) =>
     Array.isArray(value) && value.length === 0 ? undefined : value,

@@ -1,8 +1,8 @@
 import { fingerprint } from "../../runtime/program";
 
 /**
- * Words that stand in plain data for a text that is only known later. They look like a name, so that whatever takes a name,
- * a host or a label's value takes them.
+ * Words in plain data that represent a text which is only known later. They look like a name, so they are accepted as a name, a
+ * host or a label's value.
  */
 const PLACEHOLDER = /(argosy-known-later-\d+-x)/;
 
@@ -12,8 +12,8 @@ export function placeholder(index: number): string {
 }
 
 /**
- * A fingerprint of a manifest's content, for an annotation of pods that start again when the content changes. Texts that
- * are only known later stand in it themselves, so that it changes with their values and not with their number.
+ * A fingerprint of a manifest's content, for an annotation of pods that start again when the content changes. It contains texts
+ * that are only known later as they are, so that it changes with their values and not with their numbers.
  */
 export function contentFingerprint(content: unknown): string {
   const words: string[] = [];
@@ -27,7 +27,7 @@ export function contentFingerprint(content: unknown): string {
   return words.length === 0 ? fingerprint(content) : [fingerprint(known.join("")), ...words].join("-");
 }
 
-/** A text in pieces: those with odd numbers are placeholders. Pieces that are empty are left out. */
+/** A text in pieces: those with odd numbers are placeholders. Empty pieces are left out. */
 export function splitByPlaceholders(text: string): string[] {
   return text.split(PLACEHOLDER).filter((part) => part !== "");
 }

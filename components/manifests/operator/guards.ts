@@ -14,8 +14,8 @@ import { transformed } from "../transform";
 import type { WorkloadOptions } from "../workloads";
 
 /**
- * Guards: rules of the API server's own (ValidatingAdmissionPolicies) that keep everybody but Argosy from writing what is
- * Argosy's, whatever their RBAC allows.
+ * Guards: rules of the API server's own (ValidatingAdmissionPolicies) that prevent everybody but Argosy from writing Argosy's
+ * fields and objects, whatever their RBAC allows.
  */
 
 /** Which guards an operator has. All of them are off by default. */
@@ -28,23 +28,23 @@ export interface GuardOptions {
   readonly exempt?: readonly string[];
 }
 
-/** What guards are built from. */
+/** The options of guards. */
 export interface GuardedOptions extends WorkloadOptions {
   readonly platform: { readonly namespace: string };
   /** @default none */
   readonly guards?: GuardOptions;
 }
 
-/** Cluster administrators: they repair what nobody else can. */
+/** Cluster administrators, who can repair what nobody else can. */
 const ADMINISTRATORS = "system:masters";
 
-/** Kubernetes' own controllers. By itself the controller manager has an account for each, and else one for all. */
+/** Kubernetes' own controllers. By default the controller manager has an account for each of them, and otherwise one for all. */
 const KUBERNETES = {
   users: ["system:kube-controller-manager", "system:kube-scheduler"],
   groups: ["system:serviceaccounts:kube-system", "system:nodes"],
 };
 
-/** The guards that a program has chosen for an operator: each a policy, and the binding that puts it into force. */
+/** The guards that a program has chosen for an operator. Each is a policy and the binding that puts it into force. */
 export function buildGuards(operator: Operator, options: GuardedOptions): ManifestSet {
   const { children = false, annotations } = options.guards ?? {};
   return {
@@ -86,7 +86,7 @@ function guardSet(
   };
 }
 
-/** Only the operator writes what its children are: everything but status, and but the metadata of others. */
+/** Only the operator writes its children's content: everything except the status, and except the metadata of others. */
 function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions) {
   const identities = allIdentitiesOf(operator).map(identityOf);
   const runner = `system:serviceaccount:${platform.namespace}:${runnerNameOf(operator.name)}`;
@@ -96,12 +96,12 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
         apiGroups: [group],
         apiVersions: ["*"],
         operations: ["CREATE", "UPDATE", "DELETE"],
-        // By its status more than the status can be changed: annotations, and of some kinds the labels.
+        // A write of the status can change more than the status: annotations, and labels for some kinds.
         resources: resources.flatMap((resource) => [resource, `${resource}/status`]),
       })),
     },
     matchConditions: [
-      // Also where it was a child: somebody may take the mark away first.
+      // Also if it was a child before, because somebody may take the mark away first.
       {
         name: "child",
         expression: someObject(
@@ -140,7 +140,7 @@ function childrenGuard(operator: Operator, { platform, guards }: GuardedOptions)
 function annotationsGuard({ customResource }: Operator, { platform, guards }: GuardedOptions) {
   const { group, plural } = customResource;
   const groups = [
-    // Also what makes objects of events from outside, and marks them.
+    // Also the intake, which makes objects of events from outside and marks them.
     `system:serviceaccounts:${platform.namespace}`,
     ...(guards?.annotations?.groups ?? []),
     ...(guards?.exempt ?? []),
@@ -176,12 +176,12 @@ function annotationsGuard({ customResource }: Operator, { platform, guards }: Gu
 const quote = (text: string) => JSON.stringify(text);
 const list = (texts: readonly string[]) => `[${texts.map(quote).join(", ")}]`;
 
-/** Whether the object as it is to be, or as it was, fulfils an expression about `o`. */
+/** Whether the new object, or the old one, fulfils an expression about `o`. */
 function someObject(expression: string): string {
   return `[object, oldObject].exists(o, o != null && ${expression})`;
 }
 
-/** Whether who asks is none of these. */
+/** Whether the requester is none of these. */
 function stranger(users: readonly string[], groups: readonly string[]) {
   const isGroup = `request.userInfo.?groups.orValue([]).exists(group, group in ${list([ADMINISTRATORS, ...groups])})`;
   return { name: "stranger", expression: `!(request.userInfo.username in ${list(users)}) && !${isGroup}` };
@@ -214,7 +214,7 @@ function sameOwner({ customResource: { group, version, kind } }: Operator): stri
   return `object == null || oldObject == null || ${of("object")} == ${of("oldObject")}`;
 }
 
-/** Whether the fields that we applied are ours as before: by these entries we know a child, and nobody else wrote it. */
+/** Whether the fields that we applied are still ours. By these entries we recognise a child, and nobody else may write them. */
 function sameProof(): string {
   const of = (object: string) =>
     `${object}.metadata.?managedFields.orValue([]).filter(m, m.?operation.orValue("") == "Apply" && m.?manager.orValue("").startsWith(${quote(MANAGER_PREFIX)})).map(m, [m.manager, m.?fieldsV1.orValue({})])`;
@@ -222,8 +222,8 @@ function sameProof(): string {
 }
 
 /**
- * A rule, and what somebody reads who breaks it.
- * @param what the object is, to follow "somebody may not update ConfigMap cache"
+ * A rule, and the message for somebody who breaks it.
+ * @param what the object, to follow "somebody may not update ConfigMap cache"
  */
 function validation(expression: string, what: string, remedy: string) {
   const verb = '{"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}[request.operation]';

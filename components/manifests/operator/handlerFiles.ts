@@ -17,7 +17,7 @@ export interface KeyToPath {
 export interface HandlerFiles {
   /** Texts by key. */
   readonly data: Readonly<Record<string, string>>;
-  /** What is no text, by key, in base64. */
+  /** Other files than texts, by key, in base64. */
   readonly binaryData: Readonly<Record<string, string>>;
   /** Every file, in the order of the folder. */
   readonly items: readonly KeyToPath[];
@@ -31,11 +31,11 @@ export interface HandlerFile {
 }
 
 /**
- * What the values of a ConfigMap may have together, in bytes; its keys are not counted (`ValidateConfigMap` in
+ * The most that the values of a ConfigMap may have together, in bytes. Its keys are not counted (`ValidateConfigMap` in
  * kubernetes, pkg/apis/core/validation/validation.go, and `MaxSecretSize` in pkg/apis/core/types.go).
  */
 const MOST_BYTES = 1024 * 1024;
-/** So many ConfigMaps for one operator: the stack's state and each preview hold them as well. */
+/** The most ConfigMaps for one operator. The stack's state and each preview contain them as well. */
 const MOST_CONFIG_MAPS = 8;
 /** The longest key (`IsConfigMapKey` in apimachinery, pkg/util/validation/validation.go). */
 const LONGEST_KEY = 253;
@@ -46,12 +46,12 @@ const SIZE_REMEDY =
 type Source = Pick<Operator, "folder" | "include" | "crd" | "handler">;
 
 /**
- * Reads what lies in an operator's folder and its subfolders beside its definition, its CRD and its fixtures, and what
- * lies in the folders that it includes. Hidden files, `__pycache__`, `node_modules` and editors' backups stay behind. A
- * function in JavaScript or TypeScript is carried as its bundle, without the sources that this was made of.
+ * Reads the files in an operator's folder and its subfolders, except its definition, its CRD and its fixtures, and the files in
+ * the folders that it includes. Hidden files, `__pycache__`, `node_modules` and editors' backups are left out. A function in
+ * JavaScript or TypeScript is deployed as its bundle, without the sources of the bundle.
  *
- * @returns the content of as many ConfigMaps as it takes
- * @throws OperatorError naming every file that a ConfigMap cannot carry; also where there is too much or nothing
+ * @returns the content of as many ConfigMaps as are needed
+ * @throws OperatorError naming every file that a ConfigMap cannot hold; also if there are too many files or none
  */
 export function handlerFiles(operator: Source): HandlerFiles[] {
   const problems = new Problems();
@@ -100,7 +100,7 @@ function filesFor(destination: Destination, operator: Source, problems: Problems
   return files.map((file) => ({ ...file, path: path.posix.join(root, file.path) }));
 }
 
-/** The bundle of a function in JavaScript, which is carried in the place of the file that the author wrote. */
+/** The bundle of a function in JavaScript, which is deployed instead of the file that the author wrote. */
 interface Bundle extends FunctionBundle {
   readonly path: string;
 }
@@ -110,7 +110,7 @@ function bundleOf(folder: string, handler: Operator["handler"]): Bundle | undefi
   return { ...bundleFunction(folder, handler.function), path: path.posix.normalize(handler.function) };
 }
 
-/** The bundle has what its sources and packages have; of these, data alone may be read at run time as well. */
+/** The bundle contains the function's sources and packages. Of these, only data files may be read at run time as well. */
 function withBundle(
   file: CarriedFile,
   bundle: Bundle | undefined,
@@ -130,12 +130,12 @@ function withBundle(
   return isSource || isOfNoUse ? [] : [file];
 }
 
-/** Parts of a text that each fit into a ConfigMap, and are texts themselves. */
+/** Parts of a text that each fit into a ConfigMap, and are whole texts themselves. */
 function partsOf(text: Buffer): Buffer[] {
   const parts: Buffer[] = [];
   for (let from = 0; from < text.length || from === 0; ) {
     let to = Math.min(from + MOST_BYTES, text.length);
-    // Not within a character: its further bytes begin with the bits 10.
+    // Not within a character, whose further bytes begin with the bits 10.
     while (to < text.length && ((text[to] ?? 0) & 0xc0) === 0x80) to--;
     parts.push(text.subarray(from, to));
     if (to === text.length) break;
@@ -145,8 +145,8 @@ function partsOf(text: Buffer): Buffer[] {
 }
 
 /**
- * The key for a path: "lib/util.py" is "lib..util.py". No two paths share one, since no name of a carried file has
- * two dots in a row, or one at an end.
+ * The key for a path: "lib/util.py" is "lib..util.py". No two paths share a key, since no name of a deployed file has two dots in
+ * a row, or a dot at an end.
  */
 export function keyOf(file: string): string {
   return file.replaceAll("/", "..");
@@ -161,13 +161,15 @@ function read({ file }: CarriedFile, problems: Problems): Buffer | undefined {
   }
 }
 
-/** An operator does not say which file its CRD came from: it is the one that says the same. */
+/**
+ * Whether a file is the operator's CRD. An operator does not name the file of its CRD, so it is the file with the same content.
+ */
 function isCrd(file: string, content: Buffer, crd: Operator["crd"]): boolean {
   if (!/\.(ya?ml|json)$/.test(file) || !content.includes("CustomResourceDefinition")) return false;
   try {
     return parseAllDocuments(content.toString()).some((document) => isDeepStrictEqual(document.toJS(), crd));
   } catch {
-    // A template in YAML's clothing, say.
+    // A file with the ending of YAML may be something else, such as a template.
     return false;
   }
 }
@@ -193,7 +195,7 @@ function checkSize(folder: string, files: readonly HandlerFile[], problems: Prob
   }
 }
 
-/** The files in their order, in as many parts as it takes for each to fit into a ConfigMap. */
+/** The files in their order, in as many parts as are needed so that each fits into a ConfigMap. */
 function packed(files: readonly HandlerFile[]): HandlerFile[][] {
   const packs: HandlerFile[][] = [];
   let room = 0;
@@ -223,7 +225,7 @@ function toConfigMap(files: readonly HandlerFile[]): HandlerFiles {
   };
 }
 
-/** A file's content as text; undefined if it is none. A byte order mark is part of the file, and stays. */
+/** A file's content as text. Undefined if it is no text. A byte order mark is part of the file, and stays. */
 function textOf(content: Buffer): string | undefined {
   if (content.includes(0)) return undefined;
   try {

@@ -11,9 +11,9 @@ import { buildAccess } from "./rbac";
 import { buildNetworkPolicy, buildPodDisruptionBudget, buildRunner, buildService } from "./runner";
 import { buildCronWorkflow, buildResyncTemplate, buildWorkflowTemplate } from "./workflows";
 
-/** Every manifest of an operator but the engine's ConfigMap, which all operators share. */
+/** Every manifest of an operator, except the engine's ConfigMap, which all operators share. */
 export interface OperatorManifests {
-  /** What comes before the runner and the CRD, in an order in which each finds what it names. */
+  /** The objects before the runner and the CRD, in an order in which each finds the objects that it names. */
   readonly parts: ManifestSet;
   /** The Deployment of a resident operator's runner. */
   readonly runner?: Deployment;
@@ -23,7 +23,7 @@ export interface OperatorManifests {
 
 /**
  * Builds an operator.
- * @throws TransformError where the program's transform does what it may not
+ * @throws TransformError if the program's transform does something that it may not
  */
 export function buildOperator(
   operator: Operator,
@@ -44,7 +44,7 @@ function buildParts(operator: Operator, options: OperatorOptions, files: Operato
     ...buildGuards(operator, options),
     ...handlerFileSet(files),
     definition: files.definition,
-    // Before the template that names it: a run that finds none fails.
+    // Before the template that names it, because a run without it fails.
     ...(operator.execution === "pod" && {
       ...buildQuota(operator, options),
       "run-limit": buildRunLimit(operator, options),

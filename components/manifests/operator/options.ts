@@ -3,10 +3,10 @@ import type { WorkloadOptions } from "../workloads";
 import type { GuardOptions } from "./guards";
 import type { QuotaOptions } from "./quota";
 
-/** What the manifests of an operator depend on beside its definition. */
+/** The options of an operator's manifests beside its definition. */
 export interface OperatorOptions extends WorkloadOptions, QuotaOptions {
   readonly platform: Platform;
-  /** What keeps others from writing what is the operator's. @default nothing */
+  /** The guards of the operator. @default none */
   readonly guards?: GuardOptions;
   /** Runners of a resident operator: one leads, the others stand by. */
   readonly replicas: number;
@@ -14,9 +14,9 @@ export interface OperatorOptions extends WorkloadOptions, QuotaOptions {
   readonly runsKeptSeconds: number;
   /** How long Workflows of runs that failed are kept, in seconds. */
   readonly failedRunsKeptSeconds: number;
-  /** The name of the Sensor that sends the hints; where there are several, the first one's. */
+  /** The name of the Sensor that sends the hints. If there are several, the first one's. */
   readonly eventPathName: string;
-  /** Where the traces of runs go. @default there are none */
+  /** The collector of the runs' traces. @default there are no traces */
   readonly traces?: TracesOptions;
 }
 

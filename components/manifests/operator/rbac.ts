@@ -19,21 +19,21 @@ import { accountAnnotations } from "../pods";
 import type { OperatorOptions } from "./options";
 import { hasToken } from "./volumes";
 
-/** Where an operator's runner lives and what it runs as. */
+/** The namespace of an operator's runner, and its account. */
 export interface RunnerAccount {
-  /** The runner's namespace; its lease is there as well. */
+  /** The runner's namespace, which is also its lease's. */
   readonly namespace: string;
   readonly serviceAccountName: string;
 }
 
 /**
- * The runner's service account and exactly the rights that the engine needs for what the operator declares:
- * its custom resource in the whole cluster, its children's kinds and events in the namespaces that the operator lists or
- * in all of them, what its children may grant, and its lease. The author's `rules` are his handler's, not the runner's.
+ * The runner's service account and exactly the rights that the engine needs for what the operator declares: its custom resource
+ * in the whole cluster, its children's kinds and events in the namespaces that the operator lists or in all of them, the rights
+ * that its children may grant, and its lease. The author's `rules` are the handler's, not the runner's.
  */
 export function buildRoles(operator: Operator, account: RunnerAccount): Manifest[] {
   const runner = { ...account, component: "runner" };
-  // Without Argo the engine is a resident one, whatever the operator's form.
+  // Without Argo every engine is a resident one, whatever the operator's form.
   return Object.values({
     ...runnerSet(operator, runner, "runner"),
     ...leaseSet(operator, runner),
@@ -42,16 +42,16 @@ export function buildRoles(operator: Operator, account: RunnerAccount): Manifest
 }
 
 /**
- * What a handler with `rules` has besides: its service account, these rules, and the runner's right to fetch a token for it.
- * Empty for a handler without.
+ * The additions for a handler with `rules`: its service account, these rules, and the runner's right to fetch a token for it.
+ * Empty for a handler without `rules`.
  */
 export function buildHandlerRoles(operator: Operator, account: RunnerAccount): Manifest[] {
   return hasToken(operator) ? Object.values(handlerSet(operator, { ...account, component: "runner" })) : [];
 }
 
 /**
- * The service accounts of an operator in a cluster with Argo, with their rights: the runner's, that of a handler with
- * `rules`, and that of the resync where runs have pods of their own.
+ * The service accounts of an operator in a cluster with Argo, with their rights: the runner's, that of a handler with `rules`,
+ * and that of the resync if runs have pods of their own.
  */
 export function buildAccess(operator: Operator, options: OperatorOptions): ManifestSet {
   const { namespace, argoWorkflows } = options.platform;
@@ -61,7 +61,7 @@ export function buildAccess(operator: Operator, options: OperatorOptions): Manif
   const resident = operator.execution === "resident";
   return {
     ...runnerSet(operator, runner, part),
-    // A run in a pod of its own has its Workflow's mutex, and is fenced by the end of that Workflow.
+    // A run in a pod of its own has the mutex of its Workflow, and is fenced by the end of that Workflow.
     ...(resident && leaseSet(operator, runner)),
     ...memorySet(operator, runner, resident ? RUNNER_MEMORY_VERBS : RUN_MEMORY_VERBS),
     ...(argoWorkflows &&
@@ -80,14 +80,14 @@ function runnerSet(operator: Operator, runner: OperatorAccount, reader: UsedRead
   return {
     ...buildOperatorAccount(operator, runner),
     ...objectGrants(operator, runner, customResourceRules(operator), childRules(operator), reader),
-    // In roles of their own: the engine uses none of these rights, and only hands them on.
+    // In roles of their own, because the engine uses none of these rights, and only passes them on.
     ...(grants.length > 0 && buildGrant(operator, runner, { about: "grants", namespaces, rules: grants })),
   };
 }
 
 /**
- * Rights to the custom resource in the whole cluster, and others where the operator looks after objects. What it uses in a
- * namespace that the definition names is read there alone.
+ * Rights to the custom resource in the whole cluster, and other rights in the namespaces that the operator looks after. Objects
+ * that it uses in a namespace that the definition names are read only there.
  */
 function objectGrants(
   operator: Operator,
@@ -109,7 +109,7 @@ function objectGrants(
     ),
   );
   const all = [...others, ...usedRules(operator, undefined, reader)];
-  // There is no finalizer of ours on objects that are watched, so no right must outlive a namespace.
+  // Watched objects have no finalizer of ours, so no right needs to outlive a namespace.
   if (watch || namespaces === "all")
     return { ...buildGrant(operator, account, { namespaces, rules: [...own, ...all] }), ...used };
   return {
@@ -119,7 +119,7 @@ function objectGrants(
   };
 }
 
-/** What is remembered of objects that are not ours, in the account's own namespace. */
+/** Rights to the memories of objects that are not ours, in the account's own namespace. */
 function memorySet(operator: Operator, account: OperatorAccount, verbs: readonly string[]): ManifestSet {
   if (!operator.watch) return {};
   const { apiVersion, plural } = memoryResourceOf(operator);
@@ -127,11 +127,11 @@ function memorySet(operator: Operator, account: OperatorAccount, verbs: readonly
   return buildGrant(operator, account, { about: "memories", namespaces: [account.namespace], rules });
 }
 
-/** An apply is a patch, and for an object that is not there a create. */
+/** An apply is a patch, and also a create if the object is not there. */
 const RUNNER_MEMORY_VERBS = ["get", "list", "watch", "create", "patch", "delete"];
-/** A run reads what is remembered of its own object alone. */
+/** A run reads only the memory of its own object. */
 const RUN_MEMORY_VERBS = ["get", "create", "patch", "delete"];
-/** A resync looks which objects need a run, and remembers the verdict about a run that said nothing. */
+/** A resync looks which objects need a run, and writes the verdict about a run that did not report. */
 const RESYNC_MEMORY_VERBS = ["get", "list", "create", "patch"];
 
 function leaseSet(operator: Operator, runner: OperatorAccount): ManifestSet {
@@ -172,7 +172,7 @@ function accountOf(component: string, serviceAccountName: string, namespace: str
   return { component, serviceAccountName, namespace };
 }
 
-/** A service account of an operator, and what it is for. */
+/** A service account of an operator, and its purpose. */
 interface OperatorAccount {
   readonly namespace: string;
   readonly serviceAccountName: string;
@@ -184,9 +184,9 @@ interface OperatorAccount {
 
 /** Rights of an account. */
 interface Rights {
-  /** What they are about; part of keys and names. @default nothing, for the account's main rights */
+  /** Their subject, as a part of keys and names. @default nothing, for the account's main rights */
   readonly about?: string;
-  /** Where they hold: in the whole cluster, or in these namespaces. */
+  /** In which namespaces they hold, or in the whole cluster. */
   readonly namespaces: Operator["namespaces"];
   readonly rules: readonly PolicyRule[];
 }
@@ -199,9 +199,9 @@ function buildOperatorAccount(operator: Operator, account: OperatorAccount): Man
 }
 
 /**
- * Roles with these rights, bound to the account: `<component>-role` and `<component>-role-binding` in the whole
- * cluster, and with "-<namespace>" after each in namespaces. In a cluster they are named by the operator's identity:
- * another program may have an operator of this name, and rights in the same namespaces.
+ * Roles with these rights, bound to the account: `<component>-role` and `<component>-role-binding` in the whole cluster, and with
+ * "-<namespace>" after each in namespaces. In a cluster they are named by the operator's identity, because another program may
+ * have an operator of this name, and rights in the same namespaces.
  */
 function buildGrant(operator: Operator, account: OperatorAccount, rights: Rights): ManifestSet {
   const { component, namespace: home, serviceAccountName } = account;
@@ -227,29 +227,29 @@ function buildGrant(operator: Operator, account: OperatorAccount, rights: Rights
 }
 
 /**
- * What the engine needs of the objects that it reconciles. They hold in the whole cluster, also where the operator lists
- * its namespaces: the deletion of a namespace takes the bindings in it along before its objects, so that a finalizer
- * could never be removed with rights that hold only there, and the namespace would stay for ever.
+ * The rights of the engine to the objects that it reconciles. They hold in the whole cluster, even if the operator lists its
+ * namespaces. The deletion of a namespace deletes its role bindings before its objects. With rights that hold only there, a
+ * finalizer could never be removed, and the namespace would stay for ever.
  */
 function customResourceRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
   const apiGroups = [group];
-  // What is not ours is only read.
+  // Objects that are not ours are only read.
   if (watch) return [{ apiGroups, resources: [plural], verbs: ["get", "list", "watch"] }];
   return [
     { apiGroups, resources: [plural], verbs: ["get", "list", "watch", "patch"] },
     { apiGroups, resources: [`${plural}/status`], verbs: ["patch"] },
-    // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses owner references that block.
+    // Without this right the admission plugin OwnerReferencesPermissionEnforcement refuses owner references that block.
     { apiGroups, resources: [`${plural}/finalizers`], verbs: ["update"] },
   ];
 }
 
-/** What it needs of their children, to tell what it does, and to delete what was made of events. */
+/** The rights to the children of these objects, to Events about them, and to delete objects that were made of events. */
 function childRules({ children, eventTtls, customResource: { group, plural } }: Operator): PolicyRule[] {
   const answered = children.filter(({ retired }) => !retired);
   const retired = children.filter(({ retired }) => retired);
   return [
     ...kindRules(answered, ["get", "list", "watch", "create", "patch", "delete"]),
-    // Nothing of them is ever applied again: what is left of them is found and deleted.
+    // A retired kind is never applied again. Its remaining children are found and deleted.
     ...kindRules(retired, ["get", "list", "watch", "delete"]),
     ...(eventTtls ? [{ apiGroups: [group], resources: [plural], verbs: ["delete"] }] : []),
     EVENT_RULE,
@@ -261,10 +261,13 @@ function kindRules(kinds: Operator["children"], verbs: readonly string[]): Polic
   return [...pluralsByGroup(kinds)].map(([group, resources]) => ({ apiGroups: [group], resources, verbs }));
 }
 
-/** Who reads what an operator uses: a resident runner, a run in a pod of its own, or a resync. */
+/** The reader of the objects that an operator uses: a resident runner, a run in a pod of its own, or a resync. */
 type UsedReader = "runner" | "run" | "resync";
 
-/** What it takes to read what an operator uses, and no more: what is named by the definition is named here as well. */
+/**
+ * The rights to read the objects that an operator uses, and no more. If the definition names objects, these rights name them as
+ * well.
+ */
 function usedRules(
   operator: Operator,
   namespace: string | undefined,
@@ -289,7 +292,7 @@ function usedRules(
 function usedVerbs({ uses }: Operator, { key, isPolled }: UsedSelection, reader: UsedReader): string[] {
   if (isPolled) return ["get"];
   if (reader === "runner") return ["get", "list", "watch"];
-  // A run reads what its object names. A resync compares what all objects use.
+  // A run reads the objects that its object names. A resync compares the objects that all objects use.
   return reader === "run" && uses[key]?.name !== undefined ? ["get"] : ["list"];
 }
 
@@ -299,19 +302,19 @@ const EVENT_RULE: PolicyRule = {
   verbs: ["create", "patch"],
 };
 
-/** What it takes to agree on a leader. */
+/** The rights to elect a leader. */
 function leaseRules(operator: OperatorIdentity): PolicyRule[] {
   const lease = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
   return [
-    // A create cannot be narrowed by name: RBAC does not know the name of an object to come.
+    // A create cannot be restricted by name, because RBAC does not know the name of a new object.
     { ...lease, verbs: ["create"] },
     { ...lease, verbs: ["get", "update", "patch"], resourceNames: [leaseNameOf(operator)] },
   ];
 }
 
 /**
- * What a resync needs of the objects: to look which of them need a run, and to tell those whose last one failed without
- * a word. It holds in the whole cluster, for the reason of {@link customResourceRules}.
+ * The rights of a resync to the objects: to look which of them need a run, and to report on those whose last run failed without a
+ * report. They hold in the whole cluster, for the reason of {@link customResourceRules}.
  */
 function resyncRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
   const read = { apiGroups: [group], resources: [plural], verbs: ["get", "list"] };
@@ -319,7 +322,7 @@ function resyncRules({ customResource: { group, plural }, watch }: Operator): Po
   return [read, { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] }];
 }
 
-/** What a resync needs of the children, to see which of them somebody changed, and to report runs that failed. */
+/** The rights of a resync to the children, to see which of them somebody changed, and to report runs that failed. */
 function resyncChildRules({ children }: Operator): PolicyRule[] {
   return [
     ...kindRules(
@@ -330,7 +333,7 @@ function resyncChildRules({ children }: Operator): PolicyRule[] {
   ];
 }
 
-/** To fetch the token of the handler's own account, and of no other. */
+/** The right to fetch the token of the handler's own account, and of no other. */
 export function tokenRule({ name }: Pick<Operator, "name">): PolicyRule {
   const resourceNames = [handlerAccountOf(name)];
   return { apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"], resourceNames };
@@ -338,7 +341,7 @@ export function tokenRule({ name }: Pick<Operator, "name">): PolicyRule {
 
 const ARGO = { apiGroups: ["argoproj.io"] };
 
-/** A resident runner records its runs, reads what is submitted, and answers it. */
+/** The rights of a resident runner to record its runs, to read submitted Workflows, and to answer them. */
 export const RESIDENT_WORKFLOW_RULES: readonly PolicyRule[] = [
   { ...ARGO, resources: ["workflows"], verbs: ["get", "create"] },
   { ...ARGO, resources: ["workflowtasksets"], verbs: ["list", "watch"] },
@@ -348,16 +351,13 @@ export const RESIDENT_WORKFLOW_RULES: readonly PolicyRule[] = [
 /** Every pod of a Workflow reports by its executor (argo-workflows, docs/workflow-rbac.md). */
 const EXECUTOR_RULE: PolicyRule = { ...ARGO, resources: ["workflowtaskresults"], verbs: ["create", "patch"] };
 
-/**
- * A run in a pod of its own reads what it was submitted with and whether that goes on, and deletes the runs that it makes
- * needless.
- */
+/** A run in a pod of its own reads its Workflow and whether that goes on, and deletes the runs that it makes needless. */
 export const RUN_WORKFLOW_RULES: readonly PolicyRule[] = [
   { ...ARGO, resources: ["workflows"], verbs: ["get", "list", "delete"] },
   EXECUTOR_RULE,
 ];
 
-/** A resync sees which runs there are and why they failed, deletes those that will not begin, and submits others. */
+/** A resync sees which runs exist and why they failed, deletes runs that will not begin, and submits others. */
 export function resyncWorkflowRules(operator: Operator): PolicyRule[] {
   const resourceNames = [workflowTemplateOf(operator.name)];
   return [

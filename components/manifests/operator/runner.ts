@@ -9,21 +9,21 @@ import { buildHandlerContainer, buildKitContainer, buildRunnerContainer, needsKi
 import type { OperatorOptions } from "./options";
 import { buildVolumes } from "./volumes";
 
-/** How long a roll-out may take before it counts as failed: images are pulled in it. In seconds. */
+/** How long a roll-out may take before it counts as failed, in seconds. Images are pulled in this time. */
 const ROLLOUT_SECONDS = 300;
 /** The longest that a roll-out or a drain waits for one pod to end. In seconds. */
 const LONGEST_END_SECONDS = 120;
-/** What a runner needs to end beside the answer that it waits for. In seconds. */
+/** How long a runner needs to end beside the answer that it waits for, in seconds. */
 const ENDING_SECONDS = 15;
 
-/** Labels of an operator's resident runners, and what selects them. */
+/** The labels by which an operator's resident runners are selected. */
 export function runnerLabels(operator: Operator): Record<string, string> {
   return labelsOf(operator.name, "runner");
 }
 
 /**
  * The Deployment of a resident operator's runner.
- * @throws TransformError where the program's transform does what it may not
+ * @throws TransformError if the program's transform does something that it may not
  */
 export function buildRunner(operator: Operator, options: OperatorOptions, files: OperatorFiles): Deployment {
   const labels = runnerLabels(operator);
@@ -37,10 +37,10 @@ export function buildRunner(operator: Operator, options: OperatorOptions, files:
       spec: {
         replicas,
         selector: { matchLabels: labels },
-        // The new one watches before the old one goes; the lease sees to it that only one of them writes.
+        // The new runner watches before the old one goes. The lease ensures that only one of them writes.
         strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
         progressDeadlineSeconds: ROLLOUT_SECONDS,
-        // Old ones name ConfigMaps that are gone: going back is another `pulumi up`.
+        // Old ReplicaSets name ConfigMaps that are gone. To go back, run `pulumi up` with the earlier program.
         revisionHistoryLimit: 2,
         template: {
           metadata: podMetadata("runner", { labels }, options, operator.name),
@@ -56,12 +56,12 @@ function buildPod(operator: Operator, options: OperatorOptions, files: OperatorF
   const hasKit = needsKit(operator, options);
   return {
     serviceAccountName: runnerNameOf(operator.name),
-    // The runner's token comes by a volume, which only the runner mounts.
+    // The runner's token comes from a volume that only the runner mounts.
     automountServiceAccountToken: false,
-    // A variable for each Service of the namespace is no environment that an author could rely on.
+    // An author could not rely on a variable for each Service of the namespace.
     enableServiceLinks: false,
     securityContext: POD_SECURITY,
-    // A reconcile that runs is ended, unless it takes too long for a node to wait.
+    // A running reconcile is ended properly, unless it takes too long for a node to wait.
     terminationGracePeriodSeconds: Math.min(operator.timeoutSeconds + ENDING_SECONDS, LONGEST_END_SECONDS),
     ...(hasKit && { initContainers: [buildKitContainer(operator, options, "resident")] }),
     containers: [
@@ -74,7 +74,7 @@ function buildPod(operator: Operator, options: OperatorOptions, files: OperatorF
   };
 }
 
-/** On nodes of their own where that is possible. */
+/** Prefers nodes of their own. */
 function spread(operator: Operator) {
   return {
     maxSkew: 1,
@@ -99,8 +99,8 @@ export function buildService(operator: Operator, options: OperatorOptions): Serv
 }
 
 /**
- * Who may speak to the runners: hints come from the Sensors of the event path, whatever their shard, and Prometheus asks
- * for metrics. Whom they may speak to is left open: a handler's purpose may be anywhere.
+ * Admits traffic to the runners: hints from the Sensors of the event path, whatever their shard, and Prometheus' requests for
+ * metrics. Traffic from the runners is not restricted, because a handler may have to reach anything.
  */
 export function buildNetworkPolicy(operator: Operator, options: OperatorOptions): NetworkPolicy {
   const port = (number: number) => [{ port: number, protocol: "TCP" }];
@@ -130,7 +130,7 @@ export function buildNetworkPolicy(operator: Operator, options: OperatorOptions)
   };
 }
 
-/** Unless it is told where, any monitoring of the cluster, wherever it is: the figures are no secret. */
+/** By default any monitoring of the cluster may ask, wherever it is, because the figures are no secret. */
 function monitoring({ platform: { prometheusNamespace } }: OperatorOptions) {
   if (prometheusNamespace === undefined) return {};
   return { matchLabels: { "kubernetes.io/metadata.name": prometheusNamespace } };
@@ -145,7 +145,7 @@ export function buildPodDisruptionBudget(operator: Operator, options: OperatorOp
     spec: {
       maxUnavailable: 1,
       selector: { matchLabels: runnerLabels(operator) },
-      // One that does not come up shall not keep a node from being drained.
+      // A runner that does not come up must not prevent a node from being drained.
       unhealthyPodEvictionPolicy: "AlwaysAllow",
     },
   };
@@ -159,7 +159,7 @@ function metadataOf(operator: Operator, { platform }: OperatorOptions): Manifest
   };
 }
 
-/** What the program says of this operator alone goes before what it says of all. */
+/** The program's choices for this operator win over its choices for all. */
 function replicasOf(operator: Operator, options: OperatorOptions): number {
   return operator.replicas ?? options.replicas;
 }

@@ -8,12 +8,12 @@ import type { OperatorOptions } from "./options";
 /** The two forms of an operator's pod: see `execution` of a definition. */
 export type PodForm = "resident" | "pod";
 
-/** A ConfigMap keeps no modes, and any of the author's files may be the one that is run. */
+/** The mode of the author's files. A ConfigMap keeps no modes, and any file may be the one that is run. */
 const EXECUTABLE = 0o555;
 /**
- * The engine reads its token again when the kubelet has renewed it. Not the 3607 of a token that Kubernetes mounts by
- * itself: that very number makes the API server issue one for a year, for clients that read it but once
- * (kubernetes, pkg/registry/core/serviceaccount/storage/token.go).
+ * How long a token of the engine holds, in seconds. The engine reads its token again when the kubelet has renewed it. It is not
+ * the 3607 of a token that Kubernetes mounts by itself: for that number the API server issues a token for a year, for clients
+ * that read their token only once (kubernetes, pkg/registry/core/serviceaccount/storage/token.go).
  */
 const TOKEN_SECONDS = 3600;
 
@@ -31,7 +31,7 @@ export function buildVolumes(
   return [
     ...engineVolumes(files),
     handlerVolume(files, filesImageOf(operator, options)),
-    // Named pipes take no room: this is for a few small files, in memory since nothing here shall outlive the pod.
+    // Named pipes take no room. The volume is for a few small files, in memory since nothing here may outlive the pod.
     { name: "pipes", emptyDir: { medium: "Memory", sizeLimit: "4Mi" } },
     ...(hasKit ? [{ name: "kit", emptyDir: { sizeLimit: "8Mi" } }] : []),
     { name: "handler-tmp", emptyDir: {} },
@@ -40,7 +40,7 @@ export function buildVolumes(
   ];
 }
 
-/** The volumes that the engine needs, whatever it is to do. */
+/** The volumes that every command of the engine needs. */
 export function engineVolumes({ engine, definition }: OperatorFiles): Volume[] {
   return [
     { name: "engine", configMap: { name: engine.metadata.name, defaultMode: READ_ONLY } },
@@ -49,14 +49,14 @@ export function engineVolumes({ engine, definition }: OperatorFiles): Volume[] {
   ];
 }
 
-/** What is mounted wherever the engine runs. */
+/** The mounts of every container with the engine. */
 export const ENGINE_MOUNTS: readonly VolumeMount[] = [
   { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
   { name: "definition", mountPath: POD_LAYOUT.definition, readOnly: true },
   { name: "runner-tmp", mountPath: "/tmp" },
 ];
 
-/** What the runner mounts. In a pod of its own its token is mounted by Kubernetes. */
+/** The runner's mounts. In a pod of its own its token is mounted by Kubernetes. */
 export function runnerMounts(operator: Operator, form: PodForm): VolumeMount[] {
   return [
     ...ENGINE_MOUNTS,
@@ -68,7 +68,7 @@ export function runnerMounts(operator: Operator, form: PodForm): VolumeMount[] {
   ];
 }
 
-/** What the handler mounts: never the runner's token. */
+/** The handler's mounts. The runner's token is never among them. */
 export function handlerMounts(operator: Operator, form: PodForm, hasKit: boolean): VolumeMount[] {
   return [
     { name: "engine", mountPath: POD_LAYOUT.engine, readOnly: true },
@@ -80,7 +80,7 @@ export function handlerMounts(operator: Operator, form: PodForm, hasKit: boolean
   ];
 }
 
-/** What every container but the runner mounts where Kubernetes' clients look for a token. */
+/** The mount of every container but the runner in the place where Kubernetes' clients look for a token. */
 export function tokenMounts(operator: Operator, form: PodForm): VolumeMount[] {
   return tokenVolumes(operator, form).map(({ name }) => ({
     name,
@@ -94,7 +94,7 @@ export function hasToken({ rules }: Operator): boolean {
   return rules.length > 0;
 }
 
-/** What Kubernetes would mount by itself, if it did not mount it in every container. */
+/** The volume that Kubernetes would mount by itself, but into every container. */
 const TOKEN_VOLUME = {
   name: "runner-token",
   projected: {
@@ -107,7 +107,10 @@ const TOKEN_VOLUME = {
   },
 } as const satisfies Volume;
 
-/** For the place of the token: one of the handler's own, else nothing at all over what Kubernetes mounts by itself. */
+/**
+ * The volume for the place of the token: the handler's own token, or else an empty one over the token that Kubernetes mounts by
+ * itself.
+ */
 function tokenVolumes(operator: Operator, form: PodForm): Volume[] {
   if (hasToken(operator))
     return [{ name: "handler-token", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }];
@@ -123,7 +126,7 @@ function handlerVolume({ handler }: OperatorFiles, image: string | undefined): V
   const [first, ...others] = handler;
   if (first && others.length === 0) {
     const source = { name: first.manifest.metadata.name, defaultMode: EXECUTABLE };
-    // Without items every key is the file of its name.
+    // Without items, every key is a file of that name.
     const isPlain = first.items.every(({ key, path }) => key === path);
     return { name, configMap: isPlain ? source : { ...source, items: first.items } };
   }

@@ -29,16 +29,16 @@ import { runLimitKeyOf, runPriorityClassOf } from "./quota";
 import { buildVolumes, engineVolumes } from "./volumes";
 
 /**
- * The output of a run in a pod: what the handler answered where it was only tried, with the parameter `object`. The
- * engine writes it there; nothing is written by any other run.
+ * The output of a run in a pod: the handler's answer if it was only tried, with the parameter `object`. The engine writes it. No
+ * other run writes anything there.
  */
 const ANSWER = { name: "answer", path: ANSWER_FILE } as const;
 /** The output that says how long the steps of a run took. */
 const TIMINGS = { name: TIMINGS_OUTPUT, path: TIMINGS_FILE } as const;
 
 /**
- * The WorkflowTemplate of an operator's runs, by the operator's own name. A resident runner records its runs as
- * Workflows of it and answers those that are submitted; in the form "pod" every run is one, with a pod of its own.
+ * The WorkflowTemplate of an operator's runs, by the operator's own name. A resident runner records its runs as Workflows of this
+ * template, and answers submitted ones. In the form "pod" every run is such a Workflow, with a pod of its own.
  */
 export function buildWorkflowTemplate(
   operator: Operator,
@@ -58,9 +58,9 @@ export function buildWorkflowTemplate(
 }
 
 /**
- * A run that the resident runner answers. The text of the template is constant: Argo would evaluate what it finds
- * between braces in an object, so that the runner reads the parameters from the Workflow itself. No retries: a run
- * that failed shows what happened, and the runner's queue tries the object again by itself.
+ * A run that the resident runner answers. The text of the template is constant: Argo would evaluate text between braces in an
+ * object, so the runner reads the parameters from the Workflow itself. There are no retries: a failed run shows what happened,
+ * and the runner's queue tries the object again by itself.
  */
 function residentRun(operator: Operator) {
   return {
@@ -70,10 +70,10 @@ function residentRun(operator: Operator) {
   };
 }
 
-/** How long a run may wait for its pod, in seconds: with heavy work, long after it was submitted. */
+/** How long a run may wait for its pod, in seconds. With heavy work that is long after it was submitted. */
 const QUEUE_SECONDS = 3600;
 
-/** How long a run's pod may take on its node: time for a further reconcile of what has changed meanwhile. In seconds. */
+/** How long a run's pod may take on its node, in seconds: time for a further reconcile of changes meanwhile. */
 function podSeconds(operator: Operator): number {
   return PENDING_SECONDS + 2 * runSeconds(operator);
 }
@@ -85,14 +85,14 @@ const WAIT = "wait";
 function podRun(operator: Operator, options: OperatorOptions, files: OperatorFiles) {
   const hasKit = needsKit(operator, options);
   const containers = [
-    // First, so that it has ended when the handler's begins, which waits for it.
+    // First, so that it has ended when the handler's container begins, which waits for it.
     ...(hasKit ? [buildKitContainer(operator, options, "pod")] : []),
     buildRunnerContainer(operator, options, "pod"),
     { ...buildHandlerContainer(operator, options, "pod"), ...(hasKit && { dependencies: [KIT] }) },
   ];
   return {
     ...podFields(operator, "run", options),
-    // Counted from when the lock is had, and so the time in which it waits for its pod counts as well.
+    // It is counted from the moment at which the run has its lock, so the wait for its pod counts as well.
     activeDeadlineSeconds: QUEUE_SECONDS + podSeconds(operator),
     // One run at a time of each object. Neither an operator's name nor a namespace's has a dot.
     synchronization: {
@@ -105,45 +105,48 @@ function podRun(operator: Operator, options: OperatorOptions, files: OperatorFil
     templates: [
       {
         name: "reconcile",
-        // So many pods of the operator at once. Not beside the lock above: Argo gives a semaphore in the order of its queue
-        // alone, so that a run which waits for its object would hold up all others (argo-workflows, workflow/sync/semaphore.go,
+        // The most pods of the operator at once. It is not beside the lock above: Argo gives a semaphore only in the order of its
+        // queue, so a run that waits for its object would hold up all others (argo-workflows, workflow/sync/semaphore.go,
         // checkAcquire).
         synchronization: {
           semaphores: [{ configMapKeyRef: runLimitKeyOf(operator) }],
         },
-        // For the operator's turn, for a ResourceQuota that refuses the pod, for room in the cluster: Argo tries again each
-        // second (workflow/controller/operator.go, requeueIfTransientErr). No `retryStrategy` beside it, not even for a pod
-        // that was lost: Argo would look at the phase of the retries' node alone, which is never pending
+        // Waits for the operator's turn, for a ResourceQuota that refuses the pod, and for room in the cluster: Argo tries again
+        // each second (workflow/controller/operator.go, requeueIfTransientErr). There is no `retryStrategy` beside it, not even
+        // for a pod that was lost: Argo would then look only at the phase of the retries' node, which is never pending
         // (checkTemplateTimeouts). The next resync reports the failure and tries again.
         pendingTimeout: `${QUEUE_SECONDS}s`,
-        // The kubelet counts it from when the pod has a node: an image that cannot be pulled, a run that does not end.
+        // The kubelet counts it from the moment at which the pod has a node. It covers an image that cannot be pulled, and a run
+        // that does not end.
         activeDeadlineSeconds: podSeconds(operator),
-        // No init container of ours: the kubelet looks but once a second whether one has ended (kubernetes,
-        // pkg/kubelet/kubelet.go, genericPlegRelistPeriod), while Argo's executor watches for the end of a dependency.
-        // The pair has none: each waits for the other, and one that failed would keep the other from ever starting.
+        // There is no init container of ours: the kubelet notices only once a second that one has ended (kubernetes,
+        // pkg/kubelet/kubelet.go, genericPlegRelistPeriod), while Argo's executor watches for the end of a dependency. The other
+        // two containers do not depend on each other: each waits for the other by itself, and if one failed, a dependency would
+        // keep the other from ever starting.
         containerSet: { containers },
-        // The kubelet starts one after another in the order of the pod, and Argo puts its own first (argo-workflows,
-        // workflow/controller/workflowpod.go).
+        // The kubelet starts the containers one after another in the order of the pod, and Argo puts its own first
+        // (argo-workflows, workflow/controller/workflowpod.go).
         podSpecPatch: JSON.stringify({
           "$setElementOrder/containers": [...containers.map(({ name }) => ({ name })), { name: WAIT }],
         }),
         outputs: {
           parameters: [ANSWER, TIMINGS].map(({ name, path }) => ({ name, valueFrom: { path, default: "" } })),
         },
-        // Not the Workflow's: of those only what a template mounts as a whole gets into the pod, and the mounts of one
-        // container of a set are not looked at (argo-workflows, workflow/controller/workflowpod.go).
+        // These are not the Workflow's volumes. Only volumes of the Workflow that a template mounts as a whole get into the pod,
+        // and Argo does not look at the mounts of a single container of a set (argo-workflows,
+        // workflow/controller/workflowpod.go).
         volumes: buildVolumes(operator, options, files, "pod", hasKit),
       },
     ],
   };
 }
 
-/** How long it may take to look at all objects, and to submit what they need. In seconds. */
+/** How long a resync may take to look at all objects and to submit runs, in seconds. */
 const RESYNC_SECONDS = 300;
 
 /**
- * The WorkflowTemplate of the run that looks for objects which need one, in the form "pod". Its Workflows only refer
- * to it, since our Workflow controller takes no others (workflowRestrictions: templateReferencing Strict).
+ * The WorkflowTemplate of the resync, which looks for objects that need a run, in the form "pod". Its Workflows only refer to it,
+ * since our Workflow controller takes no others (workflowRestrictions: templateReferencing Strict).
  */
 export function buildResyncTemplate(
   operator: Operator,
@@ -162,7 +165,7 @@ export function buildResyncTemplate(
         {
           name: "resync",
           pendingTimeout: `${PENDING_SECONDS}s`,
-          // No retries: the next one comes by itself.
+          // There are no retries, because the next resync comes by itself.
           container: buildResyncContainer(operator, options),
           volumes: engineVolumes(files),
         },
@@ -172,8 +175,8 @@ export function buildResyncTemplate(
 }
 
 /**
- * The CronWorkflow that submits it, every `resyncSeconds` or somewhat more often: see {@link resyncSchedule}. It is
- * the one that mends what no event has told of, and that tries again what has failed.
+ * The CronWorkflow that submits the resync, every `resyncSeconds` or somewhat more often: see {@link resyncSchedule}. The resync
+ * finds changes without an event, and tries failed objects again.
  */
 export function buildCronWorkflow(operator: Operator, options: OperatorOptions): Manifest {
   const name = resyncNameOf(operator.name);
@@ -182,7 +185,7 @@ export function buildCronWorkflow(operator: Operator, options: OperatorOptions):
     spec: {
       schedules: [resyncSchedule(operator.resyncSeconds)],
       concurrencyPolicy: "Forbid",
-      // What a controller that was away has missed is made up for, once.
+      // A resync that the controller missed while it was away is made up for, once.
       startingDeadlineSeconds: operator.resyncSeconds,
       successfulJobsHistoryLimit: 1,
       failedJobsHistoryLimit: 3,
@@ -194,16 +197,16 @@ export function buildCronWorkflow(operator: Operator, options: OperatorOptions):
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 
-/** Steps that divide an hour or a day: the times between two runs are then all the same. */
+/** Steps that divide an hour or a day, so that the times between two runs are all the same. */
 const MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30];
 const HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
 
 /**
- * A schedule of cron for "at least this often": the longest even step that is not longer. 600 s are every ten
- * minutes, and so are 700 s. The shortest step is a minute, as cron has it.
+ * A schedule of cron for "at least this often": the longest even step that is not longer. 600 s are every ten minutes, and so are
+ * 700 s. The shortest step is a minute, because cron has no shorter one.
  *
- * Not "@every 700s", which the Workflow controller understands too: it reckons that from when it last saw the
- * CronWorkflow change, which every run does (argo-workflows, workflow/cron/controller.go).
+ * It is not "@every 700s", which the Workflow controller understands too. The controller counts that from the last change of the
+ * CronWorkflow that it saw, and every run makes such a change (argo-workflows, workflow/cron/controller.go).
  */
 export function resyncSchedule(seconds: number): string {
   if (seconds < HOUR) {
@@ -219,7 +222,7 @@ function longest(steps: readonly number[], limit: number): number {
   return Math.max(...steps.filter((step, index) => index === 0 || step <= limit));
 }
 
-/** How an object of Argo Workflows that belongs to an operator begins. */
+/** The beginning of an object of Argo Workflows that belongs to an operator. */
 function workflowHead(
   kind: "WorkflowTemplate" | "CronWorkflow",
   operator: Operator,
@@ -229,7 +232,7 @@ function workflowHead(
   const labels = {
     ...labelsOf(operator.name, "runs"),
     [OPERATOR_LABEL]: identityOf(operator),
-    // The controller looks only after what carries its own.
+    // The controller only looks after objects with its own label.
     ...instanceLabel(instanceId),
   };
   return { apiVersion: "argoproj.io/v1alpha1", kind, metadata: { name, namespace, labels } };
@@ -263,9 +266,9 @@ function runArguments({ uses, schedules = {} }: Operator) {
 }
 
 /**
- * What a Workflow has no field of its own for. Its pods have no service links, as resident ones have none; and Argo's own
- * two containers keep the `restricted` Pod Security Standard under a Workflow controller that is not ours as well, whose
- * configuration says nothing of them (argo-workflows, workflow/controller/workflowpod.go, initContainers, `wait`).
+ * Changes of the pods for which a Workflow has no field. The pods have no service links, as resident ones have none. Argo's own
+ * two containers keep the `restricted` Pod Security Standard even under a Workflow controller that is not ours and whose
+ * configuration does not mention them (argo-workflows, workflow/controller/workflowpod.go, initContainers, `wait`).
  */
 const POD_PATCH = {
   enableServiceLinks: false,
@@ -279,7 +282,7 @@ function podFields(operator: Operator, part: "run" | "resync", options: Operator
   const priorityClassName = part === "run" ? runPriorityClassOf(operator, options) : chosen;
   return {
     podMetadata: podMetadata(part, { labels: labelsOf(operator.name, part) }, options, operator.name),
-    // The logs of a run that failed are there as long as its Workflow.
+    // The logs of a failed run stay as long as its Workflow.
     podGC: { strategy: "OnPodSuccess", deleteDelayDuration: "60s" },
     securityContext: POD_SECURITY,
     podSpecPatch: JSON.stringify(POD_PATCH),

@@ -20,8 +20,8 @@ import { transformed } from "../transform";
 import type { OperatorOutsideEvent, OutsideOptions } from "./options";
 
 /**
- * The intake: the engine, told to make custom resources of events. Its account may create these kinds in the namespaces that
- * the definitions name, read what it finds there already, read the CRDs about which it warns, and write Warnings.
+ * The intake: the engine, with the command to make custom resources of events. Its account may create these kinds in the
+ * namespaces that the definitions name, read existing objects there, read the CRDs about which it warns, and write Warnings.
  *
  * @param engine the ConfigMap of the engine
  */
@@ -78,7 +78,7 @@ export function buildIntake(
   };
 }
 
-/** What the intake reads. Another content is another ConfigMap, and so a roll-out. */
+/** The definition of the intake. Other content makes another ConfigMap, and so a roll-out. */
 function buildFile(events: readonly OperatorOutsideEvent[], options: OutsideOptions): ConfigMap {
   const { installation, platform, name } = options;
   const file: IntakeFile = { installation, events: events.map(intakeEventOf) };
@@ -125,9 +125,9 @@ function crdNameOf({ customResource: { plural, group } }: Operator): string {
 }
 
 /**
- * The token by which the intake knows the Sensor: that of an account without any rights, which the cluster itself makes and
- * keeps in a Secret (https://kubernetes.io/docs/concepts/configuration/secret/#serviceaccount-token-secrets). So no state of
- * Pulumi's has it, and no preview makes another one.
+ * The token by which the intake recognises the Sensor: that of an account without any rights, which the cluster itself makes and
+ * keeps in a Secret (https://kubernetes.io/docs/concepts/configuration/secret/#serviceaccount-token-secrets). So the token is not
+ * in Pulumi's state, and no preview makes another one.
  */
 function buildCaller({ installation, platform: { namespace }, name: path }: OutsideOptions): ManifestSet {
   const { caller: name } = outsideNames(installation);
@@ -142,7 +142,7 @@ function buildCaller({ installation, platform: { namespace }, name: path }: Outs
 }
 
 /**
- * The account of the sensor's token. It comes before the token: Kubernetes deletes a token whose account is not there
+ * The account of the sensor's token. It comes before the token, because Kubernetes deletes a token without its account
  * (kubernetes, pkg/controller/serviceaccount/tokens_controller.go, syncSecret).
  */
 export function buildCallerAccount({ installation, platform, name: path }: OutsideOptions): ManifestSet {
@@ -154,7 +154,7 @@ export function buildCallerAccount({ installation, platform, name: path }: Outsi
   return { "caller-account": { ...account, automountServiceAccountToken: false } };
 }
 
-/** Where Events about CRDs are, which are in no namespace. */
+/** The namespace of Events about CRDs, which are in no namespace. */
 const NAMESPACE_OF_WARNINGS = "default";
 
 function buildRights(events: readonly OperatorOutsideEvent[], options: OutsideOptions): ManifestSet {
@@ -200,7 +200,7 @@ function namespacesOf({ event: { namespace } }: OperatorOutsideEvent): readonly 
   return typeof namespace === "string" ? [namespace] : namespace.allowed;
 }
 
-/** To create these kinds, and to read one that is there already. */
+/** The rights to create these kinds, and to read existing objects of them. */
 function createRules(events: readonly OperatorOutsideEvent[]): PolicyRule[] {
   const kinds = new Map(events.map(({ operator }) => [crdNameOf(operator), operator.customResource]));
   return [...kinds.values()].map(({ group, plural }) => ({
@@ -229,7 +229,7 @@ function buildService({ installation, platform, name: path }: OutsideOptions): S
   };
 }
 
-/** Who may speak to the intake: its own Sensor, and Prometheus. */
+/** Admits traffic to the intake: from its own Sensor, and from Prometheus. */
 function buildNetworkPolicy({ installation, platform, name: path }: OutsideOptions): NetworkPolicy {
   const labels = labelsOf(path, "intake");
   const { namespace, prometheusNamespace } = platform;

@@ -3,7 +3,7 @@ import type { EventPathOptions } from "../eventPath/options";
 import { jointName } from "../eventPath/options";
 import { outsideNames } from "../names";
 
-/** What carries events from outside is built from this. `name` is that of its bus: see `outsideNames`. */
+/** The options of the parts that carry events from outside. `name` is that of their bus: see `outsideNames`. */
 export interface OutsideOptions extends EventPathOptions {
   readonly installation: string;
   /** Pods of the intake. */
@@ -15,11 +15,11 @@ export function outsideOptions(options: Omit<OutsideOptions, "name">): OutsideOp
   return { ...options, name: outsideNames(options.installation).path };
 }
 
-/** An event from outside, and the operator whose custom resources it becomes. */
+/** An event from outside, and the operator of which it makes custom resources. */
 export interface OperatorOutsideEvent {
   readonly operator: Operator;
   readonly event: OutsideEvent;
-  /** The event's name in its source, its sensor and its intake. It depends on the operator's name and its own alone. */
+  /** The event's name in its source, its sensor and its intake. It depends only on the operator's name and its own. */
   readonly subject: IntakeEvent["subject"];
 }
 

@@ -8,7 +8,7 @@ import { buildCallerAccount, buildIntake } from "./intake";
 import type { OperatorOutsideEvent, OutsideOptions } from "./options";
 import { buildOutsideEventBus, buildOutsideEventSources, buildOutsideSensor } from "./path";
 
-/** Every manifest of what makes custom resources of events from outside. */
+/** Every manifest of the parts that make custom resources of events from outside. */
 export interface OutsideManifests {
   readonly intake: ManifestSet;
   readonly accounts: ManifestSet;
@@ -18,11 +18,11 @@ export interface OutsideManifests {
 }
 
 /**
- * Builds all of it for these events.
+ * Builds all parts for these events.
  *
  * @param engine the ConfigMap of the engine, for the intake
  * @throws OperatorError if there are more events than one Sensor can carry
- * @throws TransformError where the program's transform does what it may not
+ * @throws TransformError if the program's transform does something that it may not
  */
 export function buildOutside(
   events: readonly OperatorOutsideEvent[],
@@ -34,7 +34,7 @@ export function buildOutside(
   checkSizes([sensor, ...Object.values(eventSources)], events);
   return {
     intake: buildIntake(events, options, engine),
-    // Without operators whose objects are watched, none of these accounts has a right to anything.
+    // Without operators whose objects are watched, none of these accounts has any right.
     accounts: { ...buildEventPathAccounts([], options), ...buildCallerAccount(options) },
     eventBus: buildOutsideEventBus(options),
     sensor,
@@ -42,7 +42,7 @@ export function buildOutside(
   };
 }
 
-/** What Argo hands to its pods has to fit into their environment: see MAX_SPECIFICATION_BYTES. */
+/** The specifications must fit into the environment of Argo's pods: see MAX_SPECIFICATION_BYTES. */
 function checkSizes(manifests: readonly Manifest[], events: readonly OperatorOutsideEvent[]): void {
   const [last] = events.slice(-1);
   if (!last || manifests.every((manifest) => specificationBytes(manifest) <= MAX_SPECIFICATION_BYTES)) return;

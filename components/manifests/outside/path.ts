@@ -21,9 +21,9 @@ import { transformed } from "../transform";
 import type { OperatorOutsideEvent, OutsideOptions } from "./options";
 
 /**
- * Events that nobody sends again: if there is no room, the source is told, and tells the sender. What every Sensor has read
- * makes room. Written to the disk before the source answers, so that a node that loses its power loses nothing
- * (nats-server, server/opts.go, sync_interval).
+ * A bus for events that nobody sends again. If there is no room, the source gets an error and passes it to the sender. Events
+ * that every Sensor has read make room. An event is written to the disk before the source answers, so a node that loses its power
+ * loses nothing (nats-server, server/opts.go, sync_interval).
  */
 const OUTSIDE: EventBusUse = {
   part: "outsideEventBus",
@@ -42,7 +42,7 @@ function sourceNameOf(kind: SourceClass, { name }: OutsideOptions): string {
   return kind === "rolling" ? name : `${name}-single`;
 }
 
-/** The EventSources: one for each class of which there is an event. */
+/** The EventSources: one for each class that has an event. */
 export function buildOutsideEventSources(
   events: readonly OperatorOutsideEvent[],
   options: OutsideOptions,
@@ -97,7 +97,7 @@ function buildEventSource(
   );
 }
 
-/** Fields that Argo's schema asks for, though its program does without them. */
+/** Fields that Argo's schema requires, though its program does not need them. */
 function complete({ type, source }: OutsideEvent): JsonObject {
   const listener = source["webhook"];
   return {
@@ -108,14 +108,14 @@ function complete({ type, source }: OutsideEvent): JsonObject {
   };
 }
 
-/** As often as Argo can count, once a second: for 68 years. The bus forgets an event after a day. */
+/** Once a second for 68 years, the highest count in Argo. The bus forgets an event after a day. */
 const RETRY_STRATEGY = { steps: 2 ** 31 - 1, duration: "1s", factor: 1, jitter: 0.2 } as const;
 
 /**
- * The Sensor: it sends every event whole to the intake, until that has taken it. Each event has a dependency and a trigger
- * of its own. So one that waits holds up none of another kind, and one that is added changes no other's subscription. One
- * dependency on all events would lose them: Argo finds the dependency of an event by its very name
- * (argo-events, pkg/eventbus/jetstream/sensor/trigger_conn.go, getDependencyNames).
+ * The Sensor, which sends every whole event to the intake until the intake has taken it. Each event has a dependency and a
+ * trigger of its own. So an event that waits does not hold up events of another kind, and a new event does not change the
+ * subscriptions of others. One dependency on all events would lose them, because Argo finds the dependency of an event by its
+ * exact name (argo-events, pkg/eventbus/jetstream/sensor/trigger_conn.go, getDependencyNames).
  */
 export function buildOutsideSensor(
   events: readonly OperatorOutsideEvent[],
@@ -157,7 +157,7 @@ function triggerOf({ subject }: OperatorOutsideEvent, { installation, platform }
   const { intake, caller } = outsideNames(installation);
   const dependency = dependencyOf({ name: subject });
   return {
-    // Without it there are no retries (pkg/sensors/listener.go, triggerActions).
+    // Without a strategy there are no retries (pkg/sensors/listener.go, triggerActions).
     atLeastOnce: true,
     retryStrategy: RETRY_STRATEGY,
     // Otherwise any status would count as a success (pkg/sensors/triggers/http/http.go, ApplyPolicy).

@@ -31,20 +31,20 @@ const AUTHORITY_FOLDER = "/etc/argosy/archive";
 const AUTHORITY = "archive-certificate-authority";
 
 /**
- * `persistence` of the Workflow controller's configuration (argo-workflows, config/config.go). The status of nodes
- * stays in the Workflow: our runs have one or two.
+ * `persistence` of the Workflow controller's configuration (argo-workflows, config/config.go). The status of nodes stays in the
+ * Workflow, because our runs have one or two nodes.
  */
 export function buildPersistence(archive: ArchiveOptions): JsonObject {
   const { host, port = PORT, database, secret, sslMode = "require", keptDays = KEPT_DAYS } = archive;
   return {
     archive: true,
     archiveTTL: `${keptDays}d`,
-    // A resync only looks which objects need a run. Those runs are archived.
+    // A resync only looks which objects need a run. The runs themselves are archived.
     archiveLabelSelector: {
       matchExpressions: [{ key: "workflows.argoproj.io/cron-workflow", operator: "DoesNotExist" }],
     },
     clusterName: archive.cluster ?? "default",
-    // Of the controller and of argo-server each; the controller archives eight at once.
+    // Connections of the controller and of argo-server each. The controller archives eight runs at once.
     connectionPool: { maxOpenConns: 10, maxIdleConns: 2, connMaxLifetime: "10m" },
     reconnectionConfig: RECONNECTION,
     postgresql: {
@@ -61,25 +61,26 @@ export function buildPersistence(archive: ArchiveOptions): JsonObject {
 }
 
 /**
- * For ever: a client that has given up once never tries again until it is started again (argo-workflows, util/sqldb/session.go).
- * Nor does it after a first answer that is a refusal, as of a database that is just starting: so not too often.
+ * Tries for ever: a client that has given up never tries again until it is restarted (argo-workflows, util/sqldb/session.go). It
+ * gives up after a first answer that is a refusal, too, such as that of a database that is just starting. So it does not try too
+ * often.
  */
 const RECONNECTION = { maxRetries: 1_000_000, baseDelaySeconds: 15, maxDelaySeconds: 30, retryMultiple: 1 };
 
 /**
- * Environment of the Workflow controller: it does not ask the archive how long a new run will take, since it would
- * not begin that run while the database is away (argo-workflows, workflow/controller/estimation).
+ * Environment of the Workflow controller. It must not ask the archive how long a new run will take, because it would not begin
+ * that run while the database is away (argo-workflows, workflow/controller/estimation).
  */
 export const ARCHIVE_ENVIRONMENT = { SKIP_WORKFLOW_DURATION_ESTIMATION: "true" };
 
-/** To read the credentials, once, and nobody else's. */
+/** The right to read these credentials, and no others. */
 export function archiveRules({ secret }: ArchiveOptions): PolicyRule[] {
   return [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: [secret] }];
 }
 
 /**
- * To mark a Workflow as archived: one that waits for it is never removed, however old it is (argo-workflows,
- * workflow/controller/controller.go, archiveWorkflowAux; workflow/common, IsDone).
+ * The right to mark a Workflow as archived. A Workflow that waits for the archive is never removed, however old it is
+ * (argo-workflows, workflow/controller/controller.go, archiveWorkflowAux; workflow/common, IsDone).
  */
 export const ARCHIVING_RULE: PolicyRule = {
   apiGroups: ["argoproj.io"],
@@ -87,7 +88,7 @@ export const ARCHIVING_RULE: PolicyRule = {
   verbs: ["patch"],
 };
 
-/** A program that speaks with the archive, given what it needs to verify the database's certificate. */
+/** A program that speaks with the archive, with the certificate by which it verifies the database's. */
 export function withCertificateAuthority(
   program: ArgoProgram,
   archive: ArchiveOptions | undefined,

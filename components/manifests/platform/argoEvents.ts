@@ -12,8 +12,8 @@ import { ownsController, type PlatformOptions } from "./options";
 const PORTS = { metrics: 7777, health: 8081 };
 
 /**
- * The events controller, where it is ours: it makes pods for event bus, event sources and sensors in the namespace
- * that it manages, where their objects are, and has no rights elsewhere.
+ * The events controller, if it is ours. It makes pods for event bus, event sources and sensors in the namespace that it manages,
+ * which has their objects, and has no rights elsewhere.
  */
 export function buildArgoEventsController(options: PlatformOptions): ManifestSet {
   if (!ownsController(options.argoEvents)) return {};
@@ -38,7 +38,7 @@ export function buildArgoEventsController(options: PlatformOptions): ManifestSet
         name,
         namespace: controllerNamespace,
         labels,
-        // It names what it makes at random: two at once would make everything twice.
+        // It gives random names to the objects that it makes. Two controllers at once would make everything twice.
         strategy: "Recreate",
         configuration,
         container: {
@@ -113,8 +113,8 @@ export function buildArgoEventsConfiguration(options: PlatformOptions): ConfigMa
 const NO_STREAMING = { version: "none", natsStreamingImage: "", metricsExporterImage: "" };
 
 /**
- * Streams of an EventBus that does not say otherwise. Events are hints, worth little after a day. `maxBytes` must be a
- * number: "1GB" would be read as 0, which is no limit (argo-events, pkg/eventbus/jetstream/base/jetstream.go).
+ * Streams of an EventBus without settings of its own. Events are hints, worth little after a day. `maxBytes` must be a number:
+ * "1GB" would be read as 0, which is no limit (argo-events, pkg/eventbus/jetstream/base/jetstream.go).
  */
 const STREAM = {
   maxMsgs: 20_000,
@@ -128,19 +128,21 @@ const STREAM = {
 
 const KINDS = ["eventbus", "eventsources", "sensors"];
 
-/** It reads by a cache, which lists and watches, and gets nothing (controller-runtime's `Manager.GetClient`). */
+/**
+ * It reads through a cache, which lists and watches, and never gets a single object (controller-runtime's `Manager.GetClient`).
+ */
 const READ = ["list", "watch"];
 
 /**
- * What the events controller does in the namespace that it manages, for an EventBus of JetStream and for event
- * sources without a Service (argo-events, pkg/reconciler). It reads no pod, records no event, and, being alone, holds
- * no lease; in its own namespace it does nothing at all.
+ * The rights of the events controller in the namespace that it manages, for an EventBus of JetStream and for event sources
+ * without a Service (argo-events, pkg/reconciler). It reads no pod, records no event, and, being alone, holds no lease. In its
+ * own namespace it does nothing at all.
  */
 const ARGO_EVENTS_RULES: readonly PolicyRule[] = [
   // Updated for their finalizers only.
   { apiGroups: ["argoproj.io"], resources: KINDS, verbs: [...READ, "update"] },
   { apiGroups: ["argoproj.io"], resources: KINDS.map((plural) => `${plural}/status`), verbs: ["update"] },
-  // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses what they own.
+  // Without this right the admission plugin OwnerReferencesPermissionEnforcement refuses the objects that they own.
   { apiGroups: ["argoproj.io"], resources: KINDS.map((plural) => `${plural}/finalizers`), verbs: ["update"] },
   // Event sources and sensors are Deployments, the event bus is a StatefulSet.
   { apiGroups: ["apps"], resources: ["deployments", "statefulsets"], verbs: [...READ, "create", "update"] },

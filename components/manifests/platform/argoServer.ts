@@ -10,23 +10,23 @@ import { withCertificateAuthority } from "./archive";
 import type { PlatformOptions } from "./options";
 import { WORKFLOW_CONFIGURATION, workflowConfigurationRules } from "./workflowController";
 
-/** Where the UI and its API are. */
+/** The port of the UI and its API. */
 const PORT = 2746;
 
 /**
- * What argo-server does with its own token: it keeps lists of these two kinds (argo-workflows,
- * server/workflow/workflow_server.go, server/workflowtemplate/informer.go). All else, and who may see those lists, is
- * decided by the token of the one who asks (server/auth/gatekeeper.go).
+ * The rights of argo-server's own token: it keeps lists of these two kinds (argo-workflows, server/workflow/workflow_server.go,
+ * server/workflowtemplate/informer.go). For everything else, and for who may see those lists, the user's own token decides
+ * (server/auth/gatekeeper.go).
  */
 const RULES: readonly PolicyRule[] = [
   { apiGroups: ["argoproj.io"], resources: ["workflows", "workflowtemplates"], verbs: ["list", "watch"] },
 ];
 
 /**
- * argo-server, the UI, if the Workflow controller is ours. Its users bring tokens of their own. Its certificate is made at
- * its start, in memory, and signed by itself.
+ * argo-server, the UI, if the Workflow controller is ours. Its users bring tokens of their own. It makes its certificate at its
+ * start, in memory, and signs it itself.
  *
- * @param configuration the Workflow controller's. Undefined if that is not ours
+ * @param configuration the Workflow controller's. Undefined if that controller is not ours
  */
 export function buildArgoServer(options: PlatformOptions, configuration: ConfigMap | undefined): ManifestSet {
   if (!configuration) return {};

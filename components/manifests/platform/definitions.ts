@@ -3,8 +3,8 @@ import { awaited, labelsOf, type ManifestSet } from "../metadata";
 import { ownsDefinitions, type PlatformOptions } from "./options";
 
 /**
- * The CRDs of Argo Events, where they are ours. Their controller writes status by the subresource
- * (argo-events, pkg/reconciler/{eventbus,eventsource,sensor}/controller.go).
+ * The CRDs of Argo Events, if they are ours. Their controller writes status by the subresource (argo-events,
+ * pkg/reconciler/{eventbus,eventsource,sensor}/controller.go).
  */
 export function buildArgoEventsDefinitions({ argoEvents }: PlatformOptions): ManifestSet {
   if (!ownsDefinitions(argoEvents)) return {};
@@ -13,13 +13,15 @@ export function buildArgoEventsDefinitions({ argoEvents }: PlatformOptions): Man
   );
 }
 
-/** An object whose fields are Argo's controllers' to check. */
+/** An object whose fields Argo's controllers check. */
 const ANY_OBJECT: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
-/** The same, which server-side apply replaces as a whole: an applied specification has no rest of an earlier one. */
+/**
+ * The same for an object that server-side apply replaces as a whole. So an applied specification keeps no rest of an earlier one.
+ */
 const WHOLE_OBJECT: JsonObject = { ...ANY_OBJECT, "x-kubernetes-map-type": "atomic" };
 
-/** The column that the API server adds by itself only where there is no other one. */
+/** The column that the API server adds by itself only if there is no other one. */
 const AGE_COLUMN: JsonObject = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
 
 const COMMON = {
@@ -45,9 +47,9 @@ const EVENTS_KINDS: readonly MinimalKind[] = [
 ];
 
 /**
- * The CRDs of Argo Workflows, where they are ours. Only two of the kinds have a status subresource: the controller
- * writes a Workflow and its status at once, and with the subresource every status would be lost
- * (argo-workflows, manifests/base/crds; `persistUpdates` in workflow/controller/operator.go).
+ * The CRDs of Argo Workflows, if they are ours. Only two of the kinds have a status subresource. The controller writes a Workflow
+ * and its status at once, and with the subresource every status would be lost (argo-workflows, manifests/base/crds;
+ * `persistUpdates` in workflow/controller/operator.go).
  */
 export function buildArgoWorkflowsDefinitions({ argoWorkflows }: PlatformOptions): ManifestSet {
   if (!ownsDefinitions(argoWorkflows)) return {};
@@ -135,7 +137,7 @@ const WORKFLOWS_KINDS: readonly MinimalKind[] = [
     kind: "WorkflowTaskResult",
     plural: "workflowtaskresults",
     singular: "workflowtaskresult",
-    // It has no specification: the result is the object (pkg/apis/workflow/v1alpha1/task_result_types.go).
+    // It has no specification, because the object itself is the result (pkg/apis/workflow/v1alpha1/task_result_types.go).
     fields: {
       phase: { type: "string" },
       message: { type: "string" },
@@ -154,7 +156,7 @@ const WORKFLOWS_KINDS: readonly MinimalKind[] = [
   },
 ];
 
-/** A kind of Argo's, as far as its CRD must know it. */
+/** A kind of Argo's, with the fields that its CRD needs. */
 interface MinimalKind {
   readonly kind: string;
   readonly plural: string;
@@ -167,15 +169,15 @@ interface MinimalKind {
   readonly fields: Readonly<Record<string, JsonObject>>;
   /** Fields beside metadata that must be there. */
   readonly required: readonly string[];
-  /** Whether status is a subresource: what writes it elsewhere loses it. */
+  /** Whether status is a subresource. If it is, a status in any other write is lost. */
   readonly statusSubresource: boolean;
   /** @default the API server's own: the age */
   readonly columns?: readonly JsonObject[];
 }
 
 /**
- * A CRD of Argo's that says no more than the API server must know. Argo's complete ones take 2.8 MB each, which is
- * more than a preview can show or a state should hold.
+ * A CRD of Argo's that has only what the API server needs. Argo's complete ones take 2.8 MB each, which is more than a preview
+ * can show or a state should hold.
  *
  * @param product - "argo-events"
  */
@@ -187,7 +189,7 @@ function minimalDefinition(product: string, each: MinimalKind): Manifest {
     metadata: {
       name: `${plural}.argoproj.io`,
       labels: labelsOf(product, "definitions"),
-      // What is of this kind can be created only then, and Pulumi does not wait for it by itself.
+      // Objects of this kind can only be created then, and Pulumi does not wait for that by itself.
       annotations: awaited("Established"),
     },
     spec: {

@@ -1,7 +1,7 @@
 import { type JsonObject, type Manifest, memoryResourceOf, type Operator } from "../../../runtime/program";
 import { awaited, labelsOf } from "../metadata";
 
-/** Fields that only the engine knows, and that server-side apply replaces as a whole. */
+/** Fields that only the engine uses, and that server-side apply replaces as a whole. */
 const WHOLE_OBJECT: JsonObject = {
   type: "object",
   "x-kubernetes-preserve-unknown-fields": true,
@@ -9,9 +9,9 @@ const WHOLE_OBJECT: JsonObject = {
 };
 
 /**
- * The CRD of Memory objects: what the engine remembers of objects that are not ours, on which it may write nothing. Each
- * installation has a group of its own, so that no program takes the memories of another along when it goes. Undefined if
- * no operator watches such objects.
+ * The CRD of Memory objects: the engine's memory of objects that are not ours, on which it may write nothing. Each installation
+ * has a group of its own, so that no program removes another program's memories with its own. Undefined if no operator watches
+ * such objects.
  */
 export function buildMemoryDefinition(operators: readonly Operator[]): Manifest | undefined {
   const operator = operators.find(({ watch }) => watch);

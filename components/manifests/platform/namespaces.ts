@@ -3,10 +3,7 @@ import { labelsOf, type ManifestSet } from "../metadata";
 import { type TransformOptions, transformed } from "../transform";
 import { ownsController, type PlatformOptions } from "./options";
 
-/**
- * The platform's namespaces, where they are ours to make. The controllers' is left out where no controller of ours
- * would be in it.
- */
+/** The platform's namespaces, if we make them. The controllers' namespace is left out if no controller of ours would be in it. */
 export function buildNamespaces(options: PlatformOptions): ManifestSet {
   if (!options.createNamespaces) return {};
   const hasControllers = ownsController(options.argoEvents) || ownsController(options.argoWorkflows);

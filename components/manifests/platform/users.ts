@@ -5,7 +5,7 @@ import type { PlatformOptions } from "./options";
 
 const READ = ["get", "list", "watch"];
 
-/** Everything of the event path and of the runs, their logs, and no Secret or ConfigMap. */
+/** The rights to everything of the event path and of the runs, and their logs, but to no Secret or ConfigMap. */
 const VIEW_RULES: readonly PolicyRule[] = [
   {
     apiGroups: ["argoproj.io"],
@@ -27,14 +27,14 @@ const VIEW_RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * An account that sees everything in the Argo UI and can change nothing: `kubectl create token argosy-viewer` makes a
- * token to log in with. No pod runs as it. Without Argo Workflows there is no UI, and no such account.
+ * An account that sees everything in the Argo UI and can change nothing: `kubectl create token argosy-viewer` makes a token to
+ * log in with. No pod runs as it. Without Argo Workflows there is no UI, and no such account.
  */
 export function buildViewer(options: PlatformOptions): ManifestSet {
   return buildPersonalAccount("viewer", VIEW_RULES, options);
 }
 
-/** An account for people who use the Argo UI, in the operators' namespace: its token is mounted nowhere. */
+/** An account for people who use the Argo UI, in the operators' namespace. Its token is mounted nowhere. */
 function buildPersonalAccount(
   role: string,
   rules: readonly PolicyRule[],
@@ -56,9 +56,9 @@ const RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * An account that sees what the viewer sees, and may submit an operator's WorkflowTemplate and resubmit a recorded run.
- * So it may have any operator look at any of its objects, or try a handler on any example. It may not choose what runs, nor
- * as whom: our Workflow controller takes only Workflows of a template, with few fields of their own (argo-workflows,
+ * An account that sees what the viewer sees, and may submit an operator's WorkflowTemplate and resubmit a recorded run. So it can
+ * make any operator look at any of its objects, or try a handler on any example. It cannot choose which program runs, nor with
+ * which account: our Workflow controller takes only Workflows of a template, with few fields of their own (argo-workflows,
  * docs/workflow-restrictions.md, Strict).
  */
 export function buildSubmitter(options: PlatformOptions): ManifestSet {

@@ -17,23 +17,23 @@ import {
 } from "./archive";
 import { ownsController, type PlatformOptions } from "./options";
 
-/** The controller's own settings that are no flags (argo-workflows, docs/environment-variables.md). */
+/** Settings of the controller that are no flags (argo-workflows, docs/environment-variables.md). */
 const ENVIRONMENT = {
-  /** How late a change is noticed; the default of 10 s is how long a run's end would stay unseen. */
+  /** How late a change is noticed. With the default of 10 s, a run's end would stay unseen for that long. */
   DEFAULT_REQUEUE_TIME: "1s",
-  /** How long the next one that waits for a lock waits on. */
+  /** How long the next Workflow that waits for a lock still waits. */
   SEMAPHORE_NOTIFY_DELAY: "100ms",
-  /** It is alone. */
+  /** It is the only replica. */
   LEADER_ELECTION_DISABLE: "true",
-  /** Its own ConfigMap starts it again, and it reads the limit of a semaphore whenever somebody wants it. */
+  /** A change of its own ConfigMap restarts it, and it reads the limit of a semaphore whenever a Workflow wants it. */
   WATCH_CONTROLLER_SEMAPHORE_CONFIGMAPS: "false",
   /** With that index, one Workflow that cannot be read ends the controller, each time that it starts (seen with 4.1.2). */
   INDEX_WORKFLOW_SEMAPHORE_KEYS: "false",
 };
 
 /**
- * The Workflow controller, where it is ours: it takes only Workflows with our instance id, in the namespace that it
- * manages, and has no rights elsewhere.
+ * The Workflow controller, if it is ours. It takes only Workflows with our instance id, in the namespace that it manages, and has
+ * no rights elsewhere.
  */
 export function buildWorkflowController(options: PlatformOptions): ManifestSet {
   if (!ownsController(options.argoWorkflows)) return {};
@@ -77,7 +77,7 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
         { name: "metrics", containerPort: 9090 },
         { name: "health", containerPort: 6060 },
       ],
-      // It fails where a Workflow has waited for minutes and none has moved (workflow/controller/healthz.go).
+      // The check fails if a Workflow has waited for minutes and none has moved (workflow/controller/healthz.go).
       livenessProbe: { httpGet: health, initialDelaySeconds: 90, periodSeconds: 60, timeoutSeconds: 30 },
       readinessProbe: { httpGet: health, periodSeconds: 5 },
     },
@@ -98,20 +98,19 @@ export function buildWorkflowController(options: PlatformOptions): ManifestSet {
 }
 
 /**
- * So many Workflows go on at once, unless the options say otherwise, those included that wait for their operator's turn:
- * each operator has a number of pods of its own. With less, a queue of one operator would hold up all others. The rest
- * wait in the order in which they came, before their deadlines begin (argo-workflows, workflow/controller/controller.go).
- * Recorded runs do not count.
+ * The most Workflows in progress at once, unless the options say otherwise. Workflows that wait for their operator's turn count
+ * too, because each operator has a number of pods of its own. With a lower limit, the queue of one operator would hold up all
+ * others. Further Workflows wait in the order in which they came, before their deadlines begin (argo-workflows,
+ * workflow/controller/controller.go). Recorded runs do not count.
  */
 const PARALLELISM = 500;
 
-/** The name under which the controller and argo-server look for it. */
+/** The name of the ConfigMap that the controller and argo-server read. */
 export const WORKFLOW_CONFIGURATION = "workflow-controller-configmap";
 
 /**
- * The Workflow controller's configuration, which argo-server reads as well. Each key's value is YAML, in lines of its
- * own since the controller glues them together, and an unknown key ends the controller
- * (argo-workflows, config/controller.go, config/config.go).
+ * The Workflow controller's configuration, which argo-server reads as well. Each key's value is YAML, in lines of its own, since
+ * the controller joins them. An unknown key ends the controller (argo-workflows, config/controller.go, config/config.go).
  */
 export function buildWorkflowConfiguration(options: PlatformOptions): ConfigMap {
   const { controllerNamespace, instanceId, archive, parallelism = PARALLELISM } = options;
@@ -142,30 +141,30 @@ export function buildWorkflowConfiguration(options: PlatformOptions): ConfigMap 
 }
 
 const { fsGroup: _ofPodsOnly, ...runAs } = POD_SECURITY;
-/** What the `restricted` Pod Security Standard wants of a container, whatever its pod says. */
+/** The settings that the `restricted` Pod Security Standard requires of a container, whatever its pod has. */
 const SECURITY = { ...runAs, ...CONTAINER_SECURITY };
 
 const CONFIGURATION = {
   /**
-   * A submitted Workflow must refer to a WorkflowTemplate, and may set beside that only arguments, entrypoint,
-   * ttlStrategy, podGC, deadline, priority, suspend, shutdown and metadata of itself: no service account, no volume,
-   * no securityContext, no synchronization (workflow/util/merge.go). The same holds for one of a CronWorkflow.
+   * A submitted Workflow must refer to a WorkflowTemplate. Beside that it may set only arguments, entrypoint, ttlStrategy, podGC,
+   * deadline, priority, suspend, shutdown and its own metadata: no service account, no volume, no securityContext, no
+   * synchronization (workflow/util/merge.go). The same holds for a Workflow of a CronWorkflow.
    */
   workflowRestrictions: { templateReferencing: "Strict" },
   /** Plugin templates are answered by the runners, not by a pod of Argo's for each Workflow. */
   disableAgentPodCreation: true,
-  /** Two to four writes for every run. What went wrong is told nevertheless. */
+  /** They would be two to four writes for every run. Failures are reported nevertheless. */
   nodeEvents: { enabled: false },
   workflowEvents: { enabled: false },
-  /** A template's own words win. */
+  /** The template's own fields win. */
   mainContainer: { securityContext: SECURITY },
   podGCDeleteDelayDuration: "30s",
   /** A pod that was evicted before it ran is made again. */
   failedPodRestart: { enabled: true },
   metricsConfig: {
-    // Its certificate would be signed by itself: nobody could check it.
+    // It would sign its certificate itself, so nobody could check it.
     secure: false,
-    // They have the lock's name as a label, and there is a lock for each object.
+    // These metrics have the lock's name as a label, and there is a lock for each object.
     modifiers: {
       locks_held: { disabled: true },
       locks_pending: { disabled: true },
@@ -175,19 +174,19 @@ const CONFIGURATION = {
 };
 
 /**
- * What the Workflow controller does in the namespace that it manages, for the Workflows that Argosy makes
- * (argo-workflows, workflow/controller, workflow/cron, workflow/gccontroller). Nobody's token is read, no volume or
- * disruption budget made. It watches neither ClusterWorkflowTemplates nor namespaces where it may not.
+ * The rights of the Workflow controller in the namespace that it manages, for the Workflows that Argosy makes (argo-workflows,
+ * workflow/controller, workflow/cron, workflow/gccontroller). It reads nobody's token, and makes no volume or disruption budget.
+ * It watches neither ClusterWorkflowTemplates nor namespaces without rights.
  *
- * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until the run
- * notices that (`RunFence` of the engine). With it, it could enter the runners.
+ * Without pods/exec it cannot signal a container: the pod of a run that is terminated by hand goes on until the run notices that
+ * (`RunFence` of the engine). With pods/exec, it could enter the runners.
  */
 const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
   // Created for CronWorkflows, deleted when their time to live is over.
   argo(["workflows"], ["get", "list", "watch", "create", "update", "delete"]),
   argo(["workflowtemplates"], ["get", "list", "watch"]),
   argo(["cronworkflows"], ["list", "watch", "patch"]),
-  // Without it the admission plugin OwnerReferencesPermissionEnforcement refuses pods, and Workflows of CronWorkflows.
+  // Without this right the admission plugin OwnerReferencesPermissionEnforcement refuses pods, and Workflows of CronWorkflows.
   argo(["workflows/finalizers", "cronworkflows/finalizers"], ["update"]),
   argo(["workflowtasksets"], ["list", "watch", "create", "patch"]),
   argo(["workflowtasksets/status"], ["patch"]),
@@ -195,18 +194,18 @@ const WORKFLOW_CONTROLLER_RULES: readonly PolicyRule[] = [
   // It waits for its caches of all kinds before it begins.
   argo(["workflowartifactgctasks"], ["list", "watch"]),
   core(["pods"], ["get", "list", "watch", "create", "patch", "delete"]),
-  // Created where a template is too large for an environment variable, as it is with a large `object` parameter.
+  // They are created if a template is too large for an environment variable, as it is with a large `object` parameter.
   core(["configmaps"], ["get", "list", "watch", "create"]),
   core(["events"], ["create", "patch"]),
 ];
 
-/** All that the Workflow controller may do there; with an archive, also mark the Workflows that it has archived. */
+/** All rights of the Workflow controller there. With an archive, it may also mark the Workflows that it has archived. */
 function workflowControllerRules({ archive }: PlatformOptions): readonly PolicyRule[] {
   return [...WORKFLOW_CONTROLLER_RULES, ...(archive ? [ARCHIVING_RULE] : [])];
 }
 
 /**
- * What the Workflow controller and argo-server do in their own namespace: read their configuration, and the credentials
+ * The rights of the Workflow controller and argo-server in their own namespace: to read their configuration, and the credentials
  * of their archive.
  */
 export function workflowConfigurationRules({ archive }: PlatformOptions): readonly PolicyRule[] {
