@@ -89,7 +89,7 @@ const KINDS: Readonly<
  * be in order.
  *
  * @param args what, the operator, and the words of it
- * @throws UsageError for what cannot be added; OperatorError where the definition would not be in order
+ * @throws UsageError for what cannot be added; OperatorError if the definition would not be in order
  */
 export async function add(
   [what = "", name = "", ...words]: readonly string[],

@@ -79,7 +79,7 @@ export function asCommandError(error: unknown): unknown {
   return new CommandError(`${path} cannot be used: ${complaint}.`, EXIT_CODES.failed, { cause: error });
 }
 
-/** Why the operating system refused a file or a folder; undefined for any other error. */
+/** Why the operating system refused a file or a folder. Undefined for any other error. */
 export function complaintOfSystem(error: unknown): string | undefined {
   const { code = "", syscall } = error as NodeJS.ErrnoException;
   // So Node says that a folder with parents cannot be made, on a read-only file system too.

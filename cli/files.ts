@@ -18,7 +18,7 @@ export interface FilesOptions {
 /**
  * `argosy files`: writes the files of an operator as its handler finds them in a cluster, for an image of them.
  *
- * @throws UsageError for an operator that is not there; CommandError where the folder is not empty; OperatorError where a
+ * @throws UsageError for an operator that is not there; CommandError if the folder is not empty; OperatorError if a
  *   file cannot be read
  */
 export async function files(name: string, options: FilesOptions): Promise<number> {

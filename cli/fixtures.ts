@@ -21,9 +21,9 @@ export interface FixtureResult {
   readonly name: string;
   /** Whether the answer is the expected one, and holds what every answer must. */
   readonly passed: boolean;
-  /** What the fixture expects; undefined where it says nothing yet. */
+  /** What the fixture expects. Undefined if it says nothing yet. */
   readonly expected?: JsonObject | undefined;
-  /** What the handler answered; undefined where it gave no valid answer. */
+  /** What the handler answered. Undefined if it gave no valid answer. */
   readonly actual?: HandlerAnswer;
   /** What differs: a line for each field. */
   readonly differences: readonly string[];
@@ -38,7 +38,7 @@ export interface FixtureResult {
  * would run it. After a failure the next fixture gets a fresh process.
  *
  * @param folder whose `fixtures/` are run. @default the operator's own
- * @throws OperatorError where a fixture file cannot be understood
+ * @throws OperatorError if a fixture file cannot be understood
  */
 export async function runFixtures(operator: Operator, folder = operator.folder): Promise<FixtureResult[]> {
   const { fixtures, events } = readAll(folder, operator);

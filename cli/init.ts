@@ -17,7 +17,7 @@ export interface InitOptions {
  * `argosy init`: makes the program of templates/typescript in an empty folder, as `pulumi new` does. It runs nothing and
  * installs nothing.
  *
- * @throws CommandError where the folder is not empty; UsageError where a name is none
+ * @throws CommandError if the folder is not empty; UsageError if a name is none
  */
 export async function init(folder = ".", { name, force }: InitOptions): Promise<number> {
   const place = path.resolve(folder);

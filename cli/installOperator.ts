@@ -51,7 +51,7 @@ const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
  * missing, its CRD, its service accounts and roles. Resolves when the API server serves the CRD. An operator that watches
  * others' objects has no CRD: that of its memories is installed.
  *
- * @throws CommandError where another CRD has its names, or other values in a field of somebody else's
+ * @throws CommandError if another CRD has its names, or other values in a field of somebody else's
  */
 export async function installOperator(options: InstallOptions): Promise<void> {
   const { client, operator, account } = options;

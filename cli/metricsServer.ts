@@ -17,7 +17,7 @@ const HOST = "127.0.0.1";
  *
  * @param port 0: any free one
  * @param registries called for each request: engines come and go
- * @throws CommandError where the port cannot be had
+ * @throws CommandError if the port cannot be had
  */
 export async function startMetricsServer(
   port: number,

@@ -28,7 +28,7 @@ export interface NewOptions {
  * `argosy new`: writes an operator that works: its definition, its CRD, a handler, and a fixture that holds.
  *
  * @param args the kind, "shop.example.com/Cache", and the fields of its spec
- * @throws UsageError for what is no kind, field or language; CommandError where the operator's folder is there
+ * @throws UsageError for what is no kind, field or language; CommandError if the operator's folder is there
  */
 export async function newOperator(
   [kindText = "", ...texts]: readonly string[],

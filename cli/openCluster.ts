@@ -29,7 +29,7 @@ export interface Cluster {
  *
  * @param onProgress called with one line at a time
  * @param data where an embedded control plane keeps its objects. @default they go with the control plane
- * @throws KubeconfigError, CommandError where there is none; the signal's reason
+ * @throws KubeconfigError, CommandError if there is none; the signal's reason
  */
 export async function openCluster(
   { context, kubeconfig }: ClusterOptions,

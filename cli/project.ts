@@ -16,7 +16,7 @@ const REMEDY = "Name the program's folder with --project, or make a program with
  * folder upward.
  *
  * @param named the folder, or its Pulumi.yaml
- * @throws UsageError where there is no Pulumi.yaml
+ * @throws UsageError if there is no Pulumi.yaml
  */
 export function findProject(named?: string, from: string = process.cwd()): string {
   if (named === undefined) return nearestAbove(from);
@@ -40,7 +40,7 @@ function nearestAbove(start: string): string {
 
 /**
  * The folder of the operators: the one that is named, else that of the program.
- * @throws UsageError where neither is there
+ * @throws UsageError if neither is there
  */
 export function findHandlers({ handlers, project }: { handlers?: string; project?: string }): string {
   const folder =

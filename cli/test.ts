@@ -23,7 +23,7 @@ export interface TestOptions extends OperatorsOptions {
  *
  * @param names only these operators; all where there are none
  * @returns the exit code: 1 where a handler answers something else than a fixture says
- * @throws UsageError for an operator that is not there; OperatorError where one is not in order; the signal's reason with
+ * @throws UsageError for an operator that is not there; OperatorError if one is not in order; the signal's reason with
  *   --watch
  */
 export async function test(

@@ -8,7 +8,7 @@ import type { CheckedDefinition } from "./schema";
 /**
  * Checks the declared kinds against one another, against the custom resource and against what Kubernetes has.
  *
- * @param resource - undefined where the CRD could not be read
+ * @param resource - undefined if the CRD could not be read
  */
 export function checkChildren(
   { children, namespaces, watch }: Pick<CheckedDefinition, "children" | "namespaces" | "watch">,

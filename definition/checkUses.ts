@@ -28,7 +28,7 @@ const PATH_REMEDY = "Give the path of a field, for example spec.credentialsSecre
  * Checks what a definition uses against Kubernetes' kinds, and every field path against the schema of the custom resource:
  * a path that leads nowhere would mean nothing for ever, in silence.
  *
- * @param resource undefined where the CRD could not be read
+ * @param resource undefined if the CRD could not be read
  */
 export function checkUses(
   { uses, namespaces }: Pick<CheckedDefinition, "uses" | "namespaces">,

@@ -60,7 +60,7 @@ export function anyText(remedy: string) {
 
 /**
  * A text, which by default is not empty.
- * @param complain says what is wrong with a text ("is not a DNS label"), or undefined where nothing is
+ * @param complain says what is wrong with a text ("is not a DNS label"), or undefined if nothing is
  */
 export function text(
   remedy: string,
@@ -194,7 +194,7 @@ export function complainIn(context: {
 
 /**
  * Checks a value, and reports everything that is wrong with it.
- * @returns what the schema makes of the value; undefined where anything was reported
+ * @returns what the schema makes of the value. Undefined if anything was reported
  */
 export function check<Schema extends z.ZodType>(
   schema: Schema,
@@ -233,7 +233,7 @@ function becauseOf(issue: z.core.$ZodIssue): readonly string[] {
   return issue.code === "custom" ? ((issue.params?.because as readonly string[]) ?? []) : [];
 }
 
-/** The complaints about the one shape of several that has the value's type; undefined where not just one has. */
+/** The complaints about the one shape of several that has the value's type. Undefined if not just one has. */
 function branchOf(branches: z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
   const isOfOtherType = ({ code, path, input }: z.core.$ZodIssue) =>
     path.length === 0 && (code === "invalid_type" || (code === "invalid_value" && typeof input !== "string"));

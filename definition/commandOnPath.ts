@@ -14,7 +14,7 @@ const DEFAULT_PATH = "/bin:/usr/bin";
  *
  * @param env - whose PATH counts. @default this process's
  * @param folder - the directory that it would run in. @default the current one
- * @returns an absolute path; undefined where nothing can be executed
+ * @returns an absolute path. Undefined if nothing can be executed
  */
 export function commandOnPath(
   command: string,
@@ -29,7 +29,7 @@ export function commandOnPath(
 /**
  * Checks that the handler's program is on this machine, for running it here without its image.
  *
- * @throws OperatorError where it is not
+ * @throws OperatorError if it is not
  */
 export function checkCommand(
   operator: Operator,

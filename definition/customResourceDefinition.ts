@@ -18,7 +18,7 @@ export interface CustomResourceDefinition {
  *
  * @param file absolute path
  * @param problems is told of every problem, with line and column
- * @returns undefined where there was one
+ * @returns undefined if there was one
  */
 export function readCustomResourceDefinition(
   file: string,
@@ -59,20 +59,20 @@ export function versionsOf(crd: JsonObject): JsonObject[] {
   return Array.isArray(versions) ? versions.filter(isJsonObject) : [];
 }
 
-/** The schema that a version of a CRD gives for `status`; undefined where it gives none. */
+/** The schema that a version of a CRD gives for `status`. Undefined if it gives none. */
 export function statusSchemaOf(version: JsonObject): JsonObject | undefined {
   const schema = at(version, "schema", "openAPIV3Schema", "properties", "status");
   return isJsonObject(schema) ? schema : undefined;
 }
 
-/** The schema of a custom resource in the version that is stored; undefined where its CRD gives none. */
+/** The schema of a custom resource in the version that is stored. Undefined if its CRD gives none. */
 export function storedSchemaOf({ crd, customResource }: CustomResourceDefinition): JsonObject | undefined {
   const stored = versionsOf(crd).find(({ name }) => name === customResource.version);
   const schema = at(stored, "schema", "openAPIV3Schema");
   return isJsonObject(schema) ? schema : undefined;
 }
 
-/** The schema that a CRD gives for `spec` in the version that is stored; undefined where it gives none. */
+/** The schema that a CRD gives for `spec` in the version that is stored. Undefined if it gives none. */
 export function specSchemaOf(resource: CustomResourceDefinition): JsonObject | undefined {
   const schema = at(storedSchemaOf(resource), "properties", "spec");
   return isJsonObject(schema) ? schema : undefined;
@@ -177,7 +177,7 @@ function checkVersion(version: JsonObject, field: string, problem: Report): void
   if (status) checkStatusSchema(status, `${field}.schema.openAPIV3Schema.properties.status`, problem);
 }
 
-/** Why a status cannot be checked against a schema; undefined where it can. */
+/** Why a status cannot be checked against a schema. Undefined if it can. */
 function whyNoSchema(schema: JsonObject): string | undefined {
   try {
     statusChecker(schema);

@@ -26,7 +26,7 @@ export interface WrittenDefinition {
 
 /**
  * Reads the definition of an operator's folder.
- * @returns undefined where a problem was reported
+ * @returns undefined if a problem was reported
  */
 export function readDefinition(folder: string, problems: Problems): WrittenDefinition | undefined {
   const file = definitionFile(folder);
@@ -57,7 +57,7 @@ function checkOtherNames(folder: string, problems: Problems): void {
 /** Files of a folder that only an operator has. Where there is no definition beside them, it was forgotten. */
 const SIGNS = [...OTHER_NAMES, "operator.yml", "crd.yaml", "crd.yml", "main.py", "main.js", "main.ts"];
 
-/** Of a folder without a definition: a file that shows that it is meant for an operator; undefined where none does. */
+/** Of a folder without a definition: a file that shows that it is meant for an operator. Undefined if none does. */
 export function signOfOperator(folder: string): string | undefined {
   return SIGNS.find((name) => existsSync(path.join(folder, name)));
 }

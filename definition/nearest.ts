@@ -1,5 +1,5 @@
 /**
- * The candidate that a mistyped word most likely meant; undefined where none is close.
+ * The candidate that a mistyped word most likely meant. Undefined if none is close.
  * @param letters how many letters may differ at most. @default as many as a slip may have
  */
 export function nearest(

@@ -23,7 +23,7 @@ export interface Position {
   readonly column: number;
 }
 
-/** Where a field is in a file, or where it would be; undefined where that cannot be told. */
+/** Where a field is in a file, or where it would be. Undefined if that cannot be told. */
 export type Locate = (field: string) => Position | undefined;
 
 /** Collects what is wrong, over all files of an operator, so that its author sees everything at once. */

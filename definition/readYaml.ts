@@ -31,7 +31,7 @@ export interface YamlDocument {
  * @param file absolute path
  * @param missing what to do where there is no such file, in a sentence
  * @param problems is told of a file that cannot be read, and of what is no YAML, with line and column
- * @returns undefined where anything was reported
+ * @returns undefined if anything was reported
  */
 export function readYaml(file: string, missing: string, problems: Problems): YamlDocument[] | undefined {
   const source = readText(file, missing, problems.in(file));
@@ -107,7 +107,7 @@ function flawOfYaml({ errors, warnings }: Document): { complaint: string; positi
   return { complaint: `is not YAML: ${reason}`, position: { line, column: col } };
 }
 
-/** A document's content as JSON has it; undefined where it has been reported why that cannot be. */
+/** A document's content as JSON has it. Undefined if it has been reported why that cannot be. */
 function contentOf(document: Document, report: Report): Json | undefined {
   try {
     const content: Json = document.toJS();

@@ -17,7 +17,7 @@ export class KubeconfigError extends Error {
  * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
  *   @default `$KUBECONFIG`, else `~/.kube/config`
  * @param context the context to use. @default the kubeconfig's current one
- * @throws KubeconfigError where it cannot be read, or has no such context
+ * @throws KubeconfigError if it cannot be read, or has no such context
  */
 export async function connectionFromKubeconfig(
   source?: string,

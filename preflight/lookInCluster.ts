@@ -29,7 +29,7 @@ export function together(findings: readonly Findings[]): Findings {
   };
 }
 
-/** Answers questions about a cluster. Undefined where it does not answer in time: a preview works without one. */
+/** Answers questions about a cluster. Undefined if it does not answer in time: a preview works without one. */
 export interface Look {
   /** The CRD of this name. */
   crd(name: string): Promise<Found>;

@@ -8,7 +8,7 @@ import { yaml } from "../yaml";
  * The text of a YAML file with one entry more in a list or a map. Comments, order and form of all else stay.
  *
  * @param field the list or the map, at the top of the document. It is made where there is none
- * @param key the entry's key in a map; undefined for a list
+ * @param key the entry's key in a map. Undefined for a list
  */
 export function withEntry(text: string, field: string, key: string | undefined, value: Json): string {
   const document = parseDocument(text);
@@ -43,7 +43,7 @@ function entryOf(key: string | undefined, value: Json, indent: string | undefine
   return `${key}:\n${lines.map((each) => `${indent}  ${each}`).join("\n")}`;
 }
 
-/** The text with the entry after the last one; undefined where that cannot be told. */
+/** The text with the entry after the last one. Undefined if that cannot be told. */
 function splice(text: string, field: string, key: string | undefined, value: Json): string | undefined {
   const node = parseDocument(text).get(field, true);
   if (node === undefined) {

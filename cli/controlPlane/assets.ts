@@ -10,7 +10,7 @@ export interface Asset {
 }
 
 /**
- * Where a program can be downloaded for a platform; undefined where nobody publishes it. Outside Linux the Kubernetes
+ * Where a program can be downloaded for a platform. Undefined if nobody publishes it. Outside Linux the Kubernetes
  * project publishes kubectl alone: kwok's authors publish the rest.
  */
 export function assetOf(

@@ -46,7 +46,7 @@ export async function withLock<T>(
   }
 }
 
-/** A lock that this process holds, or the process that holds it; undefined where that is not known. */
+/** A lock that this process holds, or the process that holds it. Undefined if that is not known. */
 export type TakenLock = { readonly release: () => Promise<void> } | { readonly owner: number | undefined };
 
 /**

@@ -27,7 +27,7 @@ export interface ProvideOptions {
  * Makes sure that every program is in the cache: downloads those that are missing or, where that is not possible,
  * builds them with Go. Safe to call from several processes at once: one does the work, the others wait.
  *
- * @throws CommandError where the cache cannot be written; Error if a program can be had neither way, with the remedy, or if
+ * @throws CommandError if the cache cannot be written; Error if a program can be had neither way, with the remedy, or if
  *   a build fails
  */
 export async function providePrograms(options: ProvideOptions): Promise<ProgramPaths> {
@@ -39,7 +39,7 @@ export async function providePrograms(options: ProvideOptions): Promise<ProgramP
   return programPaths(cache);
 }
 
-/** @throws CommandError where nothing can be kept in the cache */
+/** @throws CommandError if nothing can be kept in the cache */
 async function checkWritable(cache: string): Promise<void> {
   try {
     await mkdir(cache, { recursive: true });

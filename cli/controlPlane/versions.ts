@@ -4,7 +4,7 @@ import { UsageError } from "../commandError";
  * Version of kube-apiserver, kube-controller-manager, kube-scheduler and kubectl. `ARGOSY_KUBERNETES_VERSION` names
  * another one: CI runs the tests on each supported version.
  *
- * @throws UsageError where the variable is no version
+ * @throws UsageError if the variable is no version
  */
 export const kubernetesVersion = versionOf("ARGOSY_KUBERNETES_VERSION", "v1.34.1");
 

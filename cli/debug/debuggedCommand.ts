@@ -31,7 +31,7 @@ export function debuggerOf([program = ""]: readonly string[]): Debugger | undefi
 
 /**
  * A handler's command with a debugger that listens on this machine. The process does nothing until a debugger is attached.
- * @returns undefined where the program is one that we cannot debug
+ * @returns undefined if the program is one that we cannot debug
  */
 export function debuggedCommand(command: readonly string[], port: number): DebuggedCommand | undefined {
   const [program = "", ...args] = command;

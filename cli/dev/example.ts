@@ -9,7 +9,7 @@ import { readFixtures } from "../fixtures/fixture";
 /**
  * Writes an object to try the operator with, out of its first fixture that the handler does not refuse.
  *
- * @returns the file; undefined where there is no such fixture
+ * @returns the file. Undefined if there is no such fixture
  */
 export async function writeExample(operator: Operator, folder: string): Promise<string | undefined> {
   const fixture = readFixtures(operator.folder).find(

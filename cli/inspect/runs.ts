@@ -100,7 +100,7 @@ export function runOf(workflow: KubernetesObject): Run {
   };
 }
 
-/** An output of a run, such as "generation"; "" where it has none of that name. */
+/** An output of a run, such as "generation"; "" if it has none of that name. */
 export function outputOf(workflow: KubernetesObject, name: string): string {
   const outputs = Object.values(statusOf(workflow).nodes ?? {}).flatMap(parametersOf);
   return outputs.find((parameter) => parameter.name === name)?.value ?? "";

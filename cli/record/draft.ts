@@ -39,7 +39,7 @@ const NAME = "recorded.yaml";
  * @param questionOf the question in each extent, without any value of a Secret
  * @param comment lines that go before the fixture
  * @param clean applied to what the handler answers, before it is written
- * @throws OperatorError where that is no fixture
+ * @throws OperatorError if that is no fixture
  */
 export async function draft(
   operator: Operator,

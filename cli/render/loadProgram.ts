@@ -13,7 +13,7 @@ const INDEX_FILES = ["index.js", "index.mjs", "index.ts", "index.mts"];
  *
  * @param main Pulumi.yaml's `main`: a file or a folder
  * @returns what the program exports
- * @throws CommandError where there is no such file
+ * @throws CommandError if there is no such file
  */
 export async function loadProgram(folder: string, main = "."): Promise<unknown> {
   // Only here, and not when a command begins: the compiler takes a while to load.

@@ -20,8 +20,8 @@ const run = promisify(execFile);
  * @param root - the program's folder: that of the repository, or one within it
  * @param ref - a branch, a tag, a commit, or anything else that git takes for one: "HEAD~1"
  * @param handlers - the folder of the operators, within the root
- * @returns in the order of the operators' names; none where there were no operators yet
- * @throws CommandError where there is no git or no repository, where the ref is not known, or where its operators cannot
+ * @returns in the order of the operators' names; none if there were no operators yet
+ * @throws CommandError if there is no git or no repository, if the ref is not known, or if its operators cannot
  *   be loaded
  */
 export async function operatorsAt(root: string, ref: string, handlers = "handlers"): Promise<Manifest[]> {
@@ -104,7 +104,7 @@ function load(folder: string, handlers: string, ref: string): Manifest[] {
   }
 }
 
-/** What git prints, or undefined where it refuses. */
+/** What git prints, or undefined if it refuses. */
 async function attempt(root: string, args: readonly string[]): Promise<string | undefined> {
   try {
     return await git(root, args);

@@ -23,7 +23,7 @@ export function formatManifest(manifest: Manifest): string {
 /**
  * Writes one file for each manifest into a folder, and removes what an earlier run wrote there and this one did not.
  * @returns names of the files that are new, changed and removed
- * @throws CommandError where a file of somebody else is in the way; nothing is written then
+ * @throws CommandError if a file of somebody else is in the way; nothing is written then
  */
 export function writeFolder(
   folder: string,

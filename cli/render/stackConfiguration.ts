@@ -16,7 +16,7 @@ export interface StackConfiguration {
 
 /**
  * Reads Pulumi.yaml's defaults and a stack's file.
- * @throws CommandError where the stack has no file, or where Pulumi would read something else than we do: encrypted
+ * @throws CommandError if the stack has no file, or if Pulumi would read something else than we do: encrypted
  *   values, environments
  */
 export function readStackConfiguration(folder: string, stack: string): StackConfiguration {

@@ -25,7 +25,7 @@ export class Guest {
   /**
    * Looks whether the scene may be played in this cluster.
    *
-   * @throws CommandError where the CRD there is not of our making, or has objects: the scene would change what somebody uses
+   * @throws CommandError if the CRD there is not of our making, or has objects: the scene would change what somebody uses
    */
   static async enter(client: KubernetesClient, operator: Operator, namespace: string): Promise<Guest> {
     const name = `${operator.customResource.plural}.${operator.customResource.group}`;
@@ -74,7 +74,7 @@ function resourceOf({ customResource: { group, version, kind, plural, namespaced
   return { apiVersion: `${group}/${version}`, kind, plural, namespaced };
 }
 
-/** Every object of a kind; none where the kind is not served. */
+/** Every object of a kind; none if the kind is not served. */
 async function listAll(
   client: KubernetesClient,
   resource: Resource,

@@ -28,7 +28,7 @@ export class HandlerCopy {
     private readonly original: string,
   ) {}
 
-  /** @throws Error where the handler does not look as the edits need it */
+  /** @throws Error if the handler does not look as the edits need it */
   static async of(handlerFolder: string): Promise<HandlerCopy> {
     const folder = await realpath(await mkdtemp(path.join(tmpdir(), "argosy-scene-")));
     await cp(handlerFolder, folder, { recursive: true });

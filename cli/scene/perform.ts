@@ -40,7 +40,7 @@ const STOP_GRACE_MS = 5_000;
  * Plays the scene with the real engine and a copy of Memcached's handler, in a namespace of its own, and removes
  * what it made in a cluster of the user's, however it ends.
  *
- * @throws CommandError where the cluster has what the scene would change; the signal's reason
+ * @throws CommandError if the cluster has what the scene would change; the signal's reason
  */
 export async function perform(
   cluster: Cluster,

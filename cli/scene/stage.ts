@@ -196,7 +196,7 @@ export function readyOf(object: Memcached): Condition | undefined {
   return object.status?.conditions?.find(({ type }) => type === "Ready");
 }
 
-/** @throws NotHeldError where what was seen is not what a step expects */
+/** @throws NotHeldError if what was seen is not what a step expects */
 export function expect(held: boolean, expected: string, seen: string): asserts held {
   if (!held) throw new NotHeldError(expected, seen);
 }
