@@ -22,9 +22,9 @@ import { print } from "./terminal";
 export interface AddOptions {
   readonly handlers?: string;
   readonly project?: string;
-  /** Of a child: how it is changed. */
+  /** How a child is changed. */
   readonly update?: string;
-  /** Of what is used: a namespace that is a constant. */
+  /** The namespace of used objects, which is a constant. */
   readonly namespace?: string;
   /** Of a schedule. */
   readonly timeZone?: string;
@@ -33,12 +33,12 @@ export interface AddOptions {
 /** One entry of operator.yaml. */
 interface Entry {
   readonly field: string;
-  /** Its key in a map; undefined in a list. */
+  /** Its key in a map. Undefined in a list. */
   readonly key?: string;
   readonly value: Json;
 }
 
-/** What can be added, each with the words that it takes. */
+/** The things that can be added, each with its arguments. */
 const KINDS: Readonly<
   Record<
     string,
@@ -85,11 +85,11 @@ const KINDS: Readonly<
 };
 
 /**
- * `argosy add`: adds to an operator's definition, and says which rights its account gains. Nothing is written that would not
- * be in order.
+ * `argosy add`: adds an entry to an operator's definition, and says which rights its account gains. Nothing is written if the
+ * definition would be wrong.
  *
- * @param args what, the operator, and the words of it
- * @throws UsageError for what cannot be added; OperatorError if the definition would not be in order
+ * @param args the thing to add, the operator, and the thing's arguments
+ * @throws UsageError for something that cannot be added; OperatorError if the definition would be wrong
  */
 export async function add(
   [what = "", name = "", ...words]: readonly string[],
@@ -114,7 +114,7 @@ export async function add(
     print(rightsGained(operator, added));
     if (what === "event") print(EVENT_ADVICE);
   } catch (error) {
-    // What only its other files show to be wrong.
+    // Other files of the operator may show that the definition is wrong.
     writeFileSync(file, text);
     throw error;
   }
@@ -171,7 +171,7 @@ function shortOf(entry: Json): Json {
   return `${entry.apiVersion}/${entry.kind}`;
 }
 
-/** @throws OperatorError as it would be told of the file */
+/** @throws OperatorError as for a mistake in the file */
 function checkText(text: string, file: string): void {
   const problems = new Problems();
   check(DEFINITION, parse(text), problems.in(file));

@@ -14,7 +14,7 @@ argosy <command> --help names the options of a command.
 Exit codes: 0 it is done, 1 it failed, 2 the arguments are wrong, 3 something would change or break.`;
 
 /**
- * The command `argosy`. What goes wrong is printed.
+ * The command `argosy`. Errors are printed.
  * @returns the exit code
  */
 export function main(args: readonly string[]): Promise<number> {
@@ -43,7 +43,7 @@ export function commands(): readonly { name: string; summary: string; command: C
   }));
 }
 
-/** What there is: for help, and for what is no command. */
+/** The list of commands, for help and for an unknown command. */
 function overview(): CommandLine {
   const command = new Command("argosy")
     .usage("<command> [options]")

@@ -2,23 +2,23 @@ import type { Command } from "commander";
 import { asCommandError, CommandError, EXIT_CODES, UsageError } from "./commandError";
 import { interruptForClosedOutput, interruptible } from "./interruption";
 
-/** A command: what it understands, and what it does. */
+/** A command: its arguments, and its action. */
 export interface CommandLine {
   /** Its arguments and options. Their values are in it when {@link run} is called. */
   readonly command: Command;
   /**
-   * Does what the command is for.
+   * Runs the command.
    * @param signal aborts on Ctrl-C
    * @returns the exit code
-   * @throws CommandError, or anything that {@link asCommandError} knows, for a foreseen end
+   * @throws CommandError, or any error that {@link asCommandError} knows, for a foreseen end
    */
   run(signal: AbortSignal): Promise<number>;
 }
 
 /**
- * Parses arguments, runs the command to its end, and prints what went wrong: a foreseen error without a stack.
+ * Parses arguments, runs the command to its end, and prints an error: a foreseen one without its stack.
  *
- * @param environment in which npm leaves the options that it took for its own
+ * @param environment the environment, in which npm leaves options that it took for its own
  * @returns the exit code
  */
 export async function runCommand(
@@ -61,8 +61,8 @@ function endQuietly(error: NodeJS.ErrnoException): void {
 }
 
 /**
- * npm takes every option before a "--" for its own, and leaves it in the environment alone: the command would run
- * without the option.
+ * npm takes every option before a "--" for its own, and leaves it only in the environment. The command would run without the
+ * option.
  */
 function refuseOptionsOfNpm(command: Command, environment: NodeJS.ProcessEnv): void {
   const { npm_command: npm, npm_lifecycle_event: script } = environment;

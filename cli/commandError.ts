@@ -1,18 +1,18 @@
 import { CommanderError } from "commander";
 
-/** How a command ends, as its exit code says it. */
+/** The exit codes of a command. */
 export const EXIT_CODES = {
-  /** It did what it was asked for. */
+  /** It succeeded. */
   fine: 0,
-  /** It failed, or what it looked at is not in order. */
+  /** It failed, or it found something that is wrong. */
   failed: 1,
-  /** Its arguments, or the folder that it was started in, are wrong: nothing was done. */
+  /** Its arguments, or its working folder, are wrong. Nothing was done. */
   usage: 2,
   /** It found that something would change, or break. */
   wouldChange: 3,
 } as const;
 
-/** A command that ends in a foreseen way: its message is printed without a stack, and nothing where there is none. */
+/** A command that ends in a foreseen way. Its message is printed without a stack. An empty message is not printed. */
 export class CommandError extends Error {
   override readonly name: string = "CommandError";
 
@@ -36,8 +36,8 @@ export class UsageError extends CommandError {
 }
 
 /**
- * Errors whose message says all that a user needs, by their names: the program of a user may have a copy of this package
- * of its own, whose classes are others.
+ * The names of errors whose message says everything that a user needs. A user's program may have its own copy of this package,
+ * with other classes.
  */
 export const FORESEEN_ERRORS = [
   "OperatorError",
@@ -54,7 +54,7 @@ export type ForeseenError = (typeof FORESEEN_ERRORS)[number];
 
 const FORESEEN: ReadonlySet<string> = new Set(FORESEEN_ERRORS);
 
-/** What the operating system refuses with these codes, the user can put right. */
+/** Codes of the operating system's refusals that the user can do something about. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EPERM: "permission denied",
@@ -65,9 +65,9 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EISDIR: "a folder is in its place",
 };
 
-/** The error as a {@link CommandError}, where the user can put it right; any other error as it is. */
+/** The error as a {@link CommandError} if the user can do something about it. Any other error stays as it is. */
 export function asCommandError(error: unknown): unknown {
-  // Commander has printed it already. Help is an error to it, with the code 0.
+  // Commander has printed it already. It treats help as an error too, with the code 0.
   if (error instanceof CommanderError) {
     return new CommandError("", error.exitCode === 0 ? EXIT_CODES.fine : EXIT_CODES.usage);
   }
@@ -82,7 +82,7 @@ export function asCommandError(error: unknown): unknown {
 /** Why the operating system refused a file or a folder. Undefined for any other error. */
 export function complaintOfSystem(error: unknown): string | undefined {
   const { code = "", syscall } = error as NodeJS.ErrnoException;
-  // So Node says that a folder with parents cannot be made, on a read-only file system too.
+  // With this code Node refuses to make a folder with its parents, on a read-only file system too.
   if (code === "ENOENT" && syscall === "mkdir") return "it cannot be made";
   return SYSTEM_ERRORS[code];
 }

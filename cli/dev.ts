@@ -33,7 +33,7 @@ export interface DevOptions extends ClusterOptions, OperatorsOptions {
   readonly table: boolean;
   /** Keep the objects of the embedded control plane for the next start. */
   readonly keep?: true;
-  /** Throw away what was kept. */
+  /** Discard the objects that were kept. */
   readonly fresh?: true;
   /** Run every handler in its image, by Docker or Podman. */
   readonly inImage?: true;
@@ -56,7 +56,7 @@ const CLOSING_MS = 5_000;
  */
 export async function dev(options: DevOptions, signal: AbortSignal): Promise<number> {
   const source = await operatorSource(options);
-  // Workshop loads them again. If none is in order, that should not wait for a control plane.
+  // Workshop loads them again. If all of them are broken, the author should not wait for a control plane first.
   const { operators, error } = source.loadInOrder();
   if (operators.length === 0 && error) throw error;
   if (options.debug !== undefined && options.inImage)
@@ -109,7 +109,7 @@ function checkDebug(debug: string, operators: readonly Operator[]): void {
   for (const operator of operators) if (operator.folder === folder) checkedDebugger(operator);
 }
 
-/** The debugger that the options ask for, and what to do to attach to it. */
+/** The debugger that the options ask for, and the instructions to attach to it. */
 async function debuggingOf(
   { debug, debugPort: wanted, namespace, ...options }: DevOptions,
   operators: readonly Operator[],
@@ -126,7 +126,7 @@ async function debuggingOf(
     onLog: (text) => print(formatLog(text, style)),
     onNotice: (notice) => print(style("yellow", `debug: ${notice}`)),
   });
-  // What is open in an editor is the program, and not a folder of it.
+  // An editor has the whole program open, and not one of its folders.
   const open = options.handlers === undefined ? findProject(options.project) : process.cwd();
   return { debugging, instructions: () => attachInstructions(target, kind, port, open) };
 }
@@ -240,7 +240,7 @@ function debuggedHandler(operator: Operator, debugging: Debugging): OtherHandler
     transport: (env, usual) => debugging.transport(operator, env, usual),
     timeoutMs: (question) => debugging.timeoutMs(operator, question),
     renew: () => debugging.renewToken(),
-    // The object in the debugger takes no place of the others.
+    // The object in the debugger takes no place of other objects.
     concurrency: operator.concurrency + 1,
   };
 }
@@ -251,7 +251,7 @@ async function gone({ controlPlane, connection }: Cluster, signal: AbortSignal):
   return aborted(signal);
 }
 
-/** What to type in another terminal. */
+/** The commands to type in another terminal. */
 async function printInstructions(
   kubeconfig: string | undefined,
   operators: readonly Operator[],

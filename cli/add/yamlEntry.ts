@@ -5,9 +5,9 @@ import type { Json, JsonObject } from "../../runtime/kubernetes/objects";
 import { yaml } from "../yaml";
 
 /**
- * The text of a YAML file with one entry more in a list or a map. Comments, order and form of all else stay.
+ * The text of a YAML file with one more entry in a list or a map. Everything else keeps its comments, order and form.
  *
- * @param field the list or the map, at the top of the document. It is made where there is none
+ * @param field the list or the map, at the top of the document. It is made if it does not exist
  * @param key the entry's key in a map. Undefined for a list
  */
 export function withEntry(text: string, field: string, key: string | undefined, value: Json): string {
@@ -31,7 +31,7 @@ function saysTheSame(text: string, expected: JsonObject): boolean {
   }
 }
 
-/** More than this is no line that people read. */
+/** The longest line that people still read. */
 const LONGEST_LINE = 90;
 
 /** The entry in a line, or an object's fields in lines of their own, `indent` before each. */

@@ -10,7 +10,7 @@ import {
 } from "../options";
 import type { Entry } from "./entry";
 
-/** The options of what shows changes without making them. */
+/** The options of commands that show changes without making them. */
 const previewOptions = () => [
   new Option("--details", "a line for each field that would change"),
   new Option("--with-secrets", "give the handlers the values of Secrets; they are never shown"),
@@ -21,7 +21,7 @@ const previewOptions = () => [
   jsonOption("print a line of JSON for each object"),
 ];
 
-/** What is asked of a cluster, about it, and about what went wrong there. */
+/** Commands that look into a cluster. */
 export const CLUSTER_COMMANDS: readonly Entry[] = [
   {
     name: "diff",

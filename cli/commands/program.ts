@@ -13,7 +13,7 @@ import {
 } from "../options";
 import type { Entry } from "./entry";
 
-/** What authors do with operators, and with the program that deploys them. */
+/** Commands for authors of operators, and for the program that deploys operators. */
 export const PROGRAM_COMMANDS: readonly Entry[] = [
   {
     name: "init",

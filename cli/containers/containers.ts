@@ -9,7 +9,7 @@ import { Images } from "./images";
 import { ImageTransport } from "./imageTransport";
 import { ContainerSession, removeLeftOvers } from "./session";
 
-/** What a handler in a container is started with. */
+/** The options of a handler in a container. */
 export interface InImage {
   readonly operator: Operator;
   /** The author's variables. */
@@ -24,7 +24,7 @@ export interface InImage {
 export class Containers {
   private readonly images: Images;
   private readonly session: ContainerSession;
-  /** For its owner alone, whatever the umask is. What is in it, the containers may read. */
+  /** A folder for its owner alone, whatever the umask is. The containers may read the files in it. */
   private readonly scratch = mkdtempSync(path.join(tmpdir(), "argosy-containers-"));
   private readonly removeScratch = () => rmSync(this.scratch, { recursive: true, force: true });
 
@@ -38,8 +38,8 @@ export class Containers {
   }
 
   /**
-   * Finds the engine, and removes what a process left that was killed.
-   * @param onProgress told, in a line, of what takes a while
+   * Finds the engine, and removes containers that a killed process left.
+   * @param onProgress called with a line for each long step
    * @throws ContainerEngineError; the signal's reason
    */
   static async open(onProgress: (line: string) => void, signal?: AbortSignal): Promise<Containers> {
@@ -50,7 +50,7 @@ export class Containers {
   }
 
   /**
-   * Sees to it that an operator's image is there.
+   * Pulls an operator's image if it is not there.
    * @throws ContainerEngineError if it cannot be pulled; the signal's reason
    */
   async prepare({ handler }: Pick<Operator, "handler">, signal?: AbortSignal): Promise<void> {
@@ -79,7 +79,7 @@ export class Containers {
   }
 }
 
-/** Whether an address leads to this machine from this machine alone: a container has a loopback of its own. */
+/** Whether an address leads to this machine only from this machine. A container has a loopback of its own. */
 export function isLoopback(server: string): boolean {
   const { hostname } = new URL(server);
   return hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);

@@ -7,7 +7,7 @@ const ENGINES = ["docker", "podman"] as const;
 /** The program that runs containers here. */
 export type EngineName = (typeof ENGINES)[number];
 
-/** Docker or Podman cannot be used, or has not the image. The message says what to do. */
+/** Docker or Podman cannot be used, or does not have the image. The message says what to do. */
 export class ContainerEngineError extends Error {
   override readonly name = "ContainerEngineError";
 }
@@ -29,10 +29,10 @@ export interface ContainerEngine {
   readonly run: RunEngine;
 }
 
-/** A question to an engine, which takes a moment. One that hangs is one that does not answer. */
+/** How long an engine may take to answer a question, in milliseconds. An engine that hangs does not answer. */
 const ANSWER_MS = 20_000;
 
-/** What the engines themselves say, and what that means: the first that fits. */
+/** The engines' error messages, and what they mean. The first that fits counts. */
 const COMPLAINTS: readonly (readonly [
   pattern: RegExp,
   meaning: string,
@@ -93,7 +93,7 @@ export async function findEngine(signal?: AbortSignal, environment = process.env
   throw new ContainerEngineError(`${complaints.join(" ")} ${WITHOUT}`);
 }
 
-/** What is wrong with an engine, by what it says, and what to do. */
+/** What is wrong with an engine, by its error message, and what to do. */
 export function engineComplaint(name: string, complaint: string): string {
   const said = lastSentence(complaint);
   const known = COMPLAINTS.find(([pattern]) => pattern.test(complaint));
@@ -102,7 +102,7 @@ export function engineComplaint(name: string, complaint: string): string {
   return `${name} is installed and ${meaning}: ${said} ${remedy(name)}`;
 }
 
-/** The last line of what a program says, as a sentence. */
+/** The last line of a program's output, as a sentence. */
 export function lastSentence(text: string): string {
   const said = text.trim().split("\n").at(-1) ?? "";
   return /[.?!]$/.test(said) ? said : `${said || "it says nothing"}.`;

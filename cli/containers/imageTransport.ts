@@ -28,12 +28,12 @@ export interface ImageTransportOptions {
   readonly onHostNetwork: boolean;
 }
 
-/** As in a volume of a ConfigMap: anybody may read and run it. Only who reaches the folder can. */
+/** The same modes as in a volume of a ConfigMap: anybody who can reach the folder may read and run its files. */
 const MODE = 0o555;
 
 /**
- * Runs each process of a handler in a container of its image, by the program of an engine: a child process whose streams are the
- * container's. The container has the files that a pod would have now.
+ * Runs each process of a handler in a container of its image, by an engine's program. That program is a child process whose
+ * streams are the container's. The container has the files that a pod would have now.
  */
 export class ImageTransport implements HandlerTransport {
   private readonly loops: string;
@@ -83,14 +83,14 @@ export class ImageTransport implements HandlerTransport {
       write: (text) => inner.write(text),
       end: () => inner.end(),
       kill: () => {
-        // The engine's program can be killed, and the container goes on.
+        // If the engine's program is killed, the container goes on.
         session.remove(name);
         inner.kill();
       },
     };
   }
 
-  /** A new folder with the author's files: a process that runs keeps its own. */
+  /** A new folder with the author's files. A running process keeps its own. */
   private filesNow(): string {
     const { operator, scratch } = this.options;
     const files = imageFiles(operator);
@@ -101,7 +101,7 @@ export class ImageTransport implements HandlerTransport {
       writeFileSync(target, content);
       chmodSync(target, MODE);
     }
-    // The folders between take the umask, which may keep others out.
+    // The folders in between get the umask, which may keep others out.
     for (const { path: file } of files)
       for (let folder = path.dirname(file); folder !== "."; folder = path.dirname(folder))
         chmodSync(path.join(root, folder), 0o755);
@@ -110,7 +110,7 @@ export class ImageTransport implements HandlerTransport {
   }
 }
 
-/** What the engine's program reads of our environment: where its server is, and how to log in. */
+/** The variables of our environment that the engine's program reads: where its server is, and how to log in. */
 function engineVariables(): Record<string, string> {
   const entries = Object.entries(process.env).filter(
     (entry): entry is [string, string] =>

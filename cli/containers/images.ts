@@ -1,12 +1,17 @@
 import { type ContainerEngine, ContainerEngineError, lastSentence, WITHOUT } from "./engine";
 
-/** After a failure the registry is left alone for so long: `argosy dev` tries every few seconds to start what could not be started. */
+/**
+ * After a failure the registry is not asked again for this time, in milliseconds. `argosy dev` tries every few seconds to start
+ * an operator that could not be started.
+ */
 const AGAIN_MS = 60_000;
 
-/** What engines say of a registry that cannot be reached. */
+/** The engines' message about a registry that cannot be reached. */
 const AWAY =
   /no such host|dial tcp|i\/o timeout|timed? ?out|connection (refused|reset)|network is unreachable|temporary failure|deadline exceeded|TLS handshake/i;
-/** What they say of an image that is not there, or not for everybody: registries do not tell the two apart. */
+/**
+ * The engines' message about an image that does not exist, or that not everybody may pull. Registries do not distinguish the two.
+ */
 const MISSING = /manifest unknown|not found|denied|unauthorized|does not exist|name unknown/i;
 
 /** The images of an engine: each is pulled once, if it is not there. */
@@ -15,13 +20,13 @@ export class Images {
 
   constructor(
     private readonly engine: ContainerEngine,
-    /** Told of each image that is pulled: that takes a while. */
+    /** Called for each image that is pulled, since that takes a while. */
     private readonly onPull: (image: string) => void,
     private readonly now: () => number = Date.now,
   ) {}
 
   /**
-   * Sees to it that an image is there. An image that is there is not asked for again, so that nothing needs a network.
+   * Pulls an image if it is not there. An existing image is not looked up again, so that no network is needed.
    * @throws ContainerEngineError if it cannot be pulled; the signal's reason
    */
   async ensure(image: string, signal?: AbortSignal): Promise<void> {
@@ -38,7 +43,7 @@ export class Images {
   }
 }
 
-/** Why an image could not be pulled, by what the engine says, and what to do. */
+/** Why an image could not be pulled, by the engine's message, and what to do. */
 export function pullComplaint(engine: string, image: string, complaint: string): string {
   const said = lastSentence(complaint);
   const begin = `Image ${image} is not here, and`;

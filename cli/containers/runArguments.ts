@@ -4,7 +4,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import { languageOf, programOf, workingFolderOf } from "../../runtime/definition/handlerProgram";
 import { POD_LAYOUT } from "../../runtime/pod/layout";
 
-/** Where things of one container are on this machine. */
+/** The folders of one container on this machine. */
 export interface ContainerSources {
   /** The author's files, as a pod gets them. */
   readonly handler: string;
@@ -23,7 +23,7 @@ export interface HandlerContainer {
   readonly sources: ContainerSources;
   /** The handler's environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Whether it needs what listens on this machine alone: an API server on 127.0.0.1. */
+  /** Whether it needs a server that listens only on this machine: an API server on 127.0.0.1. */
   readonly onHostNetwork: boolean;
 }
 
@@ -33,13 +33,13 @@ export interface EngineCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Variables that say something to the engine's own program, and are not to be changed for it. */
+/** Variables that the engine's own program reads. They must not be changed for it. */
 const OF_ENGINE =
   /^(PATH|HOME|USER|LANG|LC_.*|TMPDIR|.*_proxy|(DOCKER|CONTAINER|CONTAINERS|BUILDAH|PODMAN|XDG|SSH|REGISTRY|DBUS|STORAGE|LD)_.*)$/i;
 
 /**
- * How an engine runs a handler as the pod does: its files and the loops read-only at the same places, the same user, nothing that can
- * be written but /tmp, no capabilities. The handler's input and answers are the container's standard streams.
+ * How an engine runs a handler as the pod does: with its files and the loops read-only at the same paths, as the same user, with
+ * no writable folder but /tmp, and without capabilities. The handler's input and answers are the container's standard streams.
  */
 export function containerCommand(container: HandlerContainer): EngineCommand {
   const { operator, name, labels, sources, onHostNetwork } = container;
@@ -51,7 +51,7 @@ export function containerCommand(container: HandlerContainer): EngineCommand {
       ...Object.entries(labels).flatMap(([key, value]) => ["--label", `${key}=${value}`]),
       ...["--user", `${POD_USER}:${POD_USER}`, "--read-only", "--tmpfs", "/tmp:rw,exec,mode=1777"],
       ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges"],
-      // Where SELinux is on, nothing of this machine could be read.
+      // With SELinux, the container could not read any file of this machine.
       ...["--security-opt", "label=disable"],
       ...mount(sources.handler, POD_LAYOUT.handler),
       ...mount(sources.engine, POD_LAYOUT.engine),
@@ -65,13 +65,15 @@ export function containerCommand(container: HandlerContainer): EngineCommand {
   };
 }
 
-/** Descriptor 3 is standard output, and standard output is log. The rest is what the pod's shell starts. */
+/**
+ * Makes descriptor 3 the standard output, and standard output the log. The rest is the same command that the pod's shell starts.
+ */
 const PYTHON_ANSWERS = "import os, sys; os.dup2(1, 3); os.dup2(2, 1); os.execvp(sys.argv[1], sys.argv[1:])";
 /** The same for Node, which cannot change its own descriptors. */
 const NODE_ANSWERS =
   'require("node:child_process").spawn(process.execPath, process.argv.slice(2), { stdio: [0, 2, 2, 1] }).on("exit", (code) => process.exit(code ?? 1))';
 
-/** An engine carries no descriptor but the standard ones, and an image may have no shell to turn them. */
+/** An engine passes on only the standard descriptors, and an image may have no shell to redirect them. */
 function programInImage(operator: HandlerContainer["operator"]): readonly string[] {
   const { command, answersOn } = programOf(operator, POD_LAYOUT.engine);
   if (answersOn === 1 || "command" in operator.handler) return command;
@@ -83,8 +85,8 @@ function programInImage(operator: HandlerContainer["operator"]): readonly string
 }
 
 /**
- * Values may be secrets, and everybody sees the words of a command: so the engine takes them from its own environment, by name.
- * Only what would change the engine itself is a word.
+ * Values may be secrets, and everybody sees the words of a command. So the engine takes values from its own environment, by name.
+ * Only variables that would change the engine itself are given as words.
  */
 function passedOn(env: Readonly<Record<string, string>>): EngineCommand {
   const entries = Object.entries(env);

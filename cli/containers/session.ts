@@ -10,8 +10,9 @@ const PROCESS = `${DOMAIN}/dev-process`;
 const HOST = `${DOMAIN}/dev-host`;
 
 /**
- * Waits for the end of standard input, which comes with the process that holds the other end, however that went. Then removes
- * all containers of a label, and a folder. More than once: the engine may be about to make one for a process that was killed.
+ * A script that waits for the end of standard input, which comes when the process with the other end is gone, for any reason.
+ * Then it removes all containers with a label, and a folder. It does that more than once, because the engine may be about to make
+ * a container for a killed process.
  */
 const GUARD = `trap '' HUP INT TERM
 while read -r _; do :; done
@@ -22,7 +23,7 @@ for pause in 0 1 3; do
   rm -rf -- "$3"
 done`;
 
-/** The containers of this process: none outlives it for long, also where it is killed. */
+/** The containers of this process. None of them outlives it for long, even if it is killed. */
 export class ContainerSession {
   private readonly id = randomBytes(4).toString("hex");
   private readonly guard;
@@ -35,7 +36,7 @@ export class ContainerSession {
     [HOST]: hostname(),
   };
 
-  /** @param folder what its containers have of this machine: it goes with them */
+  /** @param folder the folder of this machine that its containers mount. It is removed with them */
   constructor(
     private readonly engine: ContainerEngine,
     folder: string,

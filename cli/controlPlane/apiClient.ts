@@ -12,8 +12,8 @@ export interface Answer {
 const timeoutMilliseconds = 5_000;
 
 /**
- * The few calls that starting a control plane takes, with cluster-admin rights. Unlike the engine's client it takes
- * answers that are not JSON, and soon gives up on a server that does not answer: another program may have the port.
+ * The few calls that the start of a control plane needs, with cluster-admin rights. Unlike the engine's client it accepts answers
+ * that are not JSON, and soon gives up on a server that does not answer, because another program may have the port.
  */
 export class ApiClient {
   private constructor(
@@ -34,7 +34,7 @@ export class ApiClient {
     return new ApiClient(server, new Agent({ ca, cert, key, keepAlive: true }));
   }
 
-  /** @throws if nobody answers; an answer that says no is an answer */
+  /** @throws if nobody answers. A refusal is an answer */
   call(method: "GET" | "POST", path: string, body?: object): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const options = { method, agent: this.agent, headers: { "Content-Type": "application/json" } };
@@ -59,7 +59,7 @@ export class ApiClient {
     });
   }
 
-  /** Whether a GET is answered with 200; false also while nobody answers. */
+  /** Whether a GET is answered with 200. False also if nobody answers. */
   async succeeds(path: string): Promise<boolean> {
     return this.call("GET", path).then(
       (answer) => answer.status === 200,

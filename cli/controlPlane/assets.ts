@@ -5,7 +5,7 @@ export interface Asset {
   readonly url: string;
   /** Path of the program in it, if it is an archive. */
   readonly member?: string;
-  /** Where the publisher tells the file's SHA-256: a file with it, a list of several, or GitHub's account of a release. */
+  /** Where the publisher gives the file's SHA-256: a file with it, a list of several, or GitHub's description of a release. */
   readonly checksum: string;
 }
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { type Program, type ProgramPaths, programs } from "./programs";
 
 /**
- * Folder that keeps what is costly to get, across runs and projects: `$ARGOSY_CACHE`, else
- * `$XDG_CACHE_HOME/argosy`, else the platform's usual place below the home folder.
+ * The folder for files that are costly to get, across runs and projects: `$ARGOSY_CACHE`, else `$XDG_CACHE_HOME/argosy`, else the
+ * platform's usual folder below the home folder.
  */
 export function cacheDirectory(
   environment: NodeJS.ProcessEnv = process.env,

@@ -13,7 +13,7 @@ const startMilliseconds = 120_000;
 const restartsAllowed = 5;
 const linesShown = 5;
 
-/** A program could not bind its port: another process was quicker. Worth another try with other ports. */
+/** A program could not bind its port, because another process was quicker. Another try with other ports may succeed. */
 export class PortTakenError extends Error {}
 
 /** Path of the cluster's kubeconfig. */
@@ -63,7 +63,7 @@ async function createCluster(
   ports: Ports,
   data: string | undefined,
 ): Promise<{ readonly code: number | undefined }> {
-  // Started by links of our own, so that the watchdog knows them by their paths, as it knows the components.
+  // They are started by links of our own, so that the watchdog knows them by their paths, as it knows the components.
   const links = join(directory, "bin");
   await mkdir(links);
   for (const name of ["kwokctl", "kubectl"] as const) await symlink(programs[name], join(links, name));
@@ -92,7 +92,7 @@ async function createCluster(
   return result;
 }
 
-/** Ours without the settings for kwok that a user may have: they would go before our configuration. */
+/** Our environment without a user's settings for kwok, which would win over our configuration. */
 function kwokctlEnvironment(directory: string, links: string): NodeJS.ProcessEnv {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith("KWOK_"));
   const path = [links, process.env.PATH ?? ""].join(delimiter);

@@ -30,7 +30,7 @@ function isClusterRecord(value: unknown): value is { components: Component[] } {
   );
 }
 
-/** File that takes what a component says. */
+/** The log file of a component. */
 export function logPath(directory: string, component: Component): string {
   return join(clusterDirectory(directory), "logs", `${basename(component.binary)}.log`);
 }

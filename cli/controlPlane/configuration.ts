@@ -26,10 +26,10 @@ export function clusterDirectory(directory: string): string {
 }
 
 /**
- * What kwokctl is told. Leader election is off because its loser would exit, and nobody would start it again, when a
- * test leaves the API server down for longer than a lease.
+ * The configuration for kwokctl. Leader election is off: when a test leaves the API server down for longer than a lease, a
+ * component would lose its lease and exit, and nobody would start it again.
  *
- * @param data the folder of etcd's data. @default one that goes with the cluster
+ * @param data the folder of etcd's data. @default one that is removed with the cluster
  */
 export function kwokctlConfiguration(programs: ProgramPaths, ports: Ports, data?: string): object {
   return {

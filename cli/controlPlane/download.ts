@@ -32,9 +32,9 @@ export async function canDownload(
   }
 }
 
-/** Where {@link downloadProgram} puts things. */
+/** The paths of {@link downloadProgram}. */
 export interface DownloadOptions {
-  /** Where the program goes; nothing is there unless the download succeeds and the program runs. */
+  /** The path of the program. Nothing is there unless the download succeeds and the program runs. */
   readonly target: string;
   /** Existing folder for temporary files, on the target's file system. */
   readonly workDirectory: string;
@@ -42,15 +42,14 @@ export interface DownloadOptions {
 }
 
 /**
- * Downloads a program, checks it against the SHA-256 that its publisher tells, unpacks it where it comes in an archive,
- * and tries that it runs here. Nothing of a file with another checksum is unpacked or run.
+ * Downloads a program, checks it against its publisher's SHA-256, unpacks it if it comes in an archive, and tries whether it runs
+ * here. Nothing of a file with another checksum is unpacked or run.
  *
- * The checksum comes over https from the publisher too. It protects against a file that is damaged, or replaced on its way
- * or in the store that it lies in. It does not protect against a publisher who is deceived himself: the versions of
- * Kubernetes are chosen by the one who runs us, so that no checksum of them can stand here.
+ * The checksum comes over https from the publisher too. It protects against a file that is damaged, or that was replaced on its
+ * way or in its store. It does not protect against a publisher who was deceived. The user chooses the versions of Kubernetes, so
+ * their checksums cannot be part of this code.
  *
- * @throws if the server refuses, the connection stalls or breaks off, there is no checksum, or what came is not that
- *   program
+ * @throws if the server refuses, the connection stalls or breaks off, there is no checksum, or the file is not that program
  */
 export async function downloadProgram(asset: Asset, options: DownloadOptions): Promise<void> {
   const directory = await mkdtemp(join(options.workDirectory, "download-"));
@@ -76,7 +75,7 @@ export async function downloadProgram(asset: Asset, options: DownloadOptions): P
   }
 }
 
-/** The SHA-256 of a file, in hexadecimal digits, as its publisher tells it. */
+/** The SHA-256 of a file, in hexadecimal digits, from its publisher. */
 async function publishedChecksum(url: string, file: string, signal?: AbortSignal): Promise<string> {
   const limits = [AbortSignal.timeout(stalledMilliseconds), ...(signal ? [signal] : [])];
   const response = await fetch(url, { signal: AbortSignal.any(limits) });
@@ -98,7 +97,7 @@ function checksumIn(text: string, file: string): string | undefined {
   return /^[0-9a-f]{64}$/.test(checksum) ? checksum : undefined;
 }
 
-/** Gives the SHA-256 of what came, in hexadecimal digits. */
+/** The SHA-256 of the downloaded file, in hexadecimal digits. */
 async function downloadFile(url: string, path: string, signal?: AbortSignal): Promise<string> {
   const stalled = new AbortController();
   const stall = (): void =>

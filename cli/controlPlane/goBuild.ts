@@ -7,13 +7,13 @@ import type { Program } from "./programs";
 
 const linesShown = 20;
 
-/** Where {@link buildProgram} works. */
+/** The paths of {@link buildProgram}. */
 export interface BuildOptions {
-  /** Where the program goes; nothing is there unless the build succeeds. */
+  /** The path of the program. Nothing is there unless the build succeeds. */
   readonly target: string;
   /** Existing folder for temporary files, on the target's file system. A killed compiler leaves some there. */
   readonly workDirectory: string;
-  /** File that takes all that Go says. */
+  /** The file for all output of Go. */
   readonly log: string;
   /** Kills the compiler. */
   readonly signal?: AbortSignal | undefined;
@@ -22,7 +22,7 @@ export interface BuildOptions {
 /**
  * Builds a program with Go from its published module.
  *
- * @throws if the build fails: with the last lines of what Go said, and where to read all of it
+ * @throws if the build fails: with the last lines of Go's output, and the file with all of it
  */
 export async function buildProgram(program: Program, options: BuildOptions): Promise<void> {
   const directory = await mkdtemp(join(options.workDirectory, `${program.name}-`));
@@ -36,7 +36,7 @@ export async function buildProgram(program: Program, options: BuildOptions): Pro
         GOTOOLCHAIN: "local",
         GOWORK: "off",
         CGO_ENABLED: "0",
-        // The compiler spends a fifth of its time on collecting garbage that nobody is short of memory for.
+        // The compiler spends a fifth of its time on garbage collection, although there is enough memory.
         GOGC: process.env.GOGC ?? "400",
         GOTMPDIR: directory,
       },

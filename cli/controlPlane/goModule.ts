@@ -22,7 +22,7 @@ export function moduleFile(release: Release, releasedModule: string): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** What the linker is told: no debugging tables; and Kubernetes' version, which its module does not contain. */
+/** The linker's options: no debugging tables, and Kubernetes' version, which its module does not contain. */
 export function linkerFlags(release: Release): string {
   const small = "-s -w";
   if (release.name !== "kubernetes") return small;

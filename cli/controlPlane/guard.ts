@@ -16,11 +16,11 @@ export interface GuardedOptions {
 }
 
 /**
- * Runs a command whose whole process group is killed when `signal` aborts and when this process ends, however it
- * ends, so that no compiler works on after Ctrl-C.
+ * Runs a command whose whole process group is killed when `signal` aborts and when this process ends for any reason. So no
+ * compiler works on after Ctrl-C.
  *
  * @returns its exit code
- * @throws the signal's reason, after an abort; what spawn says, if there is no `sh`
+ * @throws the signal's reason, after an abort; the error of spawn, if there is no `sh`
  */
 export async function runGuarded(
   command: string,

@@ -31,7 +31,7 @@ export interface ControlPlane {
   stop(): Promise<void>;
 }
 
-/** What {@link startControlPlane} may be told. */
+/** The options of {@link startControlPlane}. */
 export interface ControlPlaneOptions {
   /** Called with one line of progress at a time (no newline), e.g. "building kube-apiserver v1.34.1 from source (3 of 6, 2 min 10 s)". */
   readonly onProgress?: (line: string) => void;

@@ -19,10 +19,10 @@ interface Owner {
 }
 
 /**
- * Runs a step while holding a lock file, so that of several processes only one runs it at a time; the others wait.
- * The lock of a process that is gone (its id is unknown on this host, or its heartbeat has stopped) is taken over.
+ * Runs a step while holding a lock file, so that only one of several processes runs it at a time. The others wait. The lock of a
+ * process that is gone (its id is unknown on this host, or its heartbeat has stopped) is taken over.
  *
- * @param report told every 15 s whom we wait for
+ * @param report called every 15 s with the process that holds the lock
  * @throws the signal's reason, if it aborts while waiting; what the step throws
  */
 export async function withLock<T>(
@@ -60,11 +60,11 @@ export async function takeLock(path: string): Promise<TakenLock> {
   return isTaken ? { release: hold(path, owner) } : { owner: (await readOwner(path))?.processId };
 }
 
-/** Keeps a lock alive. @returns what lets go of it */
+/** Keeps a lock alive. @returns a function that releases it */
 function hold(path: string, owner: Owner): () => Promise<void> {
   const heartbeat = setInterval(() => {
     const now = new Date();
-    // A lock that is gone was taken over while this process was suspended; what it guards bears that.
+    // A lock that is gone was taken over while this process was suspended. The guarded step tolerates that.
     utimes(path, now, now).catch(() => clearInterval(heartbeat));
   }, heartbeatMilliseconds);
   heartbeat.unref();

@@ -1,6 +1,6 @@
 import { etcdVersion, kubernetesVersion, kwokVersion } from "./versions";
 
-/** Names of the programs that a control plane is made of, kwokctl's helpers included. */
+/** The names of a control plane's programs, kwokctl's helpers included. */
 export const programNames = [
   "kwokctl",
   "kwok",
@@ -17,7 +17,7 @@ export type ProgramName = (typeof programNames)[number];
 /** Where each program lies on this machine, as absolute paths. */
 export type ProgramPaths = Readonly<Record<ProgramName, string>>;
 
-/** A version of a Go module that one or more programs come from. */
+/** A version of a Go module from which one or more programs are built. */
 export interface Release {
   /** Short name, part of folder names: "kubernetes". */
   readonly name: string;
@@ -27,7 +27,7 @@ export interface Release {
   readonly module: string;
 }
 
-/** A program, and how to come by it. */
+/** A program, and where to get it. */
 export interface Program {
   readonly name: ProgramName;
   readonly release: Release;

@@ -3,7 +3,7 @@ import { formatDuration } from "../terminal";
 /** Receives one line of progress at a time, without a newline. */
 export type Report = (line: string) => void;
 
-/** How often a long step says that it is still going on, in milliseconds. */
+/** How often a long step reports that it still goes on, in milliseconds. */
 const reportEveryMilliseconds = 15_000;
 
 /**

@@ -11,7 +11,7 @@ import { type Program, type ProgramPaths, programs } from "./programs";
 import { type Report, reportWhile } from "./progress";
 import { minimumGoVersion } from "./versions";
 
-/** What {@link providePrograms} may be told. */
+/** The options of {@link providePrograms}. */
 export interface ProvideOptions {
   readonly report: Report;
   readonly signal?: AbortSignal | undefined;

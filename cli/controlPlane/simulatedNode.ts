@@ -2,7 +2,7 @@ import type { ApiClient } from "./apiClient";
 
 const name = "node-0";
 
-/** Room for the children of a few thousand custom resources; nothing runs, so it costs nothing. */
+/** Capacity for the children of a few thousand custom resources. Nothing runs, so it costs nothing. */
 const capacity = { cpu: "1000", memory: "4Ti", pods: "10000" };
 
 const node = {

@@ -7,8 +7,8 @@ import { assetPath } from "../../components/assets";
 const script = assetPath("watchdog.sh");
 
 /**
- * Sees to it that a directory, and every process whose program was started by a path below it, is gone when this
- * process is: after stop(), and otherwise however this process ends, SIGKILL included.
+ * Removes a directory, and every process whose program was started by a path below it, when this process is gone: after stop(),
+ * and otherwise for any reason, SIGKILL included.
  */
 export class Watchdog {
   private readonly child: ChildProcess;
@@ -54,7 +54,7 @@ export class Watchdog {
       throw new Error(`the control plane's ${this.directory} could not be removed`);
   }
 
-  /** Done by the watchdog a moment later anyway: anyone who looks right after our end shall find nothing. */
+  /** The watchdog does the same a moment later. But nobody who looks right after our end should find anything. */
   private readonly stopAtExit = (): void => {
     spawnSync("sh", [script, this.directory], { stdio: "ignore", cwd: "/", timeout: 10_000 });
   };

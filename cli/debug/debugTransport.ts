@@ -6,20 +6,20 @@ import type {
 } from "../../runtime/handler/handlerTransport";
 import type { DebuggedHandler } from "./debuggedHandler";
 
-/** What a {@link DebugTransport} chooses from. */
+/** The transports between which a {@link DebugTransport} chooses. */
 export interface DebugTransportOptions {
   /** Handler processes as they are without a debugger. */
   readonly others: HandlerTransport;
   readonly debugged: DebuggedHandler;
   /** Whether a request, as its line, is for the debugged process. */
   readonly isDebugged: (line: string) => boolean;
-  /** How many requests the others are asked at once: what waits in a debugger takes no place of theirs. */
+  /** How many requests the other processes get at once. A request that waits in a debugger takes no place of theirs. */
   readonly atOnce: number;
 }
 
 /**
- * Gives the requests about one object to the process that a debugger is attached to, and all others to processes of their
- * own, which go on meanwhile.
+ * Gives the requests about one object to the process to which a debugger is attached, and all others to other processes, which go
+ * on meanwhile.
  */
 export class DebugTransport implements HandlerTransport {
   private asked = 0;

@@ -13,10 +13,13 @@ export interface DebuggedCommand {
 /** The ports that editors take for granted. */
 export const USUAL_PORTS: Readonly<Record<Debugger, number>> = { node: 9229, debugpy: 5678 };
 
-/** Where debuggers listen. Anyone who reaches one runs any code as the author: nobody else may. */
+/**
+ * The address on which debuggers listen. Anyone who reaches a debugger can run any code as the author, so nobody else may reach
+ * it.
+ */
 export const DEBUG_HOST = "127.0.0.1";
 
-/** What Node says when a debugger is attached. debugpy says nothing. */
+/** Node's message when a debugger is attached. debugpy has none. */
 export const NODE_ATTACHED = /^Debugger attached\.$/m;
 
 /** Options of Python's own that have a value in the next word. */

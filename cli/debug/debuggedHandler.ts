@@ -6,17 +6,17 @@ import type {
 } from "../../runtime/handler/handlerTransport";
 import { untilAnswered } from "../dev/silence";
 
-/** Whom a {@link DebuggedHandler} tells. */
+/** The callbacks of a {@link DebuggedHandler}. */
 export interface DebuggedHandlerOptions {
   /** Starts the process, with its debugger. */
   readonly transport: HandlerTransport;
-  /** What the process writes to standard error while it is asked nothing. */
+  /** Called with the standard error of the process between two requests. */
   readonly onLog: (text: string) => void;
-  /** Told, in a sentence, of what becomes of the process. */
+  /** Called with a sentence when the process ends or is replaced. */
   readonly onNotice: (notice: string) => void;
-  /** Told of each object whose request waits: for a debugger, or in one. */
+  /** Called with each object whose request waits: for a debugger, or in one. */
   readonly onWait: (object: string) => void;
-  /** What the process says when a debugger is attached. Undefined: it says nothing, and waits by itself. */
+  /** The message of the process when a debugger is attached. Undefined: it has none, and waits by itself. */
   readonly attached?: RegExp | undefined;
   /** How long until a process is started again that ended by itself, in milliseconds. @default 500 */
   readonly againMs?: number;
@@ -26,7 +26,7 @@ export interface DebuggedHandlerOptions {
 interface Request {
   readonly line: string;
   readonly listener: HandlerProcessListener;
-  /** To be called when nobody waits for the answer any more. */
+  /** Called when nobody waits for the answer any more. */
   readonly over: () => void;
 }
 
@@ -35,17 +35,17 @@ const AGAIN_MS = 500;
 const BREAKPOINTS_MS = 1_000;
 /** A debugger's port can stay in use for a moment after its process has ended. After this many tries, another program has the port. */
 const MOST_TRIES = 10;
-/** What Node's inspector says of itself. */
+/** Node's own messages about its inspector. */
 const OF_INSPECTOR =
   /^(Debugger (listening|ending) on .*|For help, see: .*|Debugger attached\.|Waiting for the debugger to disconnect\.\.\.)\n/gm;
 
 /**
- * The one process of a handler that a debugger is attached to. It is there from the beginning, since a debugger needs
- * something to attach to. It is asked one request at a time, and replaced after an edit or when it has ended.
+ * The one process of a handler to which a debugger is attached. It starts at once, since a debugger needs a process. It gets one
+ * request at a time, and is replaced after an edit or when it has ended.
  */
 export class DebuggedHandler {
   private process: HandlerProcess | undefined;
-  /** Whether the process has been killed. It may be there for a moment longer, and is asked nothing. */
+  /** Whether the process has been killed. It may exist for a moment longer, and gets no more requests. */
   private isEnding = false;
   private asked: Request | undefined;
   private readonly waiting: Request[] = [];
@@ -82,7 +82,7 @@ export class DebuggedHandler {
     this.next();
   }
 
-  /** Asks the process when it is free. The answer, or the end of the process, is told to the listener. */
+  /** Asks the process when it is free. The listener gets the answer, or the end of the process. */
   ask(line: string, listener: HandlerProcessListener): void {
     const over = untilAnswered(line, ({ object }) => this.options.onWait(object));
     this.waiting.push({ line, listener, over });
@@ -91,7 +91,7 @@ export class DebuggedHandler {
     this.next();
   }
 
-  /** Nobody waits for the answer any more. A process that is asked is replaced. */
+  /** Nobody waits for the answer any more. A process with a request is replaced. */
   drop(listener: HandlerProcessListener): void {
     const index = this.waiting.findIndex((each) => each.listener === listener);
     if (index >= 0) for (const { over } of this.waiting.splice(index, 1)) over();
@@ -99,8 +99,7 @@ export class DebuggedHandler {
   }
 
   /**
-   * The handler's files have changed, or what it was given: another process takes the place of this one, once this one
-   * has answered.
+   * The handler's files or its environment have changed: another process replaces this one, once this one has answered.
    * @param news what happens then, as the beginning of a sentence. @default "the edit is taken in"
    */
   renew(news = "the edit is taken in"): void {
@@ -170,7 +169,7 @@ export class DebuggedHandler {
     }
   }
 
-  /** @param isMeant whether the process was replaced, or fell over a request, and is not broken by itself */
+  /** @param isMeant whether the process was replaced on purpose, or failed at a request, and is not broken by itself */
   private startAgain(isMeant: boolean): void {
     if (this.closed) return this.refuseWaiting({ code: null, signal: "SIGKILL" });
     this.tries = isMeant ? 0 : this.tries + 1;

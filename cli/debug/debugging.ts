@@ -42,15 +42,15 @@ export interface DebuggingOptions {
   readonly port: number;
   /** Receives what the debugged process writes to standard error while it is asked nothing. */
   readonly onLog: (text: string) => void;
-  /** Told, in a sentence, of what becomes of the debugged process. */
+  /** Called with a sentence when the debugged process ends or is replaced. */
   readonly onNotice: (notice: string) => void;
 }
 
 const CHECK_MS = 60_000;
 
 /**
- * The object that KIND/NAME stands for, by the operators of the working tree: their kinds need not be served yet.
- * @param namespace the object's, where its kind has namespaces
+ * The object that KIND/NAME names, by the operators of the working tree. Their kinds need not be served yet.
+ * @param namespace the object's, if its kind has namespaces
  * @throws UsageError if no operator here looks after such a kind
  */
 export function debugTarget(text: string, operators: readonly Operator[], namespace: string): DebugTarget {
@@ -72,9 +72,9 @@ export function debugTarget(text: string, operators: readonly Operator[], namesp
 }
 
 /**
- * The port that a debugger is to listen on.
- * @param wanted 0: the one that editors take for granted, or a free one if somebody has that
- * @throws UsageError if somebody has the port that is wanted
+ * The port on which a debugger listens.
+ * @param wanted 0: the usual port of editors, or a free one if another program has that
+ * @throws UsageError if another program has the wanted port
  */
 export async function debugPort(wanted: number, kind: Debugger): Promise<number> {
   const port = wanted === 0 ? USUAL_PORTS[kind] : wanted;
@@ -149,7 +149,7 @@ export class Debugging {
     const kind = checkedDebugger(operator);
     this.current?.close();
     const { port, onLog, onNotice } = this.options;
-    // Else Python says in each log that its own modules are frozen.
+    // Otherwise Python writes into each log that its own modules are frozen.
     const own = { PYDEVD_DISABLE_FILE_VALIDATION: "1", ...env };
     const started = (command: readonly string[]) => debuggedCommand(command, port)?.command ?? command;
     const where = `${DEBUG_HOST}:${port}`;
@@ -167,7 +167,7 @@ export class Debugging {
     return new DebugTransport({ others, debugged, isDebugged, atOnce: operator.concurrency });
   }
 
-  /** How long the handler may take: for ever, where a person looks at it. */
+  /** How long the handler may take. It is unlimited while a person looks at it in a debugger. */
   timeoutMs(operator: Operator, question: HandlerQuestion): number {
     return this.isAbout(question) ? Number.POSITIVE_INFINITY : operator.timeoutSeconds * 1000;
   }

@@ -11,7 +11,7 @@ export interface LaunchConfiguration {
   readonly [field: string]: unknown;
 }
 
-/** What became of launch.json. */
+/** What was done with launch.json. */
 export type LaunchJsonResult =
   | { readonly kind: "written" | "unchanged"; readonly file: string }
   /** It could not be completed, and was left as it is. */
@@ -79,7 +79,7 @@ export function withEntry(before: string | undefined, entry: LaunchConfiguration
     applyEdits(text, modify(text, place, value, { formattingOptions, isArrayInsertion }));
   if (!configurations) return set(before, ["configurations"], [entry]);
   const index = list.findIndex((each) => isRecord(each) && each.name === entry.name);
-  // Behind the last entry, the layout of that entry and the comments beside it would change.
+  // After the last entry, the layout of that entry and the comments beside it would change.
   if (index < 0) return set(before, ["configurations", 0], entry, true);
   // What the author has added to our entry stays.
   const there = list[index] as Record<string, unknown>;

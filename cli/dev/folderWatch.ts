@@ -1,7 +1,7 @@
 import { type FSWatcher, readdirSync, watch } from "node:fs";
 import path from "node:path";
 
-/** What editors, interpreters and file systems leave behind, and what only tests read. */
+/** Files of editors, interpreters and file systems, and files that only tests read. */
 const IGNORED = [
   /^\./,
   /~$/,
@@ -25,10 +25,10 @@ export function isIgnored(file: string, but: readonly string[] = []): boolean {
 const QUIET_MS = 150;
 
 /**
- * Watches a folder with all that is in it; reports changed files once it has been quiet for a moment.
+ * Watches a folder and everything in it. Reports changed files after a short quiet time.
  *
- * Not chokidar: where a folder is moved away and another is put in its place at once, as `git checkout` may do, chokidar 5
- * follows the one that is gone, and an author's edits are taken in no more. Node's own recursive watch polls on Linux.
+ * It does not use chokidar. If a folder is replaced by another one at once, as `git checkout` may do, chokidar 5 follows the old
+ * folder, and an author's edits no longer count. Node's own recursive watch polls on Linux.
  */
 export class FolderWatch {
   /** One for each folder. */

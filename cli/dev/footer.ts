@@ -10,7 +10,7 @@ export interface Screen {
   off(event: "resize", listener: () => void): unknown;
 }
 
-/** What a {@link Footer} shows, and where. */
+/** The content of a {@link Footer}, and its terminal. */
 export interface FooterOptions {
   readonly screen: Screen;
   /** The lines as they are now, without a line's end, each no wider than `width`, and no more than `height`. */
@@ -23,14 +23,17 @@ export interface FooterOptions {
 
 const PAUSE_MS = 250;
 const PERIOD_MS = 1_000;
-/** So much of the log is kept to draw the screen again after the terminal has got another size, in lines. */
+/** How many lines of the log are kept to draw the screen again after the terminal was resized. */
 const KEPT_LINES = 200;
 
 const UP = (lines: number) => (lines > 0 ? `\u001b[${lines}A` : "");
 const ERASE_LINE = "\u001b[2K";
 const ERASE_BELOW = "\u001b[J";
 const HOME = "\u001b[H";
-/** What stands between these two, a terminal shows at once: https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036 */
+/**
+ * A terminal shows all output between these two at once:
+ * https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036
+ */
 const BEGIN = "\u001b[?2026h";
 const END = "\u001b[?2026l";
 
@@ -50,7 +53,7 @@ const END = "\u001b[?2026l";
 export class Footer {
   /** The lines that the terminal shows now, below which the cursor stands. */
   private drawn: readonly string[] = [];
-  /** What is to be written above the lines. Only whole lines. */
+  /** The text to write above the lines. Only whole lines. */
   private pending = "";
   /** The beginning of a line whose end has not been written yet. */
   private begun = "";
@@ -94,7 +97,7 @@ export class Footer {
     }, waitMs);
   }
 
-  /** Takes the lines away, for good. What was written stays. */
+  /** Removes the lines for good. The log stays. */
   readonly close = (): void => {
     if (this.isClosed) return;
     this.isClosed = true;

@@ -8,17 +8,18 @@ import { ContainerEngineError, enginesOnPath } from "../containers/engine";
 export interface HandlerPlacesOptions {
   /** Whether every handler is to run in its image. */
   readonly inImage: boolean;
-  /** Told, in a sentence, of a handler that runs in its image although nobody asked for that. Once for each. */
+  /** Called with a sentence, once for each handler that runs in its image although nobody asked for that. */
   readonly onNotice: (notice: string) => void;
-  /** Told of what takes a while. */
+  /** Called for each long step. */
   readonly onProgress: (line: string) => void;
   /** Finds Docker or Podman. @default Containers.open */
   readonly open?: typeof Containers.open;
 }
 
 /**
- * Where handlers run: as processes of this machine, where they begin at once and can be debugged, or in their images, where everything
- * is as in a pod. In an image without being asked only what could not run at all without.
+ * Where handlers run: as processes of this machine, which start at once and can be debugged, or in their images, in which
+ * everything is as in a pod. Unless the user asks for images, a handler runs in its image only if it could not run at all
+ * without.
  */
 export class HandlerPlaces {
   private containers: Promise<Containers> | undefined;
@@ -27,7 +28,7 @@ export class HandlerPlaces {
   constructor(private readonly options: HandlerPlacesOptions) {}
 
   /**
-   * Looks for Docker or Podman, if every handler is to run in its image: nobody should wait for a control plane before hearing
+   * Looks for Docker or Podman, if every handler is to run in its image. Nobody should wait for a control plane before learning
    * that there is none.
    * @throws ContainerEngineError if there is none; the signal's reason
    */
@@ -36,8 +37,9 @@ export class HandlerPlaces {
   }
 
   /**
-   * What runs an operator's handler in its image, which is there then. Undefined: it runs on this machine.
-   * @throws ContainerEngineError if it is to run in its image, and cannot; the signal's reason
+   * The transport that runs an operator's handler in its image, which is pulled then. Undefined: the handler runs on this
+   * machine.
+   * @throws ContainerEngineError if the handler is to run in its image, and cannot; the signal's reason
    */
   async containersFor(operator: Operator, signal?: AbortSignal): Promise<Containers | undefined> {
     if (this.options.inImage) return this.prepared(operator, signal);
@@ -51,7 +53,7 @@ export class HandlerPlaces {
       return containers;
     } catch (error) {
       if (!(error instanceof ContainerEngineError)) throw error;
-      // The program that is missing is what is to be told. What is wrong with the engine may be why it is still missing.
+      // The user must learn which program is missing. An error of the engine may explain why it is still missing.
       if (enginesOnPath().length > 0)
         this.sayOnce(
           `${operator.name}: ${missing} is not on this machine, and its image cannot be used. ${error.message}`,
@@ -88,7 +90,9 @@ export class HandlerPlaces {
   }
 }
 
-/** The handler's program if only its image may have it. A path within its folder is a file of the author's, here as there. */
+/**
+ * The handler's program, if it may exist only in the image. A path within its folder is a file of the author's, here and there.
+ */
 function programInImageOnly(operator: Operator): string | undefined {
   const [program = ""] = programOf(operator, "").command;
   const isOwn = program.includes("/") && !program.startsWith("/");

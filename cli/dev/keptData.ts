@@ -8,7 +8,7 @@ import { takeLock } from "../controlPlane/lock";
 import { etcdVersion, kubernetesVersion } from "../controlPlane/versions";
 import { placeOf } from "./stableKubeconfig";
 
-/** What a control plane keeps from one start to the next. */
+/** The data that a control plane keeps from one start to the next. */
 export interface KeptData {
   /** The folder of etcd's data. */
   readonly etcd: string;
@@ -27,14 +27,14 @@ interface Versions {
 const CURRENT: Versions = { kubernetes: kubernetesVersion, etcd: etcdVersion };
 
 /**
- * Opens the data that `argosy dev --keep` keeps for the operators of a folder. No other process has them until they are released,
- * or until this process has ended, however that was.
+ * Opens the data that `argosy dev --keep` keeps for the operators of a folder. No other process can have the data until they are
+ * released, or until this process has ended for any reason.
  *
  * @param operators the folder of the operators
  * @param cache the folder that outlives the control plane
- * @param fresh throws away what was kept
- * @param versions those of the programs that are to read the data
- * @throws CommandError if another process has the data, or if they are of newer programs
+ * @param fresh discards the kept data
+ * @param versions the versions of the programs that are to read the data
+ * @throws CommandError if another process has the data, or if newer programs wrote them
  */
 export async function openKeptData(
   operators: string,
@@ -75,7 +75,7 @@ function versionsIn(file: string): Partial<Versions> {
   }
 }
 
-/** A newer API server reads what an older one has written, and not the other way round. The same goes for etcd. */
+/** A newer API server can read an older one's data, but an older one cannot read a newer one's. The same holds for etcd. */
 function checkVersions(kept: Partial<Versions>, now: Versions): void {
   for (const name of ["kubernetes", "etcd"] as const) {
     const [before, version] = [kept[name], now[name]];

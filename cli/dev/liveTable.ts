@@ -21,13 +21,13 @@ export class LiveTable {
     this.printAsBefore = printAbove(this.footer.write);
   }
 
-  /** Takes in what a run reports. */
+  /** Takes in the report of a run. */
   report(report: ReconcileReport): void {
     this.rows.report(report);
     this.footer.changed();
   }
 
-  /** Takes the table away, for good. */
+  /** Removes the table for good. */
   close(): void {
     this.printAsBefore();
     this.footer.close();
@@ -51,8 +51,8 @@ export class LiveTable {
 const ROOMY = 5;
 
 /**
- * Whether a table that is drawn again and again can be shown: on a terminal that can be written anywhere, for somebody who wants
- * colours. A log of CI, a file or a pipe gets lines alone.
+ * Whether a table that is drawn again and again can be shown: on a terminal with a movable cursor, for a user who wants colours.
+ * A log of CI, a file or a pipe gets only lines.
  */
 export function canShowTable(
   stream: Pick<NodeJS.WriteStream, "isTTY">,

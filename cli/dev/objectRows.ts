@@ -3,7 +3,7 @@ import type { ReconcileReport } from "../../runtime/reconcile/report";
 import { clean } from "../../runtime/status/conditions";
 import type { ObjectRow } from "./objectTable";
 
-/** An operator, and what is known of its objects. */
+/** An operator, and its objects as far as they are known. */
 export interface RowSource {
   readonly operator: string;
   /** The objects' kind. */
@@ -11,7 +11,7 @@ export interface RowSource {
   readonly objects: readonly ObjectState[];
 }
 
-/** What the last run of an object showed. */
+/** The results of an object's last run. */
 interface LastRun extends Pick<ObjectRow, "ready" | "reason" | "children"> {
   readonly uid: string | undefined;
   readonly endedAt: number;
@@ -26,20 +26,20 @@ export class ObjectRows {
   /** @param now a monotonic clock, in milliseconds. @default performance.now */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Takes in what a run reports. */
+  /** Takes in the report of a run. */
   report(report: ReconcileReport): void {
     const verdict = verdictOf(report);
     if (!verdict) return;
     const key = keyOf(report.operator, report);
     const { uid, durationMs: tookMs } = report;
-    // Why a run failed says nothing of the children: those that were counted before are still there.
+    // A failure says nothing about the children: those that were counted before are still there.
     const before = this.lastRuns.get(key);
     const children = report.children ?? (before?.uid === uid ? before?.children : undefined);
     const failed = report.result === "failed";
     this.lastRuns.set(key, { ...verdict, children, uid, tookMs, failed, endedAt: this.now() });
   }
 
-  /** A row for each object. What is remembered of all others is forgotten. */
+  /** A row for each object. All other objects are forgotten. */
   rows(sources: readonly RowSource[]): ObjectRow[] {
     const known = new Map<string, LastRun>();
     const rows = sources.flatMap(({ operator, kind, objects }) =>
@@ -71,7 +71,7 @@ function keyOf(operator: string, { namespace = "", name }: { namespace?: string 
   return `${operator} ${namespace}/${name}`;
 }
 
-/** What the object's Ready condition says after that run. Undefined if the run says nothing about the object. */
+/** The object's Ready condition after that run. Undefined if the run says nothing about the object. */
 function verdictOf({
   result,
   skipped,
@@ -87,7 +87,7 @@ function verdictOf({
     : { ready: "True", reason: "Reconciled" };
 }
 
-/** What comes next for an object, in a few words. */
+/** The next step for an object, in a few words. */
 function nextOf(
   { state, attempt, workingMs = 0, dueInMs = 0 }: ObjectState,
   run: LastRun | undefined,

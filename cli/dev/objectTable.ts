@@ -7,9 +7,9 @@ export interface ObjectRow {
   readonly name: string;
   /** Its Ready condition, as far as the runs of this process say it. */
   readonly ready: "True" | "False" | "Unknown";
-  /** The reason of that, in one word: never a message, which may hold what somebody wrote. */
+  /** Its reason, in one word. A message is never shown, because it may contain text of others. */
   readonly reason: string;
-  /** What comes next: "running 7 s", "try 4 in 8 s". Empty if nothing does until something changes. */
+  /** The next step: "running 7 s", "try 4 in 8 s". Empty if there is none until something changes. */
   readonly next: string;
   /** Undefined if no run has judged them. */
   readonly children?: { readonly ready: number; readonly total: number } | undefined;
@@ -55,13 +55,13 @@ const TOOK: Column = {
   colour: () => "dim",
 };
 
-/** What a narrow terminal does without, the first of them first. */
+/** The columns that a narrow terminal leaves out, the first of them first. */
 const EXPENDABLE = [TOOK, LAST_RUN, CHILDREN, NEXT, NAMESPACE, READY];
 const GAP = "  ";
 
 /**
- * The objects as lines of a terminal: those that are not Ready first, and what has no room in one line at the end. The columns
- * that a narrow terminal has no room for are left out, and then names are cut.
+ * The objects as lines of a terminal: those that are not Ready first, and one line at the end for those without room. A narrow
+ * terminal leaves out columns, and then cuts names.
  *
  * @param width the most columns of a line
  * @param height the most lines
@@ -110,7 +110,7 @@ export function renderTable(
   ];
 }
 
-/** Those that are not Ready first, and otherwise as they are named, so that lines stay where they are. */
+/** Sorts objects that are not Ready first, and otherwise by name, so that lines stay in their places. */
 function inOrder(one: ObjectRow, other: ObjectRow): number {
   const rank = (row: ObjectRow) => (row.ready === "True" ? 1 : 0);
   return rank(one) - rank(other) || compare(nameOf(one), nameOf(other));
@@ -148,7 +148,7 @@ function leastWidthOf(column: Column, rows: readonly ObjectRow[]): number {
   return Math.min(naturalWidthOf(column, rows), column.leastWidth ?? Number.POSITIVE_INFINITY);
 }
 
-/** How wide each column is: names give way first, and where that is not enough each column, from the first on. */
+/** The width of each column. Names are cut first. If that is not enough, each column is cut, from the first on. */
 function widthsOf(columns: readonly Column[], rows: readonly ObjectRow[], width: number): number[] {
   const widths = columns.map((column) => naturalWidthOf(column, rows));
   let excess =
@@ -185,7 +185,7 @@ function formatRest(rest: readonly ObjectRow[], shown: number): string {
   return `${count}: ${ready} Ready, ${not} not`;
 }
 
-/** How long ago something was, in the largest unit, so that it seldom changes: "12 s ago". */
+/** How long ago something happened, in the largest unit, so that the text seldom changes: "12 s ago". */
 export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 1) return "now";

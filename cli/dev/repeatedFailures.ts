@@ -8,13 +8,13 @@ interface Failing {
 }
 
 /**
- * Tells a failure that repeats from a new one, so that an object which fails again and again does not fill the screen: the same
- * failure is said the first time, and then each time that its count has doubled.
+ * Distinguishes a repeated failure from a new one, so that an object that fails again and again does not fill the screen. The
+ * same failure is shown the first time, and then each time its count has doubled.
  */
 export class RepeatedFailures {
   private readonly failing = new Map<string, Failing>();
 
-  /** @returns how often the object has failed so, this one included. Undefined: it is not to be said again */
+  /** @returns how often the object has failed in this way, this time included. Undefined: it is not shown again */
   count(report: ReconcileReport): number | undefined {
     const key = `${report.operator} ${formatName(report)}`;
     if (report.result === "skipped") return 1;

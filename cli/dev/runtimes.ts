@@ -7,7 +7,7 @@ import { debuggerOf } from "../debug/debuggedCommand";
 interface Runtime {
   readonly name: string;
   readonly image: RegExp;
-  /** How many parts of a version tell a runtime from others: Python 3.13 from 3.11, Node 22 from 20. */
+  /** How many parts of a version matter for a runtime: Python 3.13 differs from 3.11, Node 22 from 20. */
   readonly parts: number;
 }
 
@@ -18,10 +18,10 @@ const RUNTIMES: Readonly<Record<"node" | "debugpy", Runtime>> = {
 const ANSWER_MS = 10_000;
 
 /**
- * Says that a handler runs here in another version of its language than in its image. Undefined: in the same one, or in an image
- * whose name does not say that.
+ * A note that a handler runs here in another version of its language than in its image. Undefined: the version is the same, or
+ * the image's name does not contain it.
  *
- * @param versionOf the version of a program on this machine, as "Python 3.11.7" or "v20.20.2". @default it is asked
+ * @param versionOf the version of a program on this machine, as "Python 3.11.7" or "v20.20.2". @default the program is asked
  */
 export function runtimeDifference(
   operator: Pick<Operator, "name" | "handler" | "include" | "folder" | "env">,

@@ -3,9 +3,12 @@ import { isRecord } from "../../runtime/json";
 import { formatName, type ObjectName } from "../../runtime/kubernetes/objects";
 import { secondsInImage } from "../containers/patience";
 
-/** After this long without an answer it is said, in milliseconds: a handler that asks something outside may take a while. */
+/**
+ * After this long without an answer, the silence is reported, in milliseconds. A handler that asks another system may take a
+ * while.
+ */
 const FIRST_MS = 5_000;
-/** Said again after this many times as long. */
+/** It is reported again after this many times as long. */
 const FACTOR = 3;
 
 /** A handler that has not answered yet. */
@@ -16,11 +19,11 @@ export interface Silence {
 }
 
 /**
- * Waits for the answer to a request, and says when it has not come: after 5 s, and then more and more seldom.
+ * Waits for the answer to a request, and reports if it has not come: after 5 s, and then less and less often.
  *
- * @param request the line that the handler was given
- * @param firstMs when it is said first. @default 5000
- * @returns to be called when the answer has come, or never will
+ * @param request the line that the handler got
+ * @param firstMs after how long it is reported first, in milliseconds. @default 5000
+ * @returns a function to call when the answer has come, or never will
  */
 export function untilAnswered(
   request: string,
@@ -37,14 +40,14 @@ export function untilAnswered(
       });
       wait(ms * FACTOR);
     }, ms);
-    // What waits for an answer keeps the process, not what counts the time.
+    // The request keeps the process alive, and this timer does not.
     timer.unref();
   };
   wait(firstMs);
   return () => clearTimeout(timer);
 }
 
-/** Says that a handler has not answered, what becomes of it and what of the others. */
+/** The text that says that a handler has not answered, and what happens to it and to the others. */
 export function formatSilence(operator: Operator, { object, seconds }: Silence, isInImage: boolean): string {
   const { name, concurrency, timeoutSeconds } = operator;
   const limit = isInImage

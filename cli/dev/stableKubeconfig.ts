@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
-/** Where things of a folder of operators stay from one start to the next: a path without its ending. */
+/** The path, without its ending, of files that belong to a folder of operators and stay from one start to the next. */
 export function placeOf(operators: string, cache: string): string {
   const hash = createHash("sha256").update(operators).digest("hex").slice(0, 8);
   return path.join(cache, "dev", `${path.basename(path.dirname(operators)) || "root"}-${hash}`);

@@ -8,7 +8,7 @@ import { within } from "../../runtime/within";
 import { AwaitedKindError } from "../awaitedKind";
 import { areOfHandler } from "./handlerEdits";
 
-/** What a {@link Workshop} works with. */
+/** The options of a {@link Workshop}. */
 export interface WorkshopOptions {
   /**
    * Loads the operators as their files are now. Their folders have no symbolic links.
@@ -17,18 +17,21 @@ export interface WorkshopOptions {
   readonly load: () => OperatorsInOrder;
   /** Starts an operator. */
   readonly run: (operator: Operator) => Promise<Engine>;
-  /** Told of an operator whose handler is about to be renewed, since a file of it was edited. */
+  /** Called with an operator whose handler is about to be renewed, since a file of it was edited. */
   readonly onRenew?: (operator: Operator) => void;
-  /** Told what the workshop does: "memcached started". */
+  /** Called with each step of the workshop: "memcached started". */
   readonly onNotice: (notice: string) => void;
-  /** Told of an edit that cannot be used; what ran before runs on. */
+  /** Called for an edit that cannot be used. The earlier version runs on. */
   readonly onError: (error: Error) => void;
   /** How long until an operator that could not be started is tried again, in milliseconds. @default 3000 */
   readonly againMs?: number;
 }
 
 const AGAIN_MS = 3_000;
-/** How long runs in progress may take when their operator is replaced: a handler that is stuck must not hold up its own remedy. */
+/**
+ * How long runs in progress may take when their operator is replaced, in milliseconds. A handler that is stuck must not hold up
+ * its own correction.
+ */
 const GRACE_MS = 2_000;
 
 /** An operator that runs, and its engine. */
@@ -78,7 +81,7 @@ export class Workshop {
     this.tryAgain();
   }
 
-  /** Takes an edit in: a handler is renewed, a definition that has become another one replaces its operator. */
+  /** Takes an edit in: a handler is renewed, or an operator with a changed definition is replaced. */
   edited(files: readonly string[]): Promise<void> {
     this.tail = this.tail
       .then(() => (this.closed ? undefined : this.takeIn(files)))
@@ -124,7 +127,7 @@ export class Workshop {
     }
   }
 
-  /** An interpreter is installed, or a cluster mended, without an edit: so those that failed are tried again. */
+  /** Somebody may install an interpreter or repair a cluster without an edit, so operators that failed are tried again. */
   private tryAgain(): void {
     clearTimeout(this.again);
     if (this.failed.size === 0 || this.closed) return;
