@@ -15,7 +15,7 @@ import type { ClusterOptions } from "./openCluster";
 import { chosenOperators, findHandlers } from "./project";
 import { print, progress, styleFor } from "./terminal";
 
-/** What {@link diff} and `argosy try` have in common. */
+/** The options of {@link diff} and `argosy try`. */
 export interface PreviewCommandOptions extends ClusterOptions {
   readonly handlers?: string;
   readonly project?: string;
@@ -67,7 +67,7 @@ export async function diff(
   });
 }
 
-/** The operator as the cluster knows it. What the user should know of that is printed. */
+/** The operator as the cluster knows it. Prints notes about it for the user. */
 export function deployedAs(
   operator: Operator,
   installed: readonly InstalledOperator[],

@@ -18,7 +18,7 @@ export interface DoctorOptions extends ClusterOptions {
 
 /**
  * `argosy doctor`: what is missing on this machine, in the program and in the cluster, with the remedy.
- * @returns the exit code: 1 if something is in the way. What not everybody needs is a warning, and does not count
+ * @returns the exit code: 1 if there is a problem. A missing part that not everybody needs is a warning, and does not count
  */
 export async function doctor(options: DoctorOptions): Promise<number> {
   const findings = [
@@ -33,7 +33,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   return findings.some(({ state }) => state === "missing") ? EXIT_CODES.failed : EXIT_CODES.fine;
 }
 
-/** A cluster that is named must be there. That of the current context need not. */
+/** A cluster that the user names must exist. That of the current context need not. */
 async function clusterFindings(options: DoctorOptions): Promise<Finding[]> {
   const isNamed = options.context !== undefined || options.kubeconfig !== undefined;
   try {

@@ -11,7 +11,7 @@ import { print } from "./terminal";
 export interface FilesOptions {
   readonly handlers?: string;
   readonly project?: string;
-  /** The folder that the files are written to. */
+  /** The folder into which the files are written. */
   readonly out: string;
 }
 
@@ -31,7 +31,7 @@ export async function files(name: string, options: FilesOptions): Promise<number
   for (const { path: file, content } of carried) {
     const target = path.join(out, file);
     mkdirSync(path.dirname(target), { recursive: true });
-    // Any of them may be the one that is run, as in a ConfigMap's volume.
+    // Any file may be the one that is run, as in a ConfigMap's volume.
     writeFileSync(target, content, { mode: 0o755 });
   }
   print(`${displayPath(out)}: ${carried.length} files of ${name}`);

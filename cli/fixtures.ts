@@ -15,17 +15,17 @@ import { isNamed } from "./fixtures/sequence";
 import { after, changed, desiredOf, firstOf, questionOf, type Situation } from "./fixtures/situation";
 import { localHandler } from "./localHandler";
 
-/** What a handler made of a fixture, or of a step of it. */
+/** The result of a fixture, or of one of its steps. */
 export interface FixtureResult {
   /** "fixtures/scale.yaml", or "fixtures/scale.yaml step 2". */
   readonly name: string;
-  /** Whether the answer is the expected one, and holds what every answer must. */
+  /** Whether the answer is the expected one, and meets the requirements of every answer. */
   readonly passed: boolean;
   /** What the fixture expects. Undefined if it says nothing yet. */
   readonly expected?: JsonObject | undefined;
   /** What the handler answered. Undefined if it gave no valid answer. */
   readonly actual?: HandlerAnswer;
-  /** What differs: a line for each field. */
+  /** The differences, a line for each field. */
   readonly differences: readonly string[];
   /** Why there is no valid answer, with the end of the handler's standard error. */
   readonly failure?: string;
@@ -66,7 +66,7 @@ async function runFixture(fixture: Fixture, operator: Operator, pool: HandlerPoo
     if (fixture.steps) now = changed(now, fixture.event, step);
     const result = await ask({ title, place, fixture, step, now, operator, pool });
     results.push(result);
-    // What would follow is unknown.
+    // The following steps are unknown.
     if (result.actual === undefined) break;
     now = after(now, result.actual, operator);
   }
@@ -117,8 +117,8 @@ async function ask({
 }
 
 /**
- * The object of a fixture as the API server has it, and why that would refuse it. Its schema is known only of the operator's
- * own kind.
+ * The object of a fixture as the API server would store it, and why the API server would refuse it. Its schema is known only if
+ * the kind is the operator's own.
  */
 export function knownObject(
   object: JsonObject,
@@ -162,7 +162,7 @@ async function answerTo(situation: Situation, operator: Operator, pool: HandlerP
   return answer;
 }
 
-/** What the engine checks before it applies anything, as far as no cluster is needed for it. */
+/** The engine's checks before it applies anything, as far as they need no cluster. */
 function checkAgainstDefinition(answer: HandlerAnswer, object: JsonObject, operator: Operator): void {
   if ("children" in answer) desiredOf(answer, object, operator);
   const check = statusChecker(operator.customResource.statusSchema);

@@ -8,9 +8,9 @@ import { isApiError } from "../runtime/kubernetes/errors";
 const POLICY = builtIn("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy");
 
 /**
- * What to tell somebody whose operator runs as an account that a guard of a deployed program stops.
+ * A note for a user whose operator runs as an account that a guard of a deployed program refuses.
  * @param client with the rights of an administrator
- * @returns undefined if no guard is in the way, or nobody may see it
+ * @returns undefined if no guard refuses it, or nobody may see that
  */
 export async function guardInTheWay(
   client: KubernetesClient,

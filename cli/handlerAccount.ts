@@ -15,7 +15,7 @@ export interface HandlerAccount {
   readonly env: Readonly<Record<string, string>>;
   /** The same for a handler in a container, which has the folder where a pod has it. */
   readonly envInPod: Readonly<Record<string, string>>;
-  /** Removes the files, and renews them no more. They go with this process too, however that ends. */
+  /** Removes the files, and stops renewing them. The files are also removed when this process ends for any reason. */
   close(): Promise<void>;
 }
 
@@ -38,9 +38,9 @@ export interface HandlerAccountOptions {
 
 /** The names of the files beside those of a pod. */
 const KUBECONFIG = "kubeconfig";
-/** Nobody but the author, and what runs as the author. */
+/** Only the author, and programs that run as the author. */
 const PRIVATE = 0o600;
-/** Anybody who reaches the folder, which lies in one of the author's own. A container has it mounted. */
+/** Anybody who can reach the folder, which is in a folder of the author's. A container has it mounted. */
 const SHARED = 0o444;
 
 /**
@@ -106,7 +106,7 @@ export async function openHandlerAccount({
     envInPod: {
       ...address,
       [HANDLER_ACCOUNT_VARIABLE]: POD_LAYOUT.serviceAccount,
-      // A pod has none. Where the address cannot be told as in a pod, this tells it.
+      // A pod has no such variable. Here it gives the address if the other variables cannot.
       ...(Object.keys(address).length === 0 && {
         KUBECONFIG: path.posix.join(POD_LAYOUT.serviceAccount, KUBECONFIG),
       }),

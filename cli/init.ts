@@ -79,7 +79,7 @@ ${enter}  npm install
 
 type TextFile = readonly [file: string, text: string];
 
-/** A program that has operators gets no other beside them: this folder is written whole, or kept. */
+/** A program with operators gets no others: this folder is written whole, or kept. */
 const OPERATORS = "handlers/";
 
 /** The template's files by what is written or kept together: each by itself, and the operators as one. */
@@ -106,7 +106,7 @@ function templateFiles(project: string): TextFile[] {
     });
 }
 
-/** Python leaves what it has compiled beside a handler that has run. */
+/** Python leaves compiled files beside a handler that has run. */
 function isOfTemplate(file: string): boolean {
   return statSync(file).isFile() && !file.includes("__pycache__");
 }

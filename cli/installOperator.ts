@@ -18,7 +18,7 @@ import { memoryResourceOf } from "../runtime/reconcile/keptMemories";
 import { CommandError } from "./commandError";
 import { until } from "./until";
 
-/** The field manager of what the command line installs. */
+/** The field manager of objects that the command line installs. */
 export const FIELD_MANAGER = "argosy";
 
 /** @see installOperator */
@@ -47,9 +47,9 @@ const TAKE_OVER = "pulumi.com/patchForce";
 const CRD = builtIn("apiextensions.k8s.io/v1", "CustomResourceDefinition");
 
 /**
- * Applies what an operator needs in a cluster, the very objects that `pulumi up` makes: its namespaces where they are
- * missing, its CRD, its service accounts and roles. Resolves when the API server serves the CRD. An operator that watches
- * others' objects has no CRD: that of its memories is installed.
+ * Applies the objects that an operator needs in a cluster, exactly those that `pulumi up` makes: its namespaces if they are
+ * missing, its CRD, its service accounts and roles. Resolves when the API server serves the CRD. An operator that watches others'
+ * objects has no CRD, so that of its memories is installed.
  *
  * @throws CommandError if another CRD has its names, or other values in a field of somebody else's
  */
@@ -67,8 +67,8 @@ export async function installOperator(options: InstallOptions): Promise<void> {
 }
 
 /**
- * Resolves when the roles that were applied have come into force for the account: authorization follows a moment
- * after. Anyone who starts to watch before that is refused and waits until he tries again.
+ * Resolves when the applied roles have come into force for the account, which happens a moment later. An account that starts to
+ * watch before that is refused, and waits until its next try.
  *
  * @param client that of the account
  */

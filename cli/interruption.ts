@@ -1,6 +1,6 @@
 import { CommandError } from "./commandError";
 
-/** The command was told to stop: it has nothing to say, and exits as a shell expects after that signal. */
+/** The user stopped the command. It prints nothing, and exits as a shell expects after that signal. */
 export class InterruptedError extends CommandError {
   override readonly name = "InterruptedError";
 
@@ -13,7 +13,9 @@ export class InterruptedError extends CommandError {
 const INTERRUPTIONS = { SIGHUP: 129, SIGINT: 130, SIGPIPE: 141, SIGTERM: 143 } as const;
 type Interruption = keyof typeof INTERRUPTIONS;
 
-/** Not SIGPIPE: anyone who stops listening for it takes back that Node ignores it, and the next write ends the process. */
+/**
+ * SIGPIPE is not among them. If a program stops listening for it, Node no longer ignores it, and the next write ends the process.
+ */
 const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM"] as const;
 
 const running = new Set<(by: Interruption) => void>();

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * Whether a process runs, of whichever user. One that has ended does not, even if its parent has not noticed that: a killed process
- * stays so for a moment, and in a container for ever.
+ * Whether a process of any user runs. A process that has ended does not run, even if its parent has not noticed that. A killed
+ * process stays in that state for a moment, and in a container for ever.
  */
 export function isRunning(processId: number): boolean {
   try {

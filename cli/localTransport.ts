@@ -13,8 +13,8 @@ process.once("exit", () => {
 });
 
 /**
- * Handlers that are child processes, which do not outlive this one, however it exits. What one writes to standard error while
- * nobody has asked it anything is in no report: it is told here.
+ * Handlers as child processes, which do not outlive this process, however it exits. Standard error between two requests is in no
+ * report, so it is passed on here.
  */
 export class LocalTransport implements HandlerTransport {
   /**

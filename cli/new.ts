@@ -68,7 +68,7 @@ export async function newOperator(
   }
   const operator = loadOperator(folder);
   print(nextSteps(name, displayPath(path.join(folder, language.file))));
-  // What the handler runs with may not be here. Then only its test has to wait.
+  // The handler's interpreter may not be on this machine. Then only its test has to wait.
   checkCommand(operator);
   return EXIT_CODES.fine;
 }

@@ -11,7 +11,10 @@ export interface PauseOptions extends ClusterOptions, NamespaceOptions {
   readonly json?: true;
 }
 
-/** `argosy pause KIND/NAME...`: nothing is done for these objects, not even when they are deleted, until they are resumed. */
+/**
+ * `argosy pause KIND/NAME...`: the operator does nothing for these objects, not even when they are deleted, until they are
+ * resumed.
+ */
 export function pause(objects: readonly string[], options: PauseOptions): Promise<number> {
   return annotate(objects, options, "true");
 }

@@ -7,9 +7,9 @@ import { formatDuration, indent, lastLines, type Style } from "./terminal";
 const LOG_LINES = 12;
 
 /**
- * One reconcile in a line, with what its handler wrote to standard error below it. Undefined if there is nothing
- * to say. What others wrote is made harmless for a terminal.
- * @param times how often it has failed so, one after another. Only the first time its log is shown. @default 1
+ * One reconcile in a line, with its handler's standard error below it. Undefined if there is nothing to show. Text of others is
+ * made harmless for a terminal.
+ * @param times how often it has failed in this way, one after another. Its log is shown only the first time. @default 1
  */
 export function formatReconcile(
   report: ReconcileReport,

@@ -29,7 +29,7 @@ export interface RecordOptions extends ClusterOptions, NamespaceOptions {
   readonly project?: string;
   /** Which installation, if an operator is deployed more than once. */
   readonly installation?: string;
-  /** A recorded run, in the place of an object. */
+  /** A recorded run, instead of an object. */
   readonly run?: string;
   /** The file to write. @default fixtures/<name>.yaml in the operator's folder */
   readonly out?: string;
@@ -38,7 +38,7 @@ export interface RecordOptions extends ClusterOptions, NamespaceOptions {
   readonly json?: true;
 }
 
-/** A question that is to become a fixture, and where it comes from. */
+/** A question that is to become a fixture, and its origin. */
 interface Source {
   readonly operator: Operator;
   readonly question: LiveQuestion;

@@ -33,9 +33,9 @@ export interface RunOptions {
   readonly leaseSeconds?: number;
   /** Called after each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void;
-  /** Called with what no object tells: a lost watch, a lost lease. */
+  /** Called with a notice that no object shows: a lost watch, a lost lease. */
   readonly onNotice?: (notice: string) => void;
-  /** Called with what the handler writes to standard error while it is asked nothing; the rest is in the reports. */
+  /** Called with the handler's standard error between two requests. The rest is in the reports. */
   readonly onHandlerLog?: (text: string) => void;
   /** Called when the handler has not answered for some seconds, and then more and more seldom. */
   readonly onSilence?: (silence: Silence) => void;
@@ -58,7 +58,7 @@ export interface OtherHandler {
   timeoutMs?(question: HandlerQuestion): number;
   /** How many objects are worked on at once. @default the operator's `concurrency` */
   readonly concurrency?: number;
-  /** Replaces processes that the transport keeps: what they were given holds no longer. @default it keeps none */
+  /** Replaces processes that the transport keeps, because their environment is outdated. @default it keeps none */
   renew?(): void;
 }
 
@@ -77,7 +77,7 @@ class LocalEngine extends Engine {
     try {
       await super.stop(graceMs);
     } finally {
-      // Not before: runs in progress may need it.
+      // Not earlier, because runs in progress may need it.
       await this.account?.close();
     }
   }

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 
-/** Takes what is printed to the terminal, in the place of the streams. */
+/** Takes the output for the terminal, instead of the streams. */
 let above: ((text: string) => void) | undefined;
 
 /** Prints a line of what a command gives, on standard output. */
@@ -16,8 +16,8 @@ export function progress(line: string): void {
 }
 
 /**
- * Hands what is printed to something that writes it to the terminal: lines stay below it.
- * @returns gives the streams back
+ * Gives the output to a writer that writes it to the terminal with lines below it.
+ * @returns a function that gives the streams back
  */
 export function printAbove(write: (text: string) => void): () => void {
   above = write;

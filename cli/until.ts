@@ -3,7 +3,7 @@ import { within } from "../runtime/within";
 
 /** How {@link until} waits. */
 export interface UntilOptions {
-  /** What is to come true, or what is still missing: for the error. */
+  /** The awaited condition, or the missing part, for the error. */
   readonly what: string | (() => string);
   /** In milliseconds. Infinity waits until the signal. */
   readonly deadlineMs: number;

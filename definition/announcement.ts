@@ -1,18 +1,18 @@
 import type { Operator } from "../runtime/definition/definition";
 import type { LoadOptions } from "./loadOperator";
 
-/** What a program does with operators, as it is told to the command `argosy`, which runs the program to ask. */
+/** What a program does with operators. The program announces it to the command `argosy`, which runs the program to ask. */
 export type Announcement =
   | { readonly loaded: readonly Operator[]; readonly folder: string; readonly options: LoadOptions }
   | { readonly used: readonly Operator[] };
 
 type Listener = (announcement: Announcement) => void;
 
-/** The same in every copy of this package: the command is often another one than the program's. */
+/** The key is the same in every copy of this package, because the command often has another copy than the program. */
 const LISTENER = Symbol.for("@argosy-dev/argosy:operators");
 const place = globalThis as { [LISTENER]?: Listener };
 
-/** Tells the command, if one listens. */
+/** Announces it to the command, if one listens. */
 export function announce(announcement: Announcement): void {
   place[LISTENER]?.(announcement);
 }

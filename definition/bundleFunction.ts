@@ -33,7 +33,7 @@ export function bundleFunction(folder: string, file: string): FunctionBundle {
       bundle: true,
       platform: "node",
       format: "cjs",
-      // What the project supports; the image is newer.
+      // The oldest version that the project supports. The image is newer.
       target: "node20",
       sourcemap: "inline",
       sourcesContent: false,
@@ -73,7 +73,8 @@ export function checkFunction(
   try {
     const { code } = bundleFunction(folder, file);
     for (const name of functions) {
-      // Whether it is exported shows when it is run; what nobody exports is not in the bundle of an ES module.
+      // Whether a function is exported shows at run time. The bundle of an ES module does not contain functions that nobody
+      // exports.
       if (new RegExp(`\\b${name}\\b`).test(code)) continue;
       const remedy = `Write there: export function ${name}(request) { ... }`;
       report("handler", `"${file}" exports no function ${name}(request)`, remedy);

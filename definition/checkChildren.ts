@@ -57,12 +57,15 @@ export function checkChildren(
   }
 }
 
-/** More letters than a slip has: a kind that Kubernetes gets in a later release is not to be refused. */
+/**
+ * The most letters in which a kind may differ to count as a typing mistake. A kind that Kubernetes gets in a later release must
+ * not be refused.
+ */
 const LETTERS_OF_A_SLIP = 2;
 
 /**
- * A kind of Kubernetes' own under a group that does not have it is a slip: Deployment of "v1". So is a kind that is nearly one of
- * its group, and a plural that is not the kind's.
+ * Finds mistakes in Kubernetes' own kinds: a kind under a group that does not have it, such as Deployment of "v1", a kind that is
+ * nearly one of its group, and a plural that is not the kind's.
  */
 export function checkKnownKind(
   { apiVersion, kind, plural }: Pick<CheckedDefinition["children"][number], "apiVersion" | "kind" | "plural">,

@@ -49,7 +49,7 @@ export function checkGrants(
   }
 }
 
-/** A kind that is retired is only deleted, for which nobody needs to hold what it grants. */
+/** A retired kind is only deleted, and nobody needs the granted rights for that. */
 function isGranting({ apiVersion, kind, retired }: ChildKind): boolean {
   return !retired && groupOf(apiVersion) === RBAC_GROUP && [...ROLES, ...BINDINGS].includes(kind);
 }

@@ -7,8 +7,8 @@ import { definitionFile, reportOn } from "./definitionFile";
 import { displayPath, Problems, type Report } from "./problems";
 
 /**
- * Checks what no operator can know alone: that names, those of before included, are not given twice, and that no two
- * claim one kind.
+ * Makes the checks between operators: that no name is given twice, former names included, and that no two operators claim one
+ * kind.
  *
  * @throws OperatorError that names every clash
  */
@@ -78,7 +78,7 @@ function checkWatched({ watch, customResource }: Operator, other: Operator, repo
   report("watch.kind", complaint, "Let that operator do it, or watch a kind of its children.");
 }
 
-/** What was left behind under a name is handed over: it must be nobody's who still has that name. */
+/** The objects under a former name are handed over, so no other operator may still have that name. */
 function checkTaken(operator: Operator, other: Operator, report: Report): void {
   const index = formerIdentitiesOf(operator).map(identityOf).indexOf(identityOf(other));
   if (index < 0) return;
@@ -87,7 +87,7 @@ function checkTaken(operator: Operator, other: Operator, report: Report): void {
   report(`formerNames[${index}]`, complaint, "Rename that one, or leave this out.");
 }
 
-/** What was left behind under a name can be handed over to one operator alone. */
+/** The objects under a former name can be handed over to one operator only. */
 function checkSharedFormerNames(operator: Operator, other: Operator, report: Report): void {
   const others = formerIdentitiesOf(other).map(identityOf);
   for (const [index, former] of formerIdentitiesOf(operator).map(identityOf).entries()) {
@@ -135,7 +135,7 @@ function namesOf({ crd, customResource: { kind, plural } }: Operator): {
   };
 }
 
-/** Checks what the names that an operator had say beside one another and beside the one that it has. */
+/** Checks the former names of an operator against each other and against its present name. */
 export function checkFormerNames(
   formerNames: readonly string[],
   operator: OperatorIdentity,

@@ -30,7 +30,7 @@ export function outsideEventsOf({ on }: Pick<CheckedDefinition, "on">): OutsideE
   });
 }
 
-/** Checks what `on` says beside the CRD and the operator's namespaces. */
+/** Checks `on` against the CRD and the operator's namespaces. */
 export function checkOutsideEvents(
   { on, namespaces }: Pick<CheckedDefinition, "on" | "namespaces">,
   resource: CustomResourceDefinition | undefined,
@@ -70,7 +70,7 @@ function checkNamespace(
   }
 }
 
-/** What a mapping says that the CRD's schema does not take. */
+/** The parts of a mapping that the CRD's schema does not accept. */
 function checkContent(template: Json, schema: JsonObject | undefined, field: string, report: Report): void {
   if (schema === undefined) return;
   if (Array.isArray(template)) {
@@ -148,9 +148,9 @@ export function listenerOf({ name, type, source }: OutsideEvent): Listener | und
 }
 
 /**
- * What keeps two listeners from being in one pod. Argo begins a server for each port and each type of source
- * (argo-events, pkg/eventsources/common/webhook/webhook.go: each type has a controller of its own), and of two with the
- * same port and path the first one alone gets requests.
+ * Why two listeners cannot be in one pod. Argo begins a server for each port and each type of source (argo-events,
+ * pkg/eventsources/common/webhook/webhook.go: each type has a controller of its own). If two listeners have the same port and
+ * path, only the first one gets requests.
  */
 export function clashOf(
   one: Listener,

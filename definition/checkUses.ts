@@ -20,13 +20,13 @@ type CheckedUse = CheckedDefinition["uses"][string];
 
 /** A value of another type is no name. */
 const NAMING_TYPES = ["string"];
-/** The fields of `metadata` that say what an object refers to, with those of them that are maps. */
+/** The fields of `metadata` to which an object may refer, and which of them are maps. */
 const METADATA = { name: false, namespace: false, uid: false, labels: true, annotations: true };
 const PATH_REMEDY = "Give the path of a field, for example spec.credentialsSecret, or a constant in quotes:";
 
 /**
- * Checks what a definition uses against Kubernetes' kinds, and every field path against the schema of the custom resource:
- * a path that leads nowhere would mean nothing for ever, in silence.
+ * Checks the `uses` of a definition against Kubernetes' kinds, and every field path against the schema of the custom resource. A
+ * wrong path would silently mean nothing for ever.
  *
  * @param resource undefined if the CRD could not be read
  */
@@ -72,7 +72,7 @@ export function checkUses(
   }
 }
 
-/** Where objects of the kind are, and where the custom resource is. */
+/** The scope of the kind, and of the custom resource. */
 function checkScope(
   { apiVersion, kind, namespace }: CheckedUse,
   field: string,

@@ -6,7 +6,7 @@ import { checkKnownKind } from "./checkChildren";
 import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
 
-/** What a definition says of the objects that it watches. */
+/** The `watch` of a definition. */
 type WatchDefinition = NonNullable<CheckedDefinition["watch"]>;
 
 /** The kind that is watched. Whether it has namespaces is known of Kubernetes' own kinds, and assumed of all others. */
@@ -21,14 +21,14 @@ export function watchedKind({ apiVersion, kind, plural }: WatchDefinition): Cust
   };
 }
 
-/** Kinds that the engine writes while it works: an operator that watched them would never come to rest. */
+/** Kinds that the engine writes while it works. An operator that watched them would never come to rest. */
 const OWN_WORK: readonly (readonly [group: string, kind: string])[] = [
   ["", "Event"],
   ["events.k8s.io", "Event"],
   ["coordination.k8s.io", "Lease"],
 ];
 
-/** Checks what a definition says of the objects that it watches. */
+/** Checks the `watch` of a definition. */
 export function checkWatch(
   watch: WatchDefinition,
   namespaces: CheckedDefinition["namespaces"],

@@ -5,8 +5,8 @@ import { nearest } from "./nearest";
 import type { Report } from "./problems";
 
 /**
- * The building blocks of our zod schemas. Each gives its complaints in our words, with a remedy: {@link check} passes
- * both on. What a value must look like stands in the schema alone, from which types and JSON Schema follow as well.
+ * The building blocks of our zod schemas. Each gives its complaints in our words, with a remedy, and {@link check} passes both
+ * on. The form of a value is only in the schema, from which types and JSON Schema follow as well.
  */
 
 /** The complaint and the remedy of one problem, as the message of a zod issue. Neither has a line break of its own. */
@@ -173,8 +173,8 @@ export function fields<Shape extends z.core.$ZodShape>(
 }
 
 /**
- * Either of several shapes. Complained of is what keeps a value from the shape that it is most like.
- * @param expected what they are together: "a text or an object"
+ * One of several shapes. The complaint is about the shape that is most like the value.
+ * @param expected all shapes together: "a text or an object"
  */
 export function either<const Options extends readonly [z.ZodType, ...z.ZodType[]]>(
   options: Options,
@@ -184,7 +184,7 @@ export function either<const Options extends readonly [z.ZodType, ...z.ZodType[]
   return z.union(options, told(remedy, expected));
 }
 
-/** Adds what a check of several fields together complains of to a zod issue's context. */
+/** Adds the complaints of a check of several fields to a zod issue's context. */
 export function complainIn(context: {
   addIssue(issue: { code: "custom"; path: PropertyKey[]; message: string; params: object }): void;
 }): (path: PropertyKey[], complaint: string, remedy: string, because?: readonly string[]) => void {
@@ -284,7 +284,7 @@ function isOutput(value: object | null): boolean {
   return (value as { __pulumiOutput?: unknown } | null)?.__pulumiOutput === true;
 }
 
-/** More of a text is of no use in a complaint. */
+/** The longest text in a complaint. */
 const LONGEST_QUOTATION = 100;
 
 /** A text in quotes, on one line whatever is in it. */

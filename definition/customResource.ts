@@ -3,14 +3,14 @@ import { isRecord } from "../runtime/json";
 import { isJsonObject, type Json, type JsonObject } from "../runtime/kubernetes/objects";
 import { versionsOf } from "./customResourceDefinition";
 
-/** What the API server makes of a custom resource when it is written: see {@link admitted}. */
+/** A custom resource as the API server would store it: see {@link admitted}. */
 export interface Admitted {
   readonly object: JsonObject;
   /** Why the API server would refuse it, or drop a part of it. */
   readonly flaw?: string;
 }
 
-/** What is not the schema's: the API server checks it by itself, or the engine writes it. */
+/** Fields outside of the schema: the API server checks them by itself, or the engine writes them. */
 const NOT_IN_SCHEMA = ["apiVersion", "kind", "metadata", "status"];
 
 /**

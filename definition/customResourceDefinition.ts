@@ -13,11 +13,11 @@ export interface CustomResourceDefinition {
 }
 
 /**
- * Reads and checks a CRD file. Left to the API server is what it says clearly itself, such as a schema that is
- * not structural.
+ * Reads and checks a CRD file. Mistakes that the API server reports clearly, such as a schema that is not structural, are left to
+ * the API server.
  *
  * @param file absolute path
- * @param problems is told of every problem, with line and column
+ * @param problems gets every problem, with line and column
  * @returns undefined if there was one
  */
 export function readCustomResourceDefinition(

@@ -7,7 +7,7 @@ import { readYaml } from "./readYaml";
 /** The file that makes a folder an operator. */
 const FILE_NAME = "operator.yaml";
 
-/** What folders of operators had, or may be thought to have, in the place of {@link FILE_NAME}. */
+/** Names of files that people may use instead of {@link FILE_NAME}. */
 const OTHER_NAMES = ["operator.ts", "operator.js", "operator.mjs", "operator.cjs"];
 
 const FIELDS_REMEDY = "Write crd, handler and children.";
@@ -42,7 +42,7 @@ export function readDefinition(folder: string, problems: Problems): WrittenDefin
   return undefined;
 }
 
-/** A folder has one definition, and nobody shall wonder which is in force. */
+/** A folder has one definition, so that nobody has to wonder which one counts. */
 function checkOtherNames(folder: string, problems: Problems): void {
   for (const name of OTHER_NAMES) {
     if (!existsSync(path.join(folder, name))) continue;
@@ -101,7 +101,7 @@ export function withOverrides(
   };
 }
 
-/** What problems call the overrides of an operator: as a program writes them. */
+/** The name of an operator's overrides in problems, as a program writes them. */
 export function overridesOf(operator: string): string {
   return `overrides.${operator}`;
 }

@@ -5,17 +5,17 @@ import { DEFINITION } from "./schema";
 export const SCHEMA_FILE = "operator.schema.json";
 
 /**
- * The JSON Schema of operator.yaml, for editors. What a schema cannot say is checked when an operator is loaded: what
- * fields say together, and what they say of files.
+ * The JSON Schema of operator.yaml, for editors. Checks that a schema cannot make are made when an operator is loaded: of several
+ * fields together, and of files.
  *
- * @param packageName of the package that it is published with
+ * @param packageName the package in which it is published
  */
 export function operatorSchema(packageName: string): object {
   // Of the drafts that zod knows, this is the one that all editors read.
   const { $schema, ...schema } = z.toJSONSchema(DEFINITION, {
     target: "draft-7",
     io: "input",
-    // What is written as Argo or a CRD has it may be anything here.
+    // Fields in the form of Argo or of a CRD may be anything here.
     unrepresentable: "any",
   });
   return {

@@ -33,11 +33,11 @@ import {
   OVERRIDES,
 } from "./schema";
 
-/** What a program says of its operators beside their definitions. */
+/** A program's options for its operators, beside their definitions. */
 export interface LoadOptions {
-  /** Tells this program's operators from those of others in the same cluster. @default "argosy" */
+  /** Distinguishes this program's operators from those of others in the same cluster. @default "argosy" */
   readonly installation?: string | undefined;
-  /** What this stack says in the place of the operators' own definitions, by the operators' names. @default nothing */
+  /** The fields that this stack sets instead of the operators' own definitions, by the operators' names. @default nothing */
   readonly overrides?: Readonly<Record<string, OperatorOverrides | undefined>> | undefined;
 }
 
@@ -109,7 +109,7 @@ function namespacesOf({ watch, namespaces }: CheckedDefinition, overridden: read
   return overridden.includes("namespaces") ? namespaces : (watch?.namespaces ?? namespaces);
 }
 
-/** What the schema cannot say of a definition as it is written, since a default has been filled in by then. */
+/** Checks that the schema cannot make of a definition as it is written, because a default has been filled in by then. */
 function checkSubject({ content: { crd, watch, namespaces }, report }: WrittenDefinition): void {
   if (crd === undefined && watch === undefined) report("crd", "is missing", CRD_REMEDY);
   if (namespaces === undefined || !isRecord(watch) || watch["namespaces"] === undefined) return;
@@ -120,7 +120,7 @@ function ownOf(overrides: LoadOptions["overrides"], name: string): unknown {
   return (overrides && Object.hasOwn(overrides, name) ? overrides[name] : undefined) ?? {};
 }
 
-/** Also for a definition that is wrong elsewhere: its author shall see all there is to do. */
+/** Also for a definition that has other mistakes, so that its author sees all of them. */
 function readCrd(folder: string, crd: unknown, problems: Problems): CustomResourceDefinition | undefined {
   if (typeof crd !== "string" || crd === "") return undefined;
   return readCustomResourceDefinition(path.resolve(folder, crd), problems);
@@ -183,7 +183,7 @@ function fillDefaults(
   };
 }
 
-/** By default every change of an object counts: who watches another's objects wants to know what becomes of them. */
+/** By default every change of an object counts, because an operator that watches others' objects wants to know their state. */
 function watchOf({ labels = {}, on }: NonNullable<CheckedDefinition["watch"]>): Watch {
   const counted: readonly string[] = on ?? WATCHED_PARTS;
   return { labels, on: WATCHED_PARTS.filter((part) => counted.includes(part)) };

@@ -31,7 +31,7 @@ export interface OperatorsInOrder {
   readonly error?: OperatorError;
 }
 
-/** Loads the operators that are in order, beside which the others may be mended. Of two that clash, the first one is. */
+/** Loads the operators that are in order. The others may be corrected meanwhile. Of two that clash, the first one is loaded. */
 export function loadOperatorsInOrder(handlersFolder: string, options: LoadOptions = {}): OperatorsInOrder {
   const problems = new Problems();
   const operators: Operator[] = [];
@@ -69,7 +69,7 @@ function loadEach(
 const LAYOUT_ADVICE =
   "Give each operator a folder of its own with an operator.yaml, for example handlers/memcached/operator.yaml.";
 
-/** The folders of operators. Of what looks like one and is none, the problem is told. */
+/** The folders of operators. A folder that looks like one and is none is reported as a problem. */
 function operatorFolders(handlersFolder: string, problems: Problems): string[] {
   const report = problems.in(handlersFolder);
   if (!existsSync(handlersFolder)) {
@@ -131,7 +131,7 @@ function attempt<Result>(look: () => Result): Result | undefined {
   }
 }
 
-/** Overrides of an operator that is not there would be lost without a word. */
+/** Overrides of an operator that does not exist would be silently lost. */
 function checkOverriddenNames(
   operators: readonly Operator[],
   overrides: LoadOptions["overrides"],

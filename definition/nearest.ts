@@ -1,6 +1,6 @@
 /**
- * The candidate that a mistyped word most likely meant. Undefined if none is close.
- * @param letters how many letters may differ at most. @default as many as a slip may have
+ * The candidate that a mistyped word most likely means. Undefined if none is close.
+ * @param letters how many letters may differ at most. @default as many as in a typing mistake
  */
 export function nearest(
   word: string,
@@ -11,8 +11,8 @@ export function nearest(
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    // Further off than two letters in five (or two in all) is another word, not a slip: "childs" is meant for "children".
-    // Where no letter is left, nothing was meant: "1" is two letters from "on".
+    // A word that differs in more than two of five letters (or two in all) is another word and no mistake: "childs" means
+    // "children". If no letter is left, nothing was meant: "1" is two letters from "on".
     const longest = Math.max(word.length, candidate.length);
     const most = Math.min(letters, Math.max(2, Math.floor(0.4 * longest)), longest - 1);
     if (distance <= most && distance < bestDistance) [best, bestDistance] = [candidate, distance];

@@ -8,12 +8,13 @@ export interface OverriddenDefinition {
 }
 
 /**
- * Lays a program's overrides over a definition. Both have been checked; whether they fit together has not.
+ * Applies a program's overrides to a definition. Both have been checked, but not whether they fit together.
  *
  * - Environment variables and quantities are replaced one by one, all other fields as a whole.
  * - A variable is replaced whether its value came from `env` or from a Secret.
  * - The image is that of the handler, whether this is a function or a program.
- * - With `execution: pod` given here, `concurrency` and `record` of the definition are those of a resident runner, and are left out.
+ * - If `execution: pod` is given here, `concurrency` and `record` of the definition are those of a resident runner, and are left
+ *   out.
  */
 export function override(definition: OperatorDefinition, overrides: OperatorOverrides): OverriddenDefinition {
   const { env = {}, secretEnv = {}, resources = {}, image, replicas: _, ...others } = given(overrides);
@@ -44,7 +45,7 @@ export function override(definition: OperatorDefinition, overrides: OperatorOver
   };
 }
 
-/** Without what has a meaning for a resident runner alone. */
+/** The same without the fields that only a resident runner has. */
 function withoutResident({
   concurrency: _,
   record: __,

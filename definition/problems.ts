@@ -1,7 +1,7 @@
 import path from "node:path";
 import { escaped } from "../runtime/json";
 
-/** Something in an operator's files, or in what a program says of operators, that its author has to put right. */
+/** A mistake in an operator's files, or in a program's options for operators, which its author has to correct. */
 export class OperatorError extends Error {
   override readonly name = "OperatorError";
 
@@ -26,7 +26,7 @@ export interface Position {
 /** Where a field is in a file, or where it would be. Undefined if that cannot be told. */
 export type Locate = (field: string) => Position | undefined;
 
-/** Collects what is wrong, over all files of an operator, so that its author sees everything at once. */
+/** Collects the problems in all files of an operator, so that its author sees everything at once. */
 export class Problems {
   private readonly lines: string[] = [];
 
@@ -39,7 +39,7 @@ export class Problems {
     };
   }
 
-  /** A {@link Report} for problems of what is no file. */
+  /** A {@link Report} for problems outside of files. */
   at(place: string): Report {
     return (field, complaint, remedy) => {
       const line = `${place}: ${nameOf(field)} ${complaint}. ${remedy}`;
@@ -48,7 +48,7 @@ export class Problems {
     };
   }
 
-  /** Takes up what another error says, where that has not been said. */
+  /** Adds the problems of another error, unless they were reported already. */
   add(error: OperatorError): void {
     this.lines.push(...error.problems.filter((problem) => !this.lines.includes(problem)));
   }
@@ -64,7 +64,7 @@ export class Problems {
   }
 }
 
-/** More of a field's name is of no use. */
+/** The longest name of a field in a problem. */
 const LONGEST_FIELD = 200;
 
 function nameOf(field: string): string {

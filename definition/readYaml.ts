@@ -29,8 +29,8 @@ export interface YamlDocument {
  * The documents of a YAML file that are not empty.
  *
  * @param file absolute path
- * @param missing what to do where there is no such file, in a sentence
- * @param problems is told of a file that cannot be read, and of what is no YAML, with line and column
+ * @param missing what to do if there is no such file, in a sentence
+ * @param problems gets a file that cannot be read, and mistakes in the YAML, with line and column
  * @returns undefined if anything was reported
  */
 export function readYaml(file: string, missing: string, problems: Problems): YamlDocument[] | undefined {
@@ -55,7 +55,7 @@ export function readYaml(file: string, missing: string, problems: Problems): Yam
 /** A file's text. A byte order mark, which some editors put before it, is left out. */
 function readText(file: string, missing: string, report: Report): string | undefined {
   try {
-    // A named pipe would be waited for without end.
+    // A named pipe would block for ever.
     if (statSync(file).isFile()) return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
     report("it", "is not a file", "Give a file that can be read.");
   } catch (error) {
@@ -97,7 +97,7 @@ function isTooDeep(source: string): boolean {
   return false;
 }
 
-/** What is no YAML, or has a tag that is not resolved. Only the first: the others mostly follow from it. */
+/** Text that is no YAML, or has an unknown tag. Only the first mistake is reported, because the others mostly follow from it. */
 function flawOfYaml({ errors, warnings }: Document): { complaint: string; position: Position } | undefined {
   const [flaw] = [...errors, ...warnings.filter(({ code }) => code === "TAG_RESOLVE_FAILED")];
   if (!flaw) return undefined;
@@ -167,7 +167,7 @@ function indexed(items: readonly unknown[], field: string): Step | undefined {
   return whole === undefined || !value ? undefined : { start: value, value, rest: field.slice(whole.length) };
 }
 
-/** What an alias stands for. */
+/** The value to which an alias refers. */
 function resolved(node: Node | null | undefined, document: Document): Node | undefined {
   return (isAlias(node) ? node.resolve(document) : node) ?? undefined;
 }

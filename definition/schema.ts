@@ -10,7 +10,7 @@ import { SCHEDULES } from "./fields/schedules";
 import { USES } from "./fields/uses";
 import { WATCH } from "./fields/watch";
 
-/** Cron knows nothing shorter than a minute. In seconds. */
+/** The shortest step of cron, in seconds: a minute. */
 const SHORTEST_POD_RESYNC = 60;
 
 const IN_PROGRAM = [
@@ -18,11 +18,11 @@ const IN_PROGRAM = [
   "Guards are of the program: new Operators(name, { guards: { children: true } }), or the key guards of the stack.",
 ] as const;
 
-/** What an operator must say that it looks after. */
+/** The alternatives of which an operator must name one: its own kind, or a watched one. */
 export const CRD_REMEDY =
   "Give the path of the CustomResourceDefinition in the operator's folder, for example crd: crd.yaml. Or give watch.";
 
-/** What stands in an operator.yaml. */
+/** The content of an operator.yaml. */
 export const DEFINITION = fields(
   {
     crd: text(CRD_REMEDY)
@@ -117,7 +117,7 @@ export type CheckedDefinition = z.output<typeof DEFINITION>;
 
 const IN_DEFINITION = ["cannot be overridden", "Write it in operator.yaml: all stacks share it."] as const;
 
-/** What a program may give in the place of an operator's definition: in what stacks differ. */
+/** The fields that a program may set instead of an operator's definition, because stacks differ in them. */
 export const OVERRIDES = fields(
   {
     image: OVERRIDABLE.image.optional(),
@@ -153,7 +153,7 @@ export const OVERRIDES = fields(
   ),
 );
 
-/** What a program says of one operator in the place of its operator.yaml. */
+/** The overrides of one operator. */
 export type OperatorOverrides = z.input<typeof OVERRIDES>;
 
 /** What the operator looks after: custom resources of its own, or objects of another kind. */
@@ -195,7 +195,7 @@ function checkSubject(
   }
 }
 
-/** What a resident runner could do, and a pod for each run cannot. */
+/** Fields that a resident runner can have, and an operator with a pod for each run cannot. */
 function checkPod(
   {
     record,

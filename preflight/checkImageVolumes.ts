@@ -1,10 +1,10 @@
 import type { Findings, Look } from "./lookInCluster";
 
 /**
- * Looks whether the cluster has image volumes, which some operators need. An API server that has none would leave them out
- * without a word, and the handlers would find no files.
+ * Checks whether the cluster has image volumes, which some operators need. An API server without them would silently leave them
+ * out, and the handlers would find no files.
  *
- * @param operators the names of those
+ * @param operators the names of those operators
  */
 export async function checkImageVolumes(look: Look, operators: readonly string[]): Promise<Findings> {
   if (operators.length === 0) return { problems: [], unseen: [] };

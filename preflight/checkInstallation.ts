@@ -1,10 +1,10 @@
 import { type ObjectMeta, PROGRAM_ANNOTATION } from "../runtime/program";
 import type { Findings, Look } from "./lookInCluster";
 
-/** Which installation a program is about to make. */
+/** The installation that a program is about to make. */
 export interface ExpectedInstallation {
   readonly installation: string;
-  /** The ClusterRole that stands for the installation. */
+  /** The ClusterRole that represents the installation. */
   readonly clusterRole: string;
   /** The program that makes it, as "project/stack". */
   readonly program: string;
@@ -26,7 +26,7 @@ export async function checkInstallation(
   };
 }
 
-/** The program that an object says it was made by. Undefined if it says nothing. */
+/** The program that made an object, by the object's annotation. Undefined if it has none. */
 export function makerOf({
   metadata,
 }: {

@@ -16,13 +16,13 @@ const MONITORING_KINDS = [
 /** How a half of Argo comes into the cluster, as `ArgoPlatform` has it. */
 type Mode = "install" | "share" | "adopt" | "none";
 
-/** What of a platform the cluster is asked about. */
+/** The parts of a platform about which the cluster is asked. */
 export interface ExpectedPlatform {
   /** The program that makes it, as "project/stack". */
   readonly program: string;
   readonly argoEvents: Mode;
   readonly argoWorkflows: Mode;
-  /** The Secret that the archive's user and password are read from. @default no archive */
+  /** The Secret with the archive's user and password. @default no archive */
   readonly archive?: { readonly secret: string };
   readonly monitoring?: { readonly podMonitor?: boolean; readonly alertRules?: boolean };
   /** Where the archive's Secret is. */
@@ -30,7 +30,8 @@ export interface ExpectedPlatform {
 }
 
 /**
- * Looks whether the cluster has what the platform shares, adopts or uses, and has not yet what the platform installs.
+ * Checks whether the cluster has the parts that the platform shares, adopts or uses, and does not yet have the parts that the
+ * platform installs.
  */
 export async function checkPlatform(look: Look, platform: ExpectedPlatform): Promise<Findings> {
   const all = await Promise.all([

@@ -23,7 +23,7 @@ export async function connectionFromKubeconfig(
   source?: string,
   context?: string,
 ): Promise<ClusterConnection> {
-  // Only here: loading it takes a second, which nobody who has no cluster should wait for.
+  // It is loaded only here, because that takes a second, and users without a cluster should not wait for it.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   try {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { isApiError, KubernetesClient, type KubernetesObject, type Resource } from "../runtime/program";
 import { connectionFromKubeconfig } from "./kubeconfig";
 
-/** How a cluster is reached, as Pulumi's Kubernetes provider is told. */
+/** How to reach a cluster, in the form of Pulumi's Kubernetes provider. */
 export interface Connection {
   /** The text of a kubeconfig, or the path of its file. @default `$KUBECONFIG`, else `~/.kube/config` */
   readonly kubeconfig?: string | undefined;
@@ -13,11 +13,11 @@ export interface Connection {
 /** An object of cluster scope in a cluster, "absent", or undefined if nobody can tell. */
 export type Found = KubernetesObject | "absent" | undefined;
 
-/** What a look into a cluster found out. */
+/** The result of a look into a cluster. */
 export interface Findings {
   /** What is wrong: the argument, what the cluster has, the remedy. */
   readonly problems: readonly string[];
-  /** What is to be used, and could not be seen because the cluster did not answer. */
+  /** The parts that are to be used, but could not be seen because the cluster did not answer. */
   readonly unseen: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface Look {
   crd(name: string): Promise<Found>;
   /** The ClusterRole of this name. */
   clusterRole(name: string): Promise<Found>;
-  /** Whether there is a Secret of this name. What is in it is not asked for. */
+  /** Whether there is a Secret of this name. Its content is not requested. */
   hasSecret(namespace: string, name: string): Promise<boolean | undefined>;
   /** Whether its API server keeps volumes of images. Nothing is written. */
   keepsImageVolumes(): Promise<boolean | undefined>;
@@ -45,8 +45,8 @@ export interface Look {
 const PATIENCE_MS = 3_000;
 
 /**
- * Lets a function look into a cluster. Nothing is found out where the cluster is not known or cannot be reached.
- * @param onNoConnection told why the kubeconfig cannot be used
+ * Lets a function look into a cluster. The result is empty if the cluster is not known or cannot be reached.
+ * @param onNoConnection called with the reason why the kubeconfig cannot be used
  */
 export async function lookInCluster<T>(
   connection: Connection | undefined,
@@ -130,8 +130,8 @@ const WITH_IMAGE_VOLUME = {
 };
 
 /**
- * Whether the volume is still there in what the API server would store. Without the feature gate ImageVolume it leaves the
- * volume out without a word (kubernetes, pkg/api/pod/util.go, dropImageVolumes); before 1.31 it knows no such field, and
+ * Whether the volume is still there in the object that the API server would store. Without the feature gate ImageVolume it
+ * silently leaves the volume out (kubernetes, pkg/api/pod/util.go, dropImageVolumes). Before 1.31 it does not know the field, and
  * refuses a volume without a source.
  */
 async function keepsImageVolumes(client: KubernetesClient): Promise<boolean | undefined> {

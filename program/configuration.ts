@@ -6,8 +6,8 @@ import { check, fields, oneOf, pattern } from "../definition/checks";
 import type { Report } from "../definition/problems";
 
 /**
- * The configuration of this program's stacks. Each key but two is an argument of the components: the argument's schema
- * says what the key may be and what its default is, and the argument's documentation is that of the key.
+ * The configuration of this program's stacks. Each key but two is an argument of the components. The argument's schema defines
+ * the key's form and default, and the argument's documentation is that of the key.
  */
 
 /** The two keys that are no argument. */
@@ -20,7 +20,7 @@ const OWN_KEYS = {
   ).optional(),
 };
 
-/** Of each other key, where its value stands among the arguments of `Operators`. */
+/** The place of each other key's value in the arguments of `Operators`. */
 export const ARGUMENT_OF = {
   installation: "installation",
   namespace: "platform.namespace",
@@ -51,7 +51,7 @@ export const ARGUMENT_OF = {
   protect: "protect",
 } as const;
 
-/** What Pulumi.yaml says of a key. */
+/** A key as Pulumi.yaml declares it. */
 export interface KeyDeclaration {
   readonly type: "string" | "integer" | "boolean" | "array" | "object";
   /** Only of an array. */
@@ -62,15 +62,15 @@ export interface KeyDeclaration {
 /** A stack's configuration. */
 export interface Configuration {
   /**
-   * What this stack holds: "all", or where two teams share the work, "platform" (Argo, namespaces) in one stack and
-   * "operators" in another.
+   * The parts of this stack: "all", or if two teams share the work, "platform" (Argo, namespaces) in one stack and "operators" in
+   * another.
    */
   readonly parts: "all" | "platform" | "operators";
   /** With parts "operators", the stack that has the platform, as "organization/project/stack". */
   readonly platformStack?: string;
   /** The arguments of the platform. */
   readonly platform: ArgoPlatformArgs;
-  /** The arguments of the operators, but for what they are and what they run on. */
+  /** The arguments of the operators, except the operators themselves and their platform. */
   readonly operators: Omit<OperatorsArgs, "handlers" | "platform">;
 }
 
@@ -145,7 +145,7 @@ export function readConfiguration(
   };
 }
 
-/** What a configuration says, by the names of the arguments. */
+/** The values of a configuration, by the names of the arguments. */
 interface Given extends Partial<Omit<OperatorsArgs, "handlers" | "platform">> {
   readonly parts?: Configuration["parts"];
   readonly platformStack?: string;
@@ -217,7 +217,7 @@ function keyOf(field: string): string {
   return field;
 }
 
-/** What `parts` rules out. */
+/** The keys that `parts` excludes. */
 function checkParts(
   project: string,
   { parts, platformStack }: Pick<Configuration, "parts"> & { readonly platformStack?: string | undefined },

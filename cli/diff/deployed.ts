@@ -8,16 +8,16 @@ export interface DeployedOperator {
   readonly operator: Operator;
   /** The namespace of its runner. */
   readonly home: string;
-  /** What the user should know, in sentences. */
+  /** Notes for the user, in sentences. */
   readonly notes: readonly string[];
 }
 
 /**
- * Gives an operator of the working tree the installation and the namespaces of the deployed one: a program says these
- * in the place of the definition.
+ * Gives an operator of the working tree the installation and the namespaces of the deployed one, because a program sets these
+ * instead of the definition.
  *
- * @param installation which of several is meant
- * @throws UsageError if several installations have it and none is named, or if the named one does not
+ * @param installation which of several installations is meant
+ * @throws UsageError if several installations have the operator and none is named, or if the named one does not have it
  */
 export function asDeployed(
   operator: Operator,

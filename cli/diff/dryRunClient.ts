@@ -20,28 +20,28 @@ export interface TriedWrite {
   readonly live: KubernetesObject | undefined;
   /** The object as the API server would have it then. Undefined: it would be deleted. */
   readonly wanted: KubernetesObject | undefined;
-  /** What was to be applied. */
+  /** The manifest to apply. */
   readonly manifest?: Manifest;
 }
 
-/** A version of an object that is there only in a dry run. */
+/** A version of an object that exists only in a dry run. */
 const IMAGINED_VERSION = "2";
 
 /**
- * A client that writes nothing: each write is a dry run (`dryRun=All`), which the API server checks and admits like any
- * other, and does not store. The answers look like those to real writes, so that the engine's own code goes on from them.
+ * A client that writes nothing. Each write is a dry run (`dryRun=All`), which the API server checks and admits like any other,
+ * but does not store. The answers look like those to real writes, so that the engine's own code goes on from them.
  *
  * Guarantee (tests/unit/cliDiff.test.ts): no request that could write leaves without `dryRun`.
  *
- * Caveat: what needs an object that would only be created (a namespace, the role of a binding) cannot be tried. It counts as
- * created, with what the manifest says.
+ * Caveat: a write cannot be tried if it needs an object that would only be created (a namespace, the role of a binding). Its
+ * object counts as created, with the content of the manifest.
  *
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
  */
 export class DryRunClient extends KubernetesClient {
-  /** What was tried since the last {@link recording}, in order. */
+  /** The writes that were tried since the last {@link recording}, in order. */
   readonly tried: TriedWrite[] = [];
-  /** Objects in versions that are there only in this dry run, by their names and versions. */
+  /** Objects in versions that exist only in this dry run, by their names and versions. */
   private readonly imagined = new Map<string, KubernetesObject>();
   /** What was created for a trial, by its name. */
   private readonly trials = new Map<string, KubernetesObject>();
@@ -98,7 +98,7 @@ export class DryRunClient extends KubernetesClient {
     return result;
   }
 
-  /** The one way out: whatever could write becomes a dry run here. */
+  /** Every request leaves here, and every request that could write becomes a dry run. */
   protected override send<T>(request: ApiRequest): Promise<{ code: number; body: T; length: number }> {
     return super.send<T>(asDryRun(request));
   }
@@ -107,7 +107,7 @@ export class DryRunClient extends KubernetesClient {
     return this.tried.some(({ live, wanted }) => live?.metadata.uid === uid && wanted === undefined);
   }
 
-  /** Whether the API server refuses a write since something is missing that would have been created just before. */
+  /** Whether the API server refuses a write because something is missing that would have been created just before. */
   private waitsForTried(error: unknown): boolean {
     if (!isApiError(error, 404)) return false;
     const { kind: plural, name } = error.status.details ?? {};
@@ -117,7 +117,9 @@ export class DryRunClient extends KubernetesClient {
     );
   }
 
-  /** A dry run leaves the version as it is. What changes something gets a later one, as it would by a real write. */
+  /**
+   * A dry run leaves the version as it is. A write that changes something gets a later version, as a real write would give it.
+   */
   private versioned(
     resource: Resource,
     { object, created }: { object: KubernetesObject; created: boolean },
@@ -145,12 +147,12 @@ export function asDryRun(request: ApiRequest): ApiRequest {
   return { ...request, path: `${place}?${parameters}` };
 }
 
-/** Whether a request that a dry run refused could be done: nothing but the dry run itself stands in its way. */
+/** Whether a request that a dry run refused could be done: only the dry run itself prevents it. */
 export function isRefusedDryRun(error: unknown): error is ApiError {
   return error instanceof ApiError && /does not support dry run/.test(error.message);
 }
 
-/** An object without what the API server counts: it differs where a write changes something. */
+/** An object without the API server's counters. It differs if a write changes something. */
 function contentOf({ metadata, ...content }: KubernetesObject): unknown {
   const { managedFields: _, resourceVersion: __, generation: ___, ...rest } = metadata;
   return { ...content, metadata: rest };

@@ -11,7 +11,7 @@ export interface FieldChange {
   readonly wanted?: unknown;
 }
 
-/** What the API server alone writes, and where nothing of a child is meant. */
+/** Fields that only the API server writes, and in which a child's manifest has no intention. */
 const SERVER_METADATA = [
   "managedFields",
   "resourceVersion",
@@ -24,15 +24,15 @@ const SERVER_METADATA = [
 ];
 
 /**
- * The fields in which an object would differ from what is live, in the order of the live object. Entries of lists that all
- * have a name are compared by their names, all other entries by their places. The status does not count, nor what the API
- * server counts.
+ * The fields in which an object would differ from the live one, in the order of the live object. Entries of lists are compared by
+ * their names if all of them have a name, and otherwise by their places. The status does not count, and neither do the API
+ * server's counters.
  */
 export function changedFields(live: object, wanted: object): FieldChange[] {
   return compare(meant(live), meant(wanted), "");
 }
 
-/** What of an object is in a manifest too: what the API server or others add to it is left out. */
+/** The part of an object that a manifest has too. Additions of the API server and of others are left out. */
 export function within(object: unknown, manifest: unknown): unknown {
   if (!isRecord(object) || !isRecord(manifest)) return object;
   const keys = Object.keys(manifest).filter((key) => Object.hasOwn(object, key));

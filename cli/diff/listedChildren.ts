@@ -16,7 +16,7 @@ export interface ListedChild {
   readonly child: KubernetesObject;
 }
 
-/** What was listed as the children of an operator's objects, found by their owners. */
+/** The listed children of an operator's objects, by their owners. */
 export class ListedChildren {
   private readonly byOwner = new Map<string, ListedChild[]>();
 
@@ -31,7 +31,7 @@ export class ListedChildren {
     }
   }
 
-  /** What may be a child of this object, or of a deleted one of its name. Whether it is, `managedFields` say. */
+  /** Objects that may be children of this object, or of a deleted one of its name. `managedFields` say whether they are. */
   near({ metadata: { uid, namespace = "", name } }: KubernetesObject): ListedChild[] {
     return [uid, `${namespace}/${name}`].flatMap((owner) => this.byOwner.get(owner) ?? []);
   }
@@ -46,7 +46,7 @@ function ownersOf({ metadata }: KubernetesObject): string[] {
   ].filter((owner) => owner !== undefined);
 }
 
-/** Whose children {@link listChildren} lists, and how. */
+/** The options of {@link listChildren}. */
 export interface ChildrenListing {
   readonly operator: Operator;
   /** The children's kinds as the API serves them. */

@@ -15,7 +15,7 @@ export interface LiveObjectOptions extends NamespaceOptions {
 }
 
 /**
- * An object that somebody has named as KIND/NAME, in the version of the operator of this working tree that looks after it.
+ * An object that the user named as KIND/NAME, in the version that the operator of this working tree handles.
  * @throws UsageError, CommandError if there is no such object, or if no operator here handles it
  */
 export async function liveObject(
@@ -31,7 +31,7 @@ export async function liveObject(
   const deployed = asDeployed(operator, installed, options.installation).operator;
   if (!isWatched(object, deployed)) throw new CommandError(`${operator.name} does not watch ${name}.`);
   checkHandles(deployed, object.metadata.namespace);
-  // It was found in the version that the cluster prefers.
+  // The object was found in the version that the cluster prefers.
   const { plural, namespaced } = target.resource;
   const resource = resourceOf({ ...operator.customResource, plural, namespaced });
   return { operator, object: (await client.get(resource, target.name)) ?? object };

@@ -23,15 +23,15 @@ export interface ObservationOptions {
   readonly resource: Resource;
   readonly childResources: readonly Resource[];
   readonly client: KubernetesClient;
-  /** Where the Memory objects of an operator are that watches others' objects. */
+  /** The namespace of the Memory objects of an operator that watches others' objects. */
   readonly home: string;
   /** Where used objects are read. @default the API server */
   readonly source?: DirectUse | undefined;
 }
 
-/** One object, and what its handler is asked beside it: read from a cluster by the engine's own steps, without a watch. */
+/** One object, and everything that its handler gets beside it, read from a cluster by the engine's own steps, without a watch. */
 export class Observation {
-  /** What makes the children as the handler answers them. */
+  /** The writer that makes the children as the handler answers them. */
   readonly writes: ObjectChildren;
   private readonly source: DirectUse;
 
@@ -57,7 +57,7 @@ export class Observation {
     return this.writes.observe(this.object);
   }
 
-  /** What the engine remembers of the object. */
+  /** The engine's memory of the object. */
   async memory(): Promise<Memory> {
     const { operator, resource, client, home: namespace } = this.options;
     if (!operator.watch) return memoryOf(this.object);
@@ -65,7 +65,7 @@ export class Observation {
   }
 
   /**
-   * What the object uses.
+   * The objects that the object uses.
    * @throws ReconcileFailure, UsedStillListingError, ApiError
    */
   used(event: HandlerEvent): Promise<GatheredUse> {

@@ -22,7 +22,7 @@ import { type ListedChildren, listChildren } from "./listedChildren";
 import { Observation, type ObservationOptions } from "./observation";
 import { isSecret, SecretMask } from "./secretMask";
 
-/** What would happen to a child. "waits": nothing yet, since others must be ready first. */
+/** What would happen to a child. "waits": nothing yet, because others must be ready first. */
 export type ChildFate = "created" | "changed" | "recreated" | "adopted" | "deleted" | "waits";
 
 /** A child that would not stay as it is. */
@@ -32,7 +32,7 @@ export interface ChildPreview {
   readonly kind: string;
   readonly namespace?: string;
   readonly name: string;
-  /** The fields that would change. Of a child that would be created, all that its handler answers. */
+  /** The fields that would change. For a new child, all fields of the handler's answer. */
   readonly fields: readonly FieldChange[];
   /** The children that it waits for: "Job migrate". */
   readonly after?: readonly string[];
@@ -51,8 +51,8 @@ export interface ObjectPreview {
   readonly namespace?: string;
   readonly name: string;
   /**
-   * "paused", "deleting", "expired": the handler is not asked, since its operator does nothing by its answer.
-   * "failed": there is no valid answer, or a child is refused. What would have been done before that is in `children`.
+   * "paused", "deleting", "expired": the handler is not asked, since its operator would do nothing by its answer. "failed": there
+   * is no valid answer, or a child is refused. The changes before that are in `children`.
    */
   readonly result: "changed" | "unchanged" | "failed" | "paused" | "deleting" | "expired";
   readonly children: readonly ChildPreview[];
@@ -79,7 +79,7 @@ const OWN_MARKS = new RegExp(`^\\.metadata\\.(ownerReferences\\b|(labels|annotat
  *
  * Guarantee (tests/integration/cliDiff.test.ts): nothing in the cluster changes.
  *
- * Caveat: finalizers, the status and what others make of the changes are left out.
+ * Caveat: finalizers, the status, and the reactions of others to the changes are left out.
  */
 export class Previews {
   private readonly checkStatus: (status: unknown) => string | undefined;
@@ -247,7 +247,7 @@ class Attempt {
   }
 }
 
-/** A run whose object need not be there: it may only be tried. */
+/** A run whose object need not exist, because it may only be tried. */
 class PreviewRun extends Run {
   constructor(
     object: KubernetesObject,
@@ -276,7 +276,7 @@ function reportOf({ kind, metadata: { namespace, name } }: KubernetesObject): Dr
 function fieldsOf(fate: ChildFate, { live, wanted, manifest }: TriedWrite): FieldChange[] {
   if (!wanted) return [];
   if (fate === "recreated" && live) {
-    // The new one gets values of its own that nobody has asked for, such as the labels of a Job.
+    // The new object gets values of its own that nobody has asked for, such as the labels of a Job.
     return changedFields(within(live, manifest) as object, within(wanted, manifest) as object);
   }
   if (live) return changedFields(live, wanted);

@@ -14,13 +14,13 @@ export function isSecret({ apiVersion, kind }: { readonly apiVersion?: unknown; 
 }
 
 /**
- * Keeps the values of Secrets from a handler, and from what is shown of its answer.
+ * Keeps the values of Secrets from a handler, and out of all output about its answer.
  *
- * A handler is given a fake in the place of each value: the same one each time, made of the Secret's name and the key
- * alone. Where it answers a Secret with a fake in it, the real value takes its place before the API server is asked, so that
- * a value which is only passed on is no change. Nowhere else: a real value would get into messages and fields.
+ * A handler gets a fake in the place of each value. The fake is the same each time, made only of the Secret's name and the key.
+ * If the handler answers a Secret with a fake in it, the real value replaces the fake before the API server is asked, so a value
+ * that is only passed on is no change. Nowhere else does it, because a real value would get into messages and fields.
  *
- * Guarantee (tests/unit/cliDiff.test.ts): no value is in what the handler is given, nor in fields that are shown.
+ * Guarantee (tests/unit/cliDiff.test.ts): no value is in the handler's request, nor in fields that are shown.
  *
  * Caveat: a handler that answers something made of a value, such as a hash, answers another one than the live operator does.
  */
@@ -29,10 +29,10 @@ export class SecretMask {
   private readonly scrubber = new Scrubber();
   private learnt = 0;
 
-  /** @param isOff gives handlers the real values; they are not shown all the same */
+  /** @param isOff gives handlers the real values, which are not shown all the same */
   constructor(private readonly isOff = false) {}
 
-  /** What a handler is given for an object, or for objects, or for what is no object. */
+  /** The value that a handler gets for an object, for several objects, or for anything else. */
   given<Value>(value: Value): Value {
     if (Array.isArray(value)) return value.map((each) => this.given(each)) as Value;
     if (!isRecord(value) || !isSecret(value)) return value;
@@ -50,7 +50,7 @@ export class SecretMask {
     this.scrubber.learn([{ apiVersion, kind, data: dataOf(secret), metadata: { ...metadata, ...own } }]);
   }
 
-  /** A child as it was meant: with the real values in a Secret. */
+  /** A child as the handler intends it: with the real values in a Secret. */
   restored(child: Manifest): Manifest {
     if (!isSecret(child)) return child;
     const data = Object.entries(dataOf(child)).map(([key, encoded]) => [
@@ -105,7 +105,7 @@ const FAKE = "argosy-fake-";
 /** Every fake in a text. */
 export const FAKES = /argosy-fake-[0-9a-f]{20}/g;
 
-/** Stands for one value of a Secret, and says nothing of it. */
+/** The fake of one value of a Secret. It says nothing about the value. */
 export function fakeOf({ metadata: { namespace = "", name } }: Manifest, key: string): string {
   const hash = createHash("sha256")
     .update(JSON.stringify([namespace, name, key]))
@@ -113,7 +113,7 @@ export function fakeOf({ metadata: { namespace = "", name } }: Manifest, key: st
   return FAKE + hash.slice(0, 20);
 }
 
-/** A Secret without the annotation of `kubectl apply`: what was applied last is the whole Secret once more. */
+/** A Secret without the annotation of `kubectl apply`, which contains the whole Secret once more. */
 export function withoutLastApplied<Secret extends Manifest>(secret: Secret): Secret {
   const { annotations } = secret.metadata;
   if (!annotations) return secret;

@@ -28,9 +28,9 @@ export interface PreviewSession extends DeployedOperator {
   readonly previews: Previews;
 }
 
-/** So many objects are looked at at once. */
+/** How many objects are looked at at once. */
 const AT_ONCE = 8;
-/** After so long, and then as often, it is said how far it is. */
+/** How often the progress is printed, in milliseconds. */
 const PROGRESS_MS = 2_000;
 
 /**

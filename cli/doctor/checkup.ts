@@ -1,9 +1,9 @@
-/** What a check found: all is well, something may be in the way, or something is in the way. */
+/** The result of a check: all is well, there may be a problem, or there is a problem. */
 export type State = "ok" | "warning" | "missing";
 
 /** The result of a check. */
 export interface Finding {
-  /** What was looked at: "node", "cluster". */
+  /** The subject: "node", "cluster". */
   readonly what: string;
   readonly state: State;
   /** What was seen. */
@@ -17,12 +17,12 @@ export function fine(what: string, seen: string): Finding {
   return { what, state: "ok", seen };
 }
 
-/** A check that found something that not everybody needs. */
+/** A check that found a missing part that not everybody needs. */
 export function warning(what: string, seen: string, remedy: string): Finding {
   return { what, state: "warning", seen, remedy };
 }
 
-/** A check that found something in the way. */
+/** A check that found a problem. */
 export function missing(what: string, seen: string, remedy: string): Finding {
   return { what, state: "missing", seen, remedy };
 }

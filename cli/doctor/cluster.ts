@@ -15,7 +15,7 @@ const NAMESPACES = builtIn("v1", "Namespace");
 /** How long a deletion may take before it counts as held, in milliseconds. */
 const HELD_MS = 60_000;
 
-/** What is there and what is in the way in a cluster. Nothing is changed. What may not be read is said. */
+/** The parts that a cluster has, and its problems. Nothing is changed. The output says which parts the account may not read. */
 export async function examineCluster(client: KubernetesClient, now = new Date()): Promise<Finding[]> {
   const { gitVersion } = await client.read<{ gitVersion: string }>("/version");
   const found = await readable("operators", () => installedOperators(client));

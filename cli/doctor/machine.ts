@@ -11,7 +11,7 @@ import { isAtLeast } from "../controlPlane/goInstallation";
 import { findHandlers } from "../project";
 import { type Finding, fine, missing, warning } from "./checkup";
 
-/** Programs that some commands use, each with what it is for and where it is to be had. */
+/** Programs that some commands use, each with its purpose and where to get it. */
 const PROGRAMS: readonly (readonly [
   name: string,
   args: readonly string[],
@@ -31,7 +31,7 @@ const PROGRAMS: readonly (readonly [
 ];
 const ANSWER_MS = 10_000;
 
-/** What is there and what is missing on this machine. Nothing is changed but an empty cache folder. */
+/** The parts that this machine has, and those that are missing. Nothing is changed, except that an empty cache folder is made. */
 export async function examineMachine(): Promise<Finding[]> {
   return [checkNode(), ...(await Promise.all(PROGRAMS.map(checkProgram))), checkCache(), checkControlPlane()];
 }
@@ -45,7 +45,7 @@ export function checkNode(version = process.versions.node): Finding {
 }
 
 async function checkProgram([name, args, purpose, remedy]: (typeof PROGRAMS)[number]): Promise<Finding> {
-  // Podman stands in for Docker.
+  // Podman can replace Docker.
   const names = name === "docker" ? ["docker", "podman"] : [name];
   const found = names.find((each) => commandOnPath(each) !== undefined);
   if (found === undefined) return warning(name, `not on the PATH; it is for ${purpose}`, remedy);

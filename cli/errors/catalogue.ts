@@ -4,7 +4,7 @@ import type { WaitingReason } from "../../runtime/status/conditions";
 import type { ForeseenError } from "../commandError";
 import { DRY_RUN_REFUSED } from "../diff/preview";
 
-/** What there is to know about one code. Each text is whole sentences. */
+/** The explanation of one code. Each text is whole sentences. */
 export interface Entry {
   /** What happened. */
   readonly happened: string;
@@ -194,7 +194,7 @@ const STATES: Readonly<Record<WaitingReason, Entry>> = {
   },
 };
 
-/** What a command or a program ends with: the message says file, line, column and field where there are any. */
+/** Errors with which a command or a program ends. The message names file, line, column and field if there are any. */
 const COMMANDS: Readonly<Record<Exclude<ForeseenError, FailureReason>, Entry>> = {
   OperatorError: {
     happened:
@@ -230,7 +230,7 @@ const COMMANDS: Readonly<Record<Exclude<ForeseenError, FailureReason>, Entry>> =
   },
 };
 
-/** What only a preview of an answer fails with. */
+/** Failures that only a preview of an answer has. */
 const PREVIEWS: Readonly<Record<typeof DRY_RUN_REFUSED, Entry>> = {
   [DRY_RUN_REFUSED]: {
     happened: "The API server cannot try a write, since an admission webhook supports no dry run.",
@@ -259,7 +259,7 @@ export function entryOf(code: string): Entry | undefined {
   return ENTRIES.get(code);
 }
 
-/** The code that a word stands for: the same in other letters, or the nearest. */
+/** The code that a word means: the same in other letters, or the nearest. */
 export function codeFor(word: string): { readonly code?: string; readonly meant?: string } {
   const code = CODES.find((known) => known.toLowerCase() === word.toLowerCase());
   if (code !== undefined) return { code };

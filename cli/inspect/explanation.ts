@@ -16,12 +16,12 @@ import type { Known, ObjectEvent } from "./known";
 import { faultIn, type Place, placeIn } from "./place";
 import type { Run } from "./runs";
 
-/** Why an object is as it is. */
+/** The state of an object, and the reasons for it. */
 export interface Explanation {
   readonly object: string;
   /** Whether it is as it should be. */
   readonly fine: boolean;
-  /** All of it in a sentence. */
+  /** The whole explanation in a sentence. */
   readonly summary: string;
   /** Since when, as RFC 3339. */
   readonly since?: string | undefined;
@@ -44,13 +44,13 @@ export interface Explanation {
   readonly advice: readonly string[];
 }
 
-/** Says why an object is not Ready, or why it does not go. Pure: all that it knows is given. */
+/** Says why an object is not Ready, or why it is not removed. Pure: all its knowledge is given. */
 export function explain(known: Known): Explanation {
   const { object, operators, events, runs, memoryRead = true } = known;
   const { metadata, kind } = object;
   const operator = operatorOf(known);
   const identity = operator ? identityOf(operator) : managerOf(object);
-  // The status of an object that others own is theirs, with a Ready condition of its own maybe.
+  // The status of an object that others own is theirs, perhaps with a Ready condition of its own.
   const conditions = conditionsIn(operator?.watch ? known.memory : object["status"]);
   const ready = conditions.find(({ type }) => type === "Ready");
   const stalled = conditions.some(({ type, status }) => type === "Stalled" && status === "True");
@@ -217,7 +217,7 @@ function adviceOn({ reason, message }: Condition, { object }: Known): string[] {
   return [...(entry && remedy ? [remedy, `More about it: argosy errors ${reason}`] : []), `${tryAgain}.`];
 }
 
-/** An error is the object's where the handler answered it, and the handler's where it threw an exception. */
+/** A handler's own error is the object's fault. An exception is the handler's fault. */
 function adviceOnError(message: string): string {
   const place = faultIn(message);
   if (place === undefined) return "Change the object as the message asks.";

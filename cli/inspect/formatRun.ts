@@ -10,7 +10,7 @@ export function formatRun(run: Run, now: Date, style: Style): string {
   return `${markOf(phase, style)} ${safe(name)}  ${safe(object)}  ${style("dim", ago(startedAt, now))}  ${safe(line || phase)}${traced}`;
 }
 
-/** What others wrote, without anything that a terminal would act on. */
+/** Text of others, without characters on which a terminal would act. */
 export function safe(text: string): string {
   return clean(text, Number.POSITIVE_INFINITY);
 }

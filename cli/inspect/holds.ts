@@ -3,7 +3,7 @@ import { conditionsIn, type KubernetesObject } from "../../runtime/kubernetes/ob
 import { elsewhereFinalizerOf, finalizerOf, SKIP_FINALIZE_ANNOTATION } from "../../runtime/names";
 import type { Known } from "./known";
 
-/** What keeps an object that is being deleted. */
+/** A finalizer that keeps an object that is being deleted. */
 export interface Hold {
   readonly finalizer: string;
   /** Who put it on, as the API server noted it. */

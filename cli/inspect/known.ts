@@ -13,11 +13,11 @@ export interface ObjectEvent {
   readonly lastAt: string;
 }
 
-/** Everything that an explanation is made from. */
+/** All facts from which an explanation is made. */
 export interface Known {
   readonly object: KubernetesObject;
   readonly operators: readonly InstalledOperator[];
-  /** What an operator keeps of an object that others own, as its Memory has it. Undefined if there is none. */
+  /** An operator's Memory of an object that others own. Undefined if there is none. */
   readonly memory?: KubernetesObject | undefined;
   /** Whether {@link memory} could be read. @default true */
   readonly memoryRead?: boolean;

@@ -17,8 +17,8 @@ const LEASE = "the operator's Lease";
 const MEMORY = "what operators remember of it";
 
 /**
- * Reads all that says something about an object. What the account may not read is left out and said.
- * @param onUnread told what could not be read
+ * Reads everything that explains an object. Parts that the account may not read are left out, and the user is told so.
+ * @param onUnread called with each part that could not be read
  */
 export async function lookAt(
   client: KubernetesClient,

@@ -14,7 +14,7 @@ const PLACES = [
   /^([^\s:]+\.[a-z]+):(\d+)(?::\d+)?(?: in [^:\n]+)?:/gm,
 ] as const;
 
-/** What belongs to the language or to Argosy, not to the author. */
+/** Files of the language or of Argosy, not of the author. */
 const FOREIGN =
   /^node:|^<|\/node_modules\/|^\/argosy\/engine\/|\/lib\/python|\/functions\/function\.|(^|\/)function\.(py|js)$|(^|\/)handler\.sh$/;
 /** Where an author's files are in a pod. */

@@ -10,7 +10,7 @@ import type { Resource } from "../../runtime/kubernetes/resource";
 import { CommandError, UsageError } from "../commandError";
 import { type InstalledOperator, installedOperatorsSeen } from "./installed";
 
-/** An object that somebody has named, and who looks after its kind. */
+/** An object that the user named, and the operators that look after its kind. */
 export interface Target {
   readonly resource: Resource;
   readonly name: ObjectName;
@@ -25,10 +25,10 @@ export interface NamespaceOptions {
 }
 
 /**
- * Finds what "memcached/sessions" stands for: the kind, its plural or either with its group before the slash, as
- * `kubectl get` takes them, and the name behind it.
+ * Finds the object that "memcached/sessions" names. The kind, its plural or either with its group is before the slash, as
+ * `kubectl get` takes them, and the name is behind it.
  *
- * @param known the installed operators, where the caller has read them already. @default they are read
+ * @param known the installed operators, if the caller has read them already. @default they are read
  * @throws UsageError if it names no kind of this cluster, or several
  */
 export async function findTarget(

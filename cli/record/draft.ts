@@ -33,12 +33,12 @@ export interface Draft {
 const NAME = "recorded.yaml";
 
 /**
- * Makes a fixture of a question: the leanest form that the handler answers as it answers the whole question, with its answer
- * as what is expected.
+ * Makes a fixture of a question: the leanest form that the handler answers as it answers the whole question, with that answer as
+ * the expectation.
  *
  * @param questionOf the question in each extent, without any value of a Secret
- * @param comment lines that go before the fixture
- * @param clean applied to what the handler answers, before it is written
+ * @param comment lines before the fixture
+ * @param clean applied to the handler's answer, before it is written
  * @throws OperatorError if that is no fixture
  */
 export async function draft(

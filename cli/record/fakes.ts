@@ -2,9 +2,9 @@ import { isRecord } from "../../runtime/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import { dataOf, FAKES, fakeOf, isSecret, withoutLastApplied } from "../diff/secretMask";
 
-/** Shorter values are words, such as "true": outside of a Secret they are left alone. */
+/** Shorter values are common words, such as "true". Outside of a Secret they are left alone. */
 const SHORTEST = 6;
-/** What names an object is no secret, even if a Secret has the same word as a value. */
+/** The name of an object is no secret, even if a Secret has the same word as a value. */
 const IDENTITY: ReadonlySet<string> = new Set(["apiVersion", "kind", "name", "namespace"]);
 
 /**
@@ -69,7 +69,7 @@ export class Fakes {
   }
 
   private add(real: string, fake: string): void {
-    // Nothing is no secret, and a handler may ask whether there is something.
+    // An empty value is no secret, and a handler may check whether it is empty.
     if (real !== "" && !this.byValue.has(real)) this.byValue.set(real, fake);
   }
 

@@ -12,12 +12,12 @@ export type Extent = "lean" | "identified" | "whole";
 /** From the leanest on. */
 export const EXTENTS: readonly Extent[] = ["lean", "identified", "whole"];
 
-/** What the API server counts. `generation` stays: handlers compare it with a status. */
+/** The API server's counters. `generation` stays, because handlers compare it with a status. */
 const COUNTED = ["uid", "resourceVersion", "creationTimestamp", "selfLink", "deletionGracePeriodSeconds"];
 
 /**
- * An object as a fixture has it, without what the API server, controllers and Argosy add to every object.
- * @param object with its `managedFields`, by which defaults are told from what somebody has set
+ * An object for a fixture, without the additions of the API server, of controllers and of Argosy.
+ * @param object with its `managedFields`, which distinguish defaults from fields that somebody has set
  * @param isOurs whether it is a custom resource of the operator's own, whose status the engine writes
  */
 export function recorded(object: KubernetesObject, extent: Extent, isOurs: boolean): JsonObject {
@@ -68,7 +68,7 @@ function isForeign(name: string): boolean {
   return !(name.split("/")[0] ?? "").endsWith(DOMAIN);
 }
 
-/** A status without what the engine writes of its own. Undefined: nothing else is in it. */
+/** A status without the engine's own fields. Undefined: it has no others. */
 function statusIn(status: unknown): JsonObject | undefined {
   if (!isRecord(status)) return undefined;
   const own = Object.entries(status as JsonObject).flatMap(([key, value]): [string, Json][] => {

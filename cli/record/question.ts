@@ -14,7 +14,7 @@ import { isSecret } from "../diff/secretMask";
 import type { Question } from "./draft";
 import { type Extent, recorded } from "./lean";
 
-/** What a handler is asked about an object, as a cluster has it: with the values of Secrets. */
+/** The question to a handler about an object in a cluster, with the values of Secrets. */
 export interface LiveQuestion {
   readonly event: HandlerEvent;
   readonly object: KubernetesObject;
@@ -23,15 +23,15 @@ export interface LiveQuestion {
   readonly used: Used;
   readonly state?: JsonObject | undefined;
   readonly due: readonly DueSchedule[];
-  /** What the user should know of it, in sentences. */
+  /** Notes for the user, in sentences. */
   readonly notes: readonly string[];
 }
 
 /**
- * Reads what an operator's handler is asked about a live object.
+ * Reads the question that an operator's handler gets about a live object.
  * @param operator with the names that it has in the cluster
  * @param home the namespace of its runner
- * @throws ReconcileFailure, ApiError if what the object uses or its children cannot be read
+ * @throws ReconcileFailure, ApiError if its children or the objects that it uses cannot be read
  */
 export async function liveQuestion(
   client: KubernetesClient,
@@ -94,8 +94,8 @@ export function secretsIn({ object, children, used }: LiveQuestion): KubernetesO
 }
 
 /**
- * The Secrets of an operator's `secretEnv`: its children may have copies of the values.
- * @param onUnread told of each that cannot be read
+ * The Secrets of an operator's `secretEnv`. Its children may have copies of the values.
+ * @param onUnread called with each that cannot be read
  */
 export async function secretsOfEnvironment(
   client: KubernetesClient,

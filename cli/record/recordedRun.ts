@@ -12,7 +12,7 @@ import { readUsed } from "../../runtime/reconcile/trial";
 import { CommandError, UsageError } from "../commandError";
 import { findRun, outputOf } from "../inspect/runs";
 
-/** What a run says of the request that its handler was given. */
+/** The parts of its handler's request that a run contains. */
 export type RecordedRequest =
   /** A trial: the run has the whole request. */
   | {
@@ -31,10 +31,11 @@ export type RecordedRequest =
     };
 
 /**
- * What a recorded run holds of its request. A run holds neither the object nor its children nor what it used, only names,
- * uid and generation: Argo shows all of it to everybody who may read Workflows. So an object that has changed since cannot be had.
+ * The parts of its request that a recorded run contains. A run contains only names, uid and generation, and neither the object
+ * nor its children nor the objects that it used, because Argo shows all of a run to everybody who may read Workflows. So an
+ * object that has changed since is not available.
  *
- * @throws UsageError if no operator of the working tree made the run; CommandError if the request is not to be had
+ * @throws UsageError if no operator of the working tree made the run; CommandError if the request is not available
  */
 export async function requestOf(
   client: KubernetesClient,

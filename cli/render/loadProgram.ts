@@ -8,11 +8,11 @@ import { CommandError } from "../commandError";
 const INDEX_FILES = ["index.js", "index.mjs", "index.ts", "index.mts"];
 
 /**
- * Runs a program's files as Pulumi's language host does (sdk/nodejs/cmd/run/run.ts): what a file registers while it is
- * loaded counts, and a function that it exports is called. TypeScript is compiled, and its types are not checked.
+ * Runs a program's files as Pulumi's language host does (sdk/nodejs/cmd/run/run.ts): resources that a file registers while it is
+ * loaded count, and an exported function is called. TypeScript is compiled, and its types are not checked.
  *
  * @param main Pulumi.yaml's `main`: a file or a folder
- * @returns what the program exports
+ * @returns the program's exports
  * @throws CommandError if there is no such file
  */
 export async function loadProgram(folder: string, main = "."): Promise<unknown> {

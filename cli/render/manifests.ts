@@ -7,7 +7,7 @@ import type { RegisteredResource } from "./runProgram";
 /** Annotations that tell Pulumi's provider something, and nobody else. */
 const FOR_PULUMI = /^pulumi\.com\//;
 const OF_KUBERNETES = "kubernetes:";
-/** What a provider may be told without a difference to the objects that it makes: where their cluster is. */
+/** Inputs of a provider that make no difference to the objects that it makes: where their cluster is. */
 const PLACE: readonly string[] = ["kubeconfig", "context", "cluster", "version"];
 /** How Pulumi marks a secret or an asset among resolved inputs (sdk/nodejs/runtime/rpc.ts, specialSigKey). */
 const SIGNATURE_KEY = "4dabf18193072939515e22adb298388d";

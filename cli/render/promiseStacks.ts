@@ -8,9 +8,9 @@ interface Debuggable {
 const lightened = new WeakSet<Debuggable>();
 
 /**
- * Lets Pulumi's SDK note no stack trace for each of its promises. It would print them only where PULUMI_DEBUG_PROMISE_LEAKS is
- * set; there, and in versions that have no such function, it does what it always does. With the source maps of a program in
- * TypeScript the traces take a third of a program's time.
+ * Lets Pulumi's SDK record no stack trace for each of its promises. It would print them only if PULUMI_DEBUG_PROMISE_LEAKS is
+ * set. In that case, and in versions without such a function, nothing changes. With the source maps of a program in TypeScript
+ * the traces take a third of a program's time.
  *
  * @param sdk the module "@pulumi/pulumi/runtime/debuggable" of the copy of the SDK that runs the program
  */

@@ -30,7 +30,7 @@ export async function renderStack(
   }
 }
 
-/** What a program throws is its own matter: only an error that is meant for people is shown without its stack. */
+/** An error of the program keeps its stack, unless it is an error for people. */
 function asProgramError(error: unknown, folder: string): unknown {
   if (RunError.isInstance(error)) return new CommandError(error.message, 1, { cause: error });
   const foreseen = asCommandError(error);

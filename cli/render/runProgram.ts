@@ -146,8 +146,9 @@ async function inFolder<Result>(folder: string | undefined, run: () => Promise<R
 const PREVIEW_LINE = "info: [runtime]";
 
 /**
- * Runs something that finds no kubeconfig: two runs must not differ by whose cluster is at hand. What it prints goes to
- * standard error: standard output is for what is rendered. What Pulumi would only show beside a preview is left out.
+ * Runs an action without a kubeconfig, because two runs must not differ by the cluster that is available. Its output goes to
+ * standard error, since standard output is for the rendered manifests. Messages that Pulumi would only show beside a preview are
+ * left out.
  */
 async function withoutCluster<Result>(run: () => Promise<Result>): Promise<Result> {
   const { KUBECONFIG } = process.env;
@@ -175,7 +176,7 @@ async function collectRejections<Result>(run: () => Promise<Result>): Promise<Re
   const others = process.listeners("unhandledRejection");
   process.removeAllListeners("unhandledRejection");
   process.on("unhandledRejection", collect);
-  // What fails by itself rejects further promises on its way, which nobody handles either.
+  // A failure also rejects further promises on its way, which nobody handles.
   const result = await run().catch(collect);
   // Node reports rejections when the microtasks are done.
   await new Promise((resolve) => setImmediate(resolve));

@@ -6,7 +6,7 @@ import type { Operator } from "../../runtime/definition/definition";
 import { CommandError, UsageError } from "../commandError";
 import { findHandlers, findProject } from "../project";
 
-/** Whose operators a command works on. */
+/** The options that say on which operators a command works. */
 export interface OperatorsOptions {
   readonly handlers?: string;
   readonly project?: string;

@@ -2,7 +2,7 @@ import { isRecord } from "../../runtime/json";
 import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
 import { formatName, groupOf, type Manifest } from "../../runtime/kubernetes/objects";
 
-/** What an account may do with one kind of objects in one place. */
+/** The rights of an account to one kind of objects in one place. */
 export interface Right {
   /** "ServiceAccount argosy/memcached-runner", "Group viewers" */
   readonly account: string;

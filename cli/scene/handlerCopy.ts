@@ -2,7 +2,7 @@ import { cp, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-/** Where the author's edits go, and what he finds there. */
+/** The place of the author's edits, and the text there. */
 const ENTRANCE = "def reconcile(request):\n";
 
 /** In the copy the handler has something to do before its object goes, so that there is a finalizer to be seen. */

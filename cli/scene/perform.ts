@@ -22,12 +22,12 @@ export interface Performance {
   readonly diagnosis: readonly string[];
 }
 
-/** Is also told what else goes on. */
+/** It also gets progress notes. */
 export interface SceneAudience extends Audience {
   notice(line: string): void;
 }
 
-/** Short, since the hanging handler is what the scene waits for longest; long enough for Python to start. */
+/** Short, because the scene waits for the hanging handler longest, but long enough for Python to start. */
 const TIMEOUT_SECONDS = 2;
 /** In a real cluster an image may have to be pulled first. */
 const DEADLINE_MS = { users: 180_000, embedded: 30_000 };

@@ -22,7 +22,7 @@ export interface StepResult {
   readonly durationMs: number;
 }
 
-/** Something else was seen than a step expects. */
+/** The result of a step differs from the expected one. */
 export class NotHeldError extends Error {
   constructor(
     readonly expected: string,
@@ -33,7 +33,7 @@ export class NotHeldError extends Error {
   }
 }
 
-/** Is told how a scene goes. */
+/** Receives the progress of a scene. */
 export interface Audience {
   /** A step takes more than two seconds. */
   waiting(title: string): void;

@@ -42,7 +42,7 @@ const DEPLOYMENT = builtIn("apps/v1", "Deployment");
 const SERVICE = builtIn("v1", "Service");
 const EVENT = builtIn("events.k8s.io/v1", "Event");
 
-/** What the steps of the scene play on: a cluster, as its user sees it, and the handler, as its author does. */
+/** The surroundings of the scene's steps: a cluster, as its user sees it, and the handler, as its author does. */
 export class Stage {
   readonly handler: HandlerCopy;
   readonly operator: Operator;

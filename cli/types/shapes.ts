@@ -29,8 +29,8 @@ export interface StructField {
 }
 
 /**
- * The types of a custom resource as its handler is given it: with the defaults filled in.
- * @param name what the type of `spec` begins with: "Cache"
+ * The types of a custom resource as its handler gets it: with the defaults filled in.
+ * @param name the beginning of the type of `spec`: "Cache"
  * @returns every struct, each after those that it names, with that of `spec` and of `status` among them
  */
 export function structsOf(name: string, schema: JsonObject): Struct[] {

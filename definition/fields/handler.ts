@@ -20,7 +20,7 @@ const handlerCommand = fields(
   'Write, for example, handler: { image: "python:3.13-slim", command: ["python3", "main.py"] }.',
 ).describe("A program of any language, which reads one line of JSON and writes one.");
 
-/** What answers requests: a file with a function, or a program. */
+/** The program that answers requests: a file with a function, or a command. */
 export const HANDLER = either([functionFile, handlerCommand], "a text or an object", HANDLER_REMEDY).describe(
   "A file that defines reconcile(request): main.py, main.js or main.ts. Or image and command of a program in any " +
     "language, which reads one line of JSON and writes one.",

@@ -14,7 +14,7 @@ export const NAME = pattern(
   `Use at most ${LONGEST_NAME} lower-case letters, digits and "-", a letter first, for example name: memcached.`,
 );
 
-/** What tells the operators of one program from those of others in the same cluster. */
+/** The installation, which distinguishes the operators of one program from those of others in the same cluster. */
 export const INSTALLATION = pattern(
   new RegExp(`^(?=.{1,${LONGEST_INSTALLATION}}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?$`),
   `a DNS label of at most ${LONGEST_INSTALLATION} characters`,

@@ -52,5 +52,5 @@ const existingRole = pattern(
     };
   });
 
-/** What the roles that a handler answers may grant. */
+/** The rights that the roles in a handler's answers may grant. */
 export const GRANT = either([existingRole, RULE], "a text or an object", GRANT_REMEDY);

@@ -1,4 +1,4 @@
-/** What several fields of a definition are made of: names of Kubernetes, kinds and images. */
+/** The parts of several fields of a definition: names of Kubernetes, kinds and images. */
 import { either, filledListOf, pattern, quoted, text, word } from "../checks";
 
 /** A DNS label (RFC 1123), of any length that one may have: the name of a namespace is one. */

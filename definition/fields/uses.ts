@@ -7,7 +7,7 @@ const TERM_REMEDY = `Give the path of a field, for example spec.credentialsSecre
 
 const term = text(TERM_REMEDY);
 
-/** Longer keys and more of them are a slip: each use is a watch of its own. */
+/** The most uses, and the longest key. More are a mistake, because each use is a watch of its own. */
 const MOST_USES = 32;
 
 const useKey = pattern(
@@ -60,7 +60,7 @@ const use = fields(
     complain(["labels"], "is empty, and would be every object of the kind", "Name a label.");
 });
 
-/** What the handler is shown besides its object and its children, by names. */
+/** The objects that the handler gets beside its object and its children, by names. */
 export const USES = mapOf(useKey, use, USE_REMEDY).superRefine((given, context) => {
   const count = Object.keys(given).length;
   if (count > MOST_USES)
