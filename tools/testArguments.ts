@@ -98,6 +98,7 @@ export const LONG_FILES: readonly string[] = [
   "integration/hostile/namespaces",
   "integration/guards",
   "integration/podRun",
+  "integration/podRunChanges",
   "integration/hostile/usesOfOthers",
   "integration/engineFinalize",
   "integration/leadership",
