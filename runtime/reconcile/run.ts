@@ -44,7 +44,7 @@ export interface RunOptions {
 /**
  * One reconcile of one object: its report, and the client for its requests.
  *
- * Guarantee (tests/unit/reconcile.test.ts): no request of the run leaves if we no longer lead, or if the object is known to
+ * Guarantee (tests/unit/reconcile.test.ts, reconcileFinalizers.test.ts): no request of the run leaves if we no longer lead, or if the object is known to
  * be gone. An object that was being deleted when the run began is finalized all the same.
  */
 export class Run implements WriteScope {

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import { StillListingError } from "../../runtime/reconcile/errors";
+import { configMap, operator } from "./support/objects";
+import { DELETED, ELSEWHERE, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
+
+describe("Reconcile", () => {
+  let world: ReconcileWorld;
+
+  beforeEach(() => {
+    world = new ReconcileWorld();
+  });
+
+  describe("the finalizer", () => {
+    it("is on the object before the handler is asked, if `finalize` is declared", async () => {
+      world.given();
+      await world.reconcile(finalizing);
+      assert.deepEqual(world.cluster.steps.slice(0, 2), [`apply finalizers ${FINALIZER}`, "ask reconcile"]);
+      assert.deepEqual(world.questions[0]?.object.metadata.finalizers, [FINALIZER]);
+    });
+
+    it("is there once: it is not written again", async () => {
+      world.given({ finalizers: [FINALIZER] });
+      await world.reconcile(finalizing);
+      assert.equal(world.cluster.steps[0], "ask reconcile");
+    });
+
+    it("is on the object before the first child where no owner reference reaches", async () => {
+      world.given();
+      world.answer = { children: [configMap({ namespace: "elsewhere" })] };
+      await world.reconcile();
+      assert.deepEqual(world.cluster.steps, [
+        "ask reconcile",
+        `apply finalizers ${ELSEWHERE}`,
+        "apply ConfigMap settings",
+        "status",
+      ]);
+    });
+
+    it("goes along with the namespaces of such children, also of those that are no longer listed", async () => {
+      const namespaces = () => (world.status()["argosy"] as { namespaces?: string[] }).namespaces;
+      world.given();
+      world.answer = { children: [configMap({ namespace: "elsewhere" })] };
+      await world.reconcile();
+      assert.deepEqual(namespaces(), ["elsewhere"]);
+      world.answer = { children: [configMap({ namespace: "shop" })] };
+      await world.reconcile({ operator: operator({ namespaces: ["shop"] }) });
+      assert.deepEqual(namespaces(), ["elsewhere"]);
+      await world.reconcile();
+      assert.equal(namespaces(), undefined);
+    });
+
+    it("stays while children may be left in a namespace that is no longer listed, unless nobody is to wait", async () => {
+      const narrow = { operator: operator({ namespaces: ["shop"] }) };
+      const argosy = { kinds: ["v1/ConfigMap"], namespaces: ["elsewhere"] };
+      const gone = { deletionTimestamp: DELETED, finalizers: [ELSEWHERE] };
+      world.cluster.put({
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "elsewhere", uid: "n", resourceVersion: "1" },
+      });
+      world.given(gone, { status: { argosy } });
+      const { report } = await world.reconcile(narrow);
+      assert.equal(report.failure?.reason, "NamespaceNotGranted");
+      assert.match(report.failure?.message ?? "", /in namespace elsewhere/);
+      world.given({ ...gone, annotations: { "argosy.dev/skip-finalize": "true" } }, { status: { argosy } });
+      const { report: skipped, events } = await world.reconcile(narrow);
+      assert.equal(skipped.result, "succeeded");
+      assert.ok(events.some(({ note }) => note.includes("children in namespace elsewhere are left")));
+    });
+
+    it("is all that is looked after outside of the namespaces that are listed", async () => {
+      const narrow = { operator: operator({ namespaces: ["other"], finalize: true }) };
+      world.given({ finalizers: [FINALIZER] });
+      assert.equal((await world.reconcile(narrow)).report.skipped, "gone");
+      assert.deepEqual(world.cluster.steps, []);
+      world.given({ finalizers: [FINALIZER], deletionTimestamp: DELETED });
+      world.answer = { finalized: true };
+      await world.reconcile(narrow);
+      assert.deepEqual(world.cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
+    });
+
+    it("that cannot be put there since a policy refuses that is the object's failure: the handler is not asked", async () => {
+      world.given();
+      world.cluster.refusals.set(
+        `apply finalizers ${FINALIZER}`,
+        new ApiError(422, { message: "no team" }, "PATCH"),
+      );
+      const { report, verdict } = await world.reconcile(finalizing);
+      assert.deepEqual(world.questions, []);
+      assert.equal(report.failure?.reason, "ApiError");
+      assert.equal(verdict?.kind, "failed");
+    });
+
+    it("that cannot be removed since a policy refuses that is the object's failure, after one try", async () => {
+      world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      world.answer = { finalized: true };
+      world.cluster.refusals.set(`remove ${FINALIZER}`, new ApiError(422, { message: "no team" }, "PATCH"));
+      const { verdict } = await world.reconcile(finalizing);
+      assert.equal(verdict?.kind, "failed");
+      assert.deepEqual(world.cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
+    });
+
+    it("that cannot be put there since the object is gone ends the run: the handler is not asked", async () => {
+      world.given();
+      world.cluster.refusals.set(`apply finalizers ${FINALIZER}`, new ApiError(422, {}, "PATCH"));
+      world.cluster.meanwhile = () => world.given({ deletionTimestamp: DELETED });
+      const { report, verdict } = await world.reconcile(finalizing);
+      assert.deepEqual(world.questions, []);
+      assert.deepEqual([report.skipped, verdict], ["gone", undefined]);
+    });
+  });
+
+  it("asks no handler to finalize with a part of the children, unless nobody is to be asked", async () => {
+    world.given({ finalizers: [FINALIZER], deletionTimestamp: DELETED });
+    const whyNot = (event: string) => (event === "finalize" ? new StillListingError("Secret") : undefined);
+    const { report } = await world.reconcile({ ...finalizing, whyNot });
+    assert.deepEqual([report.skipped, world.cluster.steps], ["not listed yet", []]);
+    world.given({
+      finalizers: [FINALIZER],
+      deletionTimestamp: DELETED,
+      annotations: { "argosy.dev/skip-finalize": "true" },
+    });
+    assert.equal((await world.reconcile({ ...finalizing, whyNot })).report.result, "succeeded");
+  });
+
+  it("says that an object has a finalizer of another operator of ours: it may be a former name of this one", async () => {
+    world.given({ finalizers: ["argosy.dev/argosy.former", "theirs.example.com/x"] });
+    const { events } = await world.reconcile();
+    assert.deepEqual(
+      events.map(({ reason }) => reason),
+      ["ForeignFinalizer"],
+    );
+  });
+
+  describe("an object that is being deleted", () => {
+    it("is nothing to do for us without a finalizer of ours", async () => {
+      world.given({ deletionTimestamp: DELETED, finalizers: ["theirs.example.com/x"] });
+      assert.equal((await world.reconcile(finalizing)).report.skipped, "gone");
+      assert.deepEqual(world.cluster.steps, []);
+    });
+
+    it("keeps its finalizer until the handler has finished, which is asked again", async () => {
+      world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      world.answer = { finalized: false, requeueAfterSeconds: 10, status: { left: 2 } };
+      const { verdict, again } = await world.reconcile(finalizing);
+      assert.deepEqual(world.cluster.steps, ["ask finalize", "status"]);
+      assert.deepEqual([verdict, again], [{ kind: "finalizing" }, { kind: "done", againAfterMs: 10_000 }]);
+      assert.equal(world.status()["left"], 2);
+      world.cluster.steps.length = 0;
+      world.answer = { finalized: true };
+      await world.reconcile(finalizing);
+      assert.deepEqual(world.cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
+    });
+
+    it("keeps it also if the handler fails", async () => {
+      world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER] });
+      world.answer = { error: { message: "not now" } };
+      assert.equal((await world.reconcile(finalizing)).verdict?.kind, "failed");
+      assert.deepEqual(world.object()?.metadata.finalizers, [FINALIZER]);
+    });
+
+    it("goes without the handler if that is asked for, and says so", async () => {
+      const annotations = { "argosy.dev/skip-finalize": "true" };
+      world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER], annotations });
+      const { events } = await world.reconcile(finalizing);
+      assert.deepEqual(world.cluster.steps, [`remove ${FINALIZER}`]);
+      assert.deepEqual(
+        events.map(({ reason }) => reason),
+        ["FinalizeSkipped"],
+      );
+    });
+
+    it("goes after its children where no owner reference reaches, which are looked up", async () => {
+      world.given();
+      world.answer = { children: [configMap({ namespace: "elsewhere" }), configMap({ name: "near" })] };
+      await world.reconcile();
+      const there = world.object();
+      assert.ok(there);
+      world.cluster.put({ ...there, metadata: { ...there.metadata, deletionTimestamp: DELETED } });
+      world.cluster.steps.length = 0;
+      await world.reconcile();
+      assert.deepEqual(world.cluster.steps, ["delete ConfigMap settings", `remove ${ELSEWHERE}`]);
+    });
+  });
+});

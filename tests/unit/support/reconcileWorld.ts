@@ -1,0 +1,132 @@
+import type { ChildStore } from "../../../runtime/children/childStore";
+import type { ChildWriter } from "../../../runtime/children/childWriter";
+import type { DueSchedule, HandlerQuestion } from "../../../runtime/handler/contract";
+import type { KubernetesObject, ObjectMeta } from "../../../runtime/kubernetes/objects";
+import { elsewhereFinalizerOf, finalizerOf } from "../../../runtime/names";
+import { statusMemories } from "../../../runtime/reconcile/memories";
+import type { Outcome } from "../../../runtime/reconcile/outcome";
+import { Reconcile, type ReconcileOptions } from "../../../runtime/reconcile/reconcile";
+import { Statuses } from "../../../runtime/status/statuses";
+import { StatusWriter } from "../../../runtime/status/statusWriter";
+import { NotLeadingError } from "../../../runtime/term";
+import type { TraceContext } from "../../../runtime/traces/context";
+import { childrenIn } from "./fakeChildren";
+import { FakeCluster } from "./fakeCluster";
+import {
+  CLUSTER_ROLES,
+  CONFIG_MAPS,
+  configMap,
+  IDENTITY,
+  MANAGER,
+  operator,
+  WIDGETS,
+  widget,
+} from "./objects";
+
+const NAME = { namespace: "shop", name: "widget" };
+
+/** The finalizer for the handler. */
+export const FINALIZER = finalizerOf(IDENTITY);
+/** The finalizer for children that no owner reference covers. */
+export const ELSEWHERE = elsewhereFinalizerOf(IDENTITY);
+/** A time of deletion. */
+export const DELETED = "2026-01-01T00:00:00Z";
+/** Options with an operator that finalizes. */
+export const finalizing = { operator: operator({ finalize: true }) };
+
+/** One object, its handler and a cluster of its own, for {@link Reconcile}. */
+export class ReconcileWorld {
+  readonly cluster = new FakeCluster();
+  /** What the handler answers. */
+  answer: Record<string, unknown> = { children: [configMap()] };
+  /** What happens while the handler is asked. */
+  meanwhile: () => void = () => {};
+  /** What the handler was asked. */
+  readonly questions: HandlerQuestion[] = [];
+  /** Whether an answer is a step too. */
+  tellsAnswer = false;
+  /** Schedules that somebody starts. */
+  byHand: DueSchedule[] = [];
+  /** Whether the watch says that the object is gone. */
+  isGoing = false;
+  isLeading = true;
+  trace: TraceContext | undefined;
+  /** What was learned from the answers to writes. */
+  readonly learned: KubernetesObject[] = [];
+  /** How often the object was found outdated. */
+  invalidated = 0;
+  private readonly children: ChildStore;
+  private readonly writer: ChildWriter;
+  private last: Reconcile | undefined;
+
+  constructor() {
+    ({ store: this.children, writer: this.writer } = childrenIn(this.cluster));
+  }
+
+  /** Puts the custom resource there. */
+  given(metadata: Partial<ObjectMeta> = {}, content: object = {}): void {
+    this.cluster.put(widget(metadata, content));
+  }
+
+  /** The custom resource as it is now. */
+  object(): KubernetesObject | undefined {
+    return this.cluster.find("Widget", NAME);
+  }
+
+  /** The custom resource's status. */
+  status(): Record<string, unknown> {
+    return (this.object()?.["status"] ?? {}) as Record<string, unknown>;
+  }
+
+  /** The one that has reconciled last. */
+  get reconciling(): Reconcile {
+    if (!this.last) throw new Error("nothing was reconciled");
+    return this.last;
+  }
+
+  /** Reconciles the custom resource. */
+  async reconcile(more: Partial<ReconcileOptions> = {}): Promise<Outcome> {
+    const { cluster, children, writer } = this;
+    const learn = (object: KubernetesObject) => void this.learned.push(object);
+    this.last = new Reconcile({
+      operator: operator(),
+      resource: WIDGETS,
+      childResources: [CONFIG_MAPS, CLUSTER_ROLES],
+      pool: {
+        ask: async (question) => {
+          cluster.steps.push(`ask ${question.event}`);
+          this.questions.push(question);
+          this.meanwhile();
+          const { answer } = this;
+          return { answer, length: JSON.stringify(answer).length, log: "the handler's log" };
+        },
+      },
+      objects: {
+        read: async (name) => cluster.find("Widget", name),
+        learn,
+        invalidate: () => void this.invalidated++,
+        isGoing: () => this.isGoing,
+      },
+      children,
+      writer,
+      memories: statusMemories(
+        new Statuses({
+          writer: new StatusWriter({ resource: WIDGETS, fieldManager: MANAGER }),
+          read: async (name) => cluster.find("Widget", name),
+          learn,
+        }),
+      ),
+      ...more,
+    });
+    const onAnswer = () => void cluster.steps.push("leave");
+    return this.last.reconcile(NAME, 1, {
+      client: cluster.client(),
+      assert: () => {
+        if (!this.isLeading) throw new NotLeadingError();
+      },
+      due: this.byHand,
+      trace: this.trace,
+      ...(this.tellsAnswer && { onAnswer }),
+    });
+  }
+}
