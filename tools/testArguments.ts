@@ -65,6 +65,8 @@ export function readTestArguments(
  */
 export const LONG_FILES: readonly string[] = [
   "unit/pipeTransport",
+  "unit/pipeTransportLife",
+  "unit/pipeTransportHostile",
   "unit/renderCommand",
   "unit/docsTypes",
   "unit/plugin",
