@@ -76,8 +76,8 @@ describe("A child that the API server cannot write", () => {
       cluster.refusals.set(APPLY, error);
       const [first, second, third] = await tries(apply);
       for (const each of [first, second]) {
-        const { report, isTold } = consequenceOf(each, "shop");
-        assert.deepEqual([report.skipped, isTold], ["API server away", false]);
+        const { report, isReported } = consequenceOf(each, "shop");
+        assert.deepEqual([report.skipped, isReported], ["API server away", false]);
       }
       assert.ok(third instanceof ReconcileFailure, String(third));
       assert.equal(third.reason, "ChildRefused");

@@ -122,13 +122,13 @@ describe("Reconcile", () => {
   });
 
   it("writes the verdict with the memory, and names the record that the run will have", async () => {
-    given();
-    const { verdict } = await reconcile({ recordOf: ({ name }) => `record-of-${name}` });
+    world.given();
+    const { verdict } = await world.reconcile({ recordOf: ({ name }) => `record-of-${name}` });
     assert.deepEqual(verdict, { kind: "ready" });
-    const ready = conditionsIn(status()).find(({ type }) => type === "Ready");
+    const ready = conditionsIn(world.status()).find(({ type }) => type === "Ready");
     assert.equal(ready?.message, "every child is applied and ready (run record-of-widget)");
-    assert.deepEqual(status()["argosy"], { kinds: ["v1/ConfigMap"], uid: "widget-uid" });
-    assert.deepEqual(cluster.steps, ["ask reconcile", "apply ConfigMap settings", "status"]);
+    assert.deepEqual(world.status()["argosy"], { kinds: ["v1/ConfigMap"], uid: "widget-uid" });
+    assert.deepEqual(world.cluster.steps, ["ask reconcile", "apply ConfigMap settings", "status"]);
   });
 
   it("writes nothing if nothing has changed, and gives the handler the children as they are", async () => {
