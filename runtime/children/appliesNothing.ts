@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
+import { readJson } from "../json";
 import { isJsonObject, type JsonObject, type Manifest } from "../kubernetes/objects";
+import { ListEntries } from "./listEntries";
 
 /**
  * Whether a server-side apply of a manifest would change nothing: the object has every value of the manifest, and our entry in
@@ -37,31 +39,26 @@ function isSame(wanted: unknown, there: unknown, fields: unknown): boolean {
 function isSameList(wanted: unknown[], there: unknown[], fields: JsonObject, keys: string[]): boolean {
   if (keys.length !== wanted.length) return false;
   const left = new Set(wanted);
+  const [ours, all] = [new ListEntries(wanted), new ListEntries(there)];
   return keys.every((key) => {
-    const named: unknown = JSON.parse(key.slice(2));
-    if (key.startsWith("v:")) return left.delete(named) && there.includes(named);
+    const named = readJson(key.slice(2));
+    if (key.startsWith("v:")) return left.delete(named) && all.has(named);
     if (!key.startsWith("k:") || !isJsonObject(named)) return false;
     const inner = fields[key];
-    const entry = [...left].find((candidate) => isWritten(candidate, named, inner));
-    const other = there.find((candidate) => hasKeys(candidate, named));
-    return entry !== undefined && left.delete(entry) && isSame(entry, other, inner);
+    const entry = isJsonObject(inner) && ours.withKeys(writtenOf(named, inner));
+    return entry && left.delete(entry) && isSame(entry, all.withKeys(named), inner);
   });
 }
 
-/** Whether an entry of a list has these keys. */
-function hasKeys(entry: unknown, keys: JsonObject): boolean {
-  return isJsonObject(entry) && Object.entries(keys).every(([name, value]) => entry[name] === value);
-}
-
 /**
- * Whether an entry of a manifest is the one with these keys. The entry may leave out a key that has a default. The API server
- * then fills the key in, and we do not own it.
+ * The keys of an entry of a list, as they stand in the manifest. It may leave out a key that has a default. The API server then
+ * fills the key in, and we do not own it.
  */
-function isWritten(entry: unknown, keys: JsonObject, fields: unknown): boolean {
-  if (!isJsonObject(entry) || !isJsonObject(fields)) return false;
+function writtenOf(keys: JsonObject, fields: JsonObject): Record<string, unknown> {
   const isWhole = Object.keys(fields).every((key) => key === ".");
-  return Object.entries(keys).every(([name, value]) =>
-    isWhole || Object.hasOwn(fields, `f:${name}`) ? entry[name] === value : entry[name] === undefined,
+  const isOwned = (name: string) => isWhole || Object.hasOwn(fields, `f:${name}`);
+  return Object.fromEntries(
+    Object.entries(keys).map(([name, value]) => [name, isOwned(name) ? value : undefined]),
   );
 }
 

@@ -1,9 +1,11 @@
+import { readJson } from "../json";
 import {
   isJsonObject,
   type JsonObject,
   type KubernetesObject,
   type ManagedFieldsEntry,
 } from "../kubernetes/objects";
+import { ListEntries } from "./listEntries";
 
 /**
  * The values that an object has now in the fields of one `managedFields` entry. The values change if somebody takes a field over,
@@ -30,21 +32,26 @@ function valuesAt(there: unknown, fields: JsonObject, others: readonly JsonObjec
     const isShared = others.some((other) => Object.keys(other).some((key) => key !== "."));
     return isShared ? null : there;
   }
+  const memberAt = membersOf(there);
   return keys.map((key) => {
     const inner = fields[key];
     const innerOthers = others.flatMap((other) => (isJsonObject(other[key]) ? [other[key]] : []));
-    return [key, valuesAt(memberAt(there, key), isJsonObject(inner) ? inner : {}, innerOthers)];
+    return [key, valuesAt(memberAt(key), isJsonObject(inner) ? inner : {}, innerOthers)];
   });
 }
 
-/** What a key of `fieldsV1` names: a field (`f:`), the list entry with these keys (`k:`), or a value in a list (`v:`). */
-function memberAt(there: unknown, key: string): unknown {
-  const name = key.slice(2);
-  if (key.startsWith("f:")) return isJsonObject(there) ? there[name] : undefined;
-  if (!Array.isArray(there)) return undefined;
-  const named: unknown = JSON.parse(name);
-  if (!key.startsWith("k:") || !isJsonObject(named)) return there.find((value) => value === named);
-  return there.find(
-    (entry) => isJsonObject(entry) && Object.entries(named).every(([each, value]) => entry[each] === value),
-  );
+/**
+ * Gives what a key of `fieldsV1` names in a value: a field (`f:`), the list entry with these keys (`k:`), or a value in a list
+ * (`v:`).
+ */
+function membersOf(there: unknown): (key: string) => unknown {
+  const entries = Array.isArray(there) ? new ListEntries(there) : undefined;
+  return (key) => {
+    const name = key.slice(2);
+    if (key.startsWith("f:")) return isJsonObject(there) ? there[name] : undefined;
+    if (!entries) return undefined;
+    const named = readJson(name);
+    if (key.startsWith("k:") && isJsonObject(named)) return entries.withKeys(named);
+    return entries.has(named) ? named : undefined;
+  };
 }

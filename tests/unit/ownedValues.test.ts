@@ -56,6 +56,36 @@ describe("ownedValues", () => {
     assert.notEqual(of({ data: { b: "1" } }, empty), of({ data: { b: "2" } }, empty));
   });
 
+  it("are found soon in a list of very many entries, which the author of an object may have written", () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `name-${index}`);
+    const owned = ours({
+      "f:list": Object.fromEntries(names.map((name) => [`k:{"name":"${name}"}`, { "f:value": {} }])),
+      "f:set": Object.fromEntries(names.map((name) => [`v:"${name}"`, {}])),
+    });
+    const list = names.map((name) => ({ name, value: name }));
+    const startedAt = performance.now();
+    const values = of({ list: list.toReversed(), set: names.toReversed() }, owned);
+    // It takes some tens of milliseconds, and took ten seconds when each entry was looked for in all of the list.
+    assert.ok(performance.now() - startedAt < 2_000, `${performance.now() - startedAt} ms`);
+    assert.equal(values, of({ list, set: names }, owned));
+    assert.notEqual(values, of({ list: list.slice(1), set: names }, owned));
+    assert.notEqual(values, of({ list, set: names.slice(1) }, owned));
+  });
+
+  it("tell the entries of a list apart by all their keys, and by the types of these", () => {
+    const owned = ours({ "f:ports": { 'k:{"port":80,"protocol":"UDP"}': { "f:name": {} } } });
+    const port = (name: string, more: object) => ({ name, port: 80, protocol: "UDP", ...more });
+    const others = [
+      port("tcp", { protocol: "TCP" }),
+      port("text", { port: "80" }),
+      port("map", { port: {} }),
+      1,
+    ];
+    const value = of({ ports: [...others, port("dns", {}), port("again", {})] }, owned);
+    assert.match(value, /"dns"/);
+    assert.doesNotMatch(value, /tcp|text|map|again/);
+  });
+
   it("are nothing without an entry", () => {
     assert.equal(ownedValues(observed("Thing"), undefined), undefined);
   });
