@@ -121,7 +121,8 @@ function keptMemories(
   { operator, resource, namespace }: PartsOptions,
 ): KeptMemories | undefined {
   if (!memories) return undefined;
-  const isThere = (uid: string) => objects.hasUid(uid);
+  // One that the watch has not brought yet is there too.
+  const isThere = (uid: string) => !objects.isRemoved(uid);
   return new KeptMemories({ operator, resource, namespace, shelf: memories, isThere });
 }
 

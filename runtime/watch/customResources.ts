@@ -2,10 +2,9 @@ import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isNewer, isTrue, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { DOMAIN } from "../names";
 import type { ReflectorSink } from "./reflector";
 import { type Change, Store, type StoredObject } from "./store";
-import { annotationsOf, madeOf } from "./watched";
+import { annotationsOf, madeOf, ownAnnotationsOf } from "./watched";
 
 /** The custom resources as they are known now. */
 export interface KnownObjects {
@@ -83,8 +82,11 @@ interface Facts {
   readonly madeOf?: readonly string[];
 }
 
-/** How many deleted objects are remembered, so that a reconcile in progress knows that its object is gone. */
-const MOST_REMOVED = 10_000;
+/**
+ * How many deleted objects are remembered, so that a reconcile in progress knows that its object is gone. As many are remembered that
+ * we wrote before the watch brought them.
+ */
+const MOST_REMEMBERED = 10_000;
 
 /**
  * The custom resources of one operator as they are now, or the objects of another kind that it watches. Says when one is
@@ -93,6 +95,8 @@ const MOST_REMOVED = 10_000;
 export class CustomResources implements KnownObjects {
   private readonly store: Store<Facts>;
   private readonly removed = new Set<string>();
+  /** The versions in which we wrote objects that the watch has not brought yet, by their uids. */
+  private readonly ahead = new Map<string, string>();
   /** The uids of the objects that are known now. */
   private readonly uids = new Set<string>();
 
@@ -124,9 +128,10 @@ export class CustomResources implements KnownObjects {
 
   learn(object: KubernetesObject): void {
     const { resource } = this.options;
+    const { uid, resourceVersion } = object.metadata;
     // An object that the watch has not reported yet is not taken in. Otherwise its creation would be missed.
-    if (this.store.find(resource, object.metadata)?.uid === object.metadata.uid)
-      this.store.set(resource, object, "answer");
+    if (this.store.find(resource, object.metadata)?.uid === uid) this.store.set(resource, object, "answer");
+    else remember(this.ahead, uid, resourceVersion);
   }
 
   invalidate(name: ObjectName): void {
@@ -167,6 +172,11 @@ export class CustomResources implements KnownObjects {
     return this.uids.has(uid);
   }
 
+  /** Whether the object with that uid is known to be gone, or to be watched no more. */
+  isRemoved(uid: string): boolean {
+    return this.removed.has(uid);
+  }
+
   /** Whether the watch has reported that version of the object, or a later one. */
   hasReported(name: ObjectName, resourceVersion: string): boolean {
     const reported = this.store.find(this.options.resource, name)?.reportedVersion;
@@ -205,19 +215,19 @@ export class CustomResources implements KnownObjects {
   }
 
   private changed({ source, before, after, object }: Change<Facts>): void {
-    if (before && before.uid !== after?.uid) this.uids.delete(before.uid);
-    if (after) this.uids.add(after.uid);
-    const same = before && before.uid === after?.uid ? before.facts : undefined;
+    const left = before && before.uid !== after?.uid ? before : undefined;
+    if (left) this.leave(left.uid);
+    if (after) this.enter(after);
+    const same = left ? undefined : before?.facts;
     const { name, namespace } = after ?? before ?? { name: "" };
     // The references of an object may be in a part of it that does not count as a change.
     if (!after || this.options.watched || same?.trigger !== after.facts.trigger)
       this.options.onSeen?.({ name, namespace }, after && object);
     // The answer to our own write may bring somebody else's change before the watch does. The watch then reports nothing new.
     if (source === "read") return;
-    if (before && before.uid !== after?.uid) this.gone(before, source === "watch" && !after);
+    const isDeleted = source === "watch" && !after;
+    if (left) this.options.onGone({ namespace, name }, { uid: left.uid, isDeleted });
     if (!after) return;
-    // The object is there again if etcd was restored to a time before its deletion.
-    this.removed.delete(after.uid);
     const { trigger, announced, isReady, finalizers } = after.facts;
     const hasLost = !after.deleting && same?.finalizers.some((each) => !finalizers.includes(each)) === true;
     if (same?.trigger === trigger && !hasLost) return;
@@ -230,12 +240,32 @@ export class CustomResources implements KnownObjects {
     });
   }
 
-  private gone({ namespace, name, uid }: ObjectName & { uid: string }, isDeleted: boolean): void {
+  /** The object with that uid is gone, or no longer one of those that are watched. */
+  private leave(uid: string): void {
+    this.uids.delete(uid);
+    this.ahead.delete(uid);
     this.removed.add(uid);
     const [oldest] = this.removed;
-    if (this.removed.size > MOST_REMOVED && oldest !== undefined) this.removed.delete(oldest);
-    this.options.onGone({ namespace, name }, { uid, isDeleted });
+    if (this.removed.size > MOST_REMEMBERED && oldest !== undefined) this.removed.delete(oldest);
   }
+
+  private enter(stored: StoredObject<Facts>): void {
+    this.uids.add(stored.uid);
+    // It is there again if etcd was restored to a time before its deletion.
+    this.removed.delete(stored.uid);
+    const written = this.ahead.get(stored.uid);
+    if (written === undefined) return;
+    // The watch may bring it in an older state than our own writes left it. It is read again then.
+    if (isNewer(written, stored.resourceVersion)) this.store.invalidate(stored);
+    else this.ahead.delete(stored.uid);
+  }
+}
+
+function remember(versions: Map<string, string>, uid: string, version: string): void {
+  versions.delete(uid);
+  versions.set(uid, version);
+  const [oldest] = versions.keys();
+  if (versions.size > MOST_REMEMBERED && oldest !== undefined) versions.delete(oldest);
 }
 
 function withoutManagers(object: KubernetesObject): KubernetesObject {
@@ -250,8 +280,7 @@ function factsOf(
 ): Facts {
   const { generation, deletionTimestamp, labels } = object.metadata;
   const finalizers = ours.filter((finalizer) => object.metadata.finalizers?.includes(finalizer));
-  const others = annotationsOf(object);
-  const own = others.filter(([key]) => key.startsWith(`${DOMAIN}/`));
+  const own = ownAnnotationsOf(object);
   if (watched) {
     const trigger = fingerprint([deletionTimestamp, own, watched.partsOf(object)]);
     return {
@@ -266,7 +295,7 @@ function factsOf(
   return {
     announced,
     finalizers,
-    trigger: fingerprint([announced, Object.entries(labels ?? {}).sort(), others]),
+    trigger: fingerprint([announced, Object.entries(labels ?? {}).sort(), annotationsOf(object)]),
     isReady: isReady(object),
   };
 }

@@ -1,6 +1,6 @@
 import type { Watch, WatchedPart } from "../definition/definition";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
-import { OWNER_UID_LABEL } from "../names";
+import { DOMAIN, OWNER_UID_LABEL } from "../names";
 
 /** The annotation in which `kubectl apply` keeps the applied manifest. Everything in it is in the object too. */
 export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -42,4 +42,9 @@ export function annotationsOf({ metadata }: KubernetesObject): [string, string][
   return Object.entries(metadata.annotations ?? {})
     .filter(([key]) => key !== LAST_APPLIED)
     .sort();
+}
+
+/** Its annotations of Argosy's, by which people ask for something. */
+export function ownAnnotationsOf(object: KubernetesObject): [string, string][] {
+  return annotationsOf(object).filter(([key]) => key.startsWith(`${DOMAIN}/`));
 }

@@ -141,6 +141,26 @@ describe("CustomResources", () => {
     assert.deepEqual(versions(), ["6"]);
   });
 
+  it("gives no object in an older state than our own write left it, though the watch brings that later", async () => {
+    const name = { namespace: "shop", name: "new" };
+    const states = [6, 7, 8].map((version) => at(version, { name: "new", uid: "new" }));
+    // A hint comes before the watch reports the object, and its reconcile writes.
+    const [created, between, written] = states;
+    assert.ok(created && between && written);
+    server = created;
+    assert.deepEqual(await objects.read(name), created);
+    objects.learn(written);
+    server = written;
+    for (const seen of [created, between, written]) {
+      watched(seen);
+      assert.deepEqual(await objects.read(name), written);
+    }
+    assert.deepEqual(versions(), ["6"]);
+    // From then on, the watch is believed.
+    server = undefined;
+    assert.deepEqual(await objects.read(name), written);
+  });
+
   it("does not learn of an object that the watch has not brought: its start would be missed", () => {
     objects.learn(widget({ uid: "another", resourceVersion: "9" }));
     objects.learn(widget({ name: "new", uid: "new", resourceVersion: "9" }));

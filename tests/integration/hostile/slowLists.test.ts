@@ -3,20 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../../support/eventually";
 import { ApiProxy, type ProxiedRequest } from "../support/apiProxy";
 import { sharedCluster } from "../support/cluster";
+import { COUNTS, COUNTS_STATUS } from "../support/countingHandler";
 import { useOperators } from "../support/useOperators";
 
-/** Counts in the status how often it acted. */
-const COUNTS = `
-const fs = require("node:fs");
-require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-  fs.appendFileSync("calls.jsonl", line + "\\n");
-  const { id, object } = JSON.parse(line);
-  const count = (object.status?.count ?? 0) + 1;
-  process.stdout.write(JSON.stringify({ id, children: [], status: { count } }) + "\\n");
-});
-`;
-const statusSchema = { type: "object", properties: { count: { type: "integer" } } };
-const OPERATOR = { name: "slow-lists", handler: COUNTS, statusSchema };
+const OPERATOR = { name: "slow-lists", handler: COUNTS, statusSchema: COUNTS_STATUS };
 
 describe("where the first list of the custom resources takes long", function () {
   this.timeout(120_000);
