@@ -88,7 +88,7 @@ export class ChildApplier {
     scope: WriteScope,
   ): Promise<ChildVerb | undefined> {
     let target: Target | undefined = { how: "create" };
-    if (known) target = { how: "apply", seen: seenOf(known) };
+    if (known) target = { how: child.update === "never" ? "mark" : "apply", seen: seenOf(known) };
     // The child was created once, so it is not created again. But it may be there without its marks.
     else if (child.isCreated) target = await this.look(child, scope);
     const conflicts = new Conflicts(MOST_TRIES);

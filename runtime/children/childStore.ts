@@ -9,6 +9,7 @@ import {
   type ObjectName,
 } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { CHILD_OF_LABEL, MANAGER_PREFIX } from "../names";
 import type { ReflectorSink } from "../watch/reflector";
 import { type Change, Store, type StoredObject, storeKey } from "../watch/store";
 import { appliesNothing } from "./appliesNothing";
@@ -20,6 +21,8 @@ export interface ChildFacts {
   readonly owner: Owner;
   /** Fingerprint of the fields that we own, with their values. It changes when somebody takes or changes one of them. */
   readonly owned: string;
+  /** Whether it has our label, and not that of a former name of the operator. */
+  readonly isLabelled: boolean;
 }
 
 /** What is known of a child. */
@@ -257,7 +260,9 @@ export class ChildStore {
   }
 
   private factsOf(object: KubernetesObject, owner: Owner): ChildFacts {
-    return { owner, owned: this.ownedIn(object) };
+    const isLabelled =
+      `${MANAGER_PREFIX}${object.metadata.labels?.[CHILD_OF_LABEL]}` === this.options.fieldManager;
+    return { owner, owned: this.ownedIn(object), isLabelled };
   }
 
   /** Our own entry is as long as all the rest, so it is kept only until we know what was applied. */

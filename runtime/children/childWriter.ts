@@ -140,10 +140,15 @@ export class ChildWriter {
     return this.delete({ ...child, resourceVersion: found.metadata.resourceVersion }, scope);
   }
 
-  /** Whether nothing is to be written to an existing child. A child that is never updated may differ from what is desired. */
+  /**
+   * Whether nothing is to be written to an existing child. One that is never updated may differ from what is desired, except in
+   * its marks.
+   */
   private needsNoWrite(known: Child, child: DesiredChild): boolean {
     // A child that is being deleted cannot be changed. Its owner is reconciled again when it is gone.
-    if (child.update === "never" || known.deleting) return true;
+    if (known.deleting) return true;
+    // When the former names of the operator are forgotten, nobody would follow a child with the label of one.
+    if (child.update === "never") return known.facts.isLabelled;
     return this.options.store.isApplied(known, child.manifest);
   }
 

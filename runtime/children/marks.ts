@@ -8,7 +8,7 @@ export function markManagerOf(fieldManager: string): string {
 
 /** All field managers that are an operator's own on its children. */
 export function ownManagers(fieldManager: string, formerManagers: readonly string[]): string[] {
-  return [fieldManager, markManagerOf(fieldManager), ...formerManagers];
+  return [fieldManager, ...formerManagers].flatMap((manager) => [manager, markManagerOf(manager)]);
 }
 
 /** The part of a child's manifest that marks it as its owner's: the owner reference, and our labels and annotations. */

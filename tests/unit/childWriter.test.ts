@@ -4,6 +4,7 @@ import type { WriteScope } from "../../runtime/children/childApplier";
 import type { ChildStore } from "../../runtime/children/childStore";
 import type { ChildChange, ChildWriter } from "../../runtime/children/childWriter";
 import type { DesiredChild } from "../../runtime/children/desiredChildren";
+import { markManagerOf, ownManagers } from "../../runtime/children/marks";
 import { bearsOurMark, ownedManifest, provenOwner } from "../../runtime/children/ownership";
 import type { UpdatePolicy } from "../../runtime/definition/definition";
 import { ReconcileFailure } from "../../runtime/failure";
@@ -299,6 +300,24 @@ describe("ChildWriter", () => {
         [{ key: "theirs" }, "argosy.shop"],
       );
     });
+
+    for (const manager of [FORMER, markManagerOf(FORMER)])
+      it(`gets our label for that of a former name of ours (${manager}), and nothing else is changed of it`, async () => {
+        ({ store, writer } = childrenIn(cluster, { formerManagers: [FORMER] }));
+        const { manifest } = once(false);
+        const labels = { ...manifest.metadata.labels, [CHILD_OF_LABEL]: "argosy.store" };
+        const metadata = { ...manifest.metadata, labels };
+        const child = applied({ ...manifest, metadata, data: { key: "theirs" } }, manager);
+        store.learn(CONFIG_MAPS, [cluster.put(child)]);
+        assert.equal(verbOf(await apply(once(true))), "patched");
+        assert.deepEqual(
+          [there()?.["data"], there()?.metadata.labels?.[CHILD_OF_LABEL]],
+          [{ key: "theirs" }, "argosy.shop"],
+        );
+        assert.equal(await apply(once(true)), undefined);
+        // It is ours by the new name alone.
+        assert.ok(provenOwner(there() as KubernetesObject, WIDGETS, ownManagers(MANAGER, [])));
+      });
 
     it("is looked for if it was lost from the watch, and not created if it is gone", async () => {
       store.doubt(CONFIG_MAPS, NAME);

@@ -17,10 +17,16 @@ const SERVES = {
   kindName: "served",
   children: [{ apiVersion: "v1", kind: "Service" }],
 };
+/** One with a child that is never updated. */
+const ONCE = {
+  name: "once-before",
+  kindName: "once-renamed",
+  children: [{ apiVersion: "v1", kind: "ConfigMap", update: "never" as const }],
+};
 
 describe("an operator that was renamed", function () {
   this.timeout(90_000);
-  const bench = useOperators([BEFORE, SERVES]);
+  const bench = useOperators([BEFORE, SERVES, ONCE]);
   let api: Api;
   let [here, elsewhere] = ["", ""];
   /** The operator under its former name. */
@@ -105,6 +111,30 @@ describe("an operator that was renamed", function () {
     await bench.ready(served);
   });
 
+  it("and names its former name takes over a child that is never updated, and deletes it when it has forgotten that name", async () => {
+    const before = await bench.install(ONCE);
+    const first = await before.start();
+    const created = await api.apply(before.object("once", answering(once({ a: "1" })), here));
+    await bench.ready(created);
+    await first.stop();
+    const operator = await bench.install({ ...ONCE, name: "once-after", formerNames: [ONCE.name] });
+    operator.plan("once", answering(once({ a: "2" })));
+    const second = await operator.start();
+    await eventually(async () => {
+      const { metadata, ...content } = await api.get(inNamespace(once(), here));
+      assert.deepEqual(
+        [metadata.labels?.["argosy.dev/child-of"], content["data"]],
+        ["argosy.once-after", { a: "1" }],
+      );
+    });
+    await second.stop();
+    const last = await bench.install({ ...ONCE, name: "once-after" });
+    last.plan("once", answering());
+    await last.start();
+    await eventually(() => api.assertGone(inNamespace(once(), here)));
+    assert.ok(last.calls("once")[0]?.children.some(({ metadata }) => metadata.name === "once"));
+  });
+
   it("and does not, says on the object what it found, and how to name the former name", async () => {
     const operator = await bench.install(SILENT);
     operator.plan("object", answering(near({ kept: "1" }), far()));
@@ -125,6 +155,10 @@ describe("an operator that was renamed", function () {
     await bench.ready(object);
     await controller.stop();
     return operator;
+  }
+
+  function once(data = {}) {
+    return configMap("once", data);
   }
 
   function near(data = {}) {
