@@ -57,10 +57,14 @@ type WatchEvent =
   | { type: "ERROR"; object: ApiStatus };
 
 /**
- * Codes after which only a new list helps: the version is too old (410), or newer than any version of the server (504, "Too large
- * resource version"), as after a restore of etcd.
+ * Whether only a new list helps: the version is too old (410), or newer than any that there is (504 "Too large resource version", of
+ * which the reason is Timeout), as after a restore of etcd. A gateway before a busy API server says 504 too: a list would be the
+ * last straw.
  */
-const RELIST_CODES = [410, 504];
+function isVersionUseless({ code, reason }: ApiError): boolean {
+  return code === 410 || (code === 504 && reason === "Timeout");
+}
+
 /** The kind is not there (404), or we may not list it (403). That will not change for a while. */
 const REFUSAL_CODES = [403, 404];
 /** These codes say nothing about the kind: a page has expired (410), or we ask too much (429). */
@@ -189,7 +193,7 @@ export class Reflector {
     // If we may not list it any more either, the next list shows that.
     if (isUnwatched) this.resourceVersion = undefined;
     else if (error instanceof ApiError) {
-      if (RELIST_CODES.includes(error.code)) this.resourceVersion = undefined;
+      if (isVersionUseless(error)) this.resourceVersion = undefined;
       if (REFUSAL_CODES.includes(error.code)) this.refused(error);
       else if (isListed) this.unwatched();
       else if (!BUSY_CODES.includes(error.code) && (await this.isOwnFault(signal))) this.refused(error);

@@ -16,6 +16,7 @@ const NO_ERROR = [
   "Reconciled",
   "Conflict",
   "AlreadyExists",
+  "Timeout",
   "Progressing",
   "Retrying",
   "ProgressDeadlineExceeded",

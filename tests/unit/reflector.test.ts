@@ -231,6 +231,16 @@ describe("Reflector", () => {
     assert.equal((await watch(1)).call.query.get("resourceVersion"), "9");
   });
 
+  it("does not list again because a gateway answers in the place of a server that is busy", async () => {
+    pages = [{ items: [item("a", "70")], resourceVersion: "70" }];
+    const refused = (response: ServerResponse) =>
+      void response.writeHead(504).end("upstream request timeout");
+    api.answer = replacingFirstWatch(api.answer, refused);
+    await start();
+    assert.equal((await watch(1)).call.query.get("resourceVersion"), "70");
+    assert.equal(lists().length, 1);
+  });
+
   for (const [where, answer] of forgotten) {
     it(`lists again when the server has forgotten the version: 410 as ${where}`, async () => {
       pages = [
