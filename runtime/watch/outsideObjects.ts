@@ -1,9 +1,11 @@
+import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import type { ObjectName } from "../kubernetes/objects";
 import { isListed, type Resource } from "../kubernetes/resource";
 import type { GoneObject, ObjectChange } from "./customResources";
 import { Scopes } from "./scopes";
 import { type Change, Store } from "./store";
+import { ownAnnotationsOf } from "./watched";
 
 /** The objects that {@link OutsideObjects} look for, and the callbacks that they call. */
 export interface OutsideObjectsOptions {
@@ -21,6 +23,11 @@ export interface OutsideObjectsOptions {
   readonly onInterruption: (kind: string, error: Error) => void;
 }
 
+interface Facts {
+  /** Another try is made if this changes: the status of the object may change with each try. */
+  readonly trigger: string;
+}
+
 /**
  * The custom resources with a finalizer of ours outside of the namespaces that an operator lists, in namespaces that it listed
  * before. They are left alone until they are deleted. Then they wait for us: without us, neither they nor their namespace could
@@ -29,17 +36,19 @@ export interface OutsideObjectsOptions {
  * Guarantee (tests/integration/hostile/namespaces.test.ts): a finalizer can be removed wherever it is.
  */
 export class OutsideObjects {
-  private readonly store: Store<true>;
+  private readonly store: Store<Facts>;
   private readonly scopes: Scopes;
 
   constructor(private readonly options: OutsideObjectsOptions) {
     const { client, namespaces, finalizers, onInterruption } = options;
-    this.store = new Store<true>({
+    this.store = new Store<Facts>({
       client,
       isMetadataOnly: true,
-      factsOf: ({ metadata }) => {
+      factsOf: (object) => {
+        const { metadata } = object;
         const isOurs = (metadata.finalizers ?? []).some((each) => finalizers.includes(each));
-        return isOurs && !isListed(namespaces, metadata.namespace) ? true : undefined;
+        if (!isOurs || isListed(namespaces, metadata.namespace)) return undefined;
+        return { trigger: fingerprint([metadata.generation, ownAnnotationsOf(object)]) };
       },
       onChange: (change) => this.changed(change),
     });
@@ -69,13 +78,15 @@ export class OutsideObjects {
       .map(({ namespace, name }) => ({ namespace, name }));
   }
 
-  private changed({ before, after }: Change<true>): void {
+  private changed({ before, after }: Change<Facts>): void {
     const { onChange, onGone } = this.options;
     if (before && before.uid !== after?.uid) {
       const { namespace, name, uid } = before;
       onGone({ namespace, name }, { uid, isDeleted: false });
     }
     if (!after?.deleting) return;
+    const isKnown = before?.uid === after.uid && before.deleting;
+    if (isKnown && before.facts.trigger === after.facts.trigger) return;
     const { namespace, name, resourceVersion } = after;
     onChange({ name: { namespace, name }, resourceVersion, isReady: false, isAnnounced: false });
   }
