@@ -97,6 +97,14 @@ export function referenceOf(use: Use, object: Pick<KubernetesObject, "metadata">
   return { namespace, labels: Object.fromEntries(labels) };
 }
 
+/** What an object refers to, by the keys of the uses. */
+export function referencesOf(
+  uses: Readonly<Record<string, Use>>,
+  object: Pick<KubernetesObject, "metadata">,
+): ReadonlyMap<string, Reference> {
+  return new Map(Object.entries(uses).map(([key, use]) => [key, referenceOf(use, object)]));
+}
+
 /** Whether a reference has more than {@link MOST_REFERENCES} names, or values of a label. Then the reference is not whole. */
 export function isTooMany(reference: Reference): boolean {
   const lists = "names" in reference ? [reference.names] : Object.values(reference.labels);

@@ -1,13 +1,14 @@
 import type { Operator } from "../definition/definition";
-import { isSelected, type LabelReference } from "../definition/references";
-import { selectionsOf, type UsedSelection } from "../definition/selections";
+import { isSelected, type LabelReference, type Reference } from "../definition/references";
+import { selectionsOf, type UsedSelection, useOf } from "../definition/selections";
 import type { KubernetesClient } from "../kubernetes/client";
 import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import { isSecretKind } from "../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import { scopesOf } from "../kubernetes/resource";
-import { byName, gatherUsed, type UsedProblem, type UsedSource } from "../uses/used";
+import { USED_BY_LABEL } from "../names";
+import { gatherReferences, type Take, type UsedProblem, type UsedSource, whyNotGiven } from "../uses/used";
 import { usedFingerprint } from "./footprint";
 
 /** What {@link ListedUse} lists. */
@@ -48,14 +49,20 @@ export class ListedUse implements UsedSource {
     return listed;
   }
 
-  /** A fingerprint of the objects that an object uses: see {@link usedFingerprint}. Undefined if they are not known. */
-  async fingerprintOf(object: KubernetesObject): Promise<string | undefined> {
+  /**
+   * A fingerprint of the objects to which an object refers: see {@link usedFingerprint}. Undefined if they are not known.
+   * @param name of the object, for people
+   */
+  async fingerprintOf(
+    name: ObjectName,
+    references: ReadonlyMap<string, Reference>,
+  ): Promise<string | undefined> {
     const { operator } = this.options;
     if (this.failed.size > 0) return undefined;
     try {
-      return usedFingerprint((await gatherUsed(operator, object, "reconcile", this)).used);
+      return usedFingerprint((await gatherReferences(operator, references, "reconcile", this)).used);
     } catch (error) {
-      this.options.onError(`what ${formatName(object.metadata)} uses`, error as Error);
+      this.options.onError(`what ${formatName(name)} uses`, error as Error);
       return undefined;
     }
   }
@@ -71,13 +78,12 @@ export class ListedUse implements UsedSource {
     return objects?.get(formatName(name)) ?? objects?.get(name.name);
   }
 
-  async list(key: string, reference: LabelReference): Promise<KubernetesObject[]> {
-    return [...(this.objects.get(key)?.values() ?? [])]
-      .filter(
-        ({ metadata }) => metadata.namespace === undefined || metadata.namespace === reference.namespace,
-      )
-      .filter(({ metadata }) => isSelected(reference, metadata.labels))
-      .sort(byName);
+  async list(key: string, reference: LabelReference, take: Take): Promise<void> {
+    for (const object of this.objects.get(key)?.values() ?? []) {
+      const { namespace, labels } = object.metadata;
+      const isHere = namespace === undefined || namespace === reference.namespace;
+      if (isHere && isSelected(reference, labels)) take(object);
+    }
   }
 
   private async add(selection: UsedSelection): Promise<void> {
@@ -97,7 +103,10 @@ export class ListedUse implements UsedSource {
         metadataOnly: use !== undefined && !isSecretKind(use),
       };
       await client.list(resource, selected, (items) => {
-        for (const item of items) objects.set(formatName(item.metadata), item);
+        for (const item of items) {
+          const trace = this.traceOf(key, item);
+          if (trace) objects.set(formatName(item.metadata), trace);
+        }
       });
     }
   }
@@ -107,9 +116,27 @@ export class ListedUse implements UsedSource {
     const known = this.polled.get(id);
     if (known) return known;
     const { client } = this.options;
-    const reading = findResource(client, apiVersion, kind).then((resource) => client.get(resource, name));
+    const reading = findResource(client, apiVersion, kind)
+      .then((resource) => client.get(resource, name))
+      .then((found) => found && this.traceOf(key, found));
     this.polled.set(id, reading);
     return reading;
+  }
+
+  /**
+   * What is needed of an object to see that it is another one, or another version: all objects of a kind are kept so. Undefined if it
+   * is a Secret that is not given.
+   */
+  private traceOf(key: string, object: KubernetesObject): KubernetesObject | undefined {
+    const { operator } = this.options;
+    const use = useOf(operator, key);
+    if (isSecretKind(use) && whyNotGiven(object, use, operator) !== undefined) return undefined;
+    const { apiVersion, kind } = object;
+    const { namespace, name, uid, resourceVersion, labels = {} } = object.metadata;
+    const isNeeded = (label: string) => label === USED_BY_LABEL || Object.hasOwn(use.labels ?? {}, label);
+    const needed = Object.entries(labels).filter(([label]) => isNeeded(label));
+    const its = { name, uid, resourceVersion, labels: Object.fromEntries(needed) };
+    return { apiVersion, kind, metadata: { ...its, ...(namespace !== undefined && { namespace }) } };
   }
 
   private fail(key: string, error: Error): void {

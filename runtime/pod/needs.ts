@@ -3,6 +3,7 @@ import { resourceOf } from "../argo/runTarget";
 import { ChildStore } from "../children/childStore";
 import { ownManagers } from "../children/marks";
 import type { Operator } from "../definition/definition";
+import { type Reference, referencesOf } from "../definition/references";
 import { isExpired } from "../events/eventMarks";
 import { isRecord } from "../json";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -99,7 +100,7 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
   /** Namespaces that could not be listed. No object in them counts as gone. */
   const unseen = new Set<string | undefined>();
   /** Objects that need no run, unless an object that they use has changed. */
-  const calm: { readonly object: KubernetesObject; readonly index: number }[] = [];
+  const calm: Calm[] = [];
   const uses = Object.keys(operator.uses).length > 0;
   const resource = resourceOf(operator.customResource);
   const labelSelector = operator.watch && labelSelectorOf(operator.watch);
@@ -117,7 +118,12 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
           if (annotated(object.metadata, PAUSED_ANNOTATION) || needs.isNotOurs(object)) continue;
           const formerUids = needs.formerUidsOf(object);
           const need = needs.of(object) ?? (formerUids.length > 0 ? "routine" : undefined);
-          if (uses && need === undefined) calm.push({ object, index: looked.length });
+          if (uses && need === undefined)
+            calm.push({
+              index: looked.length,
+              references: referencesOf(operator.uses, object),
+              used: needs.memoryOf(object).used,
+            });
           looked.push({ namespace, name, uid, verdictAt: needs.verdictAt(object), need, formerUids });
         } catch (error) {
           // The object's run says what is wrong with it. The others go on.
@@ -133,11 +139,10 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
       options.onError(`objects in namespace ${namespace}`, error);
     });
   }
-  for (const { object, index } of calm) {
-    const now = await used.fingerprintOf(object);
+  for (const { index, references, used: before } of calm) {
     const known = looked[index];
-    if (known && now !== undefined && now !== needs.memoryOf(object).used)
-      looked[index] = { ...known, need: "routine" };
+    const now = known && (await used.fingerprintOf(known, references));
+    if (known && now !== undefined && now !== before) looked[index] = { ...known, need: "routine" };
   }
   looked.push(...(await outsideObjects(operator, client)));
   if (memories) {
@@ -145,6 +150,15 @@ export async function lookAtObjects(options: NeedsOptions): Promise<Looked[]> {
     looked.push(...left.filter((each) => !unseen.has(each.namespace)));
   }
   return looked;
+}
+
+/** An object that needs no run, unless what it uses has changed. No more of it is kept: there may be very many. */
+interface Calm {
+  /** Its place among all that were looked at. */
+  readonly index: number;
+  readonly references: ReadonlyMap<string, Reference>;
+  /** A fingerprint of what it used. */
+  readonly used: string | undefined;
 }
 
 /** The objects of namespaces that the operator no longer lists that are being deleted, and that wait for a finalizer of ours. */

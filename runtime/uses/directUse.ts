@@ -6,7 +6,7 @@ import { findResource, UnknownKindError } from "../kubernetes/discovery";
 import { isApiError } from "../kubernetes/errors";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
-import { asGiven, byName, missingNote, type UsedProblem, type UsedSource } from "./used";
+import { asGiven, missingNote, type Take, type UsedProblem, type UsedSource } from "./used";
 
 /**
  * Used objects that are read from the API server each time they are needed, for a run in a pod of its own, which has no watches.
@@ -33,15 +33,16 @@ export class DirectUse implements UsedSource {
     return object && asGiven(object);
   }
 
-  async list(key: string, reference: LabelReference): Promise<KubernetesObject[]> {
+  async list(key: string, reference: LabelReference, take: Take): Promise<void> {
     const resource = await this.find(key);
     const labelSelector = selectorOf(reference);
     const { namespace } = reference;
-    if (!resource || labelSelector === undefined) return [];
-    if (resource.namespaced && namespace === undefined) return [];
+    if (!resource || labelSelector === undefined) return;
+    if (resource.namespaced && namespace === undefined) return;
     const selection = { labelSelector, ...(resource.namespaced && namespace && { namespace }) };
-    const objects = await this.client.listAll(resource, selection);
-    return objects.map(asGiven).sort(byName);
+    await this.client.list(resource, selection, (items) => {
+      for (const item of items) take(asGiven(item));
+    });
   }
 
   private find(key: string): Promise<Resource | undefined> {

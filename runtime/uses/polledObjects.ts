@@ -1,7 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { jsonOf } from "../flaw";
 import type { KubernetesClient } from "../kubernetes/client";
 import { builtIn } from "../kubernetes/discovery";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
+import { Allowance } from "../watch/allowance";
 import { asGiven } from "./used";
 
 /** The Secrets that {@link PolledObjects} read, and the callbacks that they call. */
@@ -21,15 +23,23 @@ export interface PolledObjectsOptions {
   readonly onError: (error: Error) => void;
   /** @default 60000 */
   readonly periodMs?: number;
+  /** How many characters of Secrets are kept, the newest. Others are read when they are needed. @default 24 Mi */
+  readonly mostKept?: number;
 }
 
 interface Polled {
-  readonly object: KubernetesObject | undefined;
+  /** What was read: "" if there was no Secret that is given. */
+  readonly version: string;
+  /** Undefined if there is none, or if it is not kept any more. */
+  object: KubernetesObject | undefined;
+  /** In characters of JSON. */
+  readonly length: number;
   /** When the Secret was read, on the monotonic clock. */
   readonly at: number;
 }
 
 const PERIOD_MS = 60_000;
+const MOST_KEPT = 24 * 1024 * 1024;
 const SECRETS = builtIn("v1", "Secret");
 
 /**
@@ -38,10 +48,12 @@ const SECRETS = builtIn("v1", "Secret");
  *
  * Guarantees, each with a test in tests/unit/polledObjects.test.ts:
  * - No Secret is read that no custom resource names, and no Secret is kept that the operator is not given.
- * - Between two reads of a Secret no request is made for it, however many objects use it.
+ * - Between two reads of a Secret that is kept no request is made for it, however many objects use it.
+ * - No more than `mostKept` characters are kept, however many Secrets are named.
  */
 export class PolledObjects {
   private readonly known = new Map<string, Polled>();
+  private readonly allowance: Allowance<Polled>;
   private readonly reading = new Map<string, Promise<KubernetesObject | undefined>>();
   private readonly stopping = new AbortController();
   private readonly client: KubernetesClient;
@@ -49,6 +61,9 @@ export class PolledObjects {
 
   constructor(private readonly options: PolledObjectsOptions) {
     this.client = options.client.with({ class: "read" });
+    this.allowance = new Allowance(options.mostKept ?? MOST_KEPT, (polled) => {
+      polled.object = undefined;
+    });
   }
 
   /** Whether the Secrets of a use are read here. */
@@ -69,7 +84,8 @@ export class PolledObjects {
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
     const id = idOf(key, name);
     const known = this.known.get(id);
-    if (known && performance.now() - known.at < 2 * this.periodMs) return known.object;
+    const isKept = known && (known.object !== undefined || known.version === "");
+    if (isKept && performance.now() - known.at < 2 * this.periodMs) return known.object;
     return this.read(key, name);
   }
 
@@ -80,7 +96,7 @@ export class PolledObjects {
       await pause(this.periodMs, undefined, { signal, ref: false });
       const inUse = keys.flatMap((key) => namesOf(key).map((name) => ({ key, name })));
       const ids = new Set(inUse.map(({ key, name }) => idOf(key, name)));
-      for (const id of this.known.keys()) if (!ids.has(id)) this.known.delete(id);
+      for (const id of this.known.keys()) if (!ids.has(id)) this.forget(id);
       if (!isActive()) continue;
       for (const { key, name } of inUse) {
         signal.throwIfAborted();
@@ -104,9 +120,19 @@ export class PolledObjects {
     const id = idOf(key, name);
     const before = this.known.get(id);
     const object = given && asGiven(given);
-    this.known.set(id, { object, at: performance.now() });
-    if (before && versionOf(before.object) !== versionOf(object)) this.options.onChange(key, name, given);
+    const length = (object && jsonOf(object)?.length) ?? 0;
+    const polled = { version: versionOf(object), object, length, at: performance.now() };
+    this.forget(id);
+    this.known.set(id, polled);
+    if (object) this.allowance.take(polled, length);
+    if (before && before.version !== polled.version) this.options.onChange(key, name, given);
     return object;
+  }
+
+  private forget(id: string): void {
+    const known = this.known.get(id);
+    if (known) this.allowance.release(known);
+    this.known.delete(id);
   }
 
   private get periodMs(): number {

@@ -1,5 +1,5 @@
 import type { Use } from "../definition/definition";
-import { isSelected, type LabelReference, type Reference, referenceOf } from "../definition/references";
+import { isSelected, type LabelReference, type Reference, referencesOf } from "../definition/references";
 import type { KubernetesObject, ObjectName } from "../kubernetes/objects";
 
 type Labels = Readonly<Record<string, string>> | undefined;
@@ -24,10 +24,8 @@ export class UseIndex {
   set(key: string, object: Pick<KubernetesObject, "metadata"> | undefined): void {
     this.remove(key);
     if (!object) return;
-    const references = Object.entries(this.uses).map(
-      ([use, each]) => [use, referenceOf(each, object)] as const,
-    );
-    this.references.set(key, new Map(references));
+    const references = referencesOf(this.uses, object);
+    this.references.set(key, references);
     for (const [use, reference] of references) this.add(key, use, reference);
   }
 

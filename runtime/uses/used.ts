@@ -6,10 +6,10 @@ import {
   MOST_REFERENCES,
   type NameReference,
   type Reference,
-  referenceOf,
+  referencesOf,
   selectorOf,
 } from "../definition/references";
-import { listedNames, type UsingOperator } from "../definition/selections";
+import { listedNames, type UsingOperator, useOf } from "../definition/selections";
 import { ReconcileFailure, type WarningReason } from "../failure";
 import { jsonOf } from "../flaw";
 import type { HandlerEvent, Used } from "../handler/contract";
@@ -25,9 +25,12 @@ export interface UsedSource {
   problemOf(key: string, namespace: string | undefined): Promise<UsedProblem | undefined>;
   /** The object, without `metadata.managedFields`. Undefined if there is none. */
   get(key: string, name: ObjectName): Promise<KubernetesObject | undefined>;
-  /** The objects that are selected, without `metadata.managedFields`. */
-  list(key: string, reference: LabelReference): Promise<KubernetesObject[]>;
+  /** Gives the objects that are selected, without `metadata.managedFields`, few of them in memory at once. */
+  list(key: string, reference: LabelReference, take: Take): Promise<void>;
 }
+
+/** Takes an object. If it throws, nothing more is read. */
+export type Take = (object: KubernetesObject) => void;
 
 /** Why a use cannot be read. */
 export type UsedProblem =
@@ -57,6 +60,8 @@ export interface GatheredUse {
  * memory several times.
  */
 const MOST_LENGTH = 8 * 1024 * 1024;
+/** So many objects are read at once. Each may be as long as etcd allows. */
+const READ_AT_ONCE = 8;
 const RETRY = { retryAfterSeconds: 60 };
 const RIGHTS_REMEDY = "Deploy the operator again: its rights follow from its definition.";
 
@@ -93,11 +98,23 @@ export function whyNotGiven(
  * To finalize waits for nothing: an object that cannot be read is null too, and a warning says so. To reconcile fails instead,
  * because without the object the handler would conclude that it is gone.
  *
+ * Guarantee (tests/unit/used.test.ts): of what is too much to be given, no more is read than shows that.
+ *
  * @throws ReconcileFailure `UsedNotReadable`, UsedStillListingError, ApiError, ApiUnreachableError
  */
-export async function gatherUsed(
+export function gatherUsed(
   operator: UsingOperator & Pick<Operator, "uses">,
   object: KubernetesObject,
+  event: HandlerEvent,
+  source: UsedSource,
+): Promise<GatheredUse> {
+  return gatherReferences(operator, referencesOf(operator.uses, object), event, source);
+}
+
+/** The same, for an object that refers to this. */
+export async function gatherReferences(
+  operator: UsingOperator & Pick<Operator, "uses">,
+  references: ReadonlyMap<string, Reference>,
   event: HandlerEvent,
   source: UsedSource,
 ): Promise<GatheredUse> {
@@ -105,74 +122,98 @@ export async function gatherUsed(
   const warnings: UsedWarning[] = [];
   const secrets: KubernetesObject[] = [];
   let length = 0;
-  const refuse = (note: string) => {
-    if (event === "reconcile") throw new ReconcileFailure("UsedNotReadable", note, RETRY);
-    warnings.push({ reason: "UsedNotReadable", note });
-  };
-  for (const [key, use] of Object.entries(operator.uses)) {
-    const reference = referenceOf(use, object);
+  for (const [key, reference] of references) {
+    const use = useOf(operator, key);
     used[key] = isList(use) ? [] : null;
-    const { problem, found } = await read(key, reference, source);
+    const given = new Given(use, operator, MOST_LENGTH - length);
+    const problem = await read(key, reference, source, (object) => given.take(object));
     if (problem?.kind === "listing") throw new UsedStillListingError(key);
-    if (problem?.kind === "missing") {
-      warnings.push({ reason: "UsedKindMissing", note: `uses.${key}: ${problem.message}` });
+    if (problem) {
+      const note = `uses.${key}: ${problem.message}`;
+      if (problem.kind === "missing") warnings.push({ reason: "UsedKindMissing", note });
+      else if (event === "reconcile") throw new ReconcileFailure("UsedNotReadable", note, RETRY);
+      else warnings.push({ reason: "UsedNotReadable", note });
       continue;
     }
-    if (problem?.kind === "refused") {
-      refuse(`uses.${key}: ${problem.message}`);
-      continue;
-    }
-    const given = isSecretKind(use) ? found.filter((each) => !whyNotGiven(each, use, operator)) : found;
+    const { objects } = given;
     if (isSecretKind(use)) {
-      secrets.push(...given);
-      if ("names" in reference) warnings.push(...notGiven(key, use, reference, given, operator));
+      secrets.push(...objects);
+      if ("names" in reference) warnings.push(...notGiven(key, use, reference, objects, operator));
     }
-    const texts = given.map(jsonOf);
-    if (texts.includes(undefined)) {
-      refuse(`uses.${key}: an object is nested too deeply to be given to a handler.`);
-      continue;
-    }
-    length += texts.reduce((sum, text = "") => sum + text.length, 0);
-    if (length > MOST_LENGTH) {
-      refuse(
-        `what the object uses is longer than ${MOST_LENGTH} characters in all. Let it name fewer objects.`,
-      );
-      continue;
-    }
-    used[key] = isList(use) ? given : (given[0] ?? null);
+    length += given.length;
+    if ("labels" in reference) objects.sort(byName);
+    used[key] = isList(use) ? objects : (objects[0] ?? null);
   }
   return { used, warnings, secrets };
 }
 
-/** Reads the objects of one use, or says why they cannot be read. */
+/** An object is not given, and with it nothing of its use. The message says why. */
+class NotGivenError extends Error {}
+
+/** The objects of one use that are given. */
+class Given {
+  readonly objects: KubernetesObject[] = [];
+  /** In characters of JSON. */
+  length = 0;
+
+  /** @param most how long they may be together */
+  constructor(
+    private readonly use: Use,
+    private readonly operator: UsingOperator,
+    private readonly most: number,
+  ) {}
+
+  /** @throws NotGivenError */
+  take(object: KubernetesObject): void {
+    if (isSecretKind(this.use) && whyNotGiven(object, this.use, this.operator) !== undefined) return;
+    const text = jsonOf(object);
+    if (text === undefined)
+      throw new NotGivenError("an object is nested too deeply to be given to a handler.");
+    this.length += text.length;
+    if (this.length > this.most)
+      throw new NotGivenError(
+        `what the object uses is longer than ${MOST_LENGTH} characters in all. Let it name fewer objects.`,
+      );
+    this.objects.push(object);
+  }
+}
+
+/** Reads the objects of one use. @returns why they cannot be read, or are not given. Undefined: they were */
 async function read(
   key: string,
   reference: Reference,
   source: UsedSource,
-): Promise<{ problem?: UsedProblem | undefined; found: KubernetesObject[] }> {
+  take: Take,
+): Promise<UsedProblem | undefined> {
   if (isTooMany(reference)) {
     const message = `the object names more than ${MOST_REFERENCES} objects, or values of a label. Let it name fewer.`;
-    return { problem: { kind: "refused", message }, found: [] };
+    return { kind: "refused", message };
   }
+  const { namespace } = reference;
   try {
-    const problem = await source.problemOf(key, reference.namespace);
-    if (problem) return { problem, found: [] };
-    const found =
-      "names" in reference ? await namedBy(key, reference, source) : await source.list(key, reference);
-    return { found };
+    const problem = await source.problemOf(key, namespace);
+    if (problem) return problem;
+    if ("names" in reference)
+      await readInParts(reference.names, (name) => source.get(key, { namespace, name }), take);
+    else await source.list(key, reference, take);
+    return undefined;
   } catch (error) {
+    if (error instanceof NotGivenError) return { kind: "refused", message: error.message };
     if (!isApiError(error, 403)) throw error;
-    return { problem: { kind: "refused", message: `${error.message}. ${RIGHTS_REMEDY}` }, found: [] };
+    return { kind: "refused", message: `${error.message}. ${RIGHTS_REMEDY}` };
   }
 }
 
-async function namedBy(
-  key: string,
-  { namespace, names }: NameReference,
-  source: UsedSource,
-): Promise<KubernetesObject[]> {
-  const found = await Promise.all(names.map((name) => source.get(key, { namespace, name })));
-  return found.filter((each) => each !== undefined);
+/** Reads objects, few of them at once, and gives those that are there. */
+export async function readInParts<Item>(
+  items: readonly Item[],
+  readOne: (item: Item) => Promise<KubernetesObject | undefined>,
+  take: Take,
+): Promise<void> {
+  for (let from = 0; from < items.length; from += READ_AT_ONCE) {
+    const part = items.slice(from, from + READ_AT_ONCE);
+    for (const object of await Promise.all(part.map(readOne))) if (object) take(object);
+  }
 }
 
 /**

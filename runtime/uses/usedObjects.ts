@@ -16,10 +16,11 @@ import { type Change, Store } from "../watch/store";
 import { PolledObjects } from "./polledObjects";
 import {
   asGiven,
-  byName,
   isEmptySelection,
   missingNote,
+  readInParts,
   refusalNote,
+  type Take,
   type UsedProblem,
   type UsedSource,
   whyNotGiven,
@@ -112,7 +113,7 @@ export class UsedObjects implements UsedSource {
         new Promise<void>((resolve) => {
           this.missing.set(key, undefined);
           // Only the signal ends it.
-          this.find(key, resolve).then(resolve, () => resolve());
+          this.lookFor(key, resolve).then(resolve, () => resolve());
         }),
     );
     await Promise.all(looks);
@@ -151,31 +152,41 @@ export class UsedObjects implements UsedSource {
 
   async get(key: string, name: ObjectName): Promise<KubernetesObject | undefined> {
     if (this.polled.has(key)) return this.polled.get(key, name);
+    const found = this.find(key, name);
+    return found && (await found.store.read(found.stored, "answer"));
+  }
+
+  private find(key: string, name: ObjectName) {
     for (const { store, resource } of this.of(key)) {
       const stored = store.find(resource, resource.namespaced ? name : { name: name.name });
-      const object = stored && (await store.read(stored, "answer"));
-      if (object) return object;
+      if (stored) return { store, stored };
     }
     return undefined;
   }
 
-  async list(key: string, reference: LabelReference): Promise<KubernetesObject[]> {
+  async list(key: string, reference: LabelReference, take: Take): Promise<void> {
+    await readInParts(
+      this.selected(key, reference),
+      ({ store, stored }) => store.read(stored, "answer"),
+      take,
+    );
+  }
+
+  private selected(key: string, reference: LabelReference) {
     if (isEmptySelection(reference)) return [];
-    const reading = this.of(key).flatMap(({ store, resource }) =>
+    return this.of(key).flatMap(({ store, resource }) =>
       [...store.values()]
         .filter(
           ({ namespace, facts }) =>
             (!resource.namespaced || namespace === reference.namespace) &&
             isSelected(reference, facts.labels),
         )
-        .map((stored) => store.read(stored, "answer")),
+        .map((stored) => ({ store, stored })),
     );
-    const objects = await Promise.all(reading);
-    return objects.filter((object) => object !== undefined).sort(byName);
   }
 
   /** @param onMissing called when it turns out that the cluster does not serve the kind */
-  private async find(key: string, onMissing: () => void): Promise<void> {
+  private async lookFor(key: string, onMissing: () => void): Promise<void> {
     const { client, onInterruption } = this.options;
     const { apiVersion, kind } = useOf(this.options.operator, key);
     const { signal } = this.stopping;

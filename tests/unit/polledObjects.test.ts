@@ -13,6 +13,7 @@ describe("PolledObjects", () => {
   let isActive: boolean;
   let changes: (string | undefined)[];
   let polled: PolledObjects;
+  let client: KubernetesClient;
 
   function secret(version: number, labels: Record<string, string> = { ours: "yes" }): KubernetesObject {
     const metadata = { ...NAME, uid: "u", resourceVersion: String(version), labels, managedFields: [] };
@@ -21,14 +22,19 @@ describe("PolledObjects", () => {
 
   beforeEach(() => {
     [server, reads, inUse, isActive, changes] = [new Map(), [], [NAME], true, []];
-    const client = {
+    client = {
       with: () => client,
       get: async (_: unknown, { name }: ObjectName) => {
         reads.push(name);
         return server.get(name);
       },
     } as unknown as KubernetesClient;
-    polled = new PolledObjects({
+    polled = polledIn({ periodMs: 20 });
+  });
+  afterEach(() => polled.stop());
+
+  function polledIn(more: { readonly periodMs?: number; readonly mostKept?: number }): PolledObjects {
+    return new PolledObjects({
       client,
       keys: ["credentials"],
       namesOf: () => inUse,
@@ -36,10 +42,9 @@ describe("PolledObjects", () => {
       isActive: () => isActive,
       onChange: (_, __, object) => void changes.push(object?.metadata.resourceVersion),
       onError: () => {},
-      periodMs: 20,
+      ...more,
     });
-  });
-  afterEach(() => polled.stop());
+  }
 
   it("reads a Secret once, however many need it at once, and gives it without managedFields", async () => {
     server.set("db", secret(1));
@@ -78,5 +83,25 @@ describe("PolledObjects", () => {
     [isActive, inUse] = [true, []];
     await pause();
     assert.equal(reads.length, 1);
+  });
+
+  it("keeps the newest of very long ones, and reads the others when they are needed", async () => {
+    const names = ["a", "b", "c"].map((name) => ({ ...NAME, name }));
+    for (const { name } of names) server.set(name, { ...secret(1), data: { key: "x".repeat(1_000) } });
+    const bounded = polledIn({ mostKept: 2_500 });
+    for (const name of [...names, ...names.toReversed()]) {
+      const object = await bounded.get("credentials", name);
+      assert.deepEqual(object?.["data"], { key: "x".repeat(1_000) });
+    }
+    assert.deepEqual(reads, ["a", "b", "c", "a"]);
+    // What is not there takes no room.
+    const none = { ...NAME, name: "none" };
+    assert.deepEqual(
+      await Promise.all([bounded.get("credentials", none), bounded.get("credentials", none)]),
+      [undefined, undefined],
+    );
+    await bounded.get("credentials", none);
+    assert.deepEqual(reads.slice(4), ["none"]);
+    assert.deepEqual(changes, []);
   });
 });

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import type { Use } from "../../runtime/definition/definition";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
+import { DirectUse } from "../../runtime/uses/directUse";
 import { gatherUsed, type UsedSource } from "../../runtime/uses/used";
 import { failureOf } from "./support/failures";
 import { observed, widget } from "./support/objects";
@@ -19,7 +21,6 @@ describe("gatherUsed", () => {
     },
     list: async () => {
       reads++;
-      return [];
     },
   });
   const gather = (
@@ -61,5 +62,51 @@ describe("gatherUsed", () => {
     const { used, warnings } = await gather(use, list, "finalize", large);
     assert.deepEqual([used, warnings.map(({ note }) => note)], [{ mounts: [] }, [message]]);
     assert.equal((await gather(use, list.slice(2), "reconcile", large)).warnings.length, 0);
+  });
+
+  describe("of objects that are long, however many an object refers to,", () => {
+    const large = observed("ConfigMap", { data: { text: "x".repeat(1024 * 1024) } });
+    const operator = (use: object) => ({ ...OPERATOR, uses: { mounts: { ...CONFIG_MAP, ...use } } });
+    const list = Array.from({ length: 500 }, (_, index) => `name-${index}`);
+    const user = widget({}, { spec: { list } });
+
+    it("reads no more by name than shows that they are too long, and few at once", async () => {
+      let [reading, most] = [0, 0];
+      const slow: UsedSource = {
+        ...source(),
+        get: async () => {
+          reads++;
+          most = Math.max(most, ++reading);
+          await new Promise(setImmediate);
+          reading--;
+          return large;
+        },
+      };
+      const gathering = gatherUsed(operator({ name: "spec.list[*]" }), user, "reconcile", slow);
+      assert.equal((await failureOf(() => gathering)).reason, "UsedNotReadable");
+      assert.ok(reads <= 16 && most <= 8, `${reads} reads, ${most} at once`);
+    });
+
+    it("reads no more pages of a list than show that they are too long", async () => {
+      let pages = 0;
+      const client = {
+        list: async (_: unknown, __: unknown, onPage: (items: KubernetesObject[]) => void) => {
+          for (; pages < 500; pages++) onPage([large]);
+        },
+      } as unknown as KubernetesClient;
+      const uses = operator({ labels: { team: "'a'" } });
+      const direct = new DirectUse(uses, client);
+      const gathering = gatherUsed(uses, user, "reconcile", direct);
+      assert.equal((await failureOf(() => gathering)).reason, "UsedNotReadable");
+      assert.ok(pages < 9, `${pages} pages`);
+    });
+
+    it("gives those of another use, to finalize", async () => {
+      const both = { ...operator({ name: "spec.list[*]" }).uses, one: { ...CONFIG_MAP, name: "'one'" } };
+      const small = observed("ConfigMap", { data: {} }, { name: "one" });
+      const all: UsedSource = { ...source(), get: async (_, { name }) => (name === "one" ? small : large) };
+      const { used } = await gatherUsed({ ...OPERATOR, uses: both }, user, "finalize", all);
+      assert.deepEqual(used, { mounts: [], one: small });
+    });
   });
 });

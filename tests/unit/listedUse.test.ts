@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { referencesOf } from "../../runtime/definition/references";
+import type { KubernetesClient } from "../../runtime/kubernetes/client";
+import type { KubernetesObject, ObjectMeta, ObjectName } from "../../runtime/kubernetes/objects";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import { ListedUse } from "../../runtime/pod/listedUse";
+import { observed, operator, widget } from "./support/objects";
+
+const LABELS = { "argosy.dev/used-by": "argosy.shop" };
+const SECRET = { apiVersion: "v1", kind: "Secret", plural: "secrets" };
+const OPERATOR = operator({
+  uses: {
+    config: { apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", labels: { team: "metadata.name" } },
+    credentials: { ...SECRET, name: "spec.secret" },
+  },
+});
+
+describe("ListedUse", () => {
+  let server: KubernetesObject[];
+  const client = {
+    list: async ({ kind }: Resource, _: unknown, onPage: (items: KubernetesObject[]) => void) =>
+      onPage(server.filter((object) => object.kind === kind)),
+    get: async ({ kind }: Resource, { name }: ObjectName) =>
+      server.find((object) => object.kind === kind && object.metadata.name === name),
+  } as unknown as KubernetesClient;
+  const fail = (what: string) => assert.fail(what);
+  const listed = () => ListedUse.of({ operator: OPERATOR, client, onError: fail });
+
+  function put(kind: string, metadata: Partial<ObjectMeta>, content: object = {}): void {
+    const { namespace = "shop" } = metadata;
+    server.push(observed(kind, content, { ...metadata, namespace }));
+  }
+
+  beforeEach(() => {
+    server = [];
+    const managedFields = [{ manager: "kubectl" }];
+    put("ConfigMap", {
+      name: "c",
+      labels: { team: "widget", other: "1" },
+      annotations: { a: "1" },
+      managedFields,
+    });
+    put("Secret", { name: "s", labels: LABELS }, { type: "x".repeat(100), data: { key: "dmFsdWU=" } });
+    put("Secret", { name: "not-given" }, { data: { key: "dmFsdWU=" } });
+  });
+
+  it("keeps no more of an object than tells it from others, and from other versions of it", async () => {
+    const used = await listed();
+    const found: KubernetesObject[] = [];
+    await used.list("config", { namespace: "shop", labels: { team: ["widget"] } }, (object) =>
+      found.push(object),
+    );
+    const [kept] = found;
+    const { uid, resourceVersion } = server[0]?.metadata ?? {};
+    assert.deepEqual(kept, {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { namespace: "shop", name: "c", uid, resourceVersion, labels: { team: "widget" } },
+    });
+    const secret = await used.get("credentials", { namespace: "shop", name: "s" });
+    assert.deepEqual(Object.keys(secret ?? {}).sort(), ["apiVersion", "kind", "metadata"]);
+    assert.equal(await used.get("credentials", { namespace: "shop", name: "not-given" }), undefined);
+  });
+
+  it("gives a fingerprint that differs if what is used was written to, came or went", async () => {
+    const user = widget({}, { spec: { secret: "s" } });
+    const now = async () => (await listed()).fingerprintOf(user.metadata, referencesOf(OPERATOR.uses, user));
+    const seen = [await now()];
+    assert.equal(await now(), seen[0]);
+    const change = async (what: () => void) => {
+      what();
+      seen.push(await now());
+    };
+    await change(() => put("ConfigMap", { name: "d", uid: "d", labels: { team: "widget" } }));
+    await change(() => Object.assign(server[1]?.metadata ?? {}, { resourceVersion: "99" }));
+    await change(() => Object.assign(server[1]?.metadata ?? {}, { labels: {} }));
+    assert.equal(new Set(seen).size, 4, String(seen));
+    put("ConfigMap", { name: "e", uid: "e", labels: { team: "other" } });
+    assert.equal(await now(), seen[3]);
+  });
+});
