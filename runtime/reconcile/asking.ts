@@ -61,7 +61,7 @@ export class Asking {
   ): Promise<Exclude<Answer, { error: unknown }>> {
     const { report } = run;
     report.event = event;
-    const children = await this.options.observed.observe(object);
+    const children = await this.options.observed.observe(object, event);
     const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
     // A watched Secret is given to the handler like a used one.
     const learnt = this.options.scrubber.learn(

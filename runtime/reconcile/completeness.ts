@@ -1,3 +1,4 @@
+import type { Child } from "../children/childStore";
 import { GRANT_REMEDY } from "../children/refusals";
 import { ReconcileFailure } from "../failure";
 import type { HandlerEvent } from "../handler/contract";
@@ -34,7 +35,8 @@ export class Completeness {
 
   /**
    * Why a handler cannot be asked about an object now: the object may have children that are not known. Undefined if it can be
-   * asked. To finalize does not wait for a kind that is missing or that we may not list, because the object could never go.
+   * asked. To finalize does not wait for a kind that is missing or that we may not list, because the object could never go: see
+   * {@link isFollowed}.
    * @param kinds the kinds of children that the engine remembers for the object, as `kindKey` gives them
    * @param isElsewhere whether it has children in other namespaces
    */
@@ -55,6 +57,17 @@ export class Completeness {
       return kinds.some((kind) => isSameKind(kind, kindKey(resource)));
     });
     return blocking && notSyncedError(blocking);
+  }
+
+  /**
+   * Whether a known child is still followed. False if its kind is missing where it was, or may not be listed there: nobody says then
+   * whether the child is gone.
+   */
+  isFollowed({ resource, namespace }: Pick<Child, "resource" | "namespace">): boolean {
+    const isItsKind = (other: NotSynced["resource"]) => kindKey(other) === kindKey(resource);
+    return !this.options.children
+      .notSynced(namespace)
+      .some((each) => isItsKind(each.resource) && each.problem !== undefined && isOutOfReach(each.problem));
   }
 
   /**

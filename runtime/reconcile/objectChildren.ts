@@ -6,6 +6,7 @@ import type { DesiredChild } from "../children/desiredChildren";
 import { whyNotReady } from "../children/readiness";
 import { ReconcileFailure } from "../failure";
 import { jsonOf } from "../flaw";
+import type { HandlerEvent } from "../handler/contract";
 import { isRace } from "../kubernetes/conflicts";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import type { Verdict } from "../status/conditions";
@@ -19,6 +20,8 @@ export interface ObjectChildrenOptions {
   readonly children: ChildStore;
   readonly writer: ChildWriter;
   readonly sweep: Sweep;
+  /** Whether a known child is still followed: see `Completeness`. @default all are */
+  readonly isFollowed?: ((child: Child) => boolean) | undefined;
 }
 
 /**
@@ -40,14 +43,17 @@ export class ObjectChildren {
   constructor(private readonly options: ObjectChildrenOptions) {}
 
   /**
-   * The object's children as they are.
+   * The object's children as they are. To finalize has none of those that are not followed any more. Otherwise a handler that waits
+   * for its children to go would wait for one that went with its namespace.
    * @throws ReconcileFailure `ChildrenTooLarge`
    */
-  async observe(object: KubernetesObject): Promise<KubernetesObject[]> {
+  async observe(object: KubernetesObject, event: HandlerEvent = "reconcile"): Promise<KubernetesObject[]> {
+    const { isFollowed = () => true } = this.options;
     const children: KubernetesObject[] = [];
     const largest = { name: "", length: 0 };
     let total = 0;
-    for await (const { state, length } of this.read(object)) {
+    const isMeant = (child: Child) => event === "reconcile" || isFollowed(child);
+    for await (const { state, length } of this.read(object, isMeant)) {
       total += length;
       if (length > largest.length) Object.assign(largest, { name: nameOf(state), length });
       if (total > MOST_LENGTH) throw tooLarge(largest);
@@ -101,9 +107,12 @@ export class ObjectChildren {
   }
 
   /** The object's children as they are, few of them in memory at once, each with its length in characters of JSON. */
-  private async *read(object: KubernetesObject): AsyncGenerator<{ state: KubernetesObject; length: number }> {
+  private async *read(
+    object: KubernetesObject,
+    isMeant: (child: Child) => boolean = () => true,
+  ): AsyncGenerator<{ state: KubernetesObject; length: number }> {
     const { children: store } = this.options;
-    const children = store.of(object.metadata.uid);
+    const children = store.of(object.metadata.uid).filter(isMeant);
     for (let from = 0; from < children.length; from += READ_AT_ONCE) {
       const part = children.slice(from, from + READ_AT_ONCE);
       const states = await Promise.all(part.map((child) => store.read(child)));

@@ -16,7 +16,7 @@ import { consequenceOf, SHORTEST_WAIT_MS, type StillListingError } from "./error
 import { Finalizers } from "./finalizers";
 import { wasCreated } from "./memory";
 import { newEventsIn } from "./newEvents";
-import { ObjectChildren } from "./objectChildren";
+import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
 import type { ObjectEvent, Outcome } from "./outcome";
 import { Remembering, type RememberingOptions } from "./remembering";
 import { type Draft, endOf, type Mandate, Run } from "./run";
@@ -26,7 +26,10 @@ import { timetableOf } from "./timetable";
 import { lastWriteOf } from "./written";
 
 /** What {@link Reconcile} works with. */
-export interface ReconcileOptions extends RememberingOptions, Pick<AskingOptions, "pool" | "used"> {
+export interface ReconcileOptions
+  extends RememberingOptions,
+    Pick<AskingOptions, "pool" | "used">,
+    Pick<ObjectChildrenOptions, "isFollowed"> {
   readonly operator: Operator;
   /** The kinds of the declared children that the API serves. */
   readonly childResources: readonly Resource[];
@@ -84,7 +87,8 @@ export class Reconcile {
     const { departures } = options;
     if (departures) this.departures = new Departures(departures, this.sweep);
     else this.finalizers = new Finalizers(resource, operator);
-    this.children = new ObjectChildren({ children, writer, sweep: this.sweep });
+    const { isFollowed } = options;
+    this.children = new ObjectChildren({ children, writer, sweep: this.sweep, isFollowed });
     const { children: observed, scrubber } = this;
     this.asking = new Asking({ ...options, observed, scrubber, isOurs: !departures });
     this.remembering = new Remembering(options, departures ? [] : formerManagersOf(operator));
@@ -258,7 +262,7 @@ export class Reconcile {
     if (finalizers.forElsewhere(object)) {
       const sweeping = () => this.sweep.deleteElsewhere(run.client, object, run.memory, report.changes);
       const left = await run.timeline.step("sweep", sweeping);
-      if (left.length > 0 && !isSkipped) throw namespacesLeft(left);
+      if (left.length > 0 && !isSkipped) throw namespacesLeft(left, operator.namespaces);
       if (left.length > 0) events.push(childrenLeft(left));
     }
     await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, object));

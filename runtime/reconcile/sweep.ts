@@ -1,7 +1,7 @@
 import type { Child, ChildStore } from "../children/childStore";
 import type { ChildChange, ChildWriter } from "../children/childWriter";
 import { canReference } from "../children/ownership";
-import { isRightMissing } from "../children/refusals";
+import { GRANT_REMEDY, isRightMissing } from "../children/refusals";
 import type { Operator } from "../definition/definition";
 import { ReconcileFailure } from "../failure";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -76,7 +76,7 @@ export class Sweep {
   /**
    * Deletes the children that no owner reference covers. They are listed, and not only taken from the store: a child that a
    * former leader created a moment ago may not be in the store yet, and nobody would delete it later.
-   * @returns the namespaces in which children may be left, because the operator no longer lists them
+   * @returns the namespaces in which children may be left, because we have no rights there
    */
   async deleteElsewhere(
     client: KubernetesClient,
@@ -86,18 +86,20 @@ export class Sweep {
   ): Promise<string[]> {
     const { childResources, store, operator } = this.options;
     const selector = `${OWNER_UID_LABEL}=${object.metadata.uid}`;
-    for (const resource of childResources) await this.learn(client, resource, object, selector);
+    const left = new Set<string>();
+    const onUnreached = (namespace: string) => left.add(namespace);
+    for (const resource of childResources)
+      await this.learn(client, resource, object, selector, { onUnreached });
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
       if (resource) await this.learn(client, resource, object, selector);
     }
     const far = store.of(object.metadata.uid).filter((child) => !canReference(object, child.namespace));
     await this.deleteEach(client, far, changes);
-    const left: string[] = [];
     for (const namespace of namespaces)
       if (!isListed(operator.namespaces, namespace) && !(await isGoing(client, namespace)))
-        left.push(namespace);
-    return left;
+        left.add(namespace);
+    return [...left];
   }
 
   /**
@@ -122,7 +124,7 @@ export class Sweep {
       if (!resource) continue;
       const isHere = resource.namespaced && namespace !== undefined && !elsewhere;
       const scopes = isHere ? [namespace] : scopesOf(operator.namespaces, resource);
-      await this.learn(client, resource, object, selector, scopes);
+      await this.learn(client, resource, object, selector, { scopes });
     }
     const left = store.of(uid).filter(({ deleting, facts }) => {
       return !deleting && formatName(facts.owner) === formatName(object.metadata);
@@ -131,7 +133,8 @@ export class Sweep {
   }
 
   /**
-   * Deletes all of these children. If the API server refuses to delete one, the others are still deleted.
+   * Deletes all of these children. If the API server refuses to delete one, the others are still deleted. One in a namespace that is
+   * being deleted or is gone counts as deleted: our rights there go first, and perhaps no watch showed that the child went.
    * @throws the first refusal, after the others were deleted, and any other error at once
    */
   private async deleteEach(
@@ -146,21 +149,27 @@ export class Sweep {
         if (change) changes.push(change);
       } catch (error) {
         if (!(error instanceof ReconcileFailure)) throw error;
+        const { namespace } = child;
+        if (isRightMissing(error) && namespace !== undefined && (await isGoing(client, namespace))) continue;
         refusal ??= error;
       }
     }
     if (refusal) throw refusal;
   }
 
+  /** @param how `onUnreached` is told of each namespace where we may not list. @default that is an error */
   private async learn(
     client: KubernetesClient,
     resource: Resource,
     object: KubernetesObject,
     labelSelector: string,
-    scopes = scopesOf(this.options.operator.namespaces, resource),
+    how: {
+      readonly scopes?: readonly (string | undefined)[];
+      readonly onUnreached?: (namespace: string) => void;
+    } = {},
   ): Promise<void> {
-    const { store } = this.options;
-    for (const namespace of scopes) {
+    const { store, operator } = this.options;
+    for (const namespace of how.scopes ?? scopesOf(operator.namespaces, resource)) {
       const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
       try {
         await client.list(resource, selection, (items) => store.learn(resource, items));
@@ -174,7 +183,8 @@ export class Sweep {
           (namespace === object.metadata.namespace || (await isGoing(client, namespace)))
         )
           continue;
-        throw notGranted(resource, namespace);
+        if (namespace === undefined || !how.onUnreached) throw notGranted(resource, namespace);
+        how.onUnreached(namespace);
       }
     }
   }
@@ -199,11 +209,22 @@ async function isGoing(client: KubernetesClient, name: string): Promise<boolean>
   }
 }
 
-/** The failure that says that children are left in namespaces in which the operator no longer has rights. */
-export function namespacesLeft(namespaces: readonly string[]): ReconcileFailure {
+/**
+ * The failure that says that children may be left in namespaces in which the operator has no rights.
+ * @param namespaces those that it lists
+ */
+export function namespacesLeft(
+  left: readonly string[],
+  namespaces: Operator["namespaces"],
+): ReconcileFailure {
+  const unlisted = left.filter((each) => !isListed(namespaces, each));
+  const why =
+    unlisted.length > 0
+      ? `had children in ${whereIn(unlisted)}, which "namespaces" no longer lists: the runner may not delete them. List it again until no object with children there is left.`
+      : `may have children in ${whereIn(left)}, where the runner may not list any. ${GRANT_REMEDY}`;
   return new ReconcileFailure(
     "NamespaceNotGranted",
-    `the object had children in ${whereIn(namespaces)}, which "namespaces" no longer lists: the runner may not delete them. List it again until no object with children there is left. If nothing is left there, or if it may stay, annotate the object with ${SKIP_FINALIZE_ANNOTATION}: "true".`,
+    `the object ${why} If nothing is left there, or if it may stay, annotate the object with ${SKIP_FINALIZE_ANNOTATION}: "true".`,
     { retryAfterSeconds: 30 },
   );
 }

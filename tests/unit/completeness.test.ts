@@ -24,11 +24,14 @@ describe("Completeness", () => {
     sought = new SoughtKinds(() => now);
   });
 
-  function whyNot(event: HandlerEvent, kinds: readonly string[] = REMEMBERED): string | undefined {
+  function readiness(): Completeness {
     const none = { notSynced: () => [] };
     const children = { notSynced: () => notSynced };
-    const readiness = new Completeness({ sought, objects: none, children, memories: undefined });
-    const why = readiness.whyNot(event, widget(), kinds, false);
+    return new Completeness({ sought, objects: none, children, memories: undefined });
+  }
+
+  function whyNot(event: HandlerEvent, kinds: readonly string[] = REMEMBERED): string | undefined {
+    const why = readiness().whyNot(event, widget(), kinds, false);
     if (why instanceof ReconcileFailure) return why.reason;
     return why instanceof StillListingError ? "listing" : undefined;
   }
@@ -64,6 +67,21 @@ describe("Completeness", () => {
     sought.seek(retired);
     sought.failed(retired, new UnknownKindError(THING.apiVersion, THING.kind));
     assert.equal(whyNot("reconcile"), undefined);
+  });
+
+  it("follows no child of a kind that is missing, or that may not be listed where the child was", () => {
+    const child = { resource: CONFIG_MAPS, namespace: "shop" };
+    const isFollowed = (...not: NotSynced[]) => {
+      notSynced = not;
+      return readiness().isFollowed(child);
+    };
+    const [resource, namespace] = [CONFIG_MAPS, "shop"];
+    assert.equal(isFollowed(), true);
+    assert.equal(isFollowed({ resource, namespace, problem: undefined }), true);
+    assert.equal(isFollowed({ resource, namespace, problem: BROKEN }), true);
+    assert.equal(isFollowed({ resource: THING, namespace, problem: FORBIDDEN }), true);
+    assert.equal(isFollowed({ resource, namespace, problem: FORBIDDEN }), false);
+    assert.equal(isFollowed({ resource, namespace, problem: new ApiError(404, {}, "GET") }), false);
   });
 
   it("finalizes without what it may not list, and not without what it may list and cannot", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import type { ChildStore } from "../../runtime/children/childStore";
+import type { Child, ChildStore } from "../../runtime/children/childStore";
 import { ownedManifest } from "../../runtime/children/ownership";
+import type { HandlerEvent } from "../../runtime/handler/contract";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { identityOf } from "../../runtime/names";
 import { ObjectChildren } from "../../runtime/reconcile/objectChildren";
@@ -39,16 +40,34 @@ describe("ObjectChildren", () => {
 
   it("are given to the handler in order, however many they are", async () => {
     given(100, 10);
-    const names = (await children.observe(OWNER)).map(({ metadata }) => metadata.name);
+    const names = (await children.observe(OWNER, "reconcile")).map(({ metadata }) => metadata.name);
     assert.equal(names.length, 100);
     assert.deepEqual(names, [...names].sort());
   });
 
+  it("are given to finalize without those that are not followed any more, and these are not read", async () => {
+    given(3, 10);
+    const isFollowed = ({ name }: Child) => name !== "c-001";
+    const { writer } = childrenIn(cluster);
+    children = new ObjectChildren({ children: store, writer, sweep: {} as Sweep, isFollowed });
+    const shown = async (event: HandlerEvent) =>
+      (await children.observe(OWNER, event)).map(({ metadata }) => metadata.name);
+    assert.deepEqual(await shown("reconcile"), ["c-000", "c-001", "c-002"]);
+    const asked: string[] = [];
+    const { read } = store;
+    store.read = async (child) => {
+      asked.push(child.name);
+      return read.call(store, child);
+    };
+    assert.deepEqual(await shown("finalize"), ["c-000", "c-002"]);
+    assert.deepEqual(asked, ["c-000", "c-002"]);
+  });
+
   it("are not given to the handler if they are longer than 8 Mi characters, and the words name the largest", async () => {
     given(16, 500_000);
-    assert.equal((await children.observe(OWNER)).length, 16);
+    assert.equal((await children.observe(OWNER, "reconcile")).length, 16);
     given(17, 500_000);
-    const { reason, message, permanent } = await failureOf(() => children.observe(OWNER));
+    const { reason, message, permanent } = await failureOf(() => children.observe(OWNER, "reconcile"));
     assert.deepEqual([reason, permanent], ["ChildrenTooLarge", false]);
     assert.match(message, /longer than 8388608 characters .* ConfigMap shop\/c-000 with 500\d\d\d\./);
   });

@@ -80,7 +80,7 @@ describe("buildAccess", () => {
     );
   });
 
-  it("lets it drop a finalizer everywhere, and touch children in the listed namespaces alone", () => {
+  it("lets it drop a finalizer everywhere, see that a listed namespace is gone, and touch children in these alone", () => {
     const children = [
       { apiVersion: "v1", kind: "ConfigMap", update: "apply", plural: "configmaps" },
     ] as const;
@@ -89,9 +89,10 @@ describe("buildAccess", () => {
       `${where}: /configmaps get,list,watch,create,patch,delete`,
       `${where}: events.k8s.io/events create,patch`,
     ];
-    assert.deepStrictEqual(given.slice(0, 7), [...OWN_KIND, ...here("a"), ...here("b")]);
+    const namespaces = "all: /namespaces get [a,b]";
+    assert.deepStrictEqual(given.slice(0, 8), [...OWN_KIND, namespaces, ...here("a"), ...here("b")]);
     assert.ok(
-      given.slice(7).every((right) => right.startsWith("argosy: ")),
+      given.slice(8).every((right) => right.startsWith("argosy: ")),
       given.join("\n"),
     );
   });

@@ -9,7 +9,7 @@ import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import type { Resource } from "../../runtime/kubernetes/resource";
 import { identityOf } from "../../runtime/names";
 import { memoryOf } from "../../runtime/reconcile/memory";
-import { Sweep } from "../../runtime/reconcile/sweep";
+import { namespacesLeft, Sweep } from "../../runtime/reconcile/sweep";
 import { childrenIn } from "./support/fakeChildren";
 import { FakeCluster } from "./support/fakeCluster";
 import { CONFIG_MAPS, entryOf, IDENTITY, MANAGER, operator, widget } from "./support/objects";
@@ -19,6 +19,11 @@ const FORBIDDEN = new ApiError(
   403,
   { message: 'secrets is forbidden: User "runner" cannot list resource "secrets"' },
   "GET",
+);
+const DELETION_FORBIDDEN = new ApiError(
+  403,
+  { message: 'configmaps "far" is forbidden: User "runner" cannot delete resource "configmaps"' },
+  "DELETE",
 );
 
 describe("Sweep", () => {
@@ -93,6 +98,8 @@ describe("Sweep", () => {
     });
 
     it("says what is left, and the remedy, if the runner may not list or delete the kind any more", async () => {
+      const metadata = { name: "shop", uid: "n", resourceVersion: "1" };
+      cluster.put({ apiVersion: "v1", kind: "Namespace", metadata });
       for (const refusals of [cluster.readRefusals, cluster.refusals]) {
         applied("ours", { kind: "Secret" });
         refusals.set("list Secret", FORBIDDEN).set("delete Secret ours", FORBIDDEN);
@@ -160,11 +167,28 @@ describe("Sweep", () => {
         cluster.readRefusals.set("list ConfigMap in elsewhere", FORBIDDEN);
       });
 
-      it("fails if one was taken away, since children may be left there", async () => {
+      it("says if one was taken away, since children may be left there, and deletes those elsewhere", async () => {
+        sweep = sweepOf({ namespaces: ["shop", "elsewhere", "far-away"] });
+        applied("farther", { namespace: "far-away" });
         namespaceOf({});
-        const { reason, message } = await failureOf(run());
-        assert.equal(reason, "ChildRefused");
-        assert.match(message, /in namespace elsewhere/);
+        const of = owner();
+        const leftIn = () => sweep.deleteElsewhere(cluster.client(), of, memoryOf(of), []);
+        assert.deepEqual([await leftIn(), left()], [["elsewhere"], ["far"]]);
+        // It cannot be known whether that namespace is being deleted.
+        cluster.readRefusals.set("get Namespace", FORBIDDEN);
+        assert.deepEqual(await leftIn(), ["elsewhere"]);
+      });
+
+      it("says in words what to do where a namespace is not listed any more, and where it is", () => {
+        const { message: unlisted } = namespacesLeft(["a", "b"], ["b"]);
+        assert.match(unlisted, /had children in namespace a, which "namespaces" no longer lists/);
+        const { reason, message: listed } = namespacesLeft(["b"], ["b"]);
+        assert.equal(reason, "NamespaceNotGranted");
+        assert.match(
+          listed,
+          /may have children in namespace b, where the runner may not list any.*pulumi up --refresh/,
+        );
+        for (const message of [unlisted, listed]) assert.match(message, /skip-finalize: "true"/);
       });
 
       it("goes on if that namespace is being deleted, or is gone", async () => {
@@ -172,6 +196,19 @@ describe("Sweep", () => {
         assert.deepEqual(await run(), []);
         cluster.remove("Namespace", { name: "elsewhere" });
         assert.deepEqual(await run(), []);
+      });
+
+      it("goes on if a child is known there, of which no watch has shown that it went with the namespace", async () => {
+        const far = cluster.find("ConfigMap", { namespace: "elsewhere", name: "far" });
+        store.learn(CONFIG_MAPS, [far as KubernetesObject]);
+        cluster.refusals.set("delete ConfigMap far", DELETION_FORBIDDEN);
+        namespaceOf({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+        assert.deepEqual(await run(), []);
+        cluster.remove("Namespace", { name: "elsewhere" });
+        assert.deepEqual(await run(), []);
+        cluster.readRefusals.clear();
+        namespaceOf({});
+        assert.equal((await failureOf(run())).reason, "ChildRefused");
       });
 
       it("goes on if that is the object's own namespace: the object is being deleted with it", async () => {
@@ -191,11 +228,6 @@ describe("Sweep", () => {
         cluster.readRefusals.clear();
         namespaceOf({ deletionTimestamp: "2026-01-01T00:00:00Z" });
         assert.deepEqual(await leftIn(), []);
-      });
-
-      it("fails if it cannot be known whether that namespace is being deleted", async () => {
-        cluster.readRefusals.set("get Namespace", FORBIDDEN);
-        assert.equal((await failureOf(run())).reason, "ChildRefused");
       });
     });
 

@@ -231,7 +231,11 @@ function buildGrant(operator: Operator, account: OperatorAccount, rights: Rights
  * namespaces. The deletion of a namespace deletes its role bindings before its objects. With rights that hold only there, a
  * finalizer could never be removed, and the namespace would stay for ever.
  */
-function customResourceRules({ customResource: { group, plural }, watch }: Operator): PolicyRule[] {
+function customResourceRules({
+  customResource: { group, plural },
+  watch,
+  namespaces,
+}: Operator): PolicyRule[] {
   const apiGroups = [group];
   // Objects that are not ours are only read.
   if (watch) return [{ apiGroups, resources: [plural], verbs: ["get", "list", "watch"] }];
@@ -240,6 +244,10 @@ function customResourceRules({ customResource: { group, plural }, watch }: Opera
     { apiGroups, resources: [`${plural}/status`], verbs: ["patch"] },
     // Without this right the admission plugin OwnerReferencesPermissionEnforcement refuses owner references that block.
     { apiGroups, resources: [`${plural}/finalizers`], verbs: ["update"] },
+    // Rights to children go with a namespace. An object elsewhere that had some there could never go, unless we see that it is gone.
+    ...(namespaces === "all"
+      ? []
+      : [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get"], resourceNames: namespaces }]),
   ];
 }
 
