@@ -13,11 +13,13 @@ import type { ReportTime } from "./traces/spans";
 import type { Alarms } from "./work/alarms";
 import type { Arrivals } from "./work/arrivals";
 import type { WorkResult } from "./work/backoff";
+import { Loads } from "./work/loads";
 import type { Schedule } from "./work/schedule";
 import type { Triggers } from "./work/triggers";
 
 /** The parts with which {@link ObjectWork} works, and those that get its results. */
-export interface ObjectWorkOptions extends Pick<EngineOptions, "recorder" | "traces" | "onReport"> {
+export interface ObjectWorkOptions
+  extends Pick<EngineOptions, "recorder" | "traces" | "onReport" | "mostLoad"> {
   readonly client: KubernetesClient;
   readonly schedule: Schedule;
   readonly triggers: Triggers;
@@ -35,16 +37,40 @@ export interface ObjectWorkOptions extends Pick<EngineOptions, "recorder" | "tra
   readonly notice: (text: string) => void;
 }
 
+/** For how long an object waits at most that has no room in memory, before the next look, in milliseconds. */
+const NO_ROOM_MS = 2_000;
+
 /** One turn of one object: reconciles it on behalf of the term, and hands the outcome to everyone who needs it. */
 export class ObjectWork {
-  constructor(private readonly options: ObjectWorkOptions) {}
+  private readonly loads: Loads;
+
+  constructor(private readonly options: ObjectWorkOptions) {
+    const { mostLoad: most, triggers } = options;
+    this.loads = new Loads({ most, onRoom: (key) => triggers.add(key, "child") });
+  }
 
   /**
-   * Reconciles an object. Does nothing if this process does not lead.
+   * Reconciles an object when there is room in memory for it. Does nothing if this process does not lead.
    * @param leave called when the object needs no handler process any more
    * @returns when the object is due again
    */
   async do(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
+    const { loads } = this;
+    const watches = this.options.parts()?.watches;
+    const name = nameOf(key);
+    if (!loads.take(key, watches?.lengthOf(name) ?? 0)) return { kind: "again", afterMs: NO_ROOM_MS };
+    try {
+      return await this.reconcile(key, attempt, () => {
+        // The object's children and the objects that it uses are needed no more.
+        loads.lower(key, watches?.objects.lengthOf(name) ?? 0);
+        leave();
+      });
+    } finally {
+      loads.lower(key, 0);
+    }
+  }
+
+  private async reconcile(key: string, attempt: number, leave: () => void): Promise<WorkResult> {
     const { client, schedule, arrivals, traces } = this.options;
     const requests = this.options.requests.take(key);
     const arrival = arrivals.take(key, attempt, schedule.readySinceOf(key));

@@ -10,6 +10,7 @@ import { isNeverGiven } from "./kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "./kubernetes/objects";
 import { isListed, kindKey, type Resource } from "./kubernetes/resource";
 import { allIdentitiesOf, CHILD_OF_LABEL, finalizersOf, identityOf, OPERATOR_LABEL } from "./names";
+import { keyOf } from "./objectKey";
 import { Completeness } from "./reconcile/completeness";
 import { memoryResourceOf } from "./reconcile/keptMemories";
 import { MemoryStore } from "./reconcile/memoryStore";
@@ -261,6 +262,13 @@ export class Watches {
     );
     const all = [...this.objects.names(), ...left];
     return [...new Map(all.map((name) => [formatName(name), name])).values()];
+  }
+
+  /** How long an object is together with its children and with what it uses, in characters of JSON, as far as that is known. */
+  lengthOf(name: ObjectName): number {
+    const uid = this.objects.uidOf(name);
+    const children = uid === undefined ? 0 : this.children.lengthOf(uid);
+    return this.objects.lengthOf(name) + children + this.used.lengthOf(keyOf(name));
   }
 
   /** Lists everything again. That finds changes that no watch reports, such as a default that was added to a CRD. */

@@ -112,6 +112,13 @@ export class ChildStore {
     return [...(this.byOwner.get(ownerUid)?.values() ?? [])].sort((a, b) => (key(a) < key(b) ? -1 : 1));
   }
 
+  /** How long the children of an owner are together, in characters of JSON. */
+  lengthOf(ownerUid: string): number {
+    let sum = 0;
+    for (const { length = 0 } of this.byOwner.get(ownerUid)?.values() ?? []) sum += length;
+    return sum;
+  }
+
   /** The children of deleted objects that had the owner's name. */
   ofPredecessors(owner: Owner): Child[] {
     const uids = this.uidsByName.get(formatName(owner)) ?? [];

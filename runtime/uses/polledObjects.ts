@@ -89,6 +89,11 @@ export class PolledObjects {
     return this.read(key, name);
   }
 
+  /** How long the Secret is, in characters of JSON. Undefined if it was not read yet. */
+  lengthOf(key: string, name: ObjectName): number | undefined {
+    return this.known.get(idOf(key, name))?.length;
+  }
+
   private async run(): Promise<void> {
     const { keys, namesOf, isActive, onError } = this.options;
     const { signal } = this.stopping;

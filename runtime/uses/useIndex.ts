@@ -29,6 +29,11 @@ export class UseIndex {
     for (const [use, reference] of references) this.add(key, use, reference);
   }
 
+  /** What a custom resource refers to, by the keys of the uses. */
+  referencesOf(key: string): ReadonlyMap<string, Reference> {
+    return this.references.get(key) ?? new Map();
+  }
+
   /** The kind of a use turned out to be in no namespace. */
   setClusterWide(use: string): void {
     if (this.clusterWide.has(use)) return;

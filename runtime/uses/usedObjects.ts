@@ -52,6 +52,9 @@ export interface UsedChange {
   readonly isByOperator: boolean;
 }
 
+/** How long an object counts of which only the metadata was seen, in characters of JSON. */
+const UNREAD_LENGTH = 64 * 1024;
+
 /** The facts that are kept of every used object. */
 interface UsedFacts {
   readonly labels: Readonly<Record<string, string>> | undefined;
@@ -183,6 +186,26 @@ export class UsedObjects implements UsedSource {
         )
         .map((stored) => ({ store, stored })),
     );
+  }
+
+  /** Undefined if it is not known. */
+  private lengthOfNamed(key: string, name: ObjectName): number | undefined {
+    if (this.polled.has(key)) return this.polled.lengthOf(key, name);
+    const found = this.find(key, name);
+    return found ? found.stored.length : 0;
+  }
+
+  /** How long what a custom resource uses is together, in characters of JSON, as far as that is known. */
+  lengthOf(key: string): number {
+    let sum = 0;
+    for (const [use, reference] of this.index.referencesOf(key)) {
+      const lengths =
+        "labels" in reference
+          ? this.selected(use, reference).map(({ stored }) => stored.length)
+          : reference.names.map((name) => this.lengthOfNamed(use, { namespace: reference.namespace, name }));
+      for (const length of lengths) sum += length ?? UNREAD_LENGTH;
+    }
+    return sum;
   }
 
   /** @param onMissing called when it turns out that the cluster does not serve the kind */

@@ -159,6 +159,11 @@ export class CustomResources implements KnownObjects {
     return this.store.find(this.options.resource, name)?.uid;
   }
 
+  /** How long the object of that name is, in characters of JSON. 0 if that is not known. */
+  lengthOf(name: ObjectName): number {
+    return this.store.find(this.options.resource, name)?.length ?? 0;
+  }
+
   /**
    * The uids of the objects of which the object of that name was made. None if no such object is known, or if the objects are our
    * own.

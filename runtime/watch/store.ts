@@ -19,6 +19,8 @@ export interface StoredObject<Facts> extends ObjectName {
   facts: Facts;
   /** The object as JSON. Undefined: it is read when it is needed. */
   json: string | undefined;
+  /** How long that is, or was when it was last kept, in characters. Undefined: it never was. */
+  length: number | undefined;
 }
 
 /**
@@ -280,6 +282,7 @@ export class Store<Facts> {
       deleting: false,
       facts,
       json: undefined,
+      length: undefined,
     };
   }
 
@@ -290,7 +293,8 @@ export class Store<Facts> {
   private keep(stored: StoredObject<Facts>, object: KubernetesObject): void {
     // An object that is nested too deeply for JSON must not end the watch of all others. Anyone who reads it learns why.
     stored.json = jsonOf(this.options.kept ? this.options.kept(object) : object);
-    this.allowance.take(stored, stored.json?.length ?? 0);
+    stored.length = stored.json?.length;
+    this.allowance.take(stored, stored.length ?? 0);
   }
 }
 

@@ -72,7 +72,8 @@ export interface TestOperatorOptions extends Partial<Omit<OperatorDefinition, "c
 }
 
 /** How a controller of a test is started. */
-export interface TestControllerOptions extends Pick<EngineOptions, "leaseSeconds" | "usedPollMs" | "traces"> {
+export interface TestControllerOptions
+  extends Pick<EngineOptions, "leaseSeconds" | "usedPollMs" | "traces" | "mostLoad"> {
   /** @default "one" */
   readonly identity?: string;
   /** Another way to the API server. @default the runner's service account, directly */
@@ -231,7 +232,7 @@ export class TestOperator {
   /** Starts a controller of this operator without waiting for anything. */
   launch(options: TestControllerOptions = {}): TestController {
     const { identity = "one", connection = this.connection, leaseSeconds } = options;
-    const { usedPollMs, traces } = options;
+    const { usedPollMs, traces, mostLoad } = options;
     const reports: ReconcileReport[] = [];
     const notices: string[] = [];
     const controller = new Engine({
@@ -243,6 +244,7 @@ export class TestOperator {
       ...(leaseSeconds !== undefined && { leaseSeconds }),
       ...(usedPollMs !== undefined && { usedPollMs }),
       ...(traces && { traces }),
+      ...(mostLoad !== undefined && { mostLoad }),
       onReport: (report) => void reports.push(report),
       onNotice: (notice) => void notices.push(notice),
     });

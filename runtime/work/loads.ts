@@ -1,0 +1,91 @@
+import { getHeapStatistics } from "node:v8";
+
+/** What {@link Loads} limit. */
+export interface LoadsOptions {
+  /** A key that was refused has room now. */
+  readonly onRoom: (key: string) => void;
+  /** How much may be in memory at once, in characters of JSON. @default a twentieth of the heap: 8 Mi of 160 MiB */
+  readonly most?: number | undefined;
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  readonly now?: () => number;
+}
+
+/** What is not longer is bounded by the number of runs. */
+const SMALL = 64 * 1024;
+/** A character takes ten bytes in memory, and more if there are very many small values. */
+const HEAP_FOR_EACH = 20;
+/** After this time a key that was refused, and does not come again, keeps nobody else out. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Limits how many keys are worked on at once by how much they have in memory: an object of megabytes takes ten times as much there,
+ * and `concurrency` counts such an object like any other.
+ *
+ * Guarantees, each with a test in tests/unit/loads.test.ts:
+ * - What is small is never refused.
+ * - One key has room, however large it is.
+ * - Those that were refused have room in the order in which they came, the largest too.
+ */
+export class Loads {
+  /** The large keys that are worked on, with their lengths. */
+  private readonly held = new Map<string, number>();
+  private total = 0;
+  /** Those that were refused, in their order, with the time at which each last came. */
+  private readonly refused = new Map<string, { readonly load: number; readonly at: number }>();
+  private readonly now: () => number;
+  private readonly most: number;
+
+  constructor(private readonly options: LoadsOptions) {
+    this.most = options.most ?? getHeapStatistics().heap_size_limit / HEAP_FOR_EACH;
+    this.now = options.now ?? (() => performance.now());
+  }
+
+  /**
+   * Work on a key begins.
+   * @param length how much it has in memory, in characters of JSON
+   * @returns false if there is no room: it is to come again later
+   */
+  take(key: string, length: number): boolean {
+    if (length <= SMALL) return true;
+    const load = Math.min(length, this.most);
+    const [first = key] = this.firstRefused() ?? [];
+    if (first !== key || !this.hasRoomFor(load)) {
+      this.refused.set(key, { load, at: this.now() });
+      return false;
+    }
+    this.refused.delete(key);
+    this.held.set(key, load);
+    this.total += load;
+    // The next one may have room beside it.
+    this.callFirst();
+    return true;
+  }
+
+  /** Work on a key goes on with so much in memory. 0: it has ended. */
+  lower(key: string, length: number): void {
+    const before = this.held.get(key);
+    if (before === undefined) return;
+    const load = length <= SMALL ? 0 : Math.min(length, before);
+    this.total += load - before;
+    if (load > 0) this.held.set(key, load);
+    else this.held.delete(key);
+    this.callFirst();
+  }
+
+  private hasRoomFor(load: number): boolean {
+    return this.total + load <= this.most;
+  }
+
+  private callFirst(): void {
+    const [key, load = 0] = this.firstRefused() ?? [];
+    if (key !== undefined && this.hasRoomFor(load)) this.options.onRoom(key);
+  }
+
+  private firstRefused(): [key: string, load: number] | undefined {
+    for (const [key, { load, at }] of this.refused) {
+      if (this.now() - at < PATIENCE_MS) return [key, load];
+      this.refused.delete(key);
+    }
+    return undefined;
+  }
+}
