@@ -59,10 +59,11 @@ export class Wakeups {
   }
 
   /** The watch reports a change of an object. */
-  objectChanged({ name, resourceVersion, isReady, isAnnounced }: ObjectChange): void {
+  objectChanged({ name, resourceVersion, isReady, isAnnounced, isStripped }: ObjectChange): void {
     if (isReady) return this.options.triggers.add(keyOf(name), "routine");
     if (this.options.heedsOwnWatch === false) return;
     this.options.arrivals.note(keyOf(name), "watch");
+    if (isStripped) return this.options.triggers.finalizerLost(keyOf(name));
     this.options.triggers.add(keyOf(name), "change");
     if (isAnnounced) this.options.onChange?.(name, resourceVersion);
   }

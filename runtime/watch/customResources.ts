@@ -61,6 +61,8 @@ export interface ObjectChange {
   readonly isReady: boolean;
   /** Whether the event path sends a hint for it: the object is new, or has a new generation or annotation of ours. */
   readonly isAnnounced: boolean;
+  /** Whether nothing else has changed but that somebody took a finalizer of ours away. @default false */
+  readonly isStripped?: boolean;
 }
 
 /** A custom resource that is gone. */
@@ -242,6 +244,7 @@ export class CustomResources implements KnownObjects {
       resourceVersion,
       isReady: !before && isReady,
       isAnnounced: same?.announced !== announced,
+      ...(same?.trigger === trigger && { isStripped: true }),
     });
   }
 

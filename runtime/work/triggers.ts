@@ -21,6 +21,8 @@ const DRIFT_COALESCING_MS = 20;
 /** Children's reports make one reconcile a second: a Deployment that comes up writes its status many times. */
 const REPORT_PACE = { burst: 1, refillMs: 1_000 };
 const REPORT_COALESCING_MS = 100;
+/** Another controller may take our finalizer away each time that it sees it. */
+const FINALIZER_PACE = { burst: 5, refillMs: 10_000 };
 /** How often a used object that changes all the time wakes an object. */
 const USED_PACE = { burst: 5, refillMs: 1_000 };
 /** How many users of an object are woken at once. The others are woken one after another, so that they are no storm. */
@@ -38,6 +40,7 @@ const CYCLE = { patience: 5, firstDelayMs: 1_000, longestDelayMs: 60_000, quietM
  * Guarantees, each with a test in tests/unit/triggers.test.ts:
  * - A child that only reports makes at most one reconcile a second, and ends no backoff.
  * - A child that drifted ends a backoff. It is corrected soon, unless its object is contested.
+ * - A finalizer that somebody takes away each time comes back less often.
  * - An object that many others use wakes all of them, after fresh changes, and not all at once.
  * - Objects that change each other by their uses come to rest.
  * - Names that somebody invents cannot fill the memory.
@@ -47,12 +50,14 @@ export class Triggers {
   private readonly reportPace: Pace;
   private readonly cycles: Contests;
   private readonly usedPace: Pace;
+  private readonly finalizerPace: Pace;
 
   constructor(private readonly options: TriggersOptions) {
     this.contests = new Contests({}, options.now);
     this.reportPace = new Pace(REPORT_PACE, options.now);
     this.cycles = new Contests(CYCLE, options.now);
     this.usedPace = new Pace(USED_PACE, options.now);
+    this.finalizerPace = new Pace(FINALIZER_PACE, options.now);
   }
 
   /** The object is to be reconciled. */
@@ -65,6 +70,11 @@ export class Triggers {
   accepts(key: string): boolean {
     const { schedule } = this.options;
     return schedule.depth < MOST_WAITING || schedule.has(key);
+  }
+
+  /** Somebody took a finalizer of ours from the object, and changed nothing else. */
+  finalizerLost(key: string): void {
+    this.add(key, "change", this.finalizerPace.take(key));
   }
 
   /** A child of the object reports, and has the fields that we applied. */

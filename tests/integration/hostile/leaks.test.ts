@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { eventually } from "../../support/eventually";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually, meanwhile } from "../../support/eventually";
 import { configMap, inNamespace } from "../support/manifests";
 import { answering, useOperator } from "../support/useOperator";
 
@@ -28,6 +29,20 @@ describe("an object whose handler finalizes", function () {
       assert.ok(finalized(name), "the handler was not asked to finalize");
     });
   }
+
+  it("and that another controller takes the finalizer from each time is not handled over and over, and has it in the end", async () => {
+    const { finalizer } = bench.operator;
+    const object = await bench.applied("stripped", answering());
+    const hasIt = async () => (await bench.api.get(object)).metadata.finalizers?.includes(finalizer) === true;
+    const strip = async () => {
+      await sleep(20);
+      if (await hasIt()) await bench.api.patch(object, { metadata: { finalizers: null } });
+    };
+    await meanwhile(strip, () => sleep(6_000));
+    const calls = bench.operator.calls("stripped").length;
+    assert.ok(calls > 1 && calls <= 10, `the handler was asked ${calls} times`);
+    await eventually(async () => assert.ok(await hasIt()), { timeoutMs: 20_000 });
+  });
 
   it("reports its first failure at once, with one run", async () => {
     const child = { ...configMap("refused"), nonsense: 1 };
