@@ -4,6 +4,7 @@ import { ReconcileFailure } from "../../runtime/failure";
 import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { Scrubber } from "../../runtime/outbox/scrubber";
 import type { Outcome } from "../../runtime/reconcile/outcome";
+import { withinCpuTime } from "../support/cpuTime";
 
 let uids = 0;
 function secret(...values: (string | Buffer)[]): KubernetesObject {
@@ -108,15 +109,15 @@ describe("Scrubber", () => {
     const nested = Array.from({ length: 1_000 }, (_, index) => `${"a".repeat(6 + index)}b`);
     const scrubber = new Scrubber();
     const outcome = outcomeOf("");
-    const startedAt = performance.now();
-    scrubber.learn([secret(...values), secret(...nested)], outcome);
-    scrubber.text("a".repeat(16_000));
-    assert.equal(
-      scrubber.text(`${"a".repeat(3_000)}b aaaaaa19999 aaaaaa2`),
-      `${"a".repeat(1_995)}*** *** ***`,
-    );
     // It takes a fifth of a second, and took half a minute when each value was put in its place as it came.
-    assert.ok(performance.now() - startedAt < 3_000, `${performance.now() - startedAt} ms`);
+    withinCpuTime(3_000, () => {
+      scrubber.learn([secret(...values), secret(...nested)], outcome);
+      scrubber.text("a".repeat(16_000));
+      assert.equal(
+        scrubber.text(`${"a".repeat(3_000)}b aaaaaa19999 aaaaaa2`),
+        `${"a".repeat(1_995)}*** *** ***`,
+      );
+    });
   });
 
   it("masks everything that is reported of an outcome: log, failure, problem, verdict and Events", () => {
