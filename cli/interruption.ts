@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { CommandError } from "./commandError";
 
 /** The user stopped the command. It prints nothing, and exits as a shell expects after that signal. */
@@ -34,6 +35,8 @@ const SAME_INTERRUPTION_MS = 1_000;
  */
 export async function interruptible<T>(action: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
+  // Each operator that runs listens, and each request on its way.
+  setMaxListeners(0, abort.signal);
   let interruptedAt = Number.POSITIVE_INFINITY;
   const interrupt = (signal: Interruption): void => {
     if (!abort.signal.aborted) {
