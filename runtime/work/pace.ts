@@ -7,9 +7,12 @@ export interface PaceOptions {
 }
 
 interface Bucket {
+  /** Less than nothing while a turn is taken that comes later. */
   left: number;
   /** When {@link left} was right, on the monotonic clock. */
   at: number;
+  /** The last turn that was taken, on the monotonic clock. */
+  turn: number;
 }
 
 /** A token bucket for each of many keys. Those that are full are forgotten. */
@@ -26,25 +29,49 @@ export class Pace {
    * @returns 0 if there was one. If not, the time until there is one, in milliseconds
    */
   take(key: string): number {
-    const { burst, refillMs } = this.options;
-    const now = this.now();
-    const bucket = this.buckets.get(key) ?? { left: burst, at: now };
-    const left = Math.min(burst, bucket.left + (now - bucket.at) / refillMs);
-    // Whole milliseconds: a wait as short as a rounding error would end at once.
-    const waitMs = Math.max(0, Math.ceil((1 - left) * refillMs));
-    this.buckets.delete(key);
-    this.buckets.set(key, { left: waitMs === 0 ? left - 1 : left, at: now });
-    // The map is in the order of the last use, so the first ones are full first.
-    for (const [old, { at }] of this.buckets) {
-      if (now - at < burst * refillMs) break;
-      this.buckets.delete(old);
-    }
+    const bucket = this.bucket(key);
+    const waitMs = this.waitOf(bucket);
+    if (waitMs === 0) bucket.left--;
     return waitMs;
+  }
+
+  /**
+   * Takes the key's next turn. Whoever asks before it comes has the same turn: all of them are one event.
+   * @returns the time until it comes, in milliseconds
+   */
+  turn(key: string): number {
+    const bucket = this.bucket(key);
+    if (bucket.turn <= bucket.at) {
+      bucket.turn = bucket.at + this.waitOf(bucket);
+      bucket.left--;
+    }
+    return bucket.turn - bucket.at;
   }
 
   /** Gives a token of the key back, because the event for which it was taken did not happen. */
   giveBack(key: string): void {
     const bucket = this.buckets.get(key);
     if (bucket) bucket.left++;
+  }
+
+  /** The key's bucket, as it is now. */
+  private bucket(key: string): Bucket {
+    const { burst, refillMs } = this.options;
+    const now = this.now();
+    const { left, at, turn } = this.buckets.get(key) ?? { left: burst, at: now, turn: now };
+    const bucket = { left: Math.min(burst, left + (now - at) / refillMs), at: now, turn };
+    this.buckets.delete(key);
+    this.buckets.set(key, bucket);
+    // The map is in the order of the last use, so the first ones are full first.
+    for (const [old, { at: usedAt }] of this.buckets) {
+      if (now - usedAt < (burst + 1) * refillMs) break;
+      this.buckets.delete(old);
+    }
+    return bucket;
+  }
+
+  /** The time until there is a token. Whole milliseconds: a wait as short as a rounding error would end at once. */
+  private waitOf({ left }: Bucket): number {
+    return Math.max(0, Math.ceil((1 - left) * this.options.refillMs));
   }
 }

@@ -79,7 +79,7 @@ export class Triggers {
 
   /** A child of the object reports, and has the fields that we applied. */
   childReported(key: string): void {
-    this.addForChild(key, Math.max(REPORT_COALESCING_MS, this.reportPace.take(key)), false);
+    this.addForChild(key, Math.max(REPORT_COALESCING_MS, this.reportPace.turn(key)), false);
   }
 
   /**
@@ -114,7 +114,7 @@ export class Triggers {
       if (isByOperator && this.cycles.drifted(key)) inCycle.push(key);
       const afterMs = Math.max(
         Math.max(0, index - USERS_AT_ONCE) * USER_GAP_MS,
-        this.usedPace.take(key),
+        this.usedPace.turn(key),
         isByOperator ? this.cycles.delayMs(key) : 0,
       );
       this.options.schedule.add(key, { priority: "routine", afterMs, endsBackoff: true });
