@@ -180,13 +180,10 @@ export class KubernetesClient {
     }
   }
 
-  /** Whether the API server answers a list of these objects. The list is of one object only. */
-  async answersList(resource: Resource, selection: Selection, signal: AbortSignal): Promise<boolean> {
+  /** The version that a list of these objects has now. One object alone is asked for. */
+  async versionOf(resource: Resource, selection: Selection, signal: AbortSignal): Promise<string> {
     const path = `${resourcePath(resource, selection)}?${selectionQuery(selection, { limit: "1" })}`;
-    return this.send({ method: "GET", path, signal }).then(
-      () => true,
-      () => false,
-    );
+    return (await this.send<ObjectList>({ method: "GET", path, signal })).body.metadata.resourceVersion;
   }
 
   /** Every object of a selection that is small enough to be in memory at once. */

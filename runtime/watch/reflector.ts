@@ -101,6 +101,8 @@ export class Reflector {
   private resourceVersion: string | undefined;
   /** The latest version seen. It is kept when a list is due. */
   private latest: string | undefined;
+  /** Whether a watch was cut off, or could not be opened: the API server that answers next may be another one. */
+  private isDoubtful = false;
   private retryMs = FIRST_RETRY_MS;
   private refusal: ApiError | undefined;
   /** How many lists in a row failed other than by a refusal. */
@@ -170,7 +172,8 @@ export class Reflector {
       this.interruption = new AbortController();
       let isListed = false;
       try {
-        if (this.resourceVersion === undefined) await this.list();
+        if (this.resourceVersion === undefined || (await this.isBehind(this.resourceVersion)))
+          await this.list();
         isListed = true;
         const openedAt = performance.now();
         if (this.resourceVersion !== undefined) await this.watch(this.resourceVersion);
@@ -190,6 +193,7 @@ export class Reflector {
   private async rest(error: Error, isListed: boolean): Promise<void> {
     const { signal } = this.stopping;
     const isUnwatched = isListed && error instanceof ApiError && UNWATCHED_CODES.includes(error.code);
+    this.isDoubtful = true;
     // If we may not list it any more either, the next list shows that.
     if (isUnwatched) this.resourceVersion = undefined;
     else if (error instanceof ApiError) {
@@ -233,6 +237,19 @@ export class Reflector {
     return (await this.options.answersOthers?.(signal)) ?? false;
   }
 
+  /**
+   * Whether the API server has not reached a version, though it was seen: etcd was restored from a backup. A watch from there
+   * would be silent until that version is passed, and would never tell what came before
+   * (https://github.com/kubernetes/kubernetes/issues/107457). Asked after an interruption alone: without one, it is the same server.
+   */
+  private async isBehind(seen: string): Promise<boolean> {
+    if (!this.isDoubtful) return false;
+    const { client, resource } = this.options;
+    const version = await client.versionOf(resource, this.options, this.stopping.signal);
+    this.isDoubtful = false;
+    return isNewer(seen, version);
+  }
+
   private async list(): Promise<void> {
     const { client, resource, sink, onSynced } = this.options;
     sink.asking?.();
@@ -252,6 +269,7 @@ export class Reflector {
     const isOutdated = this.interruption.signal.aborted;
     this.resourceVersion = isOutdated ? undefined : version;
     this.latest = version;
+    this.isDoubtful = false;
     const wasSynced = this.isSynced;
     this.synced = true;
     this.refusal = undefined;
@@ -286,8 +304,7 @@ export class Reflector {
     if (this.stopping.signal.aborted || this.interruption.signal.aborted) return;
     if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object, "watch");
     const { resourceVersion } = event.object.metadata;
-    // etcd was restored from a backup: the API server accepts a version that it has not reached yet, and stays silent
-    // (https://github.com/kubernetes/kubernetes/issues/107457).
+    // etcd was restored from a backup while nobody asked: see isBehind.
     if (this.latest !== undefined && isNewer(this.latest, resourceVersion))
       throw new ApiError(410, { message: `the API server went back to version ${resourceVersion}` }, "watch");
     this.resourceVersion = resourceVersion;

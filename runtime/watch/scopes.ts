@@ -96,7 +96,10 @@ export class Scopes {
       ...(labelSelector !== undefined && { labelSelector }),
       ...(namespace !== undefined && { namespace }),
     };
-    return client.answersList(resource, selection, signal);
+    return client.versionOf(resource, selection, signal).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Resolves when everything has been listed once, or was refused. */

@@ -199,9 +199,12 @@ describe("Reflector", () => {
     // A process that was not given a core meanwhile looks at its timers before it reads.
     for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
     api.cut();
+    pages = [{ items: [item("a", "140")], resourceVersion: "160" }];
     const second = await watch(2);
     assert.equal(second.call.query.get("resourceVersion"), "150");
-    assert.equal(lists().length, 1);
+    // The second one asked for the version alone.
+    assert.deepStrictEqual([lists().length, lists()[1]?.query.get("limit")], [2, "1"]);
+    assert.deepStrictEqual(told, ["listing", "listed"]);
     assert.deepStrictEqual(
       interruptions.map(({ message }) => message),
       ["the connection was interrupted. The watch resumes where it was"],
@@ -283,10 +286,11 @@ describe("Reflector", () => {
       sendEvent(response, "ERROR", { kind: "Status", code: 500, message: "etcd is away" });
     };
     await start();
+    pages = [{ items: [item("a", "120")], resourceVersion: "120" }];
     const second = await watch(2);
     assert.equal(second.call.query.get("resourceVersion"), "120");
     assert.equal(interruptions[0]?.message, "etcd is away");
-    assert.equal(lists().length, 1);
+    assert.deepEqual(told, ["listing", "listed", "set a@120"]);
   });
 
   it("does not become a busy loop where every watch ends at once", async () => {
@@ -503,7 +507,7 @@ describe("Reflector", () => {
       api.answer = (call, response) =>
         call.query.has("watch") ? refuse(response, 500, { message: "no watch" }) : answer(call, response);
       await start(timed);
-      await eventually(() => assert.equal(lists().length, 2));
+      await eventually(() => assert.equal(told.filter((each) => each === "listed").length, 2));
       assert.ok(nowMs >= 120_000);
       assert.deepEqual([reflector?.isSynced, synced], [true, 1]);
       const before = nowMs;
@@ -512,6 +516,17 @@ describe("Reflector", () => {
       assert.ok(nowMs >= before + 120_000);
       assert.equal(reflector?.isSynced, false);
     });
+  });
+
+  it("lists from the start if the API server is behind what was seen when it is there again: etcd was restored", async () => {
+    const restored = { items: [item("a", "10")], resourceVersion: "20" };
+    pages = [{ items: [item("a", "50")], resourceVersion: "50" }, restored, restored];
+    await start();
+    await watch();
+    api.cut();
+    // No watch from version 50: it would be silent.
+    assert.equal((await watch(2)).call.query.get("resourceVersion"), "20");
+    assert.deepStrictEqual(told.slice(3), ["listing again from the start", "set a@10", "listed"]);
   });
 
   it("lists from the start if an event comes of an older version than was seen: etcd was restored", async () => {
