@@ -7,6 +7,7 @@ import {
   isBusy,
   isNamespaceMissing,
   isNamespaceTerminating,
+  RIGHT_MISSING,
 } from "../kubernetes/errors";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
 import { ADOPT_ANNOTATION, MANAGER_PREFIX } from "../names";
@@ -99,7 +100,7 @@ export function deletionRefused(
 /** Whether the runner lacks a right: `error` is the API server's refusal, or a refusal caused it. */
 export function isRightMissing(error: unknown): boolean {
   const refusal = error instanceof ReconcileFailure ? error.cause : error;
-  return isApiError(refusal, 403) && /\bcannot \w+ resource\b/.test(refusal.message);
+  return isApiError(refusal, 403) && RIGHT_MISSING.test(refusal.message);
 }
 
 /** Whether the API server refuses the request. A race is no refusal, and neither is a server that is busy. */

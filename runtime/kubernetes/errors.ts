@@ -54,6 +54,9 @@ export function apiErrorOf(code: number, status: ApiStatus, request: string): Ap
   return new ApiError(403, { ...denial, code: 403 }, request);
 }
 
+/** How the API server says that an account has no right to what it asks for. A policy or a webhook says something else. */
+export const RIGHT_MISSING = /\bcannot \w+ (resource|path)\b/;
+
 /** There was no answer: the connection failed or broke, or the answer took too long. The request may have been done. */
 export class ApiUnreachableError extends Error {
   constructor(

@@ -14,6 +14,7 @@ import {
   retryAfterMs,
 } from "./errors";
 import { Gate, type Passage } from "./gate";
+import { Settling } from "./settling";
 
 /** One request to the API server, and how it passes the {@link Gate}. */
 export interface ApiRequest extends Passage {
@@ -60,6 +61,7 @@ const LONGEST_WAIT_MS = 5_000;
 /** HTTP to one API server over Node's `https`: kept-alive connections, credentials, typed errors. */
 export class HttpTransport {
   private readonly gate = new Gate();
+  private readonly settling = new Settling();
   private readonly agent: Agent;
   /** For the lease: its renewal does not wait for the connection of another request. */
   private readonly leaseAgent: Agent;
@@ -120,7 +122,8 @@ export class HttpTransport {
    */
   async open(request: ApiRequest): Promise<IncomingMessage> {
     const response = await this.exchange(request, WATCH_SILENCE_MS, this.streamAgent, () => {});
-    if (response.statusCode !== 200) throw toApiError(response, await readAll(response, request), request);
+    if (response.statusCode !== 200)
+      throw this.settling.taken(toApiError(response, await readAll(response, request), request));
     return response;
   }
 
@@ -152,7 +155,7 @@ export class HttpTransport {
         throw new ApiUnreachableError(describe(request), error);
       });
       code = response.statusCode ?? 0;
-      if (code < 200 || code > 299) throw toApiError(response, text, request);
+      if (code < 200 || code > 299) throw this.settling.taken(toApiError(response, text, request));
       return { code, body: decode<T>(text, request), length: text.length };
     } finally {
       const durationSeconds = (performance.now() - startedAt) / 1000;
@@ -193,6 +196,7 @@ export class HttpTransport {
         outgoing.destroy(new Error(`no answer within ${silenceMs / 1000} s`)),
       );
       outgoing.on("error", (error) => {
+        if (!request.signal?.aborted) this.settling.wasAway();
         const stale = outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET";
         reject(new ApiUnreachableError(describe(request), stale ? new StaleConnectionError(error) : error));
       });

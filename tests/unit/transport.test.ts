@@ -200,6 +200,38 @@ describe("HttpTransport", () => {
     });
   }
 
+  describe("refused for want of a right", () => {
+    const message = 'pods is forbidden: User "runner" cannot list resource "pods" in API group ""';
+    const away = async () => {
+      const { answer } = api;
+      api.answer = (_, response) => void response.destroy();
+      await assert.rejects(transport.send(PODS), ApiUnreachableError);
+      api.answer = answer;
+    };
+    /** Refuses the next requests, and answers those after them. */
+    const refuseFirst = (count: number, text = message) => {
+      let left = count;
+      api.answer = (_, response) =>
+        left-- > 0
+          ? refuse(response, 403, { reason: "Forbidden", message: text })
+          : json(response, { ok: true });
+    };
+
+    it("asks again if the server was away a moment ago: it may not know its roles yet", async () => {
+      await away();
+      refuseFirst(1);
+      assert.deepEqual((await transport.send(PODS)).body, { ok: true });
+    });
+
+    it("takes it for a refusal if the server was not away, or a policy refuses", async () => {
+      refuseFirst(1);
+      await assert.rejects(transport.send(PODS), { code: 403, message });
+      await away();
+      refuseFirst(1, "the policy forbids it");
+      await assert.rejects(transport.send(PODS), { code: 403, message: "the policy forbids it" });
+    });
+  });
+
   it("waits as long as Retry-After says", async () => {
     api.answer = (_, response) => {
       if (api.calls.length === 1) json(response, { kind: "Status" }, 429, { "retry-after": "1" });

@@ -1,0 +1,29 @@
+import { ApiError, RIGHT_MISSING } from "./errors";
+
+/** How long it may take until an API server that has come up knows its roles, in milliseconds. */
+const SETTLING_MS = 5_000;
+const ASK_AGAIN_SECONDS = 1;
+
+/**
+ * Knows whether the API server was away a moment ago. One that has come up answers before it has read its roles, and refuses
+ * everything (kubernetes, plugin/pkg/auth/authorizer/rbac: nothing waits for the informers; only /readyz says so).
+ */
+export class Settling {
+  private awayAt = Number.NEGATIVE_INFINITY;
+
+  /** @param now a monotonic clock, in milliseconds */
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** The API server was not reached. */
+  wasAway(): void {
+    this.awayAt = this.now();
+  }
+
+  /** How a refusal is to be taken: one for want of a right, soon after the server was away, says that it is busy (503). */
+  taken(error: ApiError): ApiError {
+    const isSettling = this.now() - this.awayAt < SETTLING_MS;
+    if (!isSettling || error.code !== 403 || !RIGHT_MISSING.test(error.message)) return error;
+    const message = `the API server has just come up, and may not know its roles yet: ${error.message}`;
+    return new ApiError(503, { message, details: { retryAfterSeconds: ASK_AGAIN_SECONDS } }, error.request);
+  }
+}
