@@ -1,3 +1,4 @@
+import { cutBytes } from "../cut";
 import type { WarningReason } from "../failure";
 import { fingerprint } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
@@ -61,7 +62,7 @@ export class EventWarnings {
           name: `${crd.slice(0, 200)}.${hash}`,
           type: "Warning",
           reason,
-          note: clean(note, LONGEST_NOTE),
+          note: cutBytes(clean(note), LONGEST_NOTE),
           action: "Intake",
           controller,
           instance,

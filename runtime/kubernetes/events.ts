@@ -3,7 +3,7 @@ import { type Manifest, microTimeOf, type ObjectName } from "./objects";
 
 /** The kind of Kubernetes Events. */
 export const EVENTS = builtIn("events.k8s.io/v1", "Event");
-/** The longest note that the API takes, in characters (events.k8s.io/v1). */
+/** The longest note that the API takes, in bytes of UTF-8 (kubernetes, pkg/apis/core/validation/events.go: NoteLengthLimit). */
 export const LONGEST_NOTE = 1024;
 /** The namespace of Events about objects without a namespace (kubernetes, pkg/apis/core/validation/events.go). */
 const NAMESPACE_OF_OTHERS = "default";
@@ -19,7 +19,7 @@ export interface EventContent {
   readonly type: "Normal" | "Warning";
   /** One word in CamelCase. */
   readonly reason: string;
-  /** At most {@link LONGEST_NOTE} characters. */
+  /** At most {@link LONGEST_NOTE} bytes. */
   readonly note: string;
   /** The action, in one word. */
   readonly action: string;

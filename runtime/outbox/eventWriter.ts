@@ -1,3 +1,4 @@
+import { cutBytes } from "../cut";
 import { fingerprint, fingerprintForName } from "../fingerprint";
 import type { KubernetesClient } from "../kubernetes/client";
 import { isApiError } from "../kubernetes/errors";
@@ -67,7 +68,7 @@ export class EventWriter {
 
   private async send(client: EventClient, object: Regarded, event: ObjectEvent): Promise<void> {
     const namespace = namespaceOfEvents(object);
-    const note = clean(event.note, LONGEST_NOTE - withRun("", event.run).length);
+    const note = cutBytes(clean(event.note), LONGEST_NOTE - Buffer.byteLength(withRun("", event.run)));
     // The key does not contain the run, so that the same Event again and again is one series. The series names its first run.
     const key = fingerprint([object.metadata.uid, event.type, event.reason, event.note]);
     const now = microTimeOf(new Date());

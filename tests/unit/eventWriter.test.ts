@@ -163,7 +163,7 @@ describe("EventWriter", () => {
 
   it("cuts a long note to what the API takes with the run's name, and cleans it", async () => {
     await write(`\u001b[31m${"x".repeat(5_000)}`, widget(), { run: "run-1" });
-    assert.equal(created[0]?.note.length, 1_024);
+    assert.equal(Buffer.byteLength(created[0]?.note ?? ""), 1_024);
     assert.match(created[0]?.note ?? "", /^x+… \(run run-1\)$/);
   });
 
