@@ -91,7 +91,7 @@ function withoutMap(value: unknown, [step, ...rest]: Way): unknown {
 }
 
 /** The JSON pointer of a way (RFC 6901). */
-function pointerOf(way: Way): string {
+export function pointerOf(way: Way): string {
   return way.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 

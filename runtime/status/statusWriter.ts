@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { ReconcileFailure } from "../failure";
-import { applyManifest } from "../kubernetes/applyManifest";
+import { applyManifest, pointerOf } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts, isRace } from "../kubernetes/conflicts";
 import { ApiError, isApiError, isBusy, isNamespaceMissing } from "../kubernetes/errors";
@@ -104,6 +104,7 @@ export class StatusWriter {
     const { resource } = this.options;
     let newest: KubernetesObject | undefined;
     const conflicts = new Conflicts(MOST_TRIES);
+    let isCleared = false;
     for (;;) {
       const before = newest ?? object;
       const status = this.compose(before, change);
@@ -114,6 +115,11 @@ export class StatusWriter {
         if (dropped && dropped.length > 0) throw droppedBy(resource, dropped);
         return written;
       } catch (error) {
+        if (!isCleared && isMisfit(error as Error)) {
+          newest = await this.clear(client, before);
+          isCleared = true;
+          continue;
+        }
         if (!isApiError(error, 409)) throw error;
         newest = await client.get(resource, object.metadata);
         if (newest?.metadata.uid !== object.metadata.uid) return undefined;
@@ -124,6 +130,23 @@ export class StatusWriter {
         }
       }
     }
+  }
+
+  /**
+   * Removes the handler's fields, whatever type they have. It is no apply: of an object that does not fit its schema, the API server
+   * refuses every one. With any other write it forgets who wrote what, so all that is not known as another's is taken for ours.
+   */
+  private clear(client: StatusClient, object: KubernetesObject): Promise<KubernetesObject> {
+    const { resource, fieldManager } = this.options;
+    const { uid, managedFields = [] } = object.metadata;
+    const others = managedFields.filter(({ manager }) => manager !== fieldManager);
+    const theirs = others.flatMap(({ fieldsV1 }) => fieldsIn((fieldsV1?.["f:status"] ?? {}) as JsonObject));
+    const fields = Object.keys(handlersFields((object["status"] ?? {}) as Status));
+    const removals = fields
+      .filter((field) => !theirs.includes(field))
+      .map((field) => ({ op: "remove" as const, path: pointerOf(["status", field]) }));
+    const operations = [{ op: "test" as const, path: "/metadata/uid", value: uid }, ...removals];
+    return client.jsonPatch(resource, object.metadata, operations, { subresource: "status" });
   }
 
   /** The status to apply. Undefined if the object has it. */
@@ -205,6 +228,17 @@ export class StatusWriter {
       throw error;
     }
   }
+}
+
+/**
+ * Whether an apply was refused since what is stored does not fit the CRD's schema: the author gave a field another type
+ * (kubernetes, staging/src/k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go).
+ */
+function isMisfit({ cause }: Error): boolean {
+  return (
+    cause instanceof ApiError &&
+    /^failed to (create typed live object|create manager for existing fields)/.test(cause.message)
+  );
 }
 
 function refusedBy(cause: ApiError): ReconcileFailure {

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import type { Json, JsonObject } from "../../../runtime/kubernetes/objects";
+import { eventually } from "../../support/eventually";
+import { announceKind, sharedCluster } from "../support/cluster";
+import { configMap } from "../support/manifests";
+import { customResourceDefinitionOf, type ObjectPlan, TestOperator } from "../support/testOperator";
+import { conditionOf, statusOf } from "../support/useOperator";
+
+const NAME = "retyped";
+
+/** The operator, with a status whose field has this type. */
+const withType = (type: JsonObject) => ({
+  name: NAME,
+  statusSchema: { type: "object", properties: { size: type, kept: { type: "string" } } } as JsonObject,
+});
+const answered = (status: JsonObject): ObjectPlan => ({
+  answer: { children: [configMap("child") as unknown as Json], status },
+});
+
+describe("when an author changes the type of a field of the status", function () {
+  this.timeout(60_000);
+  const before = withType({ type: "string" });
+  announceKind(customResourceDefinitionOf(before));
+
+  it("objects with values of the former type get a status of the new one, and conditions", async () => {
+    const cluster = await sharedCluster();
+    const { api } = cluster;
+    const namespace = await api.newNamespace(NAME);
+    const former = await TestOperator.install(cluster, before);
+    const { stop } = await former.start();
+    const object = await api.apply(former.object("object", answered({ size: "big", kept: "1" }), namespace));
+    await eventually(async () => assert.equal(statusOf(await api.get(object))["size"], "big"));
+    await eventually(async () => assert.equal(conditionOf(await api.get(object), "Ready").status, "True"));
+    await stop();
+
+    const operator = await TestOperator.install(cluster, withType({ type: "integer" }));
+    try {
+      // No server-side apply: the API server refuses anybody's to an object that does not fit its schema.
+      await api.patch(object, { spec: { answer: { status: { size: 5, kept: null } } } });
+      await operator.start({ identity: "two" });
+      await eventually(async () => {
+        const now = await api.get(object);
+        const { size, kept, observedGeneration } = statusOf(now);
+        assert.deepEqual([size, kept, observedGeneration], [5, undefined, now.metadata.generation]);
+        assert.equal(conditionOf(now, "Ready").observedGeneration, now.metadata.generation);
+      });
+    } finally {
+      await Promise.all([operator.dispose(), former.dispose()]);
+    }
+  });
+});
