@@ -1,7 +1,7 @@
 import { applyManifest } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts } from "../kubernetes/conflicts";
-import { type ApiError, isApiError } from "../kubernetes/errors";
+import { type ApiError, isApiError, isMisfit } from "../kubernetes/errors";
 import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import type { Child, ChildStore } from "./childStore";
@@ -101,7 +101,7 @@ export class ChildApplier {
           const { seen }: Target = target;
           target = await this.look(child, scope);
           conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
-        } else if (target.seen && child.update === "recreate" && isFieldRefused(error)) {
+        } else if (target.seen && child.update === "recreate" && (isFieldRefused(error) || isMisfit(error))) {
           return this.recreate(child, target.seen.uid, error, scope);
         } else throw error;
       }

@@ -5,6 +5,7 @@ import {
   ApiError,
   isApiError,
   isBusy,
+  isMisfit,
   isNamespaceMissing,
   isNamespaceTerminating,
   RIGHT_MISSING,
@@ -76,8 +77,8 @@ export function childRefused(
     return new ReconcileFailure("NamespaceNotGranted", `${error.message}. ${GRANT_REMEDY}`, { cause: error });
   const isImmutable =
     child.update === "apply" &&
-    error.code === 422 &&
-    /immutable|may not change|cannot change|are forbidden/.test(error.message);
+    ((error.code === 422 && /immutable|may not change|cannot change|are forbidden/.test(error.message)) ||
+      isMisfit(error));
   const remedy = isImmutable
     ? ` Declare update: recreate or never for ${child.resource.kind} in operator.yaml.`
     : "";

@@ -54,6 +54,17 @@ export function apiErrorOf(code: number, status: ApiStatus, request: string): Ap
   return new ApiError(403, { ...denial, code: 403 }, request);
 }
 
+/**
+ * Whether an apply was refused because what is stored does not fit the schema of its kind: somebody gave a field another type
+ * (kubernetes, staging/src/k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go).
+ */
+export function isMisfit(error: unknown): error is ApiError {
+  return (
+    error instanceof ApiError &&
+    /^failed to (create typed live object|create manager for existing fields)/.test(error.message)
+  );
+}
+
 /** How the API server says that an account has no right to what it asks for. A policy or a webhook says something else. */
 export const RIGHT_MISSING = /\bcannot \w+ (resource|path)\b/;
 

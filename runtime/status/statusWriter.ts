@@ -3,7 +3,7 @@ import { ReconcileFailure } from "../failure";
 import { applyManifest, pointerOf } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts, isRace } from "../kubernetes/conflicts";
-import { ApiError, isApiError, isBusy, isNamespaceMissing } from "../kubernetes/errors";
+import { ApiError, isApiError, isBusy, isMisfit, isNamespaceMissing } from "../kubernetes/errors";
 import {
   type Condition,
   conditionsIn,
@@ -115,7 +115,7 @@ export class StatusWriter {
         if (dropped && dropped.length > 0) throw droppedBy(resource, dropped);
         return written;
       } catch (error) {
-        if (!isCleared && isMisfit(error as Error)) {
+        if (!isCleared && isMisfit((error as Error).cause)) {
           newest = await this.clear(client, before);
           isCleared = true;
           continue;
@@ -228,17 +228,6 @@ export class StatusWriter {
       throw error;
     }
   }
-}
-
-/**
- * Whether an apply was refused since what is stored does not fit the CRD's schema: the author gave a field another type
- * (kubernetes, staging/src/k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go).
- */
-function isMisfit({ cause }: Error): boolean {
-  return (
-    cause instanceof ApiError &&
-    /^failed to (create typed live object|create manager for existing fields)/.test(cause.message)
-  );
 }
 
 function refusedBy(cause: ApiError): ReconcileFailure {
