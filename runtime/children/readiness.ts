@@ -51,7 +51,7 @@ export function whyNotReady(child: Manifest): string | undefined {
     case "Service":
       return service(child);
     default:
-      return condition(status, "Ready", undefined);
+      return condition(status, "Ready", undefined, generation);
   }
 }
 
@@ -109,8 +109,15 @@ function service({ spec, status }: Manifest): string | undefined {
   return waiting ? "has no load balancer address" : undefined;
 }
 
-function condition(status: ObservedStatus, type: string, otherwise: string | undefined): string | undefined {
-  const found = status.conditions.find((candidate) => candidate.type === type);
+/** @param generation the child's own. A condition about an older one says nothing of the child as it is now */
+function condition(
+  { conditions }: ObservedStatus,
+  type: string,
+  otherwise: string | undefined,
+  generation = 0,
+): string | undefined {
+  const found = conditions.find((candidate) => candidate.type === type);
   if (!found) return otherwise;
+  if ((found.observedGeneration ?? generation) < generation) return "is not observed yet";
   return found.status === "True" ? undefined : `is not ready${found.reason ? ` (${found.reason})` : ""}`;
 }

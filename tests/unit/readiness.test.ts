@@ -169,6 +169,13 @@ describe("whyNotReady", () => {
     ["a ConfigMap, which has no status", "ConfigMap", undefined, {}, undefined],
     ["a kind that says it is ready", "Widget", { conditions: [condition("Ready")] }, {}, undefined],
     [
+      "a kind that said of an older generation that it is ready",
+      "Widget",
+      { conditions: [{ ...condition("Ready"), observedGeneration: 1 }] },
+      {},
+      "is not observed yet",
+    ],
+    [
       "a kind that says it is not",
       "Widget",
       { conditions: [condition("Ready", "Unknown")] },
