@@ -9,7 +9,7 @@ describe("the engine of an operator with a list of namespaces", function () {
   const namespaces = ["scope-test-one", "scope-test-two"];
   const bench = useOperator({ name: "scope-test", namespaces });
 
-  it("needs no right outside of them but to its own kind, and handles the objects of each", async () => {
+  it("needs no right outside of them but to its own kind, reads no other Namespace, and handles the objects of each", async () => {
     for (const namespace of namespaces) {
       const object = await bench.applyObject("inside", answering(configMap("inside")), namespace);
       await bench.ready(object);
@@ -23,7 +23,9 @@ describe("the engine of an operator with a list of namespaces", function () {
     const { plural } = bench.operator.operator.customResource;
     const rules = roles.flatMap((role) => role["rules"] as PolicyRule[]);
     const resources = rules.flatMap((rule) => rule.resources);
-    assert.deepEqual(resources, [plural, `${plural}/status`, `${plural}/finalizers`]);
+    assert.deepEqual(resources, [plural, `${plural}/status`, `${plural}/finalizers`, "namespaces"]);
+    const ofNamespaces = rules.find((rule) => rule.resources?.includes("namespaces"));
+    assert.deepEqual([ofNamespaces?.verbs, ofNamespaces?.resourceNames], [["get"], namespaces]);
   });
 
   it("leaves objects elsewhere alone", async () => {
