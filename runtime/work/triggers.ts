@@ -74,7 +74,7 @@ export class Triggers {
 
   /** Somebody took a finalizer of ours from the object, and changed nothing else. */
   finalizerLost(key: string): void {
-    this.add(key, "change", this.finalizerPace.take(key));
+    this.add(key, "change", this.finalizerPace.turn(key));
   }
 
   /** A child of the object reports, and has the fields that we applied. */
