@@ -6,11 +6,11 @@ export function cut(text: string, longest: number): string {
   return text.length > longest ? text.slice(0, longest) + CUT : text;
 }
 
-/** A text of which no more than so many bytes of UTF-8 are kept, {@link CUT} in the place of the rest included. */
+/** A text of at most this many bytes of UTF-8, with {@link CUT}, which counts too, in the place of the rest. */
 export function cutBytes(text: string, longest: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= longest) return text;
-  // As a stream: of a character that is cut, nothing is given.
+  // The decoder of a stream leaves out a character that is cut in the middle.
   const kept = new TextDecoder().decode(bytes.subarray(0, longest - Buffer.byteLength(CUT)), {
     stream: true,
   });

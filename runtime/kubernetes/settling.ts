@@ -19,7 +19,7 @@ export class Settling {
     this.awayAt = this.now();
   }
 
-  /** How a refusal is to be taken: one for want of a right, soon after the server was away, says that it is busy (503). */
+  /** The error that stands for a refusal. If a right is missing soon after the server was away, the error says that the server is busy (503). */
   taken(error: ApiError): ApiError {
     const isSettling = this.now() - this.awayAt < SETTLING_MS;
     if (!isSettling || error.code !== 403 || !RIGHT_MISSING.test(error.message)) return error;

@@ -60,7 +60,7 @@ export interface GatheredUse {
  * memory several times.
  */
 const MOST_LENGTH = 8 * 1024 * 1024;
-/** So many objects are read at once. Each may be as long as etcd allows. */
+/** How many objects are read at once. Each may be as long as etcd allows. */
 const READ_AT_ONCE = 8;
 const RETRY = { retryAfterSeconds: 60 };
 const RIGHTS_REMEDY = "Deploy the operator again: its rights follow from its definition.";
@@ -98,7 +98,7 @@ export function whyNotGiven(
  * To finalize waits for nothing: an object that cannot be read is null too, and a warning says so. To reconcile fails instead,
  * because without the object the handler would conclude that it is gone.
  *
- * Guarantee (tests/unit/used.test.ts): of what is too much to be given, no more is read than shows that.
+ * Guarantee (tests/unit/used.test.ts): if the objects are too long together to be given, reading stops as soon as that is known.
  *
  * @throws ReconcileFailure `UsedNotReadable`, UsedStillListingError, ApiError, ApiUnreachableError
  */

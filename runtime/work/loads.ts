@@ -10,9 +10,9 @@ export interface LoadsOptions {
   readonly now?: () => number;
 }
 
-/** What is not longer is bounded by the number of runs. */
+/** A key of at most this length is never refused: the number of runs bounds how many such keys are in memory. */
 const SMALL = 64 * 1024;
-/** A character takes ten bytes in memory, and more if there are very many small values. */
+/** The bytes of heap for each character. A character takes ten bytes, and more if the object has very many small values. */
 const HEAP_FOR_EACH = 20;
 /** After this time a key that was refused, and does not come again, keeps nobody else out. */
 const PATIENCE_MS = 10_000;
@@ -22,9 +22,9 @@ const PATIENCE_MS = 10_000;
  * and `concurrency` counts such an object like any other.
  *
  * Guarantees, each with a test in tests/unit/loads.test.ts:
- * - What is small is never refused.
+ * - A small key is never refused.
  * - One key has room, however large it is.
- * - Those that were refused have room in the order in which they came, the largest too.
+ * - Keys that were refused get room in the order in which they came, the largest too.
  */
 export class Loads {
   /** The large keys that are worked on, with their lengths. */
