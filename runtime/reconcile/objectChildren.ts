@@ -9,6 +9,7 @@ import { jsonOf } from "../flaw";
 import type { HandlerEvent } from "../handler/contract";
 import { isRace } from "../kubernetes/conflicts";
 import { formatName, type KubernetesObject } from "../kubernetes/objects";
+import { readInParts } from "../readInParts";
 import type { Verdict } from "../status/conditions";
 import { wasReached } from "./memory";
 import type { Run } from "./run";
@@ -29,8 +30,6 @@ export interface ObjectChildrenOptions {
  * same. Others may write into a child as much as they like.
  */
 const MOST_LENGTH = 8 * 1024 * 1024;
-/** How many of an object's children are read at once. */
-const READ_AT_ONCE = 8;
 
 /**
  * All children of one custom resource: gives them to the handler as they are, and makes them as the handler answered them.
@@ -113,12 +112,8 @@ export class ObjectChildren {
   ): AsyncGenerator<{ state: KubernetesObject; length: number }> {
     const { children: store } = this.options;
     const children = store.of(object.metadata.uid).filter(isMeant);
-    for (let from = 0; from < children.length; from += READ_AT_ONCE) {
-      const part = children.slice(from, from + READ_AT_ONCE);
-      const states = await Promise.all(part.map((child) => store.read(child)));
-      for (const [index, state] of states.entries())
-        if (state) yield { state, length: part[index]?.json?.length ?? jsonOf(state)?.length ?? 0 };
-    }
+    for await (const [child, state] of readInParts(children, (each) => store.read(each)))
+      yield { state, length: child.json?.length ?? jsonOf(state)?.length ?? 0 };
   }
 
   /** Applies the children that wait for nothing, and then those whose wait has ended by that. */

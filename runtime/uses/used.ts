@@ -18,6 +18,7 @@ import { isNeverGivenType, isSecretKind } from "../kubernetes/kinds";
 import { formatName, type KubernetesObject, type ObjectName } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import { allIdentitiesOf, identityOf, USED_BY_LABEL } from "../names";
+import { readInParts } from "../readInParts";
 
 /** Where the used objects are read: from the stores of watches, or from the API server. */
 export interface UsedSource {
@@ -60,8 +61,6 @@ export interface GatheredUse {
  * memory several times.
  */
 const MOST_LENGTH = 8 * 1024 * 1024;
-/** How many objects are read at once. Each may be as long as etcd allows. */
-const READ_AT_ONCE = 8;
 const RETRY = { retryAfterSeconds: 60 };
 const RIGHTS_REMEDY = "Deploy the operator again: its rights follow from its definition.";
 
@@ -193,26 +192,15 @@ async function read(
   try {
     const problem = await source.problemOf(key, namespace);
     if (problem) return problem;
-    if ("names" in reference)
-      await readInParts(reference.names, (name) => source.get(key, { namespace, name }), take);
-    else await source.list(key, reference, take);
+    if ("names" in reference) {
+      const objects = readInParts(reference.names, (name) => source.get(key, { namespace, name }));
+      for await (const [, object] of objects) take(object);
+    } else await source.list(key, reference, take);
     return undefined;
   } catch (error) {
     if (error instanceof NotGivenError) return { kind: "refused", message: error.message };
     if (!isApiError(error, 403)) throw error;
     return { kind: "refused", message: `${error.message}. ${RIGHTS_REMEDY}` };
-  }
-}
-
-/** Reads objects, few of them at once, and gives those that are there. */
-export async function readInParts<Item>(
-  items: readonly Item[],
-  readOne: (item: Item) => Promise<KubernetesObject | undefined>,
-  take: Take,
-): Promise<void> {
-  for (let from = 0; from < items.length; from += READ_AT_ONCE) {
-    const part = items.slice(from, from + READ_AT_ONCE);
-    for (const object of await Promise.all(part.map(readOne))) if (object) take(object);
   }
 }
 

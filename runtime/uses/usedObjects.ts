@@ -11,6 +11,7 @@ import { formatName, type KubernetesObject, type ObjectName } from "../kubernete
 import type { Resource } from "../kubernetes/resource";
 import { MANAGER_PREFIX } from "../names";
 import { keyOf } from "../objectKey";
+import { readInParts } from "../readInParts";
 import { Scopes } from "../watch/scopes";
 import { type Change, Store } from "../watch/store";
 import { PolledObjects } from "./polledObjects";
@@ -18,7 +19,6 @@ import {
   asGiven,
   isEmptySelection,
   missingNote,
-  readInParts,
   refusalNote,
   type Take,
   type UsedProblem,
@@ -168,11 +168,9 @@ export class UsedObjects implements UsedSource {
   }
 
   async list(key: string, reference: LabelReference, take: Take): Promise<void> {
-    await readInParts(
-      this.selected(key, reference),
-      ({ store, stored }) => store.read(stored, "answer"),
-      take,
-    );
+    const selected = this.selected(key, reference);
+    for await (const [, object] of readInParts(selected, ({ store, stored }) => store.read(stored, "answer")))
+      take(object);
   }
 
   private selected(key: string, reference: LabelReference) {

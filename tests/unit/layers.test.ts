@@ -51,7 +51,20 @@ const ENGINE: Layers = [
   ["definition", "definition/", "events/"],
   ["schedules", "schedules/"],
   ["Kubernetes", "kubernetes/", "http/", "objectKey"],
-  ["plain", "cut", "failure", "fingerprint", "flaw", "json", "lines", "notices", "spread", "turns", "within"],
+  [
+    "plain",
+    "cut",
+    "failure",
+    "fingerprint",
+    "flaw",
+    "json",
+    "lines",
+    "notices",
+    "readInParts",
+    "spread",
+    "turns",
+    "within",
+  ],
   ["constants", "names", "pod/layout"],
 ];
 
