@@ -46,7 +46,7 @@ describe("the whole examples", function () {
     // Each minute, so that nobody waits for a morning.
     project.edit("handlers/environment/operator.yaml", '"0 6 * * *"', '"* * * * *"');
     await createVolumes(VOLUMES);
-    await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: DEPLOYS } });
+    await session().createNamespace(DEPLOYS);
     await startGithub();
     const up = installation.up();
     up.catch(() => {});
@@ -64,9 +64,8 @@ describe("the whole examples", function () {
   });
 
   after(async () => {
-    const { api } = session();
     await installation?.takeDown();
-    await api.delete(reference("v1", "Namespace", DEPLOYS));
+    await session().deleteNamespace(DEPLOYS);
     await deleteVolumes(VOLUMES);
   });
 

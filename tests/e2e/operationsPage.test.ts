@@ -1,8 +1,6 @@
 import { commandOnPath } from "../../definition/commandOnPath";
-import { namespace } from "../integration/support/manifests";
 import { codeBlocksOf } from "../unit/support/codeBlocks";
 import { session } from "./support/hooks";
-import { waitFor } from "./support/progress";
 import { Shell } from "./support/shell";
 
 /** Made by the page's own commands. */
@@ -31,8 +29,7 @@ describe("every command of docs/operations.md", () => {
   after(async () => {
     shell?.end();
     if (!shell) return;
-    await session().api.delete(namespace(USERS_NAMESPACE));
-    await waitFor("the page's namespace to go", () => session().api.assertGone(namespace(USERS_NAMESPACE)));
+    await session().deleteNamespace(USERS_NAMESPACE);
   });
 
   for (const { place, role, code } of codeBlocksOf("docs/operations.md")) {

@@ -38,9 +38,8 @@ export async function deployReleases(
     examples: [EXAMPLE],
     settings: { outsideEventsStorage: "128Mi", ...settings },
   });
-  const releasesNamespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: RELEASES } };
   await createVolumes(volumes);
-  await api.create(releasesNamespace);
+  await session().createNamespace(RELEASES);
   const up = installation.up();
   up.catch(() => {});
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
@@ -55,7 +54,7 @@ export async function deployReleases(
   await sensorAsks();
   const takeDown = async (): Promise<void> => {
     await installation.takeDown();
-    await api.delete(releasesNamespace);
+    await session().deleteNamespace(RELEASES);
     await deleteVolumes(volumes);
   };
   return { takeDown };

@@ -38,7 +38,7 @@ export class Session {
       for (const name of [NAMESPACE, CONTROLLER_NAMESPACE]) {
         if (await session.api.find(namespace(name))) throw new Error(takenMessage(connection.server, name));
       }
-      await session.api.create(namespace(session.team));
+      await session.createNamespace(session.team);
       return session;
     } catch (error) {
       await session.close();
@@ -71,12 +71,23 @@ export class Session {
     for (const installation of this.installations) await installation.takeDown();
   }
 
+  /** Makes a namespace, after one of this name that an earlier test left has gone. */
+  async createNamespace(name: string): Promise<void> {
+    await this.deleteNamespace(name);
+    await this.api.create(namespace(name));
+  }
+
+  /** Deletes a namespace if there is one, and waits until it has gone. */
+  async deleteNamespace(name: string): Promise<void> {
+    await this.api.delete(namespace(name));
+    await waitFor(`the namespace ${name} to go`, () => this.api.assertGone(namespace(name)), 180_000);
+  }
+
   /** Leaves the cluster as it was found, whatever has happened. */
   async close(): Promise<void> {
     try {
       await this.destroyAll();
-      await this.api.delete(namespace(this.team));
-      await waitFor("the user's namespace to go", () => this.api.assertGone(namespace(this.team)), 180_000);
+      await this.deleteNamespace(this.team);
       for (const { project } of this.installations) project.remove();
     } finally {
       this.api.close();

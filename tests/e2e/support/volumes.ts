@@ -3,11 +3,16 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Manifest } from "../../../runtime/kubernetes/objects";
 import { session } from "./hooks";
+import { waitFor } from "./progress";
 
 const FOLDER = path.join(tmpdir(), "argosy-e2e-volumes");
 
-/** Makes volumes of 128Mi for a cluster without a storage class, whose only node is this machine. Elsewhere nobody uses them. */
+/**
+ * Makes volumes of 128Mi for a cluster without a storage class, whose only node is this machine. Elsewhere nobody uses them. Those
+ * that an earlier test left go first.
+ */
 export async function createVolumes(count: number): Promise<void> {
+  await deleteVolumes(count);
   for (const name of names(count)) {
     const folder = path.join(FOLDER, name);
     mkdirSync(folder, { recursive: true });
@@ -31,6 +36,8 @@ export async function deleteVolumes(count: number): Promise<void> {
     await session().api.delete(reference(name));
     rmSync(path.join(FOLDER, name), { recursive: true, force: true });
   }
+  for (const name of names(count))
+    await waitFor(`the volume ${name} to go`, () => session().api.assertGone(reference(name)), 60_000);
 }
 
 function names(count: number): string[] {
