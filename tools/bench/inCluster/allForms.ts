@@ -9,13 +9,22 @@ import { CONTROLLER_NAMESPACE, type Form, OPERATOR_NAMESPACE } from "./form";
 import { type PeerImages, peerForms } from "./peerForms";
 import { tutorialForm } from "./tutorial";
 
-/**
- * Every form that can be measured on a cluster. The peers' need their images.
- * @param runners replicas of the resident operator
- */
-export async function allForms(memcached: Operator, images: PeerImages, runners: number): Promise<Form[]> {
-  const resident = await rendered({ ...memcached, execution: "resident" }, runners);
-  const pod = await rendered({ ...memcached, execution: "pod" }, runners);
+/** How Argosy is installed. */
+interface InstallationOptions {
+  /** Replicas of the resident operator. */
+  readonly runners: number;
+  /** How long recorded runs are kept, in seconds. @default as long as by default */
+  readonly runsKept?: number;
+}
+
+/** Every form that can be measured on a cluster. The peers' forms need their images. */
+export async function allForms(
+  memcached: Operator,
+  images: PeerImages,
+  options: InstallationOptions,
+): Promise<Form[]> {
+  const resident = await rendered({ ...memcached, execution: "resident" }, options);
+  const pod = await rendered({ ...memcached, execution: "pod" }, options);
   return [
     tutorialForm(resident, memcached),
     ...argosyForms({ resident, pod }),
@@ -25,9 +34,13 @@ export async function allForms(memcached: Operator, images: PeerImages, runners:
 }
 
 /** What `pulumi up` makes of one operator, in the benchmark's namespaces, without its CRD. */
-async function rendered(operator: Operator, runners: number): Promise<Manifest[]> {
+async function rendered(
+  operator: Operator,
+  { runners: replicas, runsKept }: InstallationOptions,
+): Promise<Manifest[]> {
   const platform = { namespace: OPERATOR_NAMESPACE, controllerNamespace: CONTROLLER_NAMESPACE };
-  const program = () => new Operators("bench", { handlers: [operator], replicas: runners, platform });
+  const kept = runsKept !== undefined && { runsKeptSeconds: runsKept };
+  const program = () => new Operators("bench", { handlers: [operator], replicas, ...kept, platform });
   const { resources } = await runProgram(program, { project: "bench", stack: "bench", values: {} });
   const { plural, group } = operator.customResource;
   return manifestsOf(resources).filter(({ metadata }) => metadata.name !== `${plural}.${group}`);

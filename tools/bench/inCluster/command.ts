@@ -26,6 +26,8 @@ interface Options extends InClusterWork {
   readonly controllerRuntimeImage?: string;
   readonly runners: number;
   readonly soak?: number;
+  readonly soakRate: number;
+  readonly runsKept?: number;
   readonly context?: string;
   readonly kubeconfig?: string;
   readonly json?: true;
@@ -70,7 +72,13 @@ export function main(args: readonly string[]): Promise<number> {
       1,
     )
     .option("--runners <n>", "runners of the resident operator", positiveInteger, 1)
-    .option("--soak <minutes>", "one change a second to the resident operator instead", positiveInteger)
+    .option("--soak <minutes>", "an even load of the resident operator instead", positiveInteger)
+    .option("--soak-rate <n>", "Memcacheds that --soak creates each second", positiveInteger, 1)
+    .option(
+      "--runs-kept <seconds>",
+      "how long recorded runs are kept (default: as long as by default)",
+      positiveInteger,
+    )
     .option("--kopf-image <image>", "the image of tools/bench/peers/kopf")
     .option("--controller-runtime-image <image>", "the image of tools/bench/peers/controller-runtime")
     .option("--context <name>", "a context of the kubeconfig")
@@ -91,11 +99,11 @@ async function bench(options: Options, signal: AbortSignal): Promise<number> {
     signal,
   };
   const machines = [`driver: ${describeMachine()}`, ...(await describeNodes(connection))];
-  const forms = await allForms(memcached, imagesOf(options), options.runners);
+  const forms = await allForms(memcached, imagesOf(options), options);
   try {
     return options.soak === undefined
       ? await compare(forms, options, ground, machines)
-      : await soak(forms, options.soak, options, ground, machines);
+      : await soak(forms, { ...options, soak: options.soak }, ground, machines);
   } catch (error) {
     if (error instanceof BenchmarkError) throw new CommandError(error.message, 1, { cause: error });
     throw error;
@@ -121,14 +129,13 @@ async function compare(
 
 async function soak(
   forms: readonly Form[],
-  minutes: number,
-  { json }: Options,
+  { soak: minutes, soakRate: perSecond, json }: Options & { readonly soak: number },
   ground: FormOptions,
   machines: readonly string[],
 ): Promise<number> {
   const form = forms.find(({ name }) => name === "resident");
   if (!form) throw new RangeError("there is no resident form");
-  const figures = soakFigures(await runSoak({ ...ground, form, minutes }));
+  const figures = soakFigures(await runSoak({ ...ground, form, minutes, perSecond }));
   const format = json ? formatSoakJson : formatSoak;
   process.stdout.write(`${format(figures, machines)}\n`);
   return 0;

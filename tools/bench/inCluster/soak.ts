@@ -13,6 +13,8 @@ import { type FormOptions, withForm } from "./withForm";
 export interface SoakOptions extends FormOptions {
   readonly form: Form;
   readonly minutes: number;
+  /** Memcacheds created each second. */
+  readonly perSecond: number;
 }
 
 /** The same, on the ground that is made for it. */
@@ -39,18 +41,15 @@ export interface SoakObservations {
   readonly missing: number;
 }
 
-const PERIOD_MS = 1_000;
-/** How many objects live at a time: the oldest goes as one comes. */
-const ALIVE = 60;
+/** How long an object lives: the oldest is deleted as a new one is created. */
+const LIFE_SECONDS = 60;
 const SAMPLE_MS = 15_000;
-const MINUTE_MS = 60_000;
 /** How long the last objects may take. */
 const LATE_MS = 120_000;
 
 /**
- * Installs a form, gives it an even load, and removes it: a Memcached is created a second, and the one of a minute
- * before deleted. Every object has a new name, so that whatever is kept of objects that are gone shows as memory that
- * grows.
+ * Installs a form, gives it an even load, and removes it: each Memcached is deleted a minute after it was created. Every object
+ * has a new name. So whatever is kept of deleted objects shows as memory that grows.
  *
  * @throws BenchmarkError where the cluster has an installation, or the form does not come up; the signal's reason
  */
@@ -92,7 +91,8 @@ async function soak(options: Soak): Promise<SoakObservations> {
 }
 
 /** The even load. A call does not wait for the one before, and one that fails does not end an hour of work. */
-async function applyLoad({ cluster, minutes, progress, signal }: Soak, seen: Sightings) {
+async function applyLoad({ cluster, minutes, perSecond, progress, signal }: Soak, seen: Sightings) {
+  const alive = LIFE_SECONDS * perSecond;
   let failedCalls = 0;
   const lately: number[] = [];
   const pass = async (name: string): Promise<number | undefined> => {
@@ -109,18 +109,19 @@ async function applyLoad({ cluster, minutes, progress, signal }: Soak, seen: Sig
   };
   const passages: Promise<number | undefined>[] = [];
   const beginsAt = performance.now();
-  for (let index = 0; index < (minutes * MINUTE_MS) / PERIOD_MS; index++) {
-    const delay = beginsAt + index * PERIOD_MS - performance.now();
+  for (let index = 0; index < minutes * 60 * perSecond; index++) {
+    const delay = beginsAt + (index * 1_000) / perSecond - performance.now();
     if (delay > 0) await sleep(delay, undefined, { signal });
     signal.throwIfAborted();
     const passage = pass(`soak-${index}`);
     passage.catch(() => undefined); // awaited at the end
     passages.push(passage);
     // Not before its Deployment was seen: nobody would make one afterwards.
-    const remove = () => cluster.delete(`soak-${index - ALIVE}`).catch(() => failedCalls++);
-    passages[index - ALIVE]?.then(remove, () => undefined);
-    if (index % 60 === 59 && lately.length > 0) {
-      progress(`minute ${(index + 1) / 60} of ${minutes}: p50 ${percentile(lately, 50).toFixed(0)} ms`);
+    const remove = () => cluster.delete(`soak-${index - alive}`).catch(() => failedCalls++);
+    passages[index - alive]?.then(remove, () => undefined);
+    const minute = (index + 1) / (60 * perSecond);
+    if (Number.isInteger(minute) && lately.length > 0) {
+      progress(`minute ${minute} of ${minutes}: p50 ${percentile(lately, 50).toFixed(0)} ms`);
       lately.length = 0;
     }
   }

@@ -73,8 +73,8 @@ export function formatSoak(figures: SoakFigures, machines: readonly string[]): s
     "",
     ...alignColumns([heading, ...rows]),
     "",
-    "One Memcached of size 0 created a second, and the one of a minute before deleted. Latency: from just before the",
-    "create call to the Deployment. Memory: working sets from the kubelet, every 15 s; slopes by least squares.",
+    "Memcacheds of size 0, created evenly, each deleted a minute later. Latency: from just before the create call to the",
+    "Deployment. Memory: working sets from the kubelet, every 15 s; slopes by least squares.",
     "",
     ...machines,
   ].join("\n");
