@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isRecord } from "../../runtime/json";
 import type { KubernetesObject, Manifest } from "../../runtime/kubernetes/objects";
+import { secretDataOf } from "../../runtime/kubernetes/secretData";
 import { Scrubber } from "../../runtime/outbox/scrubber";
 import { LAST_APPLIED } from "../../runtime/watch/watched";
 import type { FieldChange } from "./fields";
@@ -27,7 +28,6 @@ export function isSecret({ apiVersion, kind }: { readonly apiVersion?: unknown; 
 export class SecretMask {
   private readonly values = new Map<string, Buffer>();
   private readonly scrubber = new Scrubber();
-  private learnt = 0;
 
   /** @param isOff gives handlers the real values, which are not shown all the same */
   constructor(private readonly isOff = false) {}
@@ -43,17 +43,13 @@ export class SecretMask {
 
   /** Never shows the values of this Secret. */
   learn(secret: Manifest): void {
-    const { apiVersion, kind, metadata } = secret;
-    this.learnt += 1;
-    // An answered Secret has neither uid nor version, by which the scrubber knows one.
-    const own = { uid: `secret-${this.learnt}`, resourceVersion: "1" };
-    this.scrubber.learn([{ apiVersion, kind, data: dataOf(secret), metadata: { ...metadata, ...own } }]);
+    this.scrubber.learn([secret]);
   }
 
   /** A child as the handler intends it: with the real values in a Secret. */
   restored(child: Manifest): Manifest {
     if (!isSecret(child)) return child;
-    const data = Object.entries(dataOf(child)).map(([key, encoded]) => [
+    const data = Object.entries(secretDataOf(child)).map(([key, encoded]) => [
       key,
       typeof encoded === "string" ? this.restoredValue(encoded) : encoded,
     ]);
@@ -81,7 +77,7 @@ export class SecretMask {
   }
 
   private masked(secret: KubernetesObject): KubernetesObject {
-    const data = Object.entries(dataOf(secret)).map(([key, encoded]) => {
+    const data = Object.entries(secretDataOf(secret)).map(([key, encoded]) => {
       const fake = fakeOf(secret, key);
       this.values.set(fake, Buffer.from(String(encoded), "base64"));
       return [key, Buffer.from(fake).toString("base64")];
@@ -119,14 +115,4 @@ export function withoutLastApplied<Secret extends Manifest>(secret: Secret): Sec
   if (!annotations) return secret;
   const { [LAST_APPLIED]: _, ...others } = annotations;
   return { ...secret, metadata: { ...secret.metadata, annotations: others } };
-}
-
-/** All values of a Secret in base64. */
-export function dataOf(secret: Manifest): Record<string, unknown> {
-  const { data, stringData } = secret;
-  const texts = Object.entries(isRecord(stringData) ? stringData : {}).map(([key, text]) => [
-    key,
-    typeof text === "string" ? Buffer.from(text).toString("base64") : text,
-  ]);
-  return { ...(isRecord(data) ? data : {}), ...Object.fromEntries(texts) };
 }

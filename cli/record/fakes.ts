@@ -1,6 +1,7 @@
 import { isRecord } from "../../runtime/json";
 import type { Manifest } from "../../runtime/kubernetes/objects";
-import { dataOf, FAKES, fakeOf, isSecret, withoutLastApplied } from "../diff/secretMask";
+import { secretDataOf } from "../../runtime/kubernetes/secretData";
+import { FAKES, fakeOf, isSecret, withoutLastApplied } from "../diff/secretMask";
 
 /** Shorter values are common words, such as "true". Outside of a Secret they are left alone. */
 const SHORTEST = 6;
@@ -27,7 +28,7 @@ export class Fakes {
 
   /** Takes in the values of a Secret. The first Secret that has a value names the value's fake. */
   learn(secret: Manifest): void {
-    for (const [key, encoded] of Object.entries(dataOf(secret))) {
+    for (const [key, encoded] of Object.entries(secretDataOf(secret))) {
       if (typeof encoded === "string") this.add(decoded(encoded), fakeOf(secret, key));
     }
     const forms = [...this.byValue].flatMap(([real, fake]) => formsOf(real, fake));
@@ -76,7 +77,7 @@ export class Fakes {
   /** A Secret whose values are fakes. A value that was not learnt gets the fake of its own place. */
   private secret(secret: Manifest): Manifest {
     const { data: _, stringData: __, apiVersion, kind, metadata, ...rest } = withoutLastApplied(secret);
-    const data = Object.entries(dataOf(secret)).map(([key, encoded]) => {
+    const data = Object.entries(secretDataOf(secret)).map(([key, encoded]) => {
       const real = typeof encoded === "string" ? decoded(encoded) : "";
       return [key, real === "" ? "" : inBase64(this.byValue.get(real) ?? fakeOf(secret, key))];
     });

@@ -33,7 +33,7 @@ export interface WriteScope {
   readonly namespace: string | undefined;
   /** Reads the object from the API server. @throws ObjectGoneError if it is gone or being deleted */
   readonly confirmOwner: () => Promise<void>;
-  /** A text without the values of used Secrets. Mask a text before it is shortened, because half of a value is not recognised. */
+  /** A text without the values of Secrets. Mask a text before it is shortened, because half of a value is not recognised. */
   readonly masked: (text: string) => string;
 }
 

@@ -1,4 +1,5 @@
 import { isRecord } from "../json";
+import { isSecretKind } from "../kubernetes/kinds";
 import type {
   JsonObject,
   KubernetesObject,
@@ -9,6 +10,7 @@ import type {
 } from "../kubernetes/objects";
 import { groupOf } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
+import { secretDataOf } from "../kubernetes/secretData";
 import {
   ADOPT_ANNOTATION,
   AFTER_ANNOTATION,
@@ -227,11 +229,7 @@ function ownerOf(uid: string, namespace: string | undefined, name: string): Owne
  * restore nor remove them.
  */
 function withSecretData(child: Manifest): Manifest {
-  const { stringData, ...secret } = child as Manifest & { stringData?: unknown; data?: object };
-  if (child.apiVersion !== "v1" || child.kind !== "Secret" || !isRecord(stringData)) return child;
-  const encoded = Object.entries(stringData).map(([key, text]) => [
-    key,
-    typeof text === "string" ? Buffer.from(text).toString("base64") : text,
-  ]);
-  return { ...secret, data: { ...secret.data, ...Object.fromEntries(encoded) } };
+  const { stringData, ...secret } = child;
+  if (!isSecretKind(child) || !isRecord(stringData)) return child;
+  return { ...secret, data: secretDataOf(child) };
 }

@@ -52,7 +52,7 @@ export function marksTaken(child: DesiredChild): ReconcileFailure {
 /** The owner of a refused child. A `WriteScope` is one. */
 interface ChildOwner {
   readonly namespace: string | undefined;
-  /** Takes the values of used Secrets out of a text. */
+  /** Takes the values of Secrets out of a text. */
   readonly masked: (text: string) => string;
 }
 

@@ -1,6 +1,8 @@
 import { CUT, cut } from "../cut";
 import { ReconcileFailure } from "../failure";
-import type { KubernetesObject } from "../kubernetes/objects";
+import { fingerprint } from "../fingerprint";
+import type { Manifest } from "../kubernetes/objects";
+import { secretDataOf } from "../kubernetes/secretData";
 import type { Outcome } from "../reconcile/outcome";
 import type { RunTiming } from "../reconcile/timeline";
 import { SecretValues, SHORTEST_VALUE } from "./secretValues";
@@ -16,7 +18,7 @@ const BESIDE_VALUE = 100;
 /** The longest text that is reported. Only this part of a text is searched. */
 const LONGEST_REPORTED = 16 * 1024;
 
-/** The values of one version of a Secret. */
+/** The values of Secrets with the same content. */
 interface Version {
   readonly values: readonly string[];
   /** In characters. */
@@ -26,23 +28,23 @@ interface Version {
 }
 
 /**
- * Masks the values of used Secrets in all reports: the handler's log, conditions, Events and records.
+ * Masks the values of Secrets in all reports: the handler's log, conditions, Events and records.
  *
- * Guarantee (tests/unit/scrubber.test.ts): a value of a Secret that was given to the handler is masked as it is and in base64 if
- * it has 6 characters or more. A line of 16 characters or more is masked if the value has several lines. The beginning of a value
+ * Guarantee (tests/unit/scrubber.test.ts): a value of a Secret that the handler was given or has answered is masked as it is and
+ * in base64 if it has 6 characters or more. A line of 16 characters or more is masked if the value has several lines. The beginning of a value
  * before {@link CUT} is masked too (tests/unit/scrubberCuts.test.ts). No more is promised: if a handler reports half of a value,
  * or a value that it changed, that is reported.
  *
- * Guarantee (tests/unit/scrubber.test.ts): the Secrets that were given to the runs in progress are known. Of other Secrets, the
+ * Guarantee (tests/unit/scrubber.test.ts): the Secrets of the runs in progress are known. Of other Secrets, the
  * latest are known, within a bound.
  *
  * Assumption: children and status in a handler's answer are intended, and are left alone.
  */
 export class Scrubber {
-  /** By uid and version. The latest given come last. */
+  /** By content: an answered Secret has neither uid nor version. The latest come last. */
   private readonly known = new Map<string, Version>();
   /** The Secrets that runs in progress need, by the outcome of the run. */
-  private readonly needed = new Map<Outcome, readonly Version[]>();
+  private readonly needed = new Map<Outcome, Set<Version>>();
   private readonly values = new SecretValues();
   private remembered = 0;
 
@@ -50,18 +52,25 @@ export class Scrubber {
   constructor(private readonly most = MOST_REMEMBERED) {}
 
   /**
-   * Takes in Secrets that are given to a handler.
-   * @param outcome of the run to which they are given. They are remembered until the outcome is scrubbed
-   * @returns how much that is, in characters
+   * Takes in Secrets that a handler is given, or has answered.
+   * @param outcome of the handler's run. They are remembered until the outcome is scrubbed
+   * @param names of objects, which reports name. Such a name is no secret, even if a Secret has the same word as a value. @default
+   *   none
+   * @returns how much of them the run did not have before, in characters
    */
-  learn(secrets: readonly KubernetesObject[], outcome?: Outcome): number {
-    const versions = secrets.map((secret) => this.latest(secret));
+  learn(secrets: readonly Manifest[], outcome?: Outcome, names: ReadonlySet<string> = new Set()): number {
+    const needed = (outcome && this.needed.get(outcome)) ?? new Set();
+    const versions = new Set(secrets.map((secret) => this.latest(hiddenIn(secret, names))));
+    const more = [...versions].filter((version) => !needed.has(version));
     if (outcome) {
-      for (const version of versions) version.runs++;
-      this.needed.set(outcome, [...(this.needed.get(outcome) ?? []), ...versions]);
+      for (const version of more) {
+        version.runs++;
+        needed.add(version);
+      }
+      this.needed.set(outcome, needed);
     }
     this.forget(versions);
-    return versions.reduce((sum, { size }) => sum + size, 0);
+    return more.reduce((sum, { size }) => sum + size, 0);
   }
 
   /**
@@ -148,29 +157,28 @@ export class Scrubber {
     });
   }
 
-  /** The values of a Secret's version, which becomes the latest. */
-  private latest(secret: KubernetesObject): Version {
-    const { uid, resourceVersion } = secret.metadata;
-    const id = `${uid}/${resourceVersion}`;
-    const version = this.known.get(id) ?? this.newVersion(secret);
+  /** The version with this content, which becomes the latest. @param hidden values in base64 */
+  private latest(hidden: readonly string[]): Version {
+    const id = fingerprint(hidden);
+    const version = this.known.get(id) ?? this.newVersion(hidden);
     this.known.delete(id);
     this.known.set(id, version);
     return version;
   }
 
-  private newVersion(secret: KubernetesObject): Version {
-    const values = valuesOf(secret);
+  private newVersion(hidden: readonly string[]): Version {
+    const values = formsOf(hidden);
     for (const value of values) this.values.add(value);
     const size = values.reduce((sum, { length }) => sum + length + BESIDE_VALUE, BESIDE_VALUE);
     this.remembered += size;
     return { values, size, runs: 0 };
   }
 
-  /** Forgets the Secrets that were given longest ago and that no run needs, if there are too many. */
-  private forget(latest: readonly Version[] = []): void {
+  /** Forgets the Secrets that were learnt longest ago and that no run needs, if there are too many. */
+  private forget(latest: ReadonlySet<Version> = new Set()): void {
     for (const [id, version] of this.known) {
       if (this.remembered <= this.most) return;
-      if (version.runs > 0 || latest.includes(version)) continue;
+      if (version.runs > 0 || latest.has(version)) continue;
       this.known.delete(id);
       this.remembered -= version.size;
       for (const value of version.values) this.values.remove(value);
@@ -184,12 +192,20 @@ function endOfPart(text: string, at: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** The forms of a Secret's values: as they are, without the line end that a file leaves, line by line, and in base64. */
-function valuesOf(secret: KubernetesObject): string[] {
-  const data = (secret["data"] ?? {}) as Record<string, unknown>;
-  const values = Object.values(data).flatMap((encoded) => {
-    if (typeof encoded !== "string") return [];
-    const raw = Buffer.from(encoded, "base64").toString("utf8");
+/** The values of a Secret in base64, without those that are names of objects. */
+function hiddenIn(secret: Manifest, names: ReadonlySet<string>): string[] {
+  const encoded = Object.values(secretDataOf(secret)).filter((value) => typeof value === "string");
+  return encoded.filter((value) => !names.has(textOf(value).trim()));
+}
+
+function textOf(encoded: string): string {
+  return Buffer.from(encoded, "base64").toString("utf8");
+}
+
+/** The forms of values: as they are, without the line end that a file leaves, line by line, and in base64. */
+function formsOf(hidden: readonly string[]): string[] {
+  const values = hidden.flatMap((encoded) => {
+    const raw = textOf(encoded);
     const trimmed = ownCopy(raw.trim());
     const again = Buffer.from(trimmed, "utf8").toString("base64");
     // In JSON, the ends of lines are escaped.

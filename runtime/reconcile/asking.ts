@@ -5,12 +5,14 @@ import {
   type DueSchedule,
   type HandlerAnswer,
   type HandlerEvent,
+  type HandlerQuestion,
   questionAbout,
   type ReconcileAnswer,
 } from "../handler/contract";
 import type { HandlerPool } from "../handler/handlerPool";
+import { isRecord } from "../json";
 import { isSecretKind } from "../kubernetes/kinds";
-import type { KubernetesObject } from "../kubernetes/objects";
+import type { KubernetesObject, Manifest } from "../kubernetes/objects";
 import type { Scrubber } from "../outbox/scrubber";
 import type { GatheredUse } from "../uses/used";
 import type { ObjectChildren } from "./objectChildren";
@@ -24,14 +26,14 @@ export interface AskingOptions {
   /** The objects that an object uses: see `gatherUsed`. @default none */
   readonly used?: (object: KubernetesObject, event: HandlerEvent) => Promise<GatheredUse>;
   readonly observed: Pick<ObjectChildren, "observe">;
-  /** Learns every Secret that the handler is given. */
+  /** Learns every Secret that the handler is given or answers. */
   readonly scrubber: Scrubber;
   /** Whether the objects are custom resources of our own. */
   readonly isOurs: boolean;
 }
 
 /**
- * The size of a large answer, in characters, together with the Secrets that the handler was given. A run with a large answer
+ * The size of a large answer, in characters, together with the Secrets that are masked in its reports. A run with a large answer
  * keeps its place until it ends, because answer and Secrets are in memory until then, and the number of places limits that
  * memory.
  */
@@ -63,20 +65,31 @@ export class Asking {
     report.event = event;
     const children = await this.options.observed.observe(object, event);
     const { used, warnings, secrets } = (await this.options.used?.(object, event)) ?? NOTHING_USED;
-    // A watched Secret is given to the handler like a used one.
-    const learnt = this.options.scrubber.learn(
-      isSecretKind(object) ? [...secrets, object] : secrets,
-      outcome,
-    );
+    // A watched Secret is given to the handler like a used one, and so is one among the children.
+    const given = [object, ...children];
+    const names = new Set(given.map(({ metadata: { name } }) => name));
+    const learn = (objects: readonly Manifest[]) =>
+      this.options.scrubber.learn(objects.filter(isSecretKind), outcome, names);
+    let learnt = learn([...secrets, ...given]);
     outcome.events.push(...warnings.map((warning) => ({ type: "Warning" as const, ...warning })));
     const { attempt } = report;
     const { memory, traceparent: trace } = run;
     const { state } = memory;
     const question = questionAbout({ event, object, children, used, due, attempt, state, trace });
     if (due.length > 0) report.due = due.map(({ name }) => name);
+    // An answer that is refused has Secrets too.
+    const pool = {
+      ask: async (asked: HandlerQuestion) => {
+        const reply = await this.options.pool.ask(asked);
+        const answered = manifestsIn(reply.answer);
+        for (const { metadata } of answered) names.add(metadata.name);
+        learnt += learn(answered);
+        return reply;
+      },
+    };
     const askedAt = performance.now();
     const { answer, length, log } = await run.timeline.step("handler", () =>
-      askHandler<Answer>(this.options.pool, question, this.checkStatus, this.options.isOurs),
+      askHandler<Answer>(pool, question, this.checkStatus, this.options.isOurs),
     );
     report.handlerMs = performance.now() - askedAt;
     if (length + learnt <= SMALL_ANSWER) run.answered();
@@ -85,7 +98,7 @@ export class Asking {
   }
 
   /**
-   * The reports in an answer, without the values of used Secrets. Its children and its status are intended, and stay as they are.
+   * The reports in an answer, without the values of Secrets. Its children and its status are intended, and stay as they are.
    */
   private withoutSecrets<Answer extends object>(answer: Answer): Answer {
     const { conditions, events } = answer as Partial<ReconcileAnswer>;
@@ -95,4 +108,16 @@ export class Asking {
       ...(events && { events: this.options.scrubber.inside(events) }),
     };
   }
+}
+
+/** The children in an answer that nobody has checked, as far as they have the form of one. */
+function manifestsIn({ children }: Readonly<Record<string, unknown>>): Manifest[] {
+  return Array.isArray(children) ? children.filter(isManifest) : [];
+}
+
+function isManifest(value: unknown): value is Manifest {
+  if (!isRecord(value) || !isRecord(value["metadata"])) return false;
+  return [value["apiVersion"], value["kind"], value["metadata"]["name"]].every(
+    (text) => typeof text === "string",
+  );
 }

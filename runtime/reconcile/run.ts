@@ -37,7 +37,7 @@ export interface RunOptions {
   /** The custom resource's kind. */
   readonly resource: Resource;
   readonly objects: KnownObjects;
-  /** Takes the values of used Secrets out of a text. */
+  /** Takes the values of Secrets out of a text. */
   readonly scrubber: { text(text: string): string };
 }
 

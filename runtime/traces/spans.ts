@@ -83,7 +83,7 @@ type Part = Omit<Span, "traceId" | "spanId" | "parentId"> & { readonly spanId?: 
  * steps. Pure, except for the ids of the spans.
  *
  * Guarantees (tests/unit/traceSpans.test.ts): each span lies within its parent. The spans contain only names and times of
- * objects, nothing of their content. An error has the words of the run's report, without the values of used Secrets.
+ * objects, nothing of their content. An error has the words of the run's report, without the values of Secrets.
  * @param epochOf the clock
  */
 export function spansOf(traced: TracedRun, epochOf: Epoch, newId: () => string = newSpanId): Span[] {

@@ -39,6 +39,8 @@ export class ReconcileWorld {
   readonly cluster = new FakeCluster();
   /** What the handler answers. */
   answer: Record<string, unknown> = { children: [configMap()] };
+  /** What the handler logs. */
+  log = "the handler's log";
   /** What happens while the handler is asked. */
   meanwhile: () => void = () => {};
   /** What the handler was asked. */
@@ -97,8 +99,8 @@ export class ReconcileWorld {
           cluster.steps.push(`ask ${question.event}`);
           this.questions.push(question);
           this.meanwhile();
-          const { answer } = this;
-          return { answer, length: JSON.stringify(answer).length, log: "the handler's log" };
+          const { answer, log } = this;
+          return { answer, length: JSON.stringify(answer).length, log };
         },
       },
       objects: {

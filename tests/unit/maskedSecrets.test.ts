@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { ReconcileFailure } from "../../runtime/failure";
+import type { HandlerQuestion } from "../../runtime/handler/contract";
+import { ApiError } from "../../runtime/kubernetes/errors";
+import type { Resource } from "../../runtime/kubernetes/resource";
+import type { Outcome } from "../../runtime/reconcile/outcome";
+import { CONFIG_MAPS, configMap, operator } from "./support/objects";
+import { ReconcileWorld } from "./support/reconcileWorld";
+
+const SECRETS: Resource = { apiVersion: "v1", kind: "Secret", plural: "secrets", namespaced: true };
+const RESOURCES = [SECRETS, CONFIG_MAPS];
+const CHILDREN = RESOURCES.map((resource) => ({ ...resource, update: "apply" as const }));
+const VALUE = "correct-horse";
+const ENCODED = Buffer.from(VALUE).toString("base64");
+
+function secret(content: object, name = "credentials") {
+  return { apiVersion: "v1", kind: "Secret", metadata: { name }, ...content };
+}
+
+describe("the values of Secrets among an object's children", () => {
+  let world: ReconcileWorld;
+  const reconcile = (more: Parameters<ReconcileWorld["reconcile"]>[0] = {}) =>
+    world.reconcile({ operator: operator({ children: CHILDREN }), childResources: RESOURCES, ...more });
+
+  /** Everything that is reported of an outcome, as one text. */
+  const told = ({ report, verdict, events }: Outcome) =>
+    JSON.stringify([report, report.failure?.message, verdict, events, world.status()["conditions"]]);
+
+  beforeEach(() => {
+    world = new ReconcileWorld();
+    world.given();
+    world.log = `made ${VALUE}, ${ENCODED}`;
+  });
+
+  for (const [field, content] of [
+    ["data", { data: { password: ENCODED } }],
+    ["stringData", { stringData: { password: VALUE } }],
+  ] as const) {
+    it(`are in no report of the run whose handler answers them as ${field}`, async () => {
+      world.answer = {
+        children: [secret(content)],
+        conditions: [{ type: "Known", status: "True", reason: "Made", message: `it is ${VALUE}` }],
+        events: [{ type: "Normal", reason: "Made", note: `it is ${ENCODED}` }],
+      };
+      const outcome = await reconcile();
+      assert.equal(outcome.report.result, "succeeded");
+      assert.equal(outcome.report.log, "made ***, ***");
+      assert.doesNotMatch(told(outcome), new RegExp(`${VALUE}|${ENCODED}`));
+      const live = world.cluster.find("Secret", { namespace: "shop", name: "credentials" });
+      assert.deepEqual(live?.["data"], { password: ENCODED });
+    });
+  }
+
+  it("are in no message of the API server, no matter where the message is cut", async () => {
+    world.answer = { children: [secret({ stringData: { password: VALUE } })] };
+    const message = `Invalid value: "${"x".repeat(380)}${VALUE}${"y".repeat(400)}"`;
+    world.cluster.refusals.set("apply Secret credentials", new ApiError(422, { message }, "PATCH"));
+    const outcome = await reconcile();
+    assert.equal(outcome.report.failure?.reason, "ChildRefused");
+    assert.doesNotMatch(told(outcome), /corr/);
+  });
+
+  it("are in no report of an answer that is refused", async () => {
+    world.answer = { children: [secret({ stringData: { password: VALUE } })], unknown: true };
+    const outcome = await reconcile();
+    assert.equal(outcome.report.failure?.reason, "InvalidAnswer");
+    assert.equal(outcome.report.log, "made ***, ***");
+    world.answer = { children: [{ apiVersion: 1, kind: "Secret" }, null, secret({ data: [3] })] };
+    assert.equal((await reconcile()).report.failure?.reason, "InvalidAnswer");
+  });
+
+  it("are in no report of a handler that is given them and fails", async () => {
+    world.answer = { children: [secret({ data: { password: ENCODED } })] };
+    await reconcile();
+    const pool = {
+      ask: async ({ children: [child] }: HandlerQuestion): Promise<never> => {
+        const message = `crashed with ${JSON.stringify(child?.["data"])}`;
+        throw new ReconcileFailure("HandlerCrashed", message, { log: `had ${VALUE}` });
+      },
+    };
+    const { report } = await reconcile({ pool });
+    assert.deepEqual([report.failure?.message, report.log], [`crashed with {"password":"***"}`, "had ***"]);
+  });
+
+  it("are left in a text if they are the name of the object or of a child, which is no secret", async () => {
+    const settings = configMap({ name: "settings" });
+    world.answer = {
+      children: [secret({ stringData: { user: "widget", host: "settings", password: VALUE } }), settings],
+    };
+    world.log = `widget made settings with ${VALUE}`;
+    const { report } = await reconcile();
+    assert.equal(report.log, "widget made settings with ***");
+  });
+
+  it("are known once, as answered and as they are in the cluster", async () => {
+    world.tellsAnswer = true;
+    const half = "x".repeat(15_000);
+    world.answer = { children: [secret({ stringData: { half } })] };
+    for (let run = 0; run < 2; run++) {
+      world.cluster.steps.length = 0;
+      await reconcile();
+      assert.equal(world.cluster.steps[1], "leave");
+    }
+  });
+});
