@@ -1,5 +1,7 @@
 import { fingerprint } from "../fingerprint";
 import type { AnsweredEvent } from "../handler/contract";
+import type { ObjectName } from "../kubernetes/objects";
+import { keyOf } from "../objectKey";
 
 /** The Events in an answer that are to be reported, and the fingerprints to remember. */
 export interface NewEvents {
@@ -7,6 +9,8 @@ export interface NewEvents {
   readonly events: readonly AnsweredEvent[];
   /** Fingerprints of all Events in the answer. */
   readonly told: readonly string[];
+  /** The generation of the object that the answer is about. */
+  readonly generation: number;
 }
 
 /**
@@ -22,11 +26,40 @@ export function newEventsIn(
   generation: number,
   told: readonly string[] = [],
 ): NewEvents {
-  const all = new Map(
-    events.map((event) => [fingerprint([generation, event.type, event.reason, event.note]), event]),
-  );
+  const all = new Map(events.map((event) => [fingerprintOf(event, generation), event]));
   return {
     events: [...all].filter(([key]) => !told.includes(key)).map(([, event]) => event),
     told: [...all.keys()],
+    generation,
   };
+}
+
+function fingerprintOf({ type, reason, note }: AnsweredEvent, generation: number): string {
+  return fingerprint([generation, type, reason, note]);
+}
+
+/**
+ * Events of which nobody knows whether their object remembers that they were told. The write of that memory failed, and it may be
+ * there all the same: its answer may have been lost.
+ *
+ * Guarantee (tests/unit/reconcile.test.ts): if it is there, the next run of the object reports them, whatever its handler answers.
+ */
+export class EventsInDoubt {
+  private readonly byObject = new Map<string, NewEvents>();
+
+  /** Calls `write`, which remembers that the Events were told. If it fails, they are in doubt. */
+  async while(name: ObjectName, news: NewEvents, write: () => Promise<void>): Promise<void> {
+    const key = keyOf(name);
+    this.byObject.set(key, news);
+    await write();
+    this.byObject.delete(key);
+  }
+
+  /** Takes the Events of an object that are remembered, so that nobody would report them. @param told as the object remembers */
+  take(name: ObjectName, told: readonly string[] = []): readonly AnsweredEvent[] {
+    const key = keyOf(name);
+    const { events = [], generation = 0 } = this.byObject.get(key) ?? {};
+    this.byObject.delete(key);
+    return events.filter((event) => told.includes(fingerprintOf(event, generation)));
+  }
 }

@@ -15,7 +15,7 @@ import { Departures, type DeparturesOptions } from "./departures";
 import { consequenceOf, SHORTEST_WAIT_MS, type StillListingError } from "./errors";
 import { Finalizers } from "./finalizers";
 import { wasCreated } from "./memory";
-import { newEventsIn } from "./newEvents";
+import { EventsInDoubt, newEventsIn } from "./newEvents";
 import { ObjectChildren, type ObjectChildrenOptions } from "./objectChildren";
 import type { ObjectEvent, Outcome } from "./outcome";
 import { Remembering, type RememberingOptions } from "./remembering";
@@ -80,6 +80,7 @@ export class Reconcile {
   private readonly asking: Asking;
   private readonly remembering: Remembering;
   private readonly scrubber = new Scrubber();
+  private readonly inDoubt = new EventsInDoubt();
 
   constructor(private readonly options: ReconcileOptions) {
     const { operator, resource, childResources, children, writer } = options;
@@ -130,9 +131,12 @@ export class Reconcile {
       writtenAt = object && lastWriteOf(object);
       const clearUp = async () => this.departures?.clearUp(name, object?.metadata.uid, mandate, report);
       await timeline.step("sweep", clearUp, () => report.changes.length > 0);
-      if (!object) Object.assign(report, { result: "skipped", skipped: "gone" });
-      else {
+      if (!object) {
+        this.inDoubt.take(name);
+        Object.assign(report, { result: "skipped", skipped: "gone" });
+      } else {
         const memory = await this.options.memories.of(object);
+        outcome.events.push(...this.inDoubt.take(name, memory.told));
         const run = new Run(object, memory, mandate, { resource, objects, scrubber }, report, timeline);
         await this.handle(object, run, outcome);
       }
@@ -211,12 +215,14 @@ export class Reconcile {
     const verdict = this.scrubber.inside(await this.children.judge(current, run));
     outcome.verdict = verdict;
     if (answer.requeueAfterSeconds !== undefined) againAfter(answer.requeueAfterSeconds * 1000, run, outcome);
-    const { events, told } = newEventsIn(answer.events ?? [], generationOf(held), run.memory.told);
-    const all = { told, schedules: timetable.after };
+    const news = newEventsIn(answer.events ?? [], generationOf(held), run.memory.told);
+    const all = { told: news.told, schedules: timetable.after };
     await run.timeline.step("status", () =>
-      this.remembering.all(current, answer, desired, all, verdict, run),
+      this.inDoubt.while(object.metadata, news, () =>
+        this.remembering.all(current, answer, desired, all, verdict, run),
+      ),
     );
-    outcome.events.push(...events);
+    outcome.events.push(...news.events);
   }
 
   /** Throws if the handler would be asked with only a part of the object's children. */
@@ -253,7 +259,11 @@ export class Reconcile {
       events.push(...news.events);
       if (!answer.finalized) {
         outcome.verdict = { kind: "finalizing" };
-        await run.timeline.step("status", () => this.remembering.unfinished(object, answer, news.told, run));
+        await run.timeline.step("status", () =>
+          this.inDoubt.while(object.metadata, news, () =>
+            this.remembering.unfinished(object, answer, news.told, run),
+          ),
+        );
         outcome.events.push(...events);
         againAfter((answer.requeueAfterSeconds ?? FINALIZE_AGAIN_MS / 1000) * 1000, run, outcome);
         return;

@@ -313,6 +313,30 @@ describe("Reconcile", () => {
       assert.deepEqual((await world.reconcile()).events, [backedUp]);
     });
 
+    it("is an Event of the next run if the answer to the write of its status was lost, and once", async () => {
+      world.given();
+      // The handler sees in the status of the object what it has done, and says it no more.
+      world.answer = { children: [], events: [backedUp], status: { backups: 1 } };
+      world.cluster.lost.add("status");
+      const { report, events } = await world.reconcile();
+      assert.deepEqual([report.skipped, events], ["API server away", []]);
+      assert.equal(world.status()["backups"], 1);
+      world.cluster.lost.clear();
+      world.answer = { children: [], status: { backups: 1 } };
+      assert.deepEqual((await world.reconcileAgain()).events, [backedUp]);
+      assert.deepEqual((await world.reconcileAgain()).events, []);
+    });
+
+    it("is an Event once if the write of its status did not arrive", async () => {
+      world.given();
+      world.answer = { children: [], events: [backedUp] };
+      world.cluster.refusals.set("status", new ApiUnreachableError("PATCH", new Error("socket hang up")));
+      assert.deepEqual((await world.reconcile()).events, []);
+      world.cluster.refusals.clear();
+      assert.deepEqual((await world.reconcileAgain()).events, [backedUp]);
+      assert.deepEqual((await world.reconcileAgain()).events, []);
+    });
+
     it("is not reported of an answer of which a child was refused, but when the answer is applied", async () => {
       world.given();
       world.answer = { children: [configMap()], conditions: [loaded], events: [backedUp] };

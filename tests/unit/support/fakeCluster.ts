@@ -5,7 +5,7 @@ import {
   KubernetesClient,
   type Selection,
 } from "../../../runtime/kubernetes/client";
-import { ApiError, isApiError } from "../../../runtime/kubernetes/errors";
+import { ApiError, ApiUnreachableError, isApiError } from "../../../runtime/kubernetes/errors";
 import type { Passage } from "../../../runtime/kubernetes/gate";
 import {
   formatName,
@@ -29,6 +29,8 @@ export class FakeCluster {
   readonly steps: string[] = [];
   /** Errors with which requests are answered, by their step. */
   readonly refusals = new Map<string, Error>();
+  /** The steps that are done, and whose answers are lost. */
+  readonly lost = new Set<string>();
   /** Errors with which reads are answered: "get ConfigMap", "list ConfigMap in shop". */
   readonly readRefusals = new Map<string, Error>();
   /** What somebody else does just before the API server has one of our requests, with that request. */
@@ -124,9 +126,9 @@ class FakeClient extends KubernetesClient {
     const next = merged(there, manifest, options);
     // A write that changes nothing makes no new version.
     if (there && isDeepStrictEqual(withoutVersion(there), withoutVersion(next)))
-      return { object: there, created: false };
+      return this.answer(step, { object: there, created: false });
     if (there) this.cluster.onOverwrite(step, there);
-    return { object: this.cluster.put(next), created: there === undefined };
+    return this.answer(step, { object: this.cluster.put(next), created: there === undefined });
   }
 
   override async create(resource: Resource, manifest: Manifest, options: { dryRun?: boolean } = {}) {
@@ -187,6 +189,11 @@ class FakeClient extends KubernetesClient {
     const isMoved = resourceVersion !== undefined && resourceVersion !== there?.metadata.resourceVersion;
     if ((uid !== undefined && uid !== there?.metadata.uid) || (there && isMoved))
       throw new ApiError(409, { reason: "Conflict" }, `PATCH ${kind}`);
+  }
+
+  private answer<Answer>(step: string, answer: Answer): Answer {
+    if (this.cluster.lost.has(step)) throw new ApiUnreachableError(step, new Error("socket hang up"));
+    return answer;
   }
 
   private request(step: string): void {

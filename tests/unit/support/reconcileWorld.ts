@@ -86,6 +86,11 @@ export class ReconcileWorld {
     return this.last;
   }
 
+  /** Reconciles the custom resource once more, by the one that has reconciled last. */
+  reconcileAgain(): Promise<Outcome> {
+    return this.run(this.reconciling);
+  }
+
   /** Reconciles the custom resource. */
   async reconcile(more: Partial<ReconcileOptions> = {}): Promise<Outcome> {
     const { cluster, children, writer } = this;
@@ -120,8 +125,13 @@ export class ReconcileWorld {
       ),
       ...more,
     });
+    return this.run(this.last);
+  }
+
+  private run(reconciling: Reconcile): Promise<Outcome> {
+    const { cluster } = this;
     const onAnswer = () => void cluster.steps.push("leave");
-    return this.last.reconcile(NAME, 1, {
+    return reconciling.reconcile(NAME, 1, {
       client: cluster.client(),
       assert: () => {
         if (!this.isLeading) throw new NotLeadingError();
