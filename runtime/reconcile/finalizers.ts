@@ -1,7 +1,7 @@
 import { ReconcileFailure } from "../failure";
 import type { JsonPatchOperation, KubernetesClient } from "../kubernetes/client";
 import { Conflicts, StandingConflictError } from "../kubernetes/conflicts";
-import { isApiError } from "../kubernetes/errors";
+import { isApiError, isMisfit } from "../kubernetes/errors";
 import type { KubernetesObject } from "../kubernetes/objects";
 import type { Resource } from "../kubernetes/resource";
 import {
@@ -110,7 +110,14 @@ export class Finalizers {
     const metadata = { name, uid, finalizers, ...(namespace && { namespace }) };
     const options = { fieldManager: finalizerManagerOf(this.operator), force: true };
     try {
-      const { object: now } = await client.apply(this.resource, { apiVersion, kind, metadata }, options);
+      const applying = client.apply(this.resource, { apiVersion, kind, metadata }, options);
+      const now = await applying.then(
+        (applied) => applied.object,
+        (error: unknown) => {
+          if (isMisfit(error)) return this.merge(client, object, finalizers);
+          throw error;
+        },
+      );
       const dropped = finalizers.find((finalizer) => !finalizersOf(now).includes(finalizer));
       if (dropped !== undefined) throw droppedBy(dropped);
       return now;
@@ -124,6 +131,18 @@ export class Finalizers {
       const isUnmoved = now.metadata.resourceVersion === object.metadata.resourceVersion;
       throw isUnmoved && isApiError(error, 409) ? new StandingConflictError(error) : error;
     }
+  }
+
+  /**
+   * Adds finalizers to an object to which the API server refuses every apply: a value of it does not fit the schema of its kind. Only
+   * the version that is known is changed, because the list is written as a whole.
+   */
+  private merge(client: KubernetesClient, object: KubernetesObject, finalizers: readonly string[]) {
+    const { resourceVersion } = object.metadata;
+    const all = [...new Set([...finalizersOf(object), ...finalizers])];
+    return client.mergePatch(this.resource, object.metadata, {
+      metadata: { resourceVersion, finalizers: all },
+    });
   }
 
   /**

@@ -115,7 +115,7 @@ export class StatusWriter {
         if (dropped && dropped.length > 0) throw droppedBy(resource, dropped);
         return written;
       } catch (error) {
-        if (!isCleared && isMisfit((error as Error).cause)) {
+        if (!isCleared && isMisfitOfStatus((error as Error).cause)) {
           newest = await this.clear(client, before);
           isCleared = true;
           continue;
@@ -228,6 +228,11 @@ export class StatusWriter {
       throw error;
     }
   }
+}
+
+/** Whether a value of the status does not fit the schema. If another one does not, no status can be applied either. */
+function isMisfitOfStatus(error: unknown): boolean {
+  return isMisfit(error) && /\s\.status\b/.test(error.message);
 }
 
 function refusedBy(cause: ApiError): ReconcileFailure {

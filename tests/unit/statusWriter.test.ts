@@ -329,6 +329,15 @@ describe("StatusWriter", () => {
       assert.match(failure.message, /status\.replicas is bad/);
     });
 
+    it("what is not in the status is not mended by removing that: the status stays as it is", async () => {
+      const message =
+        "failed to create typed live object (shop/widget): .spec.size: expected numeric, got string";
+      refusal = new ApiError(500, { kind: "Status", message }, "PATCH");
+      const failure = await failureOf(() => writer.write(client, object, { fields: { replicas: 1 } }));
+      assert.equal(failure.reason, "StatusRefused");
+      assert.match(failure.message, /\.spec\.size: expected numeric/);
+    });
+
     it("an API server that is busy or out of reach is nobody's failure", async () => {
       refusal = new ApiError(429, {}, "PATCH");
       await errorOf(ApiError, () => writer.write(client, object, verdict(READY)));
