@@ -1,4 +1,4 @@
-import { applyManifest } from "../kubernetes/applyManifest";
+import { applyManifest, MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
 import { Conflicts } from "../kubernetes/conflicts";
 import { type ApiError, isApiError, isMisfit } from "../kubernetes/errors";
@@ -45,12 +45,6 @@ interface Seen {
 
 /** A condition on the object that exists. The API server refuses the write if the object does not meet it. */
 type Condition = Seen | { readonly resourceVersion: string };
-
-/**
- * A version that no object has. If an object is applied with it, the API server creates the object, and refuses the write if the
- * object exists. So no foreign object can be taken over between a look and the write.
- */
-const MUST_NOT_EXIST: Condition = { resourceVersion: "1" };
 
 /** If the object in the way changed this often, another try within one reconcile makes no sense. */
 const MOST_TRIES = 5;

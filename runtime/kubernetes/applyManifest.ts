@@ -5,6 +5,12 @@ import type { KubernetesObject, Manifest } from "./objects";
 import type { Resource } from "./resource";
 
 /**
+ * A version that no object has. If an object is applied with it, the API server creates the object, and refuses the write if the
+ * object exists. So nobody's object can be taken over between a look and the write.
+ */
+export const MUST_NOT_EXIST = { resourceVersion: "1" } as const;
+
+/**
  * Server-side apply that can also empty a map of a custom kind. If an apply takes the last key of a map away, the API server
  * makes the map null, and then refuses that null (seen with 1.34). So the map is taken away first and given back empty.
  *

@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../json";
+import { MUST_NOT_EXIST } from "../kubernetes/applyManifest";
 import type { KubernetesClient } from "../kubernetes/client";
+import { Conflicts } from "../kubernetes/conflicts";
+import { type ApiError, isApiError } from "../kubernetes/errors";
 import {
   conditionsIn,
   type JsonObject,
@@ -50,6 +53,9 @@ export interface KeptMemoriesOptions {
   readonly now?: () => Date;
 }
 
+/** How often a write is tried while others write the same Memory. */
+const MOST_TRIES = 5;
+
 /** The kind Memory, as the API serves it. */
 export function memoryResourceOf(operator: Pick<OperatorIdentity, "installation">): Resource {
   const apiVersion = `${memoryGroupOf(operator)}/v1`;
@@ -76,7 +82,8 @@ export function nameIn({ object }: KubernetesObject): ObjectName | undefined {
  *
  * Guarantees, each with a test in tests/unit/keptMemories.test.ts:
  * - Nothing is written that is there already.
- * - Writes about one object follow one another, each onto the result of the one before.
+ * - Writes about one object follow one another, each onto the result of the one before. One of a former leader that comes late is
+ *   refused.
  * - A verdict never lowers the generation that it is about, and never brings back the Memory of an object that is gone.
  */
 export class KeptMemories implements Memories {
@@ -105,6 +112,7 @@ export class KeptMemories implements Memories {
   /**
    * Writes the memory of an object, if that changes anything.
    * @returns undefined: the object itself is never written
+   * @throws ApiError 409 if somebody else has changed the memory since it was last known: the newest one is known from then on
    */
   write(
     client: KubernetesClient,
@@ -113,21 +121,70 @@ export class KeptMemories implements Memories {
     along: StatusChange = {},
   ): Promise<undefined> {
     return this.turns.take(object.uid, async () => {
-      const { shelf, operator } = this.options;
-      const there = await shelf.read(object.uid);
-      const [newest] = there;
-      // If the object is gone, nobody would delete a Memory that is written now.
-      if (!newest && !this.options.isThere(object.uid)) return undefined;
-      const wanted = this.compose(object, newest, memory, verdict);
-      if (!newest || !isWithin(wanted, newest)) {
-        const written = this.compose(object, newest, memory, verdict ?? along.verdict);
-        const options = { fieldManager: fieldManagerOf(operator), force: true };
-        shelf.learn((await client.apply(this.kind, written, options)).object);
+      const { shelf, operator, isThere } = this.options;
+      const conflicts = new Conflicts(MOST_TRIES);
+      // What has the name of the Memory, if that is not known as a Memory: somebody has written something else there.
+      let found: KubernetesObject | undefined;
+      for (;;) {
+        const there = await shelf.read(object.uid);
+        const [newest] = there;
+        // If the object is gone, nobody would delete a Memory that is written now.
+        if (!newest && !isThere(object.uid)) return undefined;
+        const wanted = this.compose(object, newest, memory, verdict);
+        if (!newest || !isWithin(wanted, newest)) {
+          const own = there.find((each) => uidIn(each, operator) !== undefined) ?? found;
+          const composed = this.compose(object, newest, memory, verdict ?? along.verdict);
+          const refusal = await this.apply(client, composed, own);
+          if (refusal) {
+            found = await this.look(client, composed, own);
+            const [known] = await shelf.read(object.uid);
+            // The run that is to be remembered began with another memory.
+            if (memory && known && !isDeepStrictEqual(known["memory"], newest?.["memory"])) throw refusal;
+            conflicts.met(refusal, own?.metadata.resourceVersion, found?.metadata.resourceVersion);
+            continue;
+          }
+        }
+        const former = there.filter((each) => uidIn(each, operator) === undefined);
+        for (const each of former) await this.delete(client, each);
+        return undefined;
       }
-      const former = there.filter((each) => uidIn(each, operator) === undefined);
-      for (const each of former) await this.delete(client, each);
-      return undefined;
     });
+  }
+
+  /**
+   * Writes a Memory onto the one that is known, and onto no other. So a write of a former leader that comes late is refused, and
+   * does not bring back what the handler remembered before.
+   * @returns the API server's refusal if there is another one
+   */
+  private async apply(
+    client: KubernetesClient,
+    memory: Manifest,
+    own: KubernetesObject | undefined,
+  ): Promise<ApiError | undefined> {
+    const { operator, shelf } = this.options;
+    const { resourceVersion } = own?.metadata ?? MUST_NOT_EXIST;
+    const options = { fieldManager: fieldManagerOf(operator), force: true };
+    const conditional = { ...memory, metadata: { ...memory.metadata, resourceVersion } };
+    try {
+      shelf.learn((await client.apply(this.kind, conditional, options)).object);
+      return undefined;
+    } catch (error) {
+      if (isApiError(error, 409)) return error;
+      throw error;
+    }
+  }
+
+  /** Reads the Memory of that name. */
+  private async look(
+    client: KubernetesClient,
+    { metadata }: Manifest,
+    own: KubernetesObject | undefined,
+  ): Promise<KubernetesObject | undefined> {
+    const { shelf } = this.options;
+    const now = await client.get(this.kind, metadata);
+    if (now) shelf.learn(now);
+    else if (own) shelf.drop(own);
+    return now;
   }
 
   /** Deletes the memory of an object. */

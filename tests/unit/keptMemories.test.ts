@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { isRace } from "../../runtime/kubernetes/conflicts";
 import { conditionsIn, type JsonObject, type KubernetesObject } from "../../runtime/kubernetes/objects";
 import { OPERATOR_LABEL } from "../../runtime/names";
 import { KeptMemories, memoryResourceOf, nameIn, uidIn } from "../../runtime/reconcile/keptMemories";
@@ -101,6 +102,39 @@ describe("the memories of objects that are not ours", () => {
     assert.equal(conditionsIn(kept())[0]?.status, "False");
   });
 
+  it("are written onto what is known alone: a run that began with an older memory does not bring it back", async () => {
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    cluster.put({ ...kept(), memory: { kinds: [], state: { a: 2 } } });
+    await assert.rejects(write({ memory: { kinds: [], state: { a: 1, b: 1 } } }), isRace);
+    assert.deepEqual([kept().memory["state"], (await memories.of(widget())).state], [{ a: 2 }, { a: 2 }]);
+    await write({ memory: { kinds: [], state: { a: 2, b: 1 } } });
+    assert.deepEqual(kept().memory["state"], { a: 2, b: 1 });
+  });
+
+  it("are written if only something else of them has changed meanwhile", async () => {
+    await write({ memory: { kinds: [] } });
+    const { metadata } = kept();
+    cluster.put({ ...kept(), metadata: { ...metadata, annotations: { touched: "1" } } });
+    await write({ memory: { kinds: ["v1/Pod"] } });
+    assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
+  });
+
+  it("are not written onto one that another leader has made meanwhile, before that was seen", async () => {
+    cluster.meanwhile = (step) => {
+      cluster.meanwhile = () => {};
+      assert.equal(step, "apply Memory argosy.shop.widget-uid");
+      cluster.put({
+        apiVersion: "argosy.dev/v1",
+        kind: "Memory",
+        metadata: { ...OWN, uid: "m1", resourceVersion: "1" },
+        object: OBJECT,
+        memory: { kinds: ["v1/Pod"] },
+      });
+    };
+    await write(verdict(true));
+    assert.deepEqual(kept().memory, { kinds: ["v1/Pod"] });
+  });
+
   it("do not come back by a verdict about an object that is gone", async () => {
     isThere = false;
     await write(verdict(true));
@@ -139,6 +173,17 @@ describe("the memories of objects that are not ours", () => {
       .sink("argosy")
       .set({ ...forged, metadata: { ...metadata, resourceVersion: "901" }, object: 3 }, false);
     assert.deepEqual(await memories.uidsOf(OBJECT), []);
+  });
+
+  it("are written onto whatever somebody has written there", async () => {
+    await write({ memory: { kinds: [], state: { a: 1 } } });
+    const forged = cluster.put({ ...kept(), object: { name: 7 }, memory: "x" });
+    store.sink("argosy").set(forged, false);
+    await write({ memory: { kinds: ["v1/Pod"] } });
+    assert.deepEqual(
+      [kept().memory, (await memories.of(widget())).kinds],
+      [{ kinds: ["v1/Pod"] }, ["v1/Pod"]],
+    );
   });
 
   it("are told of if somebody else deletes one, and not if we do", async () => {
