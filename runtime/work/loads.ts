@@ -46,7 +46,10 @@ export class Loads {
    * @returns false if there is no room: it is to come again later
    */
   take(key: string, length: number): boolean {
-    if (length <= SMALL) return true;
+    if (length <= SMALL) {
+      if (this.refused.delete(key)) this.callFirst();
+      return true;
+    }
     const load = Math.min(length, this.most);
     const [first = key] = this.firstRefused() ?? [];
     if (first !== key || !this.hasRoomFor(load)) {

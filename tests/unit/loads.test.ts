@@ -56,6 +56,13 @@ describe("Loads", () => {
     assert.deepEqual(taken({ b: 100 }), ["b"]);
   });
 
+  it("are not kept from the others by one that was refused, and is small or gone when it comes again", () => {
+    assert.deepEqual(taken({ a: 500, shrunk: 1_000, b: 100 }), ["a"]);
+    assert.deepEqual(taken({ shrunk: 0 }), ["shrunk"]);
+    assert.deepEqual(called, ["b"]);
+    assert.deepEqual(taken({ b: 100 }), ["b"]);
+  });
+
   it("have more room when a key goes on with less, as when its handler has answered", () => {
     assert.deepEqual(taken({ a: 900, b: 300 }), ["a"]);
     loads.lower("a", 800 * KI);
