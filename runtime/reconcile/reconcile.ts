@@ -181,9 +181,11 @@ export class Reconcile {
     if (again.kind === "again" || result.skipped === "gone") this.options.objects.invalidate(name);
     Object.assign(report, result);
     outcome.again = again;
-    if (!result.failure) return;
-    report.log ||= result.failure.log;
-    if (isReported) outcome.verdict = { kind: "failed", failure: result.failure };
+    const { failure } = result;
+    report.log ||= failure?.log ?? "";
+    // Nobody may read that all is well before the status has what the handler answered.
+    if (failure && isReported) outcome.verdict = { kind: "failed", failure };
+    else delete outcome.verdict;
   }
 
   private async bringAbout(object: KubernetesObject, run: Run, outcome: Outcome): Promise<void> {

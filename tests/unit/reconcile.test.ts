@@ -269,6 +269,13 @@ describe("Reconcile", () => {
     assert.deepEqual([verdict, again.kind, world.invalidated], [undefined, "again", 1]);
   });
 
+  it("does not say that an object is ready as long as what the handler answered is not in its status", async () => {
+    world.given();
+    world.cluster.refusals.set("status", new ApiUnreachableError("PATCH", new Error("refused")));
+    const { report, verdict, again } = await world.reconcile();
+    assert.deepEqual([report.skipped, verdict, again.kind], ["API server away", undefined, "again"]);
+  });
+
   it("does nothing for an object that is gone or paused", async () => {
     assert.equal((await world.reconcile()).report.skipped, "gone");
     world.given({ annotations: { "argosy.dev/paused": "true" } });
