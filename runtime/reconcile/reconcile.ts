@@ -278,6 +278,8 @@ export class Reconcile {
       if (left.length > 0) events.push(childrenLeft(left));
     }
     await run.timeline.step("finalizer", () => finalizers.removeAll(run.client, object));
+    // Until the watch shows that, another run would ask the handler once more.
+    this.options.objects.invalidate(object.metadata);
     outcome.events.push(...events);
   }
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { ApiError } from "../../runtime/kubernetes/errors";
+import type { KubernetesObject } from "../../runtime/kubernetes/objects";
 import { StillListingError } from "../../runtime/reconcile/errors";
-import { configMap, operator } from "./support/objects";
+import { CustomResources } from "../../runtime/watch/customResources";
+import { configMap, operator, WIDGETS } from "./support/objects";
 import { DELETED, ELSEWHERE, FINALIZER, finalizing, ReconcileWorld } from "./support/reconcileWorld";
 
 describe("Reconcile", () => {
@@ -78,6 +80,22 @@ describe("Reconcile", () => {
       world.answer = { finalized: true };
       await world.reconcile(narrow);
       assert.deepEqual(world.cluster.steps, ["ask finalize", `remove ${FINALIZER}`]);
+    });
+
+    it("is removed once: the handler is not asked again before a watch shows that", async () => {
+      const objects = new CustomResources({
+        client: world.cluster.client(),
+        resource: WIDGETS,
+        onChange: () => {},
+        onGone: () => {},
+      });
+      world.given({ deletionTimestamp: DELETED, finalizers: [FINALIZER, "example.com/other"] });
+      objects.sink(undefined).set(world.object() as KubernetesObject, false);
+      world.answer = { finalized: true };
+      for (const skipped of [undefined, "gone"]) {
+        const { report } = await world.reconcile({ ...finalizing, objects });
+        assert.deepEqual([report.skipped, world.questions.length], [skipped, 1]);
+      }
     });
 
     it("that cannot be put there since a policy refuses that is the object's failure: the handler is not asked", async () => {
