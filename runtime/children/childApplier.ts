@@ -74,7 +74,7 @@ export class ChildApplier {
    * @param known the child as the store has it. Undefined if no object of that name is known to be this owner's
    * @returns what was done. Undefined if nothing was
    * @throws ReconcileFailure `ChildConflict` if the name is taken by an object that is not ours; ApiError,
-   *   ApiUnreachableError; ObjectGoneError
+   *   ApiUnreachableError; ObjectGoneError. ApiError 409 if the child is there and was not known: it is known from then on
    */
   async apply(
     child: DesiredChild,
@@ -93,7 +93,7 @@ export class ChildApplier {
       } catch (error) {
         if (isAnotherObject(error)) {
           const { seen }: Target = target;
-          target = await this.look(child, scope);
+          target = await this.look(child, scope, seen ? undefined : error);
           conflicts.met(error, seen?.resourceVersion, target?.seen?.resourceVersion);
         } else if (target.seen && child.update === "recreate" && (isFieldRefused(error) || isMisfit(error))) {
           return this.recreate(child, target.seen.uid, error, scope);
@@ -105,16 +105,26 @@ export class ChildApplier {
 
   /**
    * Reads the object that has the child's name.
+   * @param inTheWay that an object with this name is there, although none of this owner was known
    * @returns what is to be written onto that object. Undefined: nothing
-   * @throws ReconcileFailure if the object must not be touched; ObjectGoneError
+   * @throws ReconcileFailure if the object must not be touched; ObjectGoneError. Throws `inTheWay` if the object is a child of the
+   *   owner: the handler was asked without it, and is to be asked again
    */
-  private async look(child: DesiredChild, scope: WriteScope): Promise<Target | undefined> {
+  private async look(
+    child: DesiredChild,
+    scope: WriteScope,
+    inTheWay?: ApiError,
+  ): Promise<Target | undefined> {
     const found = await scope.client.get(child.resource, child.manifest.metadata);
     if (!found) return { how: "create" };
     const { ownerKind } = this.options;
     const conflict = conflictWith(found, child.ownerUid, ownerKind, this.managers);
     if (conflict) throw childConflict(child, found, conflict, this.managers);
     const isOwned = provenOwner(found, ownerKind, this.managers)?.uid === child.ownerUid;
+    if (inTheWay && isOwned && isMarked(found, child.manifest)) {
+      this.options.store.learn(child.resource, [found]);
+      throw inTheWay;
+    }
     if (!isOwned) await scope.confirmOwner();
     const seen = seenOf(found.metadata);
     const isNever = child.update === "never";

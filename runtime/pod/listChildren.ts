@@ -23,23 +23,30 @@ export interface ListChildrenOptions {
   readonly hasElsewhere: boolean;
   /** The uids of deleted objects of this name that have children left: these are listed too. @default none */
   readonly formerUids?: readonly string[];
+  /** Whether a reconcile of this run was interrupted, so that it may have applied what nobody remembers. @default false */
+  readonly wasInterrupted?: boolean;
 }
 
 /**
  * Lists an object's children by the label with its uid. If every generation except the newest was observed, only
  * the kinds in the engine's memory are listed. Otherwise a run may have ended before it could remember what it had
  * applied, and every kind is listed.
+ *
+ * Caveat: another run may have been ended while it applied children of the same generation. If the handler answers such a child, the
+ * child is found by its name, and everything is listed for another reconcile.
  * @returns the version of each list, by kind
  * @throws ApiError, ApiUnreachableError, UnknownKindError
  */
 export async function listChildren(
   object: KubernetesObject,
-  { operator, client, childResources, children, memory, hasElsewhere, formerUids = [] }: ListChildrenOptions,
+  options: ListChildrenOptions,
 ): Promise<Map<string, string>> {
+  const { operator, client, childResources, children, memory, hasElsewhere } = options;
+  const { formerUids = [], wasInterrupted = false } = options;
   const { namespace: home, uid } = object.metadata;
-  const hasFormer = formerUids.length > 0;
-  const isSure = operator.watch === undefined && isNext(object) && !hasFormer;
-  const isEverywhere = home === undefined || hasElsewhere || hasFormer;
+  const isComplete = wasInterrupted || formerUids.length > 0;
+  const isSure = operator.watch === undefined && isNext(object) && !isComplete;
+  const isEverywhere = home === undefined || hasElsewhere || isComplete;
   const everywhere = operator.namespaces === "all" ? [undefined] : operator.namespaces;
   const listed = new Set<string>();
   const versions = new Map<string, string>();

@@ -91,6 +91,8 @@ export class OneObject {
   private readonly direct: DirectUse;
   /** The version of the list of children, by kind. Undefined if they are to be listed. */
   private listed: Map<string, string> | undefined;
+  /** Whether the last reconcile was interrupted. */
+  private wasInterrupted = false;
   private readonly following = new Following();
   private readonly waiting: Waiting;
 
@@ -202,6 +204,7 @@ export class OneObject {
       this.options.operator,
       client,
     );
+    this.wasInterrupted = outcome.report.result !== "succeeded";
     const run = runName(outcome.report);
     const record: RunRecord | undefined = run === undefined ? undefined : { name: run, isFailure: false };
     const message = messageAbout(outcome, resource, record);
@@ -260,8 +263,9 @@ export class OneObject {
     const { operator, client, childResources, formerUids } = this.options;
     const memory = await this.memories.of(object);
     const hasElsewhere = operator.watch ? memory.elsewhere === true : this.finalizers.forElsewhere(object);
-    const { children } = this;
-    const options = { operator, client, childResources, children, memory, hasElsewhere, formerUids };
+    const { children, wasInterrupted } = this;
+    const found = { children, memory, hasElsewhere, formerUids, wasInterrupted };
+    const options = { operator, client, childResources, ...found };
     return listChildren(object, options);
   }
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ApiError } from "../../runtime/kubernetes/errors";
 import type { Manifest } from "../../runtime/kubernetes/objects";
 import type { ReconcileReport } from "../../runtime/reconcile/report";
 import type { Reference } from "../../tools/objects";
@@ -157,6 +158,46 @@ describe("the engine in a pod of its own", () => {
     await api.apply(object("demo", answering()));
     await bench.submitted({ namespace, name: "demo" });
     await api.assertGone(bench.inTest(configMap("old")));
+  });
+
+  it("asks the handler with the children of a run of the same generation that was ended while it wrote", async () => {
+    await api.apply(object("demo", answering(configMap("settings"))));
+    const { client } = bench.counting();
+    const { apply } = client;
+    client.apply = (...args) =>
+      args[2].subresource === "status" ? Promise.reject(new Error("killed")) : apply.apply(client, args);
+    await bench.submitted({ namespace, name: "demo" }, { client });
+    assert.equal((await api.get(object("demo")))["status"], undefined);
+    assert.equal((await bench.submitted({ namespace, name: "demo" })).exitCode, 0);
+    assert.deepStrictEqual(
+      operator
+        .calls("demo")
+        .at(-1)
+        ?.children.map(({ metadata }) => metadata.name),
+      ["settings"],
+    );
+    await bench.assertNewest(object("demo"));
+  });
+
+  it("asks the handler with the children that it made before the API server was away", async () => {
+    await api.apply(object("away", answering(configMap("settings"), deployment("web"))));
+    const { client } = bench.counting();
+    const { apply } = client;
+    // First the Deployment, and then what was to be remembered of the ConfigMap.
+    const refused = ["Deployment", "status"];
+    client.apply = (...args) => {
+      if ((args[2].subresource ?? args[0].kind) !== refused[0]) return apply.apply(client, args);
+      refused.shift();
+      return Promise.reject(new ApiError(503, { message: "the API server is away" }, "PATCH"));
+    };
+    assert.equal((await bench.submitted({ namespace, name: "away" }, { client })).exitCode, 0);
+    assert.deepStrictEqual(
+      operator
+        .calls("away")
+        .slice(0, 2)
+        .map(({ children }) => children.map(({ kind }) => kind)),
+      [[], ["ConfigMap"]],
+    );
   });
 
   it("heals a child that somebody changed, and prunes one in another namespace", async () => {

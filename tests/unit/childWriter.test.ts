@@ -8,6 +8,7 @@ import { markManagerOf, ownManagers } from "../../runtime/children/marks";
 import { bearsOurMark, ownedManifest, provenOwner } from "../../runtime/children/ownership";
 import type { UpdatePolicy } from "../../runtime/definition/definition";
 import { ReconcileFailure } from "../../runtime/failure";
+import { isRace } from "../../runtime/kubernetes/conflicts";
 import { ApiError } from "../../runtime/kubernetes/errors";
 import type { KubernetesObject, ManagedFieldsEntry } from "../../runtime/kubernetes/objects";
 import { CHILD_OF_LABEL, identityOf } from "../../runtime/names";
@@ -119,6 +120,18 @@ describe("ChildWriter", () => {
       assert.equal(await apply(), undefined);
       assert.deepEqual(cluster.steps, [APPLY]);
       assert.equal(provenOwner(there() as KubernetesObject, WIDGETS, [MANAGER])?.uid, OWNER.metadata.uid);
+    });
+
+    it("nothing onto a child of ours that was not known: the handler is asked again, with that child", async () => {
+      await apply();
+      ({ store, writer } = childrenIn(cluster));
+      await assert.rejects(apply(desired({ key: "2" })), isRace);
+      assert.deepEqual(there()?.["data"], { key: "1" });
+      assert.deepEqual(
+        store.of(OWNER.metadata.uid).map(({ name }) => name),
+        ["settings"],
+      );
+      assert.equal(verbOf(await apply(desired({ key: "2" }))), "patched");
     });
 
     it("a change, in the version that was seen", async () => {
