@@ -44,9 +44,9 @@ export class ReconcileRequests {
     return requests;
   }
 
-  /** The run for which these callers waited has ended. If it did nothing, they wait for the next one. */
+  /** The run for which these callers waited has ended. If it came to nothing, they wait for the next one, with their schedules. */
   answer(key: string, requests: readonly Request[], report: ReconcileReport): void {
-    const cameToNothing = report.skipped === "changed meanwhile" || report.skipped === "not the leader";
+    const cameToNothing = report.skipped !== undefined && !["gone", "paused"].includes(report.skipped);
     if (cameToNothing && requests.length > 0) this.add(key, requests);
     else for (const { resolve } of requests) resolve(report);
   }
