@@ -21,8 +21,11 @@ export class HintDesk {
     const { engine, announcements, forward } = this.options;
     if (engine.isLeading) {
       const isAwaited = announcements.hinted(hint, hint.resourceVersion);
-      // In a storm all hints come late, and another read of the object would not be worth it.
-      if (isAwaited || engine.knows(hint, hint.resourceVersion)) return "known";
+      // In a storm all hints come late, and another read of the object would not be worth it. A hint that is ahead of the watch is,
+      // however: the watch may be silent.
+      const isKnown =
+        hint.resourceVersion === undefined ? isAwaited : engine.knows(hint, hint.resourceVersion);
+      if (isKnown) return "known";
       return engine.hint(hint) ? "queued" : "full";
     }
     // Two replicas that each believe that the other one leads would send the hint back and forth.

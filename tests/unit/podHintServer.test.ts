@@ -309,6 +309,12 @@ describe("HintDesk", () => {
     assert.equal(await desk({ leading: true, known: true }).take(one, false), "queued");
   });
 
+  it("of the leader takes a hint of a later version than the watch has told of, although it told of an earlier one", async () => {
+    const ahead = { ...one, resourceVersion: "7" };
+    assert.equal(await desk({ leading: true, awaited: true }).take(ahead, false), "queued");
+    assert.deepEqual(hinted, [ahead]);
+  });
+
   it("of the leader says that too many wait", async () => {
     assert.equal(await desk({ leading: true, full: true }).take(one, false), "full");
   });
