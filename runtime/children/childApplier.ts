@@ -246,8 +246,8 @@ export class ChildApplier {
       throw neverAgain(refused, error);
     });
     await this.options.store.write(resource, manifest.metadata, undefined, async () => {
-      await client.delete(resource, manifest.metadata, { uid });
-      return { object: undefined };
+      const isDeleted = await client.delete(resource, manifest.metadata, { uid });
+      return { object: isDeleted ? undefined : await client.get(resource, manifest.metadata) };
     });
     try {
       await this.send(child, MUST_NOT_EXIST, scope);

@@ -403,6 +403,13 @@ describe("ChildWriter", () => {
       assert.ok(!cluster.steps.includes(DELETE));
     });
 
+    it("is still known if a webhook refuses its deletion by a conflict", async () => {
+      refusals = 2;
+      cluster.refusals.set(DELETE, new ApiError(409, { message: "not on Fridays" }, "DELETE"));
+      assert.equal((await failureOf(apply(next()))).reason, "ChildRefused");
+      assert.deepEqual([there()?.["data"], store.size], [{ key: "1" }, 1]);
+    });
+
     it("is only deleted as long as somebody else's finalizer keeps it", async () => {
       change({ finalizers: ["theirs.example.com/x"] });
       store.learn(CONFIG_MAPS, [there() as KubernetesObject]);
