@@ -185,15 +185,25 @@ export class ChildStore {
     return true;
   }
 
-  /** Takes in children that were listed beside the watches. That causes no reconcile. */
-  learn(resource: Resource, objects: readonly KubernetesObject[]): void {
-    for (const object of objects) this.store.set(resource, object, "answer");
+  /**
+   * Takes in children that were listed beside the watches. That causes no reconcile.
+   * @param ownerUid takes in only the children of this owner. @default of every owner
+   */
+  learn(resource: Resource, objects: readonly KubernetesObject[], ownerUid?: string): void {
+    const { ownerKind, managers } = this.options;
+    const isMeant = (object: KubernetesObject) =>
+      ownerUid === undefined || provenOwner(object, ownerKind, managers)?.uid === ownerUid;
+    for (const object of objects.filter(isMeant)) this.store.set(resource, object, "answer");
   }
 
   /** Forgets every child except those with these uids: the lists beside the watches did not have the others. */
   retain(uids: ReadonlySet<string>): void {
-    for (const child of [...this.store.values()])
-      if (!uids.has(child.uid)) this.store.remove(child, "answer");
+    for (const child of [...this.store.values()]) if (!uids.has(child.uid)) this.forget(child);
+  }
+
+  /** Forgets a child: a list beside the watches did not have it. */
+  forget(child: Child): void {
+    this.store.remove(child, "answer");
   }
 
   /**

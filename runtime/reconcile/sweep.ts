@@ -62,7 +62,10 @@ export class Sweep {
     const identities = allIdentitiesOf(operator).map(identityOf).join(",");
     for (const kind of this.undeclared(remembered)) {
       const resource = await this.resourceOf(client, kind);
-      if (!resource) continue;
+      if (!resource) {
+        this.forgetGone(object.metadata.uid, kindOfKey(kind), undefined);
+        continue;
+      }
       await this.learn(client, resource, object, `${CHILD_OF_LABEL} in (${identities})`);
       const left = store
         .of(object.metadata.uid)
@@ -157,7 +160,10 @@ export class Sweep {
     if (refusal) throw refusal;
   }
 
-  /** @param how `onUnreached` is told of each namespace where we may not list. @default that is an error */
+  /**
+   * Lists children of the object. Of a kind that no watch shows, it also forgets those that are gone.
+   * @param how `onUnreached` is told of each namespace where we may not list. @default that is an error
+   */
   private async learn(
     client: KubernetesClient,
     resource: Resource,
@@ -169,13 +175,22 @@ export class Sweep {
     } = {},
   ): Promise<void> {
     const { store, operator } = this.options;
+    const { uid } = object.metadata;
     for (const namespace of how.scopes ?? scopesOf(operator.namespaces, resource)) {
       const selection = { labelSelector, ...(namespace !== undefined && { namespace }) };
+      const listed = new Set<string>();
       try {
-        await client.list(resource, selection, (items) => store.learn(resource, items));
+        await client.list(resource, selection, (items) => {
+          store.learn(resource, items, uid);
+          for (const { metadata } of items) listed.add(metadata.uid);
+        });
+        this.forgetGone(uid, resource, namespace, listed);
       } catch (error) {
         // If the kind is gone, so is every child of that kind.
-        if (isApiError(error, 404)) continue;
+        if (isApiError(error, 404)) {
+          this.forgetGone(uid, resource, namespace);
+          continue;
+        }
         if (!isApiError(error, 403)) throw error;
         // The content of a namespace that is being deleted goes anyway, and our rights in the namespace go first.
         if (
@@ -186,6 +201,22 @@ export class Sweep {
         if (namespace === undefined || !how.onUnreached) throw notGranted(resource, namespace);
         how.onUnreached(namespace);
       }
+    }
+  }
+
+  /** Forgets an owner's children of a kind that no watch shows, and that a list did not have. @param namespace undefined: any */
+  private forgetGone(
+    ownerUid: string,
+    kind: Pick<Resource, "apiVersion" | "kind">,
+    namespace: string | undefined,
+    listed: ReadonlySet<string> = new Set(),
+  ): void {
+    const { store, childResources } = this.options;
+    const isKind = (other: Resource) => kindKey(other) === kindKey(kind);
+    if (childResources.some(isKind)) return;
+    for (const child of store.of(ownerUid)) {
+      const isHere = namespace === undefined || child.namespace === namespace;
+      if (isKind(child.resource) && isHere && !listed.has(child.uid)) store.forget(child);
     }
   }
 

@@ -87,6 +87,22 @@ describe("Sweep", () => {
       assert.deepEqual([left("Secret"), left()], [["other's", "forged"], ["declared"]]);
     });
 
+    it("forgets one that was still going as soon as it is gone: no watch shows that", async () => {
+      const { metadata, ...secret } = applied("going", { kind: "Secret" });
+      const deletionTimestamp = "2026-01-01T00:00:00Z";
+      cluster.put({ ...secret, metadata: { ...metadata, deletionTimestamp, finalizers: ["example.com/x"] } });
+      const known = () => store.of(object.metadata.uid).map(({ name }) => name);
+      assert.deepEqual([await run(), known()], [[], ["going"]]);
+      cluster.remove("Secret", metadata);
+      assert.deepEqual([await run(), known()], [[], []]);
+    });
+
+    it("takes in nothing of other objects, which look for their own", async () => {
+      applied("other's", { kind: "Secret", of: widget({ name: "other", uid: "other-uid" }) });
+      await run();
+      assert.deepEqual(store.of("other-uid"), []);
+    });
+
     it("asks for nothing if the memory names declared kinds only", async () => {
       cluster.readRefusals.set("list ConfigMap", FORBIDDEN);
       assert.deepEqual(await run(owner("v1/ConfigMap")), []);
