@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { resourceOf } from "../argo/runTarget";
 import { ChildStore } from "../children/childStore";
 import { ownManagers } from "../children/marks";
+import { canReference } from "../children/ownership";
 import type { Operator } from "../definition/definition";
 import { type Reference, referencesOf } from "../definition/references";
 import { isExpired } from "../events/eventMarks";
@@ -77,6 +78,7 @@ export const FULL_LOOK_RESYNCS = 10;
  * - those that differ from what the handler saw, or that another version of engine or handler ran for;
  * - those that use something which was written to, came or went since their last run;
  * - those of which a child is gone, has lost its labels, or was changed by somebody else;
+ * - those from which somebody took a finalizer of ours;
  * - in each resync another tenth of all objects, in case this list misses something;
  * - those of namespaces that are no longer listed, if they are being deleted and have a finalizer of ours;
  * - those that are remembered or have children left, and are no longer watched;
@@ -260,8 +262,25 @@ class Needs {
     const hasVerdict = ready !== undefined && this.verdictAt(object) !== undefined;
     if (deletionTimestamp !== undefined || !isObserved || !hasVerdict) return "urgent";
     if (isExpired(object, this.options.operator, this.now.getTime())) return "routine";
-    const isCalm = ready.status === "True" && this.isAsLeft(object) && !this.isInTurn(object);
+    const isCalm =
+      ready.status === "True" &&
+      this.isAsLeft(object) &&
+      !this.lacksFinalizer(object) &&
+      !this.isInTurn(object);
     return isCalm ? undefined : "routine";
+  }
+
+  /** Whether somebody took a finalizer of ours away. Without it, nobody would be asked before the object goes. */
+  private lacksFinalizer(object: KubernetesObject): boolean {
+    if (this.memories) return false;
+    const { children, finalizers, options } = this;
+    const hasElsewhere = children
+      .of(object.metadata.uid)
+      .some(({ namespace }) => !canReference(object, namespace));
+    return (
+      (options.operator.finalize && !finalizers.forHandler(object)) ||
+      (hasElsewhere && !finalizers.forElsewhere(object))
+    );
   }
 
   /**

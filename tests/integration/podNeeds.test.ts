@@ -119,6 +119,24 @@ describe("a resync of the form pod", () => {
       assert.deepStrictEqual(await needs(), none);
     });
 
+    it("gives one to those from which somebody took a finalizer of the operator", async () => {
+      const elsewhere = configMap("elsewhere", {}, { namespace: operator.runnerNamespace });
+      const names = ["calm", "elsewhere", "handler"];
+      for (const name of names) {
+        await api.apply(object(name, name === "elsewhere" ? answering(elsewhere) : undefined));
+        await bench.runFor(name);
+      }
+      await api.patch(object("elsewhere"), { metadata: { finalizers: [operator.finalizer] } });
+      await api.patch(object("handler"), { metadata: { finalizers: null } });
+      const lost = { calm: undefined, elsewhere: "routine", handler: "routine" };
+      const others = { namespaces: [namespace, operator.runnerNamespace] };
+      assert.deepStrictEqual(await needs({ operator: { ...bench.withoutTurns, ...others } }), lost);
+      await bench.deleteWorkflows();
+      for (const name of ["elsewhere", "handler"]) await bench.runFor(name);
+      const none = Object.fromEntries(names.map((name) => [name, undefined]));
+      assert.deepStrictEqual(await needs({ operator: { ...bench.withoutTurns, ...others } }), none);
+    });
+
     it("gives one to those that another program ran for, or whose kinds are declared no longer", async () => {
       await api.apply(object("demo", answering(configMap("settings"))));
       await bench.runFor("demo");
