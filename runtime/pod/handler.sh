@@ -145,6 +145,16 @@ kill_group() {
   kill -KILL "-$1" "$1" 2>/dev/null
 }
 
+# Tells Argo that the runner of a run has ended, if nobody has told it yet. A container that runs out of memory is killed
+# with all of its processes, and so is Argo's executor in it, which would have told. Argo's container "wait" would then wait
+# for that word until the deadline of the pod.
+tell_of_runner() {
+  argosy_word=${argosy_root%/argosy}/var/run/argo/ctr/main
+  [ -d "$argosy_word" ] || return
+  $argosy_kit sleep 5
+  [ -e "$argosy_word/exitcode" ] || echo 137 >"$argosy_word/exitcode"
+}
+
 # forget SUPERVISOR: it has told all, or shall not begin. Waiting for it keeps the table of processes small.
 forget() {
   case $argosy_supervisors in
@@ -176,6 +186,10 @@ while :; do
   done
   close_session
   case $argosy_command:$argosy_form in
-    close:* | :run) exit 0 ;;
+    close:*) exit 0 ;;
+    :run)
+      tell_of_runner
+      exit 0
+      ;;
   esac
 done

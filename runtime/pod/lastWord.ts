@@ -3,7 +3,7 @@ import { endOf } from "../argo/recordedRun";
 import type { ReconcileReport } from "../reconcile/report";
 import { clean } from "../status/conditions";
 import { timingText } from "../traces/timings";
-import { TERMINATION_LOG, TIMINGS_FILE } from "./layout";
+import { HANDLER_EXIT_CODE, TERMINATION_LOG, TIMINGS_FILE } from "./layout";
 import type { PodSettings } from "./podSettings";
 
 /**
@@ -25,5 +25,21 @@ export function leaveTimings({ root }: Pick<PodSettings, "root">, reports: reado
     writeFileSync(`${root}${TIMINGS_FILE}`, endOf(timingText(reports)));
   } catch {
     // A run without timings is as good as one with them.
+  }
+}
+
+/** That of a container which was killed. */
+const KILLED = "137";
+
+/**
+ * Tells Argo that the handler's container has ended, if nobody has told it yet. A container that runs out of memory is killed with
+ * all of its processes (memory.oom.group of its cgroup), and so is Argo's executor in it, which would have told. Argo's container
+ * `wait` would then wait for that word until the deadline of the pod, and every other run of the object with it.
+ */
+export function leaveExitOfHandler({ root }: Pick<PodSettings, "root">): void {
+  try {
+    writeFileSync(`${root}${HANDLER_EXIT_CODE}`, KILLED, { flag: "wx" });
+  } catch {
+    // The executor has told, or Argo does not wait for this container.
   }
 }

@@ -100,5 +100,11 @@ export const ANSWER_FILE = "/tmp/answer.json";
 /** The file into which a run in a pod writes how long its steps took, as text. It is an output of the run's template. */
 export const TIMINGS_FILE = "/tmp/timings.txt";
 
+/**
+ * The file by which Argo's container `wait` learns that the handler's container has ended (argo-workflows,
+ * workflow/executor/emissary/emissary.go). Argo's executor in that container writes it.
+ */
+export const HANDLER_EXIT_CODE = "/var/run/argo/ctr/handler/exitcode";
+
 /** The file into which a container writes why it ends: the default of `terminationMessagePath`. The kubelet makes the file. */
 export const TERMINATION_LOG = "/dev/termination-log";

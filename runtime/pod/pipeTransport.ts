@@ -81,8 +81,10 @@ export class PipeTransport implements HandlerTransport {
   /**
    * Ends the shell, and with it every process that is left, with exit code 0. A shell that comes later is asked to end at once.
    * Resolves when the shell has ended, or after 5 s.
+   * @returns whether there was a shell. If not, the handler's container has ended before, or has never begun
    */
-  async close(): Promise<void> {
+  async close(): Promise<boolean> {
+    const wasThere = this.session !== undefined;
     this.closed = true;
     this.refuseWaiting();
     if (!this.session) {
@@ -94,6 +96,7 @@ export class PipeTransport implements HandlerTransport {
     this.session?.tell("close");
     if (this.session) await this.change(CLOSE_MS);
     this.session?.leave();
+    return wasThere;
   }
 
   private get leftWord(): string {

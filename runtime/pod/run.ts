@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { KubernetesClient } from "../kubernetes/client";
 import type { ReconcileReport } from "../reconcile/report";
-import { leaveTimings, leaveWord } from "./lastWord";
+import { leaveExitOfHandler, leaveTimings, leaveWord } from "./lastWord";
 import { ANSWER_FILE } from "./layout";
 import { logReport } from "./logLine";
 import { openTraces, TRACES_GRACE_MS } from "./openTraces";
@@ -55,7 +55,7 @@ export async function run(pod: Pod): Promise<number> {
     throw error;
   } finally {
     client.close();
-    await transport.close();
+    if (!(await transport.close())) leaveExitOfHandler(settings);
     await traces?.close(TRACES_GRACE_MS);
   }
 }

@@ -184,13 +184,22 @@ function behaves(shell: Shell): void {
     it("ends the shell with exit code 0, and every process that there still is", async () => {
       const handler = new Listened(bench.runsScript("trap '' TERM; echo started; sleep 60"));
       await bench.lines(handler, 1);
-      await bench.transport?.close();
+      assert.equal(await bench.transport?.close(), true);
       await handler.exit();
       await eventually(() => assert.ok(bench.container.exitCode === 0, "the shell has ended"));
       assert.deepStrictEqual(bench.container.processes(), []);
       assert.deepStrictEqual(bench.container.files(), []);
       const late = await new Listened(bench.transport as PipeTransport).exit();
       assert.match(late?.startError?.message ?? "", /any more/);
+    });
+
+    it("says that the handler's container is not there any more, or never was", async () => {
+      const handler = new Listened(bench.runsScript("echo started; sleep 60"));
+      await bench.lines(handler, 1);
+      await bench.container.kill();
+      await handler.exit();
+      assert.equal(await bench.transport?.close(), false);
+      assert.equal(await new PipeTransport({ folder: bench.container.pipes }).close(), false);
     });
 
     it("ends a shell that comes after the runner has closed, and only one", async () => {
@@ -266,6 +275,24 @@ function behaves(shell: Shell): void {
       runner.crash();
       await eventually(() => assert.ok(bench.container.exitCode === 0, "the shell has ended"));
       assert.deepStrictEqual(bench.container.processes(), []);
+    });
+
+    it("tells Argo how the runner of a run ended, where the runner's container could not", async () => {
+      bench.container = new HandlerContainer(shell, ["cat"]);
+      const folder = path.join(bench.container.root, "var/run/argo/ctr/main");
+      mkdirSync(folder, { recursive: true });
+      const file = path.join(folder, "exitcode");
+      for (const [before, after] of [
+        [undefined, "137"],
+        ["1", "1"],
+      ]) {
+        bench.container.start();
+        const runner = await runnerProcess(bench.container.pipes, "run");
+        if (before !== undefined) writeFileSync(file, before);
+        runner.crash();
+        await eventually(() => assert.ok(bench.container.exitCode === 0, "the shell has ended"));
+        assert.equal(readFileSync(file, "utf8").trim(), after);
+      }
     });
   });
 }

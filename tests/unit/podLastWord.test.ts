@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { leaveTimings, leaveWord } from "../../runtime/pod/lastWord";
+import { leaveExitOfHandler, leaveTimings, leaveWord } from "../../runtime/pod/lastWord";
 
 describe("the last word of a container", () => {
   let root: string;
@@ -25,6 +25,18 @@ describe("the last word of a container", () => {
   it("is not left where no kubelet has made a place for it", () => {
     leaveWord({ root }, "over");
     assert.equal(existsSync(file), false);
+  });
+
+  it("says in the place of a handler's container that it has ended, where Argo waits for that and does not know it", () => {
+    const folder = path.join(root, "var/run/argo/ctr/handler");
+    leaveExitOfHandler({ root });
+    assert.equal(existsSync(folder), false);
+    mkdirSync(folder, { recursive: true });
+    leaveExitOfHandler({ root });
+    assert.equal(readFileSync(path.join(folder, "exitcode"), "utf8"), "137");
+    writeFileSync(path.join(folder, "exitcode"), "0");
+    leaveExitOfHandler({ root });
+    assert.equal(readFileSync(path.join(folder, "exitcode"), "utf8"), "0");
   });
 
   it("leaves how long the steps took where Argo takes outputs from, and nothing where there is no such place", () => {
