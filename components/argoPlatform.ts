@@ -25,8 +25,8 @@ import { after, registerSet } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
- * What operators stand on: Argo Events, Argo Workflows and argo-server as single objects, so that preview, tests and
- * review see every one of them. Argo's controllers have rights in one namespace only.
+ * The platform of operators: Argo Events, Argo Workflows and argo-server. Each of their objects is a resource of the program, so
+ * that previews, tests and reviews see every one of them. Argo's controllers have rights in only one namespace.
  *
  * @example
  * ```ts
@@ -40,21 +40,24 @@ import { leaveOutUndefined } from "./undefinedProperties";
  * ```
  */
 export class ArgoPlatform extends pulumi.ComponentResource {
-  /** What operators need to know of it. Give it as the output `platform` of a stack, for the stacks of others. */
+  /**
+   * The facts about the platform that operators need. Export it as the output `platform` of the stack if other stacks use the
+   * platform.
+   */
   readonly platform: Platform;
   /** The namespace of operators, their events and their runs. Undefined if the platform does not create it. */
   readonly namespace: k8s.core.v1.Namespace | undefined;
   /** The namespace of Argo's controllers. Undefined if the platform does not create it. */
   readonly controllerNamespace: k8s.core.v1.Namespace | undefined;
-  /** The controller of Argo Events. Undefined if it is not ours. */
+  /** The controller of Argo Events. Undefined if the platform does not create it. */
   readonly eventsController: k8s.apps.v1.Deployment | undefined;
-  /** The controller of Argo Workflows. Undefined if it is not ours. */
+  /** The controller of Argo Workflows. Undefined if the platform does not create it. */
   readonly workflowController: k8s.apps.v1.Deployment | undefined;
-  /** The Service of argo-server, which has the UI. Undefined if it is not ours. */
+  /** The Service of argo-server, which has the UI. Undefined if the platform does not create it. */
   readonly argoServer: k8s.core.v1.Service | undefined;
-  /** The account that sees everything in the UI. Undefined without Argo Workflows. */
+  /** The service account that sees everything in the UI. Undefined without Argo Workflows. */
   readonly viewer: k8s.core.v1.ServiceAccount | undefined;
-  /** The account that may also submit runs. Undefined without Argo Workflows. */
+  /** The service account that may also submit runs. Undefined without Argo Workflows. */
   readonly submitter: k8s.core.v1.ServiceAccount | undefined;
 
   /** @throws ConfigurationError, before anything is registered, that names every argument that is wrong */
@@ -96,7 +99,7 @@ export class ArgoPlatform extends pulumi.ComponentResource {
   }
 }
 
-/** Everything that a platform is made of. */
+/** All manifests of a platform. */
 function buildSets(args: CompletePlatformArgs) {
   const workflowController = buildWorkflowController(args);
   return {
@@ -135,7 +138,7 @@ function claimsOf(
       what: platformNamespace(namespace),
       component,
       remedy:
-        "Use that platform: give its field `platform` as the argument of that name. Or name other namespaces.",
+        "Use that platform: give its field `platform` as the argument `platform`. Or choose other namespaces.",
     },
     ...halves
       .filter(([, mode]) => mode === "install")
@@ -143,7 +146,7 @@ function claimsOf(
   ];
 }
 
-/** What only one program of a cluster can install, with a word about which that is. */
+/** Definitions that only one program in a cluster can install, marked with the name of that program. */
 function ours(definitions: ManifestSet): ManifestSet {
   const program = thisProgram();
   return Object.fromEntries(
@@ -151,7 +154,10 @@ function ours(definitions: ManifestSet): ManifestSet {
   );
 }
 
-/** What is still to be installed by another platform of this program is not yet in the cluster, and not missing. */
+/**
+ * Objects that another platform of this program will install are not in the cluster yet, so the check does not report them as
+ * missing.
+ */
 function checked(component: string, args: CompletePlatformArgs, cluster: Cluster): Promise<void> {
   const { archive, argoEvents, argoWorkflows, ...others } = args;
   const installedHere = (half: string) => claimant(cluster, crdsOf(half)) !== undefined;

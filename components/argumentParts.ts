@@ -39,7 +39,7 @@ import { WORKLOAD_KEYS } from "./manifests/workloads";
 
 /** The schemas of the arguments' parts: what each argument may be by itself. */
 
-/** The longest time that is a 32-bit number of seconds, as Argo has it. */
+/** The longest time in seconds that fits into 32 bits, as Argo stores it. */
 const LONGEST_SECONDS = 2 ** 31 - 1;
 /** A century. Beyond it, Argo's time overflows. */
 const MOST_DAYS = 36_500;
@@ -168,7 +168,7 @@ export const placement = fields(
     nodeSelector: podFields.nodeSelector.default({}),
     tolerations: podFields.tolerations.default([]),
   } satisfies Schemas<PlacementArgs>,
-  "Give what you want of registry, imagePullSecrets, nodeSelector and tolerations.",
+  "Give any of registry, imagePullSecrets, nodeSelector and tolerations.",
 );
 
 /** An {@link ArchiveArgs}. */
@@ -214,7 +214,7 @@ export const monitoring = fields(
       "Name the one that Prometheus runs in, or leave it out.",
     ).optional(),
   } satisfies Schemas<MonitoringArgs>,
-  "Give what you want of podMonitor, alertRules, dashboard, labels, dashboardLabels and namespace.",
+  "Give any of podMonitor, alertRules, dashboard, labels, dashboardLabels and namespace.",
 );
 
 const busFields = {
@@ -234,18 +234,17 @@ const busFields = {
 } satisfies Schemas<EventBusArgs>;
 
 /** An {@link EventBusArgs}. */
-export const eventBus = fields(
-  busFields,
-  "Give what you want of replicas, storage and storageClass.",
-).superRefine(checkStorageClass);
+export const eventBus = fields(busFields, "Give any of replicas, storage and storageClass.").superRefine(
+  checkStorageClass,
+);
 
 /** An {@link OutsideEventsArgs}. */
 export const outsideEvents = fields(
   {
     ...busFields,
-    intakes: integer(1, 5, "They share the work, and one can do it: give 1 or 2.").default(1),
+    intakes: integer(1, 5, "The intakes share the work, and a single one is enough: give 1 or 2.").default(1),
   } satisfies Schemas<OutsideEventsArgs>,
-  "Give what you want of replicas, storage, storageClass and intakes.",
+  "Give any of replicas, storage, storageClass and intakes.",
 ).superRefine(checkStorageClass);
 
 function checkStorageClass(
@@ -270,7 +269,7 @@ export const guards = fields(
     ).optional(),
     exempt: groups('Give groups, for example ["system:serviceaccounts:velero"].').optional(),
   } satisfies Schemas<GuardsArgs>,
-  "Give what you want of children, annotations and exempt.",
+  "Give any of children, annotations and exempt.",
 ).superRefine(({ children, annotations, exempt }, context) => {
   if (exempt === undefined || children || annotations) return;
   complainIn(context)(["exempt"], "is given without a guard", "Set children to true, or give annotations.");
@@ -279,7 +278,7 @@ export const guards = fields(
 /** A {@link TracesArgs}. */
 export const traces = fields(
   {
-    // The address must be known now: only then can be checked that it has no password in it.
+    // The address must be known now, so that it can be checked for a password.
     endpoint: text(
       'Give the address of a collector without a password, for example "http://collector.monitoring:4318".',
       endpointProblem,
@@ -287,13 +286,13 @@ export const traces = fields(
     headers: fields(
       {
         secret: text("Name a Secret in the operators' namespace."),
-        key: text("Name the key of the Secret that has the headers."),
+        key: text("Name the key of the Secret that contains the headers."),
       } satisfies Schemas<TracesHeadersArgs>,
       "Give secret and key.",
     ).optional(),
     oneIn: integer(1, 1_000_000, "Leave it out for 1: every run.").optional(),
   } satisfies Schemas<TracesArgs>,
-  "Give endpoint, and if need be headers and oneIn, or {} for none.",
+  "Give endpoint, and if needed headers and oneIn, or {} for none.",
 );
 
 /** A `Quota`. */
@@ -303,7 +302,7 @@ export const quota = fields(
     requests: figures.optional(),
     limits: figures.optional(),
   } satisfies Schemas<Quota>,
-  'Give what you want of pods, requests and limits, for example { requests: { cpu: "2" } }.',
+  'Give any of pods, requests and limits, for example { requests: { cpu: "2" } }.',
 );
 
 /** The bytes of a quantity. 0 if it is no quantity. */

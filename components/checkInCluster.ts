@@ -27,7 +27,7 @@ export async function checkInCluster(
     throw new ConfigurationError(problems.map((problem) => `${component}: ${problem}`));
   for (const title of unseen) {
     void pulumi.log.warn(
-      `${component}: the cluster cannot be asked whether ${title} is there, which is to be used`,
+      `${component}: nobody could check whether ${title}, which is to be used, exists in the cluster`,
     );
   }
 }
@@ -36,7 +36,7 @@ export async function checkInCluster(
 function sayUnchecked(component: string, { provider }: Cluster): void {
   if (provider === undefined || !isNew(provider)) return;
   void pulumi.log.info(
-    `${component}: nothing is checked in the cluster, since its provider does not tell where the cluster is. If the cluster exists, give the argument cluster, with its kubeconfig or context, beside the provider.`,
+    `${component}: nothing is checked in the cluster, because a provider does not say where its cluster is. If the cluster exists, give the argument cluster with its kubeconfig or context in addition to the provider.`,
   );
 }
 

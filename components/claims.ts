@@ -2,7 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Cluster } from "./cluster";
 import { ConfigurationError } from "./errors";
 
-/** A thing of which a cluster has only one, and the component of this program that makes it. */
+/** A thing that a cluster can have only once, and the component of this program that creates it. */
 export interface Claim {
   /** In an error: `the installation "shop"`. */
   readonly what: string;
@@ -37,7 +37,7 @@ export function claim(cluster: Cluster, claims: readonly Claim[], resource: pulu
   const problems = claims.flatMap(({ what, component, remedy }) => {
     const owner = known.get(what);
     return owner
-      ? [`${component}: ${what} is already that of ${owner.component} in this program. ${remedy}`]
+      ? [`${component}: ${what} already belongs to ${owner.component} in this program. ${remedy}`]
       : [];
   });
   if (problems.length > 0) throw new ConfigurationError(problems);

@@ -63,8 +63,8 @@ export const PLATFORM_ARGUMENTS = fields(
   const { namespace, controllerNamespace, createNamespaces, argoEvents, argoWorkflows } = args;
   if (namespace === controllerNamespace) {
     const remedy =
-      "Give Argo's controllers a namespace of their own: their tokens are none of the operators' business.";
-    report(["controllerNamespace"], `is "${controllerNamespace}", as namespace is`, remedy);
+      "Give Argo's controllers a namespace of their own, so that operators cannot reach their tokens.";
+    report(["controllerNamespace"], `is "${controllerNamespace}", the same as namespace`, remedy);
   }
   for (const [key, name] of Object.entries({ namespace, controllerNamespace })) {
     if (!createNamespaces || (name !== "default" && !name.startsWith("kube-"))) continue;
@@ -74,18 +74,22 @@ export const PLATFORM_ARGUMENTS = fields(
       "Name another, or set createNamespaces to false.",
     );
   }
-  // Without an instance id, ours takes every Workflow that has no label, and so does the existing controller.
+  // Without an instance id, our controller and the existing one would both handle every Workflow that has no label.
   if (args.instanceId === "" && argoWorkflows === "share") {
     report(["instanceId"], 'is "", and argoWorkflows is "share"', 'Give one, for example "argosy".');
   }
   if (args.jetStreamVersion !== undefined && argoEvents !== "adopt") {
     const complaint = `is "${args.jetStreamVersion}", and argoEvents is "${argoEvents}"`;
-    report(["jetStreamVersion"], complaint, "Leave it out: only a controller that is there has another one.");
+    report(
+      ["jetStreamVersion"],
+      complaint,
+      "Leave it out: only an existing controller can have another version.",
+    );
   }
   if (args.archive && !ownsController(argoWorkflows)) {
     const remedy =
       argoWorkflows === "adopt"
-        ? "Configure the archive of the controller that is there."
+        ? "Configure the archive in the existing controller instead."
         : 'Leave it out, or set argoWorkflows to "install".';
     report(["archive"], `is given, and argoWorkflows is "${argoWorkflows}"`, remedy);
   }

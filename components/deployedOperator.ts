@@ -13,28 +13,31 @@ export interface DeployedOperatorArgs {
   readonly manifests: OperatorManifests;
   /** The number of runners, if it is only known later. */
   readonly laterReplicas?: pulumi.Input<number>;
-  /** What carries the events of its custom resources, and what its pods need. The operator is deleted before these. */
+  /**
+   * The resources that the operator needs, such as the event path and the engine's files. The operator is deleted before them.
+   */
   readonly needs: readonly pulumi.Resource[];
   /** Whether Pulumi refuses to delete the CRD, and with it every custom resource. */
   readonly protect: boolean;
 }
 
 /**
- * One operator in a cluster: its accounts, its files, what runs it, and its CRD, which comes last and goes first: while its
- * custom resources are deleted, everything that finalizes them still lives. A part of `Operators`, not made by users.
+ * One operator in a cluster: its accounts, its files, its runner or its template of runs, and its CRD. The CRD is created last
+ * and deleted first, so that everything that finalizes the custom resources still exists while they are deleted. `Operators`
+ * creates this component; users do not.
  */
 export class DeployedOperator extends pulumi.ComponentResource {
-  /** The Deployment of its runners. Undefined for an operator of the form "pod". */
+  /** The Deployment of its runners. Undefined if its execution is "pod". */
   readonly runner: k8s.apps.v1.Deployment | undefined;
-  /** The account of its runners, or of its runs. */
+  /** The service account of its runners, or of its runs. */
   readonly serviceAccount: k8s.core.v1.ServiceAccount;
-  /** The account of its handler. Undefined for a handler without `rules`. */
+  /** The service account of its handler. Undefined if the definition has no `rules`. */
   readonly handlerServiceAccount: k8s.core.v1.ServiceAccount | undefined;
-  /** What its runs are made of as Workflows. Undefined without Argo Workflows. */
+  /** The WorkflowTemplate of its runs. Undefined without Argo Workflows. */
   readonly workflowTemplate: k8s.apiextensions.CustomResource | undefined;
-  /** Undefined for an operator that watches a kind that others own. */
+  /** Its CRD. Undefined for an operator that watches a kind that others own. */
   readonly customResourceDefinition: k8s.apiextensions.v1.CustomResourceDefinition | undefined;
-  /** The name of its CRD: "memcacheds.cache.example.com". Undefined if it has none. */
+  /** The name of its CRD, such as "memcacheds.cache.example.com". Undefined if it has no CRD. */
   readonly customResource: string | undefined;
 
   constructor(name: string, args: DeployedOperatorArgs, opts: pulumi.ComponentResourceOptions) {
@@ -45,7 +48,7 @@ export class DeployedOperator extends pulumi.ComponentResource {
     const child = { parent: this };
 
     const parts = registerSet(name, manifests.parts, after(child, needs));
-    // A runner of a renamed operator has another Lease than the one before: both would work beside each other.
+    // A runner of a renamed operator has a different Lease, so the old and the new runner would work at the same time.
     const runnerOptions = after(after({ ...child, deleteBeforeReplace: true }, needs), parts);
     this.runner =
       runner && registerRunnerDeployment(`${name}-runner`, { runner, laterReplicas }, runnerOptions);
@@ -57,7 +60,8 @@ export class DeployedOperator extends pulumi.ComponentResource {
     this.customResourceDefinition =
       crd &&
       (register(
-        // Without the operator's name, so that a renamed operator keeps it: to replace it would delete every custom resource.
+        // Without the operator's name, so that a renamed operator keeps its CRD. A replaced CRD would delete every custom
+        // resource.
         `${program}-${crd.metadata.name}`,
         crd,
         after(after(after({ ...child, protect }, needs), parts), this.runner ? [this.runner] : []),
@@ -69,8 +73,8 @@ export class DeployedOperator extends pulumi.ComponentResource {
 }
 
 /**
- * Under which names Pulumi may know the operator from before it was renamed. The names of its parts begin with its own
- * name, so Pulumi knows them as well. A name in another installation is one of another program, and so of another stack.
+ * The names that Pulumi may have for the operator from before it was renamed. The names of its parts begin with its own name, so
+ * Pulumi knows them as well. A name in another installation belongs to another program, and so to another stack.
  */
 function formerAliases(operator: Operator, program: string): pulumi.Alias[] {
   return formerIdentitiesOf(operator)

@@ -9,14 +9,14 @@ export interface EventPathArgs extends EventPathManifests {
 }
 
 /**
- * The way of an event from the Kubernetes API to the operators: one EventBus, and one EventSource and one Sensor that
- * all operators share, or as few as their specifications allow. A keeper sees to it that they survive their bus. A part of
- * `Operators`, not made by users.
+ * The path of an event from the Kubernetes API to the operators: one EventBus, and one EventSource and one Sensor that all
+ * operators share. There are more of them only if one would be too large. A keeper replaces their pods after the bus was
+ * replaced. `Operators` creates this component; users do not.
  */
 export class EventPath extends pulumi.ComponentResource {
   /** The EventBus. */
   readonly eventBus: pulumi.CustomResource;
-  /** The Sensors, which hand events to operators. */
+  /** The Sensors, which send events to the operators. */
   readonly sensors: readonly pulumi.CustomResource[];
   /** The EventSources, which watch custom resources. */
   readonly eventSources: readonly pulumi.CustomResource[];
@@ -29,7 +29,8 @@ export class EventPath extends pulumi.ComponentResource {
     const accounts = registerSet(name, args.accounts, child);
     const guarded = after({ ...child, protect: args.protect }, accounts);
     this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
-    // A sensor is given only what is published while it listens: it comes first, and goes last.
+    // A sensor receives only events that are published while it listens. So it is created before the event sources and deleted
+    // after them.
     const onBus = after(after(child, accounts), [this.eventBus]);
     this.sensors = args.shards.map(({ sensor }, index) =>
       register(`${prefixOf(index)}-sensor`, sensor, onBus),

@@ -40,7 +40,7 @@ function rightsEverywhere({ name, namespaces, children }: Operator): string[] {
   if (namespaces !== "all") return [];
   const kinds = children.filter(({ retired }) => !retired).map(({ kind }) => kind);
   return [
-    `the operator ${name} gets rights in the whole cluster: to create, change and delete ${kinds.join(", ") || "no kind"} in every namespace. Narrow them with its field namespaces.`,
+    `the operator ${name} gets rights in the whole cluster: to create, change and delete ${kinds.join(", ") || "no kind"} in every namespace. Set its field namespaces to narrow them.`,
   ];
 }
 

@@ -42,7 +42,7 @@ import { after, register } from "./register";
 import { leaveOutUndefined } from "./undefinedProperties";
 
 /**
- * Operators with all that they need: the platform, the event path that they share, and each operator.
+ * Operators with everything that they need: the platform, the event path that they share, and each operator.
  *
  * @example
  * ```ts
@@ -63,20 +63,20 @@ import { leaveOutUndefined } from "./undefinedProperties";
  * ```
  */
 export class Operators extends pulumi.ComponentResource {
-  /** The platform that they run on. Give it as the output `platform` of a stack, for the stacks of others. */
+  /** The platform that the operators run on. Export it as the output `platform` of the stack if other stacks use the platform. */
   readonly platform: Platform;
-  /** The platform, if it was made with these operators. */
+  /** The platform, if it was created together with these operators. */
   readonly argoPlatform: ArgoPlatform | undefined;
   /**
-   * The event bus with its sources and sensors. Undefined without Argo Events, and if no operator has custom resources of
+   * The event bus with its sources and sensors. Undefined if there is no Argo Events, or if no operator has custom resources of
    * its own.
    */
   readonly eventPath: EventPath | undefined;
-  /** What makes custom resources of events from outside. Undefined if no operator has `on`. */
+  /** The event path and the intake that create custom resources from events from outside. Undefined if no operator has `on`. */
   readonly outsideEvents: OutsideEvents | undefined;
-  /** What was made of each operator, by its name. */
+  /** The deployed operators, by their names. */
   readonly operators: Readonly<Record<string, DeployedOperator>>;
-  /** Names of the operators' CRDs: "memcacheds.cache.example.com". */
+  /** The names of the operators' CRDs, such as "memcacheds.cache.example.com". */
   readonly customResources: readonly string[];
 
   /**
@@ -88,7 +88,7 @@ export class Operators extends pulumi.ComponentResource {
     const complete = completeOperatorsArgs(args, component);
     const { operators, installation } = loaded(args, complete, component);
     const names = operators.map((operator) => operator.name);
-    // Before the platform's: it is given the same options, and knows no operators.
+    // Before the check of the platform, which is given the same options and knows no operators.
     checkWorkloads(workloadOptionsOf(complete), component, names);
     const chosen = choosePlatform(args, component);
     const { platform } = chosen;
@@ -118,11 +118,11 @@ export class Operators extends pulumi.ComponentResource {
 
     this.platform = platform;
     register(`${name}-installation`, sets.installation, child);
-    // A quarter of a megabyte that nobody can read: its name, a hash, says that it has changed.
+    // The data is a quarter of a megabyte that nobody can read. The name is a hash, so it shows a change.
     const engine = register(`${name}-engine`, sets.engine, { ...onGround, hideDiffs: ["data"] });
     this.eventPath =
       sets.eventPath && new EventPath(name, { ...sets.eventPath, protect }, after(onGround, [engine]));
-    // Before the operators, and deleted after them: a runner that still works writes what it must remember.
+    // Created before the operators and deleted after them: a runner that still works writes its memory there.
     const memories = sets.memories && register(`${name}-memories`, sets.memories, { ...child, protect });
     const needs = [...(this.eventPath ? [this.eventPath] : []), engine, ...(memories ? [memories] : [])];
     const laterReplicas = isInput(args.replicas) ? { laterReplicas: args.replicas } : {};
@@ -145,7 +145,7 @@ export class Operators extends pulumi.ComponentResource {
   }
 }
 
-/** What `Operators` are, all of it known. */
+/** Everything about `Operators`, with all values known. */
 interface Plan extends CompleteOperatorsArgs {
   /** What errors call the component: `Operators "argosy"`. */
   readonly component: string;
@@ -153,14 +153,14 @@ interface Plan extends CompleteOperatorsArgs {
   readonly platform: Platform;
 }
 
-/** Everything that operators are made of, each manifest built once: a program's transform may have effects of its own. */
+/** All manifests of the operators. Each manifest is built once, because a program's transform may have effects of its own. */
 function buildSets(plan: Plan) {
   const { installation, operators, platform, eventBus } = plan;
   const events = outsideEventsOf(operators);
   const options = { ...plan, eventPathName: installation };
   const engine = buildEngineFiles(installation, platform.namespace, { ...engineFiles() });
   const eventPath = { ...workloadOptionsOf(plan), name: installation, platform, eventBus };
-  // The changes of objects that are not ours never go over the event bus: their operators watch themselves.
+  // Changes of objects that are not ours never use the event bus: the operators watch these objects themselves.
   const announced = operators.filter(({ watch }) => !watch);
   const hasEventPath = platform.argoEvents && announced.length > 0;
   return {
@@ -182,10 +182,10 @@ function outsideOptionsOf(plan: Plan): OutsideOptions {
   return outsideOptions({ ...workloadOptionsOf(plan), installation, platform, eventBus, intakes });
 }
 
-/** The platform of operators: one that is made with them, a component of the program, or what another stack tells. */
+/** The platform of operators: one that is created with them, a component of the program, or the output of another stack. */
 interface ChosenPlatform {
   readonly platform: Platform;
-  /** The arguments of the one to make. */
+  /** The arguments, if the platform is still to be created. */
   readonly toMake?: ConstructorParameters<typeof ArgoPlatform>[1];
   readonly made?: PlatformComponent;
 }
@@ -195,7 +195,7 @@ function choosePlatform(args: OperatorsArgs, component: string): ChosenPlatform 
   if (isComponent(platform)) return { platform: platform.platform, made: platform };
   if (isInput(platform)) {
     throw new ConfigurationError([
-      `${component}: platform is only known later, and names depend on it. Await it: const platform = await platformOfStack("organization/project/stack").`,
+      `${component}: platform is not known yet, and names depend on it. Await the platform: const platform = await platformOfStack("organization/project/stack").`,
     ]);
   }
   if (isPlatform(platform)) return { platform };
@@ -207,7 +207,7 @@ function choosePlatform(args: OperatorsArgs, component: string): ChosenPlatform 
   const { cluster, ...further } = platform;
   if (cluster) {
     throw new ConfigurationError([
-      `${component}: platform.cluster is given, and the platform is in the cluster of its operators. Give the argument cluster in its place.`,
+      `${component}: platform.cluster is given, and the platform is always in the cluster of its operators. Give the argument cluster of Operators instead.`,
     ]);
   }
   const { placement, images, resources, pods, transform } = args;
@@ -224,13 +224,14 @@ function choosePlatform(args: OperatorsArgs, component: string): ChosenPlatform 
   return { platform: platformOf(completePlatformArgs(toMake, `${component}: platform`)), toMake };
 }
 
-/** Not by `instanceof`: a program may have a second copy of this package. */
+/** Does not use `instanceof`, because a program may have a second copy of this package. */
 function isComponent(value: object): value is PlatformComponent {
   return pulumi.ComponentResource.isInstance(value) && "platform" in value && isPlatform(value.platform);
 }
 
 /**
- * Loads the operators of a folder, as `Operators` does: for a program that needs to know them before.
+ * Loads the operators of a folder, as `Operators` does. For a program that needs to know the operators before it creates that
+ * component.
  * @param folder relative to the program's folder
  * @throws RunError that names every problem: file, line, field, remedy
  *
@@ -249,7 +250,7 @@ export function loadOperators(folder: string, options: LoadOptions = {}): Operat
   return operators;
 }
 
-/** The operators, and what tells them from all others in the cluster. */
+/** The operators, and the installation that distinguishes them from all others in the cluster. */
 function loaded(
   { handlers, installation: wanted, overrides }: OperatorsArgs,
   { installation }: CompleteOperatorsArgs,
@@ -266,7 +267,7 @@ function loaded(
   }
   if (overrides !== undefined) {
     throw new ConfigurationError([
-      `${component}: overrides is given, and the operators are loaded already. Give it to loadOperators.`,
+      `${component}: overrides is given, and the operators are already loaded. Give overrides to loadOperators instead.`,
     ]);
   }
   const operators = handlers as readonly Operator[];
@@ -280,7 +281,7 @@ function loaded(
   return { operators, installation: common };
 }
 
-/** What can only be checked when arguments, operators and platform are all known. */
+/** The checks that need the arguments, the operators and the platform together. */
 function checkTogether(plan: Plan): void {
   const { operators, platform, component } = plan;
   checkForms(operators, platform, component);
@@ -297,7 +298,7 @@ function checkQuotas(plan: Plan): void {
   );
 }
 
-/** A pod of its own for each run takes a Workflow. */
+/** An operator whose runs have pods of their own needs Argo Workflows. */
 function checkForms(operators: readonly Operator[], { argoWorkflows }: Platform, component: string): void {
   const inPods = argoWorkflows ? [] : operators.filter(({ execution }) => execution === "pod");
   if (inPods.length === 0) return;
@@ -309,7 +310,10 @@ function checkForms(operators: readonly Operator[], { argoWorkflows }: Platform,
   );
 }
 
-/** Whether the cluster has no other program's installation of this name, and what the operators need of it. */
+/**
+ * Checks that no other program has an installation of this name in the cluster, and that the cluster has everything that the
+ * operators need.
+ */
 function checked(
   component: string,
   installation: string,
@@ -328,7 +332,7 @@ function checked(
   );
 }
 
-/** Events from outside take Argo Events, and a bus that loses none. */
+/** Events from outside need Argo Events, and a bus that loses no event. */
 function checkOutsideEvents({ operators, platform, outsideEvents, component }: Plan): void {
   const names = operators.filter(({ on = [] }) => on.length > 0).map(({ name }) => name);
   if (names.length === 0) return;
@@ -340,7 +344,7 @@ function checkOutsideEvents({ operators, platform, outsideEvents, component }: P
   }
   if (outsideEvents.storage === undefined) {
     throw new ConfigurationError([
-      `${component}: ${who}, and outsideEvents.storage is not given. An event that was accepted is nowhere but in its bus: give the size of a volume, for example outsideEvents: { storage: "1Gi" }.`,
+      `${component}: ${who}, and outsideEvents.storage is not given. Only the bus has an event after it was accepted. Give the size of a volume, for example outsideEvents: { storage: "1Gi" }.`,
     ]);
   }
 }

@@ -4,15 +4,15 @@ import { after, register, registerSet } from "./register";
 
 /** The options of {@link OutsideEvents}. */
 export interface OutsideEventsArgs extends OutsideManifests {
-  /** The resources that come before all of it and go after it: the CRDs, with their operators. */
+  /** The resources that are created before the component and deleted after it: the CRDs, with their operators. */
   readonly needs: readonly pulumi.Resource[];
   /** Whether Pulumi refuses to delete the event bus. */
   readonly protect: boolean;
 }
 
 /**
- * The way of an event from outside to a custom resource: Argo's sources, a bus of its own, a sensor, and the intake. It comes
- * after the CRDs and goes before them. A part of `Operators`, not made by users.
+ * The path of an event from outside to a custom resource: Argo's event sources, an event bus of its own, a sensor, and the
+ * intake. It is created after the CRDs and deleted before them. `Operators` creates this component; users do not.
  */
 export class OutsideEvents extends pulumi.ComponentResource {
   readonly eventBus: pulumi.CustomResource;
@@ -24,7 +24,7 @@ export class OutsideEvents extends pulumi.ComponentResource {
     const intake = registerSet(name, args.intake, after(child, accounts));
     const guarded = after({ ...child, protect: args.protect }, accounts);
     this.eventBus = register(`${name}-event-bus`, args.eventBus, guarded);
-    // A sensor gets only events that are published while the bus knows it, so it comes first and goes last.
+    // A sensor gets only events that are published while the bus knows it, so the sensor is created first and deleted last.
     const onBus = after(after(after(child, accounts), intake), [this.eventBus]);
     const sensor = register(`${name}-sensor`, args.sensor, onBus);
     registerSet(name, args.eventSources, after(after(child, accounts), [sensor]));

@@ -10,15 +10,15 @@ const NAME = "argosy";
 const COMPONENTS = ["Operators"];
 const REPOSITORY = "https://github.com/argosy-dev/argosy";
 
-/** Reads src/operators.ts. Its compiler takes seconds to begin. A check of the types can use the same one. */
+/** Reads src/operators.ts. The analyzer's compiler takes seconds to start, so a check of the types can use the same analyzer. */
 export function pluginAnalyzer(): Analyzer {
   const entry = { ...manifestOfPlugin(), main: "src/operators.js" };
   return new Analyzer(__dirname, NAME, entry, new Set(COMPONENTS));
 }
 
 /**
- * The text of schema.json: what src/operators.ts says, as Pulumi's schema for all languages. It needs TypeScript and the
- * sources, which a user has not: so it is made here and shipped.
+ * The text of schema.json: the content of src/operators.ts as Pulumi's schema for all languages. To make the schema needs
+ * TypeScript and the sources, which a user does not have. So it is made here and shipped.
  */
 export function pluginSchema(analyzer: Analyzer = pluginAnalyzer()): string {
   const manifest = manifestOfPlugin();
@@ -44,11 +44,11 @@ export function pluginSchema(analyzer: Analyzer = pluginAnalyzer()): string {
     keywords: manifest.keywords,
     homepage: REPOSITORY,
     repository: REPOSITORY,
-    // Where Pulumi finds the plugin of this version: beside the release.
+    // Pulumi finds the plugin of this version among the files of the release.
     pluginDownloadURL: "github://api.github.com/argosy-dev/argosy",
     language,
   };
-  // TypeScript has one type of numbers. All of ours are whole ones.
+  // TypeScript has only one type of numbers. All of our numbers are integers.
   const whole = (_key: string, value: unknown) => (value === "number" ? "integer" : value);
   return `${JSON.stringify(complete, whole, 2)}\n`;
 }

@@ -11,8 +11,8 @@ export interface Image {
 }
 
 /**
- * Every image that Argosy itself brings, and so every version of Argo, in one place. No digest is written here: none could
- * be looked up where this list was made, and none is ever invented. {@link ImageOptions.images} takes them.
+ * Every image that Argosy itself deploys, and so every version of Argo, in one place. The list has no digests. A program gives
+ * them by {@link ImageOptions.images}.
  */
 export const IMAGES = {
   argoEvents: { repository: "quay.io/argoproj/argo-events", tag: "v1.9.11" },
@@ -24,7 +24,7 @@ export const IMAGES = {
   natsMetricsExporter: { repository: "docker.io/natsio/prometheus-nats-exporter", tag: "0.14.0" },
   /** The runner: Argosy's engine, from a ConfigMap. */
   node: { repository: "docker.io/library/node", tag: "22.20.0-alpine3.22" },
-  /** Statically linked: its shell must run in the author's image, whatever is in there. */
+  /** Statically linked, because its shell must run in every image that an author chooses. */
   busybox: { repository: "docker.io/library/busybox", tag: "1.37.0-musl" },
 } as const satisfies Record<string, Image>;
 
@@ -37,8 +37,8 @@ const FUNCTION_LANGUAGES = Object.keys(FUNCTION_IMAGES) as (keyof typeof FUNCTIO
 export interface ImageOptions {
   readonly placement: Pick<PodPlacement, "registry">;
   /**
-   * Other images by name. Each is a whole reference, or ":tag" or "@sha256:..." to keep the image and pin it. `python` and
-   * `javascript` are for functions whose definition names no image. @default {@link IMAGES}
+   * Other images, by name. Each is a whole reference, or ":tag" or "@sha256:..." to keep the image and pin its version. `python`
+   * and `javascript` are the images of functions whose definition names no image. @default {@link IMAGES}
    */
   readonly images?: Readonly<Partial<Record<ImageName, string>>>;
 }
@@ -69,7 +69,7 @@ function defaultLanguageOf(handler: Operator["handler"]): keyof typeof FUNCTION_
   return FUNCTION_LANGUAGES.find((language) => FUNCTION_IMAGES[language] === handler.image);
 }
 
-/** The image of an operator's files as its pod names it; undefined if they come from ConfigMaps. */
+/** The image of an operator's files as its pod names it. Undefined if the files come from ConfigMaps. */
 export function filesImageOf({ files }: Operator, { placement }: ImageOptions): string | undefined {
   return files && mirrored(files.image, placement.registry);
 }
@@ -81,7 +81,7 @@ function chosen(image: string, given: string | undefined): string {
   return given.startsWith(":") ? `${image.replace(/(@.*|:[^/:]*)$/, "")}${given}` : given;
 }
 
-/** An image as a pod names it, from the registry mirror where one is given. */
+/** An image as a pod names it, from the registry mirror if there is one. */
 export function imageReference(image: Image, { registry }: Pick<PodPlacement, "registry">): string {
   const { repository, tag, digest } = image;
   return mirrored(`${repository}:${tag}${digest ? `@${digest}` : ""}`, registry);

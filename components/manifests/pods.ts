@@ -1,31 +1,31 @@
 import type { Affinity, PodSpec, Toleration } from "./kinds";
 
-/** What pods have of a program's own choice, in Kubernetes' own fields. */
+/** Fields that a program chooses for pods, as Kubernetes names them. */
 export interface PodOptions {
   /** Labels of the nodes that the pods run on. @default none */
   readonly nodeSelector?: Readonly<Record<string, string>>;
   /** @default none */
   readonly tolerations?: readonly Toleration[];
-  /** @default members of an event bus prefer nodes and zones of their own */
+  /** @default members of an event bus prefer to run on different nodes and in different zones */
   readonly affinity?: Affinity;
   /** @default the cluster's default */
   readonly priorityClassName?: string;
-  /** Labels beside Argosy's own. @default none */
+  /** Labels in addition to Argosy's own. @default none */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Annotations beside Argosy's own. @default none */
+  /** Annotations in addition to Argosy's own. @default none */
   readonly annotations?: Readonly<Record<string, string>>;
   /**
-   * Annotations of the service account that the pods run as, by which clouds give it an identity of theirs, such as
-   * `eks.amazonaws.com/role-arn`. @default none
+   * Annotations of the service account that the pods run as, such as `eks.amazonaws.com/role-arn`. Clouds use them to give the
+   * account a cloud identity. @default none
    */
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** What all pods of Argosy have in common: where they run, and where their images come from. */
+/** The options of all pods of Argosy: where they run, and where their images come from. */
 export interface PodPlacement extends PodOptions {
-  /** A mirror from which all images are pulled: it takes the place of each image's own registry. @default none */
+  /** A mirror that all images are pulled from, instead of their own registries. @default none */
   readonly registry?: string;
-  /** Names of Secrets for pulling, in each namespace that has pods of Argosy. @default none */
+  /** Names of Secrets for pulling images. They must exist in each namespace that has pods of Argosy. @default none */
   readonly imagePullSecrets?: readonly string[];
 }
 
@@ -38,32 +38,31 @@ export const POD_PARTS = [
   "eventSource",
   "sensor",
   "keeper",
-  /** What makes custom resources of events from outside. */
+  /** The pods that create custom resources from events from outside. */
   "intake",
   /** The resident runners of operators. */
   "runner",
   /** The runs of operators whose runs have pods of their own. */
   "run",
-  /** The regular look whether objects of those need a run. */
+  /** The regular check whether objects of these operators need a run. */
   "resync",
 ] as const;
 export type PodPart = (typeof POD_PARTS)[number];
 
-/** What pods have of a program's own choice: all of them, those of one part, and those of one operator. */
+/** The options that a program chooses for pods: for all pods, for those of one part, and for those of one operator. */
 export interface PodsOptions {
-  /** Of all pods. */
+  /** For all pods. */
   readonly placement: PodPlacement;
   /**
-   * Of the pods of one part, and of one operator by its name. Labels, annotations and node selectors are added to those of
-   * all pods, and so are tolerations. An affinity or a priority class takes the place of the general one.
-   * @default as all pods
+   * Fields for the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
+   * added to those of all pods. An affinity or a priority class replaces the general one. @default as for all pods
    */
   readonly pods?: Readonly<Partial<Record<PodPart, PodOptions>>> & {
     readonly operators?: Readonly<Record<string, PodOptions>>;
   };
 }
 
-/** What is chosen for the pods of a part. @param operator the operator that they belong to */
+/** The options chosen for the pods of a part. @param operator the operator that the pods belong to */
 function podOptionsOf(part: PodPart, { placement, pods = {} }: PodsOptions, operator?: string): PodOptions {
   const own = operator === undefined ? undefined : pods.operators?.[operator];
   const given = [placement, pods[part], own].filter((each) => each !== undefined);
@@ -79,12 +78,14 @@ function podOptionsOf(part: PodPart, { placement, pods = {} }: PodsOptions, oper
   };
 }
 
-/** What is chosen for the service account of a part's pods. */
+/** The annotations chosen for the service account of a part's pods. */
 export function accountAnnotations(part: PodPart, options: PodsOptions, operator?: string) {
   return podOptionsOf(part, options, operator).serviceAccountAnnotations;
 }
 
-/** Where the pods of a part run and where their images come from, as fields of a pod. What is not chosen is left out. */
+/**
+ * Where the pods of a part run and where their images come from, as fields of a pod. Options that are not chosen are left out.
+ */
 export function placementFields(part: PodPart, options: PodsOptions, operator?: string) {
   const { imagePullSecrets = [] } = options.placement;
   const { nodeSelector, tolerations, affinity, priorityClassName } = podOptionsOf(part, options, operator);
@@ -97,7 +98,7 @@ export function placementFields(part: PodPart, options: PodsOptions, operator?: 
   } satisfies Partial<PodSpec>;
 }
 
-/** The metadata of the pods of a part: Argosy's own labels and annotations, which win, and those that are chosen. */
+/** The metadata of the pods of a part: Argosy's own labels and annotations, and the chosen ones. Argosy's own win. */
 export function podMetadata(
   part: PodPart,
   own: Pick<PodOptions, "labels" | "annotations">,
@@ -114,12 +115,15 @@ function isEmpty(value: object | undefined): boolean {
 }
 
 /**
- * The user and group of every pod of ours, the same in all containers of a pod, so that they may share files. No
- * image needs to know it.
+ * The user and group of all our pods. They are the same in all containers of a pod, so that the containers can share files. No
+ * image needs to know this user.
  */
 export const POD_USER = 65532;
 
-/** What the `restricted` Pod Security Standard asks of a pod (https://kubernetes.io/docs/concepts/security/pod-security-standards/). */
+/**
+ * The fields that the `restricted` Pod Security Standard requires of a pod
+ * (https://kubernetes.io/docs/concepts/security/pod-security-standards/).
+ */
 export const POD_SECURITY = {
   runAsNonRoot: true,
   runAsUser: POD_USER,
@@ -128,12 +132,12 @@ export const POD_SECURITY = {
   seccompProfile: { type: "RuntimeDefault" },
 } as const;
 
-/** What it asks of each container, and a root file system that nothing can be written to. */
+/** The fields that this standard requires of each container, and a read-only root file system. */
 export const CONTAINER_SECURITY = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
   capabilities: { drop: ["ALL"] as string[] },
 } as const;
 
-/** Anyone who may look into the pod's volumes may read them, nobody may write. */
+/** Every user of the pod may read the files of a volume, and nobody may write them. */
 export const READ_ONLY = 0o444;

@@ -1,8 +1,8 @@
 import type { Resources } from "./kinds";
 
 /**
- * What each container asks for and what it may use at most, where a program does not say otherwise. Few limits of the
- * processor: being throttled for a moment would slow a burst down, and protect nobody.
+ * The requests and limits of each container, if the program does not change them. The processor is not limited, because a limit
+ * would slow down bursts and protect nobody.
  */
 export const RESOURCES = {
   argoEventsController: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "256Mi" } },
@@ -13,7 +13,7 @@ export const RESOURCES = {
   eventBus: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "512Mi" } },
   eventBusReloader: { requests: { cpu: "5m", memory: "16Mi" }, limits: { memory: "64Mi" } },
   eventBusMetrics: { requests: { cpu: "5m", memory: "16Mi" }, limits: { memory: "64Mi" } },
-  /** It holds every object that it watches, whole. */
+  /** It keeps every watched object in memory as a whole. */
   eventSource: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "1Gi" } },
   sensor: { requests: { cpu: "20m", memory: "96Mi" }, limits: { memory: "512Mi" } },
   keeper: { requests: { cpu: "10m", memory: "48Mi" }, limits: { memory: "128Mi" } },
@@ -23,17 +23,17 @@ export const RESOURCES = {
   run: { requests: { cpu: "50m", memory: "64Mi" }, limits: { memory: "256Mi" } },
   /** The container that puts a shell into a runner's pod. */
   kit: { requests: { cpu: "10m", memory: "8Mi" }, limits: { memory: "32Mi" } },
-  /** The same in a run's pod. Argo's executor stands before it, with 17 MiB of its own, and the handler waits for it. */
+  /** The same in a run's pod. It contains Argo's executor, with 17 MiB, and the handler waits for this container. */
   runKit: { requests: { cpu: "50m", memory: "24Mi" }, limits: { memory: "64Mi" } },
 } as const satisfies Record<string, Resources>;
 
-/** A container whose resources a program may choose. Those of a handler are its author's. */
+/** A container whose resources a program may choose. The author of a handler chooses the handler's resources. */
 export type ContainerName = keyof typeof RESOURCES;
 
-/** What containers ask for and may use. */
+/** The requests and limits of containers. */
 export interface ResourceOptions {
   /**
-   * Requests and limits by container. Each figure takes the place of the one in {@link RESOURCES}, and the others stay.
+   * Requests and limits, by container. Each figure replaces the one in {@link RESOURCES}; all others stay.
    * @default {@link RESOURCES}
    */
   readonly resources?: Readonly<Partial<Record<ContainerName, Pick<Resources, "requests" | "limits">>>>;
@@ -50,7 +50,7 @@ export function resourcesOf(name: ContainerName, { resources = {} }: ResourceOpt
 }
 
 const MEBIBYTE = 2 ** 20;
-/** What Node needs beside its heap, at least. */
+/** The least memory that Node needs in addition to its heap. */
 const BESIDE_HEAP = 80 * MEBIBYTE;
 const SMALLEST_HEAP = 48 * MEBIBYTE;
 
@@ -62,13 +62,13 @@ export function heapOption(name: ContainerName, options: ResourceOptions): strin
   return `--max-old-space-size=${Math.floor(heapOf(name, options) / MEBIBYTE)}`;
 }
 
-/** Less than the container's limit: Node needs room beside its heap. */
+/** The heap is smaller than the container's limit, because Node needs more memory than its heap. */
 function heapOf(name: ContainerName, options: ResourceOptions): number {
   const limit = bytesOf(resourcesOf(name, options).limits["memory"] ?? "");
   return limit - Math.max(BESIDE_HEAP, (limit * 3) / 8);
 }
 
-/** What is wrong with the resources of a container: each as a field and a complaint. Nothing where all is well. */
+/** The problems of a container's resources, each as a field and a complaint. Empty if there is no problem. */
 export function resourceProblems(
   name: ContainerName,
   options: ResourceOptions,
@@ -111,7 +111,7 @@ const FACTORS: Readonly<Record<string, number>> = {
 /**
  * The bytes that a Kubernetes quantity such as "2Gi" or "1.5G" means, rounded down.
  *
- * @throws RangeError where it is none, or so large that a number cannot hold it
+ * @throws RangeError if the text is no quantity, or if it is too large for a number
  */
 export function bytesOf(quantity: string): number {
   const bytes = quantity.endsWith("m") ? Number.NaN : Math.floor(amountOf(quantity) ?? Number.NaN);
@@ -119,7 +119,7 @@ export function bytesOf(quantity: string): number {
   throw new RangeError(`"${quantity}" is not a size. Give a quantity, for example "2Gi".`);
 }
 
-/** What a quantity of any resource amounts to; undefined where it is none. "100m" is a tenth. */
+/** The number that a quantity of any resource means: "100m" is a tenth. Undefined if the text is no quantity. */
 export function amountOf(quantity: string): number | undefined {
   const [, number = "", suffix = ""] = /^([0-9]+(?:\.[0-9]+)?)([a-zA-Z]{0,2})$/.exec(quantity) ?? [];
   const amount = Number.parseFloat(number) * (FACTORS[suffix] ?? Number.NaN);

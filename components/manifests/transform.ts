@@ -24,11 +24,11 @@ export interface TransformedManifests {
   readonly eventSource: UntypedManifest;
   readonly sensor: UntypedManifest;
   readonly keeper: Deployment;
-  /** The bus, the sources and the sensor of events from outside. */
+  /** The event bus, the event sources and the sensor of events from outside. */
   readonly outsideEventBus: UntypedManifest;
   readonly outsideEventSource: UntypedManifest;
   readonly outsideSensor: UntypedManifest;
-  /** What makes custom resources of them. */
+  /** The intake, which creates custom resources from these events. */
   readonly intake: Deployment;
   readonly intakeNetworkPolicy: NetworkPolicy;
   /** The runner of each resident operator. */
@@ -36,14 +36,14 @@ export interface TransformedManifests {
   readonly runnerService: Service;
   readonly runnerNetworkPolicy: NetworkPolicy;
   readonly runnerDisruptionBudget: PodDisruptionBudget;
-  /** Of the runs of each operator. */
+  /** The template of the runs of each operator. */
   readonly workflowTemplate: UntypedManifest;
-  /** Of the resyncs of each operator whose runs have pods of their own. */
+  /** The template of the resyncs of each operator whose runs have pods of their own. */
   readonly resyncTemplate: UntypedManifest;
   readonly resync: UntypedManifest;
   /** The ValidatingAdmissionPolicy of each guard of an operator. */
   readonly guard: UntypedManifest;
-  /** What puts it into force. */
+  /** The binding that puts the policy into force. */
   readonly guardBinding: UntypedManifest;
   /** The CRD of each operator. */
   readonly crd: UntypedManifest;
@@ -57,14 +57,14 @@ export type Mutable<T> = T extends readonly (infer Item)[]
     : T;
 
 /**
- * Changes of manifests before they are registered, by part. A transform is called once for each manifest of its part. It
- * changes the copy that it is given, or returns another manifest, of plain data. It may do anything but change what other
- * objects know a manifest by, or remove what Argosy needs in it.
+ * Functions that change manifests before they are registered, by part. A transform is called once for each manifest of its part.
+ * It changes the copy that it is given, or returns another manifest of plain data. It must not change the names, labels and
+ * selectors by which other objects find the manifest, and must not remove fields that Argosy needs.
  *
- * A transform sees no value of an Output. If an option was given an Output, its manifests have the placeholder
- * `argosy-known-later-N-x` in the place of the text, and Pulumi replaces it afterwards: a transform may move it, and must not
- * look into it. A transform must not give an Output either. Give Outputs to the options: `images`, `placement`, `pods` and the
- * others take them.
+ * A transform sees no value of an Output. If an option was given an Output, its manifests contain the placeholder
+ * `argosy-known-later-N-x` instead of the text, and Pulumi replaces the placeholder afterwards. A transform may move the
+ * placeholder, but must not read or change it. A transform must not return an Output either. Give Outputs to the options:
+ * `images`, `placement`, `pods` and the others accept them.
  *
  * @example
  * ```ts
@@ -82,13 +82,13 @@ export type Transforms = {
   ) => TransformedManifests[Part] | void;
 };
 
-/** How a program changes what Argosy makes. */
+/** The changes that a program makes to Argosy's manifests. */
 export interface TransformOptions {
-  /** Functions that change single manifests before they are registered, by part. @default no changes */
+  /** Functions that change single manifests before they are registered, by the part that they belong to. @default no changes */
   readonly transform?: Transforms;
 }
 
-/** A transform that fails, or that does what it may not. */
+/** A transform failed, or made a change that is not allowed. */
 export class TransformError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -96,15 +96,15 @@ export class TransformError extends Error {
   }
 }
 
-/** What Argosy needs in a part's manifest, by paths. */
+/** The fields of a part's manifest that Argosy needs, by their paths. */
 interface Relied {
   /** These values stay the same. */
   readonly same: readonly string[];
-  /** What is in these stays in them. More may be added. */
+  /** The values in these fields stay. More values may be added. */
   readonly kept: readonly string[];
 }
 
-/** What may be changed anywhere within what is kept. */
+/** Fields that may be changed anywhere within the kept fields. */
 const FREE: readonly string[] = [
   "image",
   "imagePullPolicy",
@@ -126,7 +126,7 @@ const POD: Relied = {
     "spec.template.spec.volumes",
   ],
 };
-/** Two of these at once would do everything twice. */
+/** Two of these pods at the same time would do everything twice. */
 const ONE_POD: Relied = { ...POD, same: [...POD.same, "spec.replicas", "spec.strategy"] };
 const EVENT_PATH = ["spec.template.serviceAccountName", "spec.eventBusName", "spec.replicas"];
 const BUS: Relied = {

@@ -4,12 +4,12 @@ import { POD_PARTS, type PodOptions, type PodsOptions } from "./pods";
 import { type ContainerName, RESOURCES, type ResourceOptions, resourceProblems } from "./resources";
 import { TRANSFORM_PARTS, type TransformOptions } from "./transform";
 
-/** What a program chooses of everything that Argosy makes: pods, images, resources, and changes of single manifests. */
+/** The choices of a program for everything that Argosy creates: pods, images, resources, and changes of single manifests. */
 export interface WorkloadOptions extends PodsOptions, ImageOptions, ResourceOptions, TransformOptions {
   readonly placement: PodsOptions["placement"];
 }
 
-/** These options, and nothing else of whatever has them. */
+/** Only these options, from an object that may have others as well. */
 export function workloadOptionsOf({
   placement,
   images,
@@ -26,7 +26,7 @@ export function workloadOptionsOf({
   };
 }
 
-/** Every key that the options by name have. */
+/** Every known key of the options that are given by name. */
 export const WORKLOAD_KEYS = {
   images: [...Object.keys(IMAGES), ...Object.keys(FUNCTION_IMAGES)] as readonly ImageName[],
   resources: Object.keys(RESOURCES) as readonly ContainerName[],
@@ -48,14 +48,14 @@ export interface OptionProblem {
 const REFERENCE =
   /^([a-zA-Z0-9][-a-zA-Z0-9._]*(:[0-9]+)?(\/[a-z0-9][-a-z0-9._]*)*)?(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@sha256:[0-9a-f]{64})?$/;
 
-/** Labels and annotations that are Argosy's, or that its objects are found by. */
+/** Labels and annotations that belong to Argosy, or by which Argosy's objects are found. */
 const OWN_KEY = new RegExp(
   `^(app\\.kubernetes\\.io/(name|component|managed-by)|([^/]+\\.)?${DOMAIN.replace(/\./g, "\\.")}/.*)$`,
 );
 
 /**
- * What is wrong with options whose types are right, in the order of their keys.
- * @param operators the names of the operators, where they are known
+ * The problems of options whose types are right, in the order of their keys.
+ * @param operators the names of the operators, if they are known
  */
 export function checkWorkloadOptions(
   options: WorkloadOptions,
@@ -105,7 +105,7 @@ function imageProblems({ images = {} }: WorkloadOptions): OptionProblem[] {
     )
     .map(([name, image]) => ({
       key: `images.${name}`,
-      complaint: `is "${image}", no image with a tag or a digest`,
+      complaint: `is "${image}", which is no image with a tag or a digest`,
       remedy:
         'Give a reference such as "registry.example.com/node:22.20.0", or ":22.20.0" or "@sha256:..." alone.',
     }));

@@ -7,7 +7,7 @@ import type * as contract from "./operators";
 const schema = readFileSync(path.join(__dirname, "..", "schema.json"), "utf8");
 const { name, version } = JSON.parse(schema) as { readonly name: string; readonly version: string };
 
-/** The arguments as they come: an enum's value is a plain text. */
+/** The arguments as the program sends them: an enum's value is plain text. */
 type Args = Plain<contract.OperatorsArgs>;
 type Plain<Value> = Value extends string
   ? `${Value}`
@@ -15,7 +15,7 @@ type Plain<Value> = Value extends string
     ? Value
     : { [Field in keyof Value]: Plain<Value[Field]> };
 
-/** What the contract promises as outputs. */
+/** The outputs that the contract promises. */
 type State = { readonly [Name in keyof Outputs]: pulumi.Input<Outputs[Name]> | undefined };
 interface Outputs {
   readonly customResources: string[];
@@ -24,19 +24,19 @@ interface Outputs {
   readonly argoServer: string;
 }
 
-/** Makes the component for a program in another language. Its working folder is that program's. */
+/** Creates the component for a program in another language. The plugin runs in that program's folder. */
 const provider: pulumi.provider.Provider = {
   version,
   schema,
   async construct(componentName, type, inputs, options) {
     if (type !== `${name}:index:Operators`)
-      throw new pulumi.RunError(`${type} is no type of the package ${name}.`);
+      throw new pulumi.RunError(`${type} is not a type of the package ${name}.`);
     const operators = await build(componentName, inputs as Args, options);
     return { urn: operators.urn, state: { ...stateOf(operators) } };
   },
 };
 
-/** Each stack is read once: a program has only one resource for it. */
+/** Each stack is read once, because a program can have only one resource for it. */
 const platforms = new Map<string, ReturnType<typeof platformOfStack>>();
 
 function platformIn(stack: string): ReturnType<typeof platformOfStack> {
@@ -57,7 +57,7 @@ async function build(
   for (const [field, value] of Object.entries(decisive)) {
     if (!pulumi.Output.isInstance(value)) continue;
     throw new pulumi.RunError(
-      `${component}: ${field} is only known later. Give a value that the program knows.`,
+      `${component}: ${field} is not known yet. Give a value that the program knows.`,
     );
   }
   if (platformStack === undefined) return new Operators(componentName, others, options);

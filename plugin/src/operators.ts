@@ -1,39 +1,39 @@
 import type * as pulumi from "@pulumi/pulumi";
 
-// What every language of Pulumi sees. Pulumi's analyzer makes schema.json of this file (../schema.ts), and takes only flat,
-// plain types: no readonly list, no union, no tuple, no component as an output. A comment is the text in every SDK, so a
-// default stands in the text and not in a tag. SDKs add "Args" to the names of types. An argument without pulumi.Input must
-// be known when the program runs.
+// The component as every language of Pulumi sees it. Pulumi's analyzer makes schema.json from this file (../schema.ts). The
+// analyzer accepts only flat, plain types: no readonly list, no union, no tuple, no component as an output. Each comment becomes
+// the text in every SDK, so defaults are in the text and not in a tag. SDKs add "Args" to the names of types. An argument without
+// pulumi.Input must be known when the program runs.
 
 /** How a half of Argo comes into the cluster. */
 export declare enum ArgoMode {
-  /** Its CRDs and a controller of our own. */
+  /** Argosy installs the CRDs and the controller. */
   Install = "install",
-  /** The CRDs are there, the controller is our own. */
+  /** The CRDs exist already, and Argosy installs the controller. */
   Share = "share",
-  /** Both are there. */
+  /** Both the CRDs and the controller exist already. */
   Adopt = "adopt",
-  /** Operators do without it. */
+  /** Operators do without this half of Argo. */
   None = "none",
 }
 
-/** How runs happen. */
+/** Where the runs of an operator happen. */
 export declare enum Execution {
-  /** In a living runner. */
+  /** In a runner that always exists. */
   Resident = "resident",
-  /** Each in a pod of its own. */
+  /** Each run in a pod of its own. */
   Pod = "pod",
 }
 
 /** Which runs of a resident operator are kept as Workflows. */
 export declare enum RecordedRuns {
-  /** Those that changed something, or failed. */
+  /** Runs that changed something, or failed. */
   Changes = "changes",
   All = "all",
   Failures = "failures",
 }
 
-/** How the TLS of a PostgreSQL is checked. */
+/** How the connection to a PostgreSQL is secured. */
 export declare enum SslMode {
   Disable = "disable",
   Require = "require",
@@ -43,20 +43,20 @@ export declare enum SslMode {
 
 /** How a toleration compares the value of a taint. */
 export declare enum TolerationOperator {
-  /** Any value. */
+  /** The taint may have any value. */
   Exists = "Exists",
-  /** The same value. */
+  /** The taint must have the same value. */
   Equal = "Equal",
 }
 
-/** What a taint does to pods without a toleration. */
+/** The effect of a taint on pods without a toleration. */
 export declare enum TaintEffect {
   NoSchedule = "NoSchedule",
   PreferNoSchedule = "PreferNoSchedule",
   NoExecute = "NoExecute",
 }
 
-/** A cluster, as Pulumi's Kubernetes provider is told of it. */
+/** A cluster, as Pulumi's Kubernetes provider takes it. */
 export interface Cluster {
   /** The text of a kubeconfig, or the path of its file. Default: `$KUBECONFIG`, else `~/.kube/config`. */
   kubeconfig?: pulumi.Input<string>;
@@ -70,36 +70,36 @@ export interface Toleration {
   /** Default: "Equal". */
   operator?: TolerationOperator;
   value?: string;
-  /** Default: all of them. */
+  /** Default: all effects. */
   effect?: TaintEffect;
   tolerationSeconds?: number;
 }
 
-/** What pods have of a program's own choice, in Kubernetes' own fields. */
+/** Fields that a program chooses for pods, as Kubernetes names them. */
 export interface Pod {
   /** Labels of the nodes that the pods run on. Default: any node. */
   nodeSelector?: Record<string, pulumi.Input<string>>;
   /** Tolerations of the pods. Default: none. */
   tolerations?: Toleration[];
-  /** An affinity, as in a pod. Default: members of an event bus prefer nodes and zones of their own. */
+  /** An affinity, as in a pod. Default: members of an event bus prefer to run on different nodes and in different zones. */
   // biome-ignore lint/suspicious/noExplicitAny: the analyzer takes no other type for any JSON
   affinity?: Record<string, any>;
   /** Default: the cluster's default. */
   priorityClassName?: pulumi.Input<string>;
-  /** Labels beside Argosy's own. Default: none. */
+  /** Labels in addition to Argosy's own. Default: none. */
   labels?: Record<string, pulumi.Input<string>>;
-  /** Annotations beside Argosy's own. Default: none. */
+  /** Annotations in addition to Argosy's own. Default: none. */
   annotations?: Record<string, pulumi.Input<string>>;
   /**
-   * Annotations of the service account that the pods run as, by which clouds give it an identity of theirs, such as
-   * `eks.amazonaws.com/role-arn`. Default: none.
+   * Annotations of the service account that the pods run as, such as `eks.amazonaws.com/role-arn`. Clouds use them to give the
+   * account a cloud identity. Default: none.
    */
   serviceAccountAnnotations?: Record<string, pulumi.Input<string>>;
 }
 
-/** Where every pod runs, and where its image comes from. */
+/** Where all pods run, and where their images come from. */
 export interface Placement extends Pod {
-  /** A mirror that all images are pulled from, in place of their own registries. Default: none. */
+  /** A mirror that all images are pulled from, instead of their own registries. Default: none. */
   registry?: pulumi.Input<string>;
   /** Secrets for pulling images, in both namespaces. Default: none. */
   imagePullSecrets?: pulumi.Input<string>[];
@@ -114,19 +114,19 @@ export interface Pods {
   eventSource?: Pod;
   sensor?: Pod;
   keeper?: Pod;
-  /** What makes custom resources of events from outside. */
+  /** The pods that create custom resources from events from outside. */
   intake?: Pod;
   /** The resident runners of operators. */
   runner?: Pod;
   /** The runs of operators whose runs have pods of their own. */
   run?: Pod;
-  /** The regular look whether objects of those need a run. */
+  /** The regular check whether objects of these operators need a run. */
   resync?: Pod;
   /** Pods of single operators, by the operators' names. */
   operators?: Record<string, Pod>;
 }
 
-/** Other images: each a whole reference, or ":tag" or "@sha256:..." to keep the image and pin it. */
+/** Other images. Each is a whole reference, or ":tag" or "@sha256:..." to keep the image and pin its version. */
 export interface Images {
   argoEvents?: string;
   workflowController?: string;
@@ -137,7 +137,7 @@ export interface Images {
   natsMetricsExporter?: string;
   /** The runner. */
   node?: string;
-  /** The shell that is put beside a handler. */
+  /** The image of the shell that is put beside a handler. */
   busybox?: string;
   /** Functions in Python whose definition names no image. */
   python?: string;
@@ -145,7 +145,7 @@ export interface Images {
   javascript?: string;
 }
 
-/** Requests and limits of Argosy's own containers. Those of a handler stand in its operator.yaml, or in `overrides`. */
+/** Requests and limits of Argosy's own containers. Those of a handler are in its operator.yaml, or in `overrides`. */
 export interface ContainerResources {
   argoEventsController?: Resources;
   workflowController?: Resources;
@@ -170,23 +170,25 @@ export interface ContainerResources {
 
 /** The size of the event bus. */
 export interface EventBus {
-  /** Members of the event bus, 1 or an odd number from 3. Default: 1. */
+  /** The number of members of the event bus: 1, or an odd number from 3. Default: 1. */
   replicas?: number;
-  /** Size of each member's volume, such as "1Gi". Default: none; events are kept in the pod, for as long as it lives. */
+  /**
+   * The size of each member's volume, such as "1Gi". Default: none; each member keeps events in its pod, and loses them with the
+   * pod.
+   */
   storage?: string;
-  /** Storage class of these volumes. Default: the cluster's default. */
+  /** The storage class of these volumes. Default: the cluster's default. */
   storageClass?: string;
 }
 
-/** What carries events from outside to operators that have `on`. */
-export interface OutsideEvents {
-  /** Members of their event bus, 1 or an odd number from 3. Default: 1. */
+/** The event bus and the intake that bring events from outside to operators that have `on`. */ export interface OutsideEvents {
+  /** The number of members of the event bus for events from outside: 1, or an odd number from 3. Default: 1. */
   replicas?: number;
-  /** Size of each member's volume, such as "1Gi". Required if an operator has `on`. Default: none. */
+  /** The size of each member's volume, such as "1Gi". Required if an operator has `on`. Default: none. */
   storage?: string;
-  /** Storage class of these volumes. Default: the cluster's default. */
+  /** The storage class of these volumes. Default: the cluster's default. */
   storageClass?: string;
-  /** Pods of the intake, which makes custom resources of them. Default: 1. */
+  /** The number of pods of the intake, which creates custom resources from these events. Default: 1. */
   intakes?: number;
 }
 
@@ -205,24 +207,27 @@ export interface Archive {
   sslMode?: SslMode;
   /** How many days runs are kept. Default: 90. */
   keptDays?: number;
-  /** Tells this cluster's runs from those of others in the same database. Default: "default". */
+  /** The name of this cluster, which distinguishes its runs if several clusters share a database. Default: "default". */
   cluster?: string;
 }
 
-/** A collector of traces, by OTLP over HTTP. */
+/** A collector that receives traces by OTLP over HTTP. */
 export interface Traces {
-  /** Its address, without a password in it, such as "http://collector.monitoring:4318". `/v1/traces` follows it. */
+  /**
+   * The address of the collector, without a password, such as "http://collector.monitoring:4318". `/v1/traces` is appended to the
+   * address.
+   */
   endpoint: string;
   /**
-   * A Secret in the operators' namespace, and the key of it that has headers for the collector, as
-   * `OTEL_EXPORTER_OTLP_HEADERS` has them: `key=value,key=value`. Default: no headers.
+   * A Secret in the operators' namespace, and its key that contains headers for the collector, in the form of
+   * `OTEL_EXPORTER_OTLP_HEADERS`: `key=value,key=value`. Default: no headers.
    */
   headers?: SecretKey;
   /** With 20, one run in 20 is traced. Default: 1. */
   oneIn?: number;
 }
 
-/** What of the monitoring is made, and how a Prometheus Operator and a Grafana find it. */
+/** Which parts of the monitoring are created, and how the Prometheus Operator and Grafana find them. */
 export interface Monitoring {
   podMonitor?: boolean;
   alertRules?: boolean;
@@ -235,40 +240,53 @@ export interface Monitoring {
   namespace?: string;
 }
 
-/** A platform to make: Argo Events, Argo Workflows and argo-server. */
+/** A platform to create: Argo Events, Argo Workflows and argo-server. */
 export interface Platform {
-  /** Where operators, their events and their runs live. Default: "argosy". */
+  /** The namespace of the operators, their events and their runs. Default: "argosy". */
   namespace?: string;
-  /** Where Argo's controllers live. Default: "argosy-system". */
+  /** The namespace of Argo's controllers. Default: "argosy-system". */
   controllerNamespace?: string;
-  /** Whether to create these two namespaces. If not, they must be there. Default: true. */
+  /** Whether to create these two namespaces. If false, they must exist already. Default: true. */
   createNamespaces?: boolean;
   /** How Argo Events comes into the cluster. Default: "install". */
   argoEvents?: ArgoMode;
-  /** How Argo Workflows comes into the cluster. With "adopt", set instanceId to that of the controller there. Default: "install". */
+  /**
+   * How Argo Workflows comes into the cluster. With "adopt", set instanceId to that of the existing controller. Default:
+   * "install".
+   */
   argoWorkflows?: ArgoMode;
-  /** The instance id of the Workflow controller, which handles only Workflows labelled with it. "" for none. Default: "argosy". */
+  /**
+   * The instance id of the Workflow controller. The controller handles only Workflows that have this id as a label. "" for none.
+   * Default: "argosy".
+   */
   instanceId?: string;
-  /** With argoEvents "adopt", a JetStream version that the controller there is configured for. */
+  /**
+   * With argoEvents "adopt": the version of the event bus, a JetStream version that the existing controller is configured for.
+   */
   jetStreamVersion?: string;
   /** A PostgreSQL in which Argo Workflows keeps runs for longer. Default: none. */
   archive?: Archive;
   /** Default: nothing. */
   monitoring?: Monitoring;
-  /** How many Workflows the Workflow controller, if it is ours, looks after at once. The others wait. Default: 500. */
+  /**
+   * How many Workflows run at the same time under the Workflow controller that Argosy installs. The others wait. Default: 500.
+   */
   parallelism?: number;
-  /** Where every pod runs, and where its image comes from. Default: that of the operators. */
+  /** Where all pods run, and where their images come from. Default: the same as for the operators. */
   placement?: Placement;
-  /** Other images by name. Default: that of the operators. */
+  /** Other images by name. Default: the same as for the operators. */
   images?: Images;
-  /** Requests and limits by container. Each figure takes the place of Argosy's own. Default: that of the operators. */
+  /** Requests and limits by container. Each figure replaces Argosy's own. Default: the same as for the operators. */
   resources?: ContainerResources;
   /**
-   * Of the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
-   * added to those of all pods. Default: that of the operators.
+   * Fields for the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
+   * added to those of all pods. Default: the same as for the operators.
    */
   pods?: Pods;
-  /** Whether Pulumi refuses to delete what data hangs on: CRDs, namespaces. Default: that of the operators, false. */
+  /**
+   * Whether Pulumi refuses to delete objects whose deletion would lose data: CRDs and namespaces. Default: the same as for the
+   * operators, false.
+   */
   protect?: boolean;
 }
 
@@ -287,19 +305,19 @@ export interface Resources {
 
 /** Where a handler's files come from in a cluster, if not from its folder. */
 export interface HandlerFiles {
-  /** An image with the handler's files, pinned. `argosy files` writes what belongs into it. */
+  /** An image with the handler's files, pinned. `argosy files` writes the files that belong into the image. */
   image: string;
 }
 
-/** What this program gives one operator in place of what its operator.yaml says. */
+/** Values that this program uses for one operator instead of those in its operator.yaml. */
 export interface Overrides {
-  /** Runners of this operator, 1 to 5. One leads, the others stand by. */
+  /** The number of runners of this operator, 1 to 5. One leads, the others stand by. */
   replicas?: number;
-  /** How many objects are reconciled at once. With Execution.Pod, how many runs have a pod at once. */
+  /** How many objects are reconciled at the same time. With Execution.Pod, how many runs have a pod at the same time. */
   concurrency?: number;
-  /** After so many seconds without an answer the handler's processes are killed. */
+  /** How many seconds the handler may take to answer. After that, its processes are killed. */
   timeoutSeconds?: number;
-  /** Every object is reconciled at least this often. */
+  /** Every object is reconciled at least this often, in seconds. */
   resyncSeconds?: number;
   /** The namespaces whose objects are handled. */
   namespaces?: string[];
@@ -313,27 +331,32 @@ export interface Overrides {
   secretEnv?: Record<string, SecretKey>;
   /** Requests and limits of the handler's container. */
   resources?: Resources;
-  /** An image in place of the folder, mounted as a volume. Needs Kubernetes 1.31 with the feature ImageVolume. */
+  /**
+   * An image whose files replace those of the folder, mounted as a volume. Needs Kubernetes 1.31 with the feature ImageVolume.
+   */
   files?: HandlerFiles;
 }
 
-/** Who may set annotations of Argosy's on custom resources, such as `argosy.dev/paused`. */
+/** Who may set Argosy's annotations on custom resources, such as `argosy.dev/paused`. */
 export interface AnnotationsGuard {
-  /** Groups of users, beside Argosy and cluster administrators. */
+  /** Groups of users who may do this, in addition to Argosy and cluster administrators. */
   groups: string[];
 }
 
-/** What keeps others from writing what is Argosy's, whatever RBAC allows them. */
+/** Guards that keep everybody else from changing Argosy's objects, even if RBAC allows it. */
 export interface Guards {
-  /** Whether only the operators change and delete their children, and make objects with their marks. Default: false. */
+  /**
+   * Whether only the operators can change and delete their children, and create objects that are marked as their children.
+   * Default: false.
+   */
   children?: boolean;
-  /** Who may set annotations of Argosy's on custom resources. Default: everybody who may change them. */
+  /** Who may set Argosy's annotations on custom resources. Default: everybody who may change the custom resources. */
   annotations?: AnnotationsGuard;
   /** Groups that no guard stops, such as `system:serviceaccounts:velero`. Default: none. */
   exempt?: string[];
 }
 
-/** All that the pods of an operator's runs may have together. */
+/** The limits for all pods of an operator's runs together. */
 export interface Quota {
   /** Default: the operator's concurrency. */
   pods?: number;
@@ -343,60 +366,63 @@ export interface Quota {
   limits?: Record<string, string>;
 }
 
-/** What `Operators` are made from. */
+/** The arguments of `Operators`. */
 export interface OperatorsArgs {
-  /** The folder with a folder for each operator, relative to the program's folder. */
+  /** The folder that has a folder for each operator, relative to the program's folder. */
   handlers: string;
-  /** A platform to make for them. Default: one with all defaults. */
+  /** A platform to create for the operators. Default: a platform with all defaults. */
   platform?: Platform;
-  /** The stack whose output `platform` is the platform to use, in place of making one: "organization/project/stack". */
+  /** The stack whose output `platform` is the platform to use instead of a new one: "organization/project/stack". */
   platformStack?: string;
   /**
-   * Tells these operators from all others in the same cluster, and names their event bus, event source and sensor. At most
-   * 20 characters. Default: "argosy".
+   * The name that distinguishes these operators from all others in the same cluster. It is also the name of their event bus,
+   * event source and sensor. At most 20 characters. Default: "argosy".
    */
   installation?: string;
-  /** What this program gives operators in place of what their operator.yaml says, by their names. */
+  /** Values that this program uses instead of those in the operators' operator.yaml, by the names of the operators. */
   overrides?: Record<string, Overrides>;
   /** The size of the event bus. Default: one member, without a volume. */
   eventBus?: EventBus;
-  /** Rules of the API server that keep everybody but Argosy from writing what is Argosy's. Default: none. */
+  /** Rules of the API server that keep everybody but Argosy from changing Argosy's objects. Default: none. */
   guards?: Guards;
-  /** What carries events from outside to operators that have `on`. */
+  /** The event bus and the intake that bring events from outside to operators that have `on`. */
   outsideEvents?: OutsideEvents;
   /**
-   * All that the pods of an operator's runs may have together, by the names of operators of the form "pod". Runs for which
-   * there is no room wait. Default: no limit but the operator's concurrency.
+   * The limits for all pods of an operator's runs together, by the names of operators with execution "pod". Runs that do not fit
+   * into the limits wait. Default: no limit except the operator's concurrency.
    */
   quotas?: Record<string, Quota>;
-  /** Where every pod runs, and where its image comes from. Default: anywhere, from the images' own registries. */
+  /** Where all pods run, and where their images come from. Default: on any node, with images from their own registries. */
   placement?: Placement;
   /** Other images by name. Default: Argosy's own. */
   images?: Images;
-  /** Requests and limits by container. Each figure takes the place of Argosy's own. Default: Argosy's own. */
+  /** Requests and limits by container. Each figure replaces Argosy's own. Default: Argosy's own. */
   resources?: ContainerResources;
   /**
-   * Of the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
-   * added to those of all pods. Default: as all pods.
+   * Fields for the pods of one part, and of one operator by its name. Labels, annotations, node selectors and tolerations are
+   * added to those of all pods. Default: as for all pods.
    */
   pods?: Pods;
-  /** Runners of each resident operator. One leads, the others stand by. Default: 1. */
+  /** The number of runners of each resident operator. One leads, the others stand by. Default: 1. */
   replicas?: pulumi.Input<number>;
-  /** How long the Workflow of a run that succeeded is kept, in seconds. Default: 3600. */
+  /** How long the Workflow of a successful run is kept, in seconds. Default: 3600. */
   runsKeptSeconds?: number;
-  /** How long the Workflow of a run that failed is kept, in seconds. Default: 86400. */
+  /** How long the Workflow of a failed run is kept, in seconds. Default: 86400. */
   failedRunsKeptSeconds?: number;
   /** Where runs are sent as traces. Default: none. */
   traces?: Traces;
-  /** Whether Pulumi refuses to delete what data hangs on: every CRD, the event bus, the namespaces. Default: false. */
+  /**
+   * Whether Pulumi refuses to delete objects whose deletion would lose data: every CRD, the event bus and the namespaces.
+   * Default: false.
+   */
   protect?: boolean;
   /** The cluster. Default: that of the provider, `kubernetes:kubeconfig` and `kubernetes:context`. */
   cluster?: Cluster;
 }
 
-/** What operators need to know of a platform. */
+/** The facts about a platform that operators need. */
 export interface ExistingPlatform {
-  /** The version of Argosy that made it. */
+  /** The version of Argosy that created the platform. */
   argosyVersion: string;
   namespace: string;
   argoEvents: boolean;
@@ -408,17 +434,17 @@ export interface ExistingPlatform {
 }
 
 /**
- * Operators with all that they need: Argo Events, Argo Workflows, the event bus that they share, and each operator of a
+ * Operators with everything that they need: Argo Events, Argo Workflows, the event bus that they share, and each operator of a
  * folder with its CRD.
  */
 export declare class Operators extends pulumi.ComponentResource {
-  /** Names of the operators' CRDs: "memcacheds.cache.example.com". */
+  /** The names of the operators' CRDs, such as "memcacheds.cache.example.com". */
   readonly customResources: pulumi.Output<string[]>;
-  /** The platform that they run on. As the output `platform` of a stack it is there for the stacks of others. */
+  /** The platform that the operators run on. Export it as the output `platform` of the stack if other stacks use the platform. */
   readonly platform: pulumi.Output<ExistingPlatform>;
-  /** Names of the runners' Deployments, by operator. Operators of the form "pod" have none. */
+  /** The names of the runners' Deployments, by operator. Operators with execution "pod" have none. */
   readonly runners: pulumi.Output<Record<string, string>>;
-  /** Name of the Service of argo-server, which has the UI. Not there if it is not ours. */
+  /** The name of the Service of argo-server, which has the UI. Missing if the platform does not create it. */
   readonly argoServer?: pulumi.Output<string>;
 
   constructor(name: string, args: OperatorsArgs, opts?: pulumi.ComponentResourceOptions);

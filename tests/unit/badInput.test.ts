@@ -125,7 +125,7 @@ describe("bad input is refused before anything is registered:", () => {
     await refuse({ nodeSelector: "disk" }, /argosy:nodeSelector must be an object/);
     await refuse(
       { namespace: "argosy-system" },
-      /argosy:controllerNamespace is "argosy-system", as namespace is/,
+      /argosy:controllerNamespace is "argosy-system", the same as namespace/,
     );
     await refuse({ parts: "operators" }, /argosy:platformStack is ""/);
   });

@@ -160,20 +160,20 @@ describe("the components", function () {
       refused(() => {
         const { platform } = operators();
         billing({ platform });
-      }, /Operators "billing": the installation "argosy" is already that of Operators "shop" in this program\. Give each/));
+      }, /Operators "billing": the installation "argosy" already belongs to Operators "shop" in this program\. Give each/));
 
     it("with a platform each in the same namespace are refused", () =>
       refused(() => {
         operators();
         billing({ handlers: otherInstallation() });
-      }, /the namespace "argosy" of a platform is already that of ArgoPlatform "shop-platform".*Use that platform/));
+      }, /the namespace "argosy" of a platform already belongs to ArgoPlatform "shop-platform".*Use that platform/));
 
     it("with an operator of one name in one namespace are refused", () =>
       refused(() => {
         const { platform } = operators();
         const handlers = gears.definitions.map((each) => ({ ...each, installation: "billing" }));
         billing({ handlers, platform });
-      }, /an operator "gear" in the namespace "argosy" is already that of Operators "shop"/));
+      }, /an operator "gear" in the namespace "argosy" already belongs to Operators "shop"/));
 
     it("in two clusters have nothing to do with each other", async () => {
       const both = () => {
@@ -190,7 +190,7 @@ describe("the components", function () {
         operators({ cluster: { context: "one" } });
         billing({ handlers: gears.definitions, cluster: { context: "one" } });
       };
-      await refused(again, /the installation "argosy" is already that of/);
+      await refused(again, /the installation "argosy" already belongs to/);
     });
   });
 
@@ -339,7 +339,7 @@ describe("the components", function () {
       );
       await refused(
         () => operators({ platform: { namespace: "argosy-system" } }),
-        /^Operators "shop": platform: controllerNamespace is "argosy-system", as namespace is/,
+        /^Operators "shop": platform: controllerNamespace is "argosy-system", the same as namespace/,
       );
     });
 
@@ -375,14 +375,14 @@ describe("the components", function () {
       );
       await refused(
         () => operators({ overrides }),
-        /overrides is given, and the operators are loaded already/,
+        /overrides is given, and the operators are already loaded/,
       );
     });
 
     it("for a platform say what to give", async () => {
       await refused(
         () => operators({ platform: pulumi.output(samplePlatform()) as unknown as ArgoPlatformArgs }),
-        /platform is only known later.*Await it/,
+        /platform is not known yet.*Await the platform/,
       );
       await refused(
         () => operators({ platform: { argosyVersion: "0.0.1" } as unknown as ArgoPlatformArgs }),

@@ -196,14 +196,14 @@ describe("the configuration", () => {
       ],
     ],
     monitoring: [
-      ["yes", /must be an object, not the text "yes"\. Give what you want of podMonitor, alertRules/],
+      ["yes", /must be an object, not the text "yes"\. Give any of podMonitor, alertRules/],
       ['{"podMonitors":true}', /\.podMonitors is not a known field\. Did you mean podMonitor\?/],
       ['{"podMonitor":"yes"}', /\.podMonitor must be true or false, not the text "yes"/],
       ['{"labels":{"release":"a b"}}', /\.labels\.release is "a b", not the value of a label\. Give one/],
       ['{"namespace":"a.b"}', /\.namespace is "a\.b", not the name of a namespace\. Name the one/],
     ],
     guards: [
-      ["true", /must be an object, not true\. Give what you want of children, annotations and exempt/],
+      ["true", /must be an object, not true\. Give any of children, annotations and exempt/],
       ['{"child":true}', /\.child is not a known field\. Did you mean children\?/],
       ['{"children":"all"}', /\.children must be true or false, not the text "all"/],
       ['{"annotations":["ops"]}', /\.annotations must be an object, not a list\. Give groups, for example/],

@@ -107,7 +107,7 @@ describe("quotas", function () {
       [
         "without room for one run",
         { press: { requests: { cpu: "100m" } } },
-        /requests\.cpu is "100m", less than the 160m of a single run\. Raise/,
+        /requests\.cpu is "100m", which is less than the 160m of a single run\. Raise/,
       ],
       [
         "of what is no quantity",

@@ -256,7 +256,7 @@ describe("the options of what Argosy makes", function () {
 
   it("are refused where they cannot be, each with a remedy", async () => {
     const cases: [Partial<WorkloadOptions>, RegExp][] = [
-      [{ images: { node: "" } }, /^images\.node is "", no image with a tag or a digest/],
+      [{ images: { node: "" } }, /^images\.node is "", which is no image with a tag or a digest/],
       [{ images: { node: "node" } }, /^images\.node is "node", no image/],
       [{ images: { node: "localhost:5000/node" } }, /^images\.node/],
       [{ images: { node: "@sha256:abc" } }, /^images\.node/],

@@ -7,9 +7,9 @@ import { amountOf, type ResourceOptions, resourcesOf } from "../resources";
 import type { OptionProblem } from "../workloads";
 import { handlerResources } from "./handlerResources";
 
-/** All that the pods of an operator's runs may have together. */
+/** The limits for all pods of an operator's runs together. */
 export interface Quota {
-  /** How many pods there may be at once. @default the operator's concurrency */
+  /** How many pods there may be at the same time. @default the operator's concurrency */
   readonly pods?: number;
   /** Sums of requests, such as `cpu: "2"`. @default no limit */
   readonly requests?: Readonly<Record<string, string>>;
@@ -17,7 +17,7 @@ export interface Quota {
   readonly limits?: Readonly<Record<string, string>>;
 }
 
-/** The figures of a quota as a ResourceQuota has them: "pods", "requests.cpu". */
+/** The figures of a quota in the form of a ResourceQuota: "pods", "requests.cpu". */
 function figuresOf({ pods, requests = {}, limits = {} }: Quota): Readonly<Record<string, string>> {
   const named = (field: string, figures: Readonly<Record<string, string>>) =>
     Object.entries(figures).map(([resource, figure]) => [`${field}.${resource}`, figure]);
@@ -28,7 +28,7 @@ function figuresOf({ pods, requests = {}, limits = {} }: Quota): Readonly<Record
   ]);
 }
 
-/** What the runs of operators may use. */
+/** The limits of operators' runs. */
 export interface QuotaOptions {
   /** By the names of operators of the form "pod". @default no limit */
   readonly quotas?: Readonly<Record<string, Quota>>;
@@ -36,7 +36,10 @@ export interface QuotaOptions {
 
 type Options = QuotaOptions & PodsOptions & ResourceOptions;
 
-/** The priority class of an operator's runs. One of their own by which a quota knows them, if nobody has chosen another. */
+/**
+ * The priority class of an operator's runs. If the program has not chosen one and there is a quota, the runs have a priority
+ * class of their own, which the quota selects.
+ */
 export function runPriorityClassOf(operator: Operator, options: Options): string | undefined {
   const { priorityClassName } = placementFields("run", options, operator.name);
   return priorityClassName ?? (options.quotas?.[operator.name] && ownPriorityClass(operator));
@@ -47,8 +50,8 @@ function ownPriorityClass(operator: Operator): string {
 }
 
 /**
- * The ResourceQuota of an operator's runs, and their priority class where none was chosen: by that the API server tells
- * these pods from all others of the namespace (https://kubernetes.io/docs/concepts/policy/resource-quotas/).
+ * The ResourceQuota of an operator's runs, and their priority class if none was chosen. The API server uses the class to tell
+ * these pods from all others in the namespace (https://kubernetes.io/docs/concepts/policy/resource-quotas/).
  */
 export function buildQuota(
   operator: Operator,
@@ -62,7 +65,7 @@ export function buildQuota(
     apiVersion: "scheduling.k8s.io/v1",
     kind: "PriorityClass",
     metadata: { name: priorityClass, labels },
-    // That of pods without a class.
+    // The value of pods without a class.
     value: 0,
     description: `The runs of the operator ${identityOf(operator)}, for their ResourceQuota.`,
   };
@@ -86,14 +89,14 @@ export function buildQuota(
 /** The key of an operator's number of pods in its ConfigMap. */
 const RUN_LIMIT = "pods";
 
-/** Where Argo and the resync find how many runs of an operator go on at once: see {@link buildRunLimit}. */
+/** The place where Argo and the resync read how many runs of an operator may have a pod at once: see {@link buildRunLimit}. */
 export function runLimitKeyOf(operator: Operator) {
   return { name: runLimitNameOf(operator.name), key: RUN_LIMIT } as const;
 }
 
 /**
- * How many runs of an operator have a pod at once. In a ConfigMap, so that a change of it changes no run: one that waits keeps
- * its place, and none is of another program.
+ * The ConfigMap that says how many runs of an operator may have a pod at once. The number is not part of the runs, so that a
+ * change of the number changes no run.
  */
 export function buildRunLimit(
   operator: Operator,
@@ -108,7 +111,7 @@ export function buildRunLimit(
   };
 }
 
-/** How many runs of an operator have a pod at once: as many as its concurrency allows, and no more than its quota has room for. */
+/** How many runs of an operator have a pod at once: as many as its concurrency and its quota allow. */
 export function runsAtOnce(operator: Operator, options: Options): number {
   const hard = Object.entries(figuresOf(options.quotas?.[operator.name] ?? {}));
   const fitting = hard.map(([key, figure]) =>
@@ -126,7 +129,7 @@ function partsOf(key: string): [field: string, resource: string] {
   return [key.slice(0, dot), key.slice(dot + 1)];
 }
 
-/** What a pod of a run counts for a key of a quota, and its containers that say nothing of that. */
+/** The amount that a run's pod counts for a key of a quota, and its containers that have no figure for that key. */
 function neededOf(operator: Operator, options: Options, key: string): { amount: number; silent: string[] } {
   if (key === "pods") return { amount: 1, silent: [] };
   const [field, resource] = partsOf(key);
@@ -141,7 +144,7 @@ function neededOf(operator: Operator, options: Options, key: string): { amount: 
   for (const [name, { requests, limits }] of Object.entries(containers)) {
     const limit = (limits as Readonly<Record<string, string>> | undefined)?.[resource];
     const request = (requests as Readonly<Record<string, string>> | undefined)?.[resource];
-    // A limit is the request where there is none.
+    // If there is no request, the limit is the request.
     const figure = field === "limits" ? limit : (request ?? limit);
     if (figure === undefined) silent.push(name);
     else amount += amountOf(figure) ?? 0;
@@ -149,7 +152,7 @@ function neededOf(operator: Operator, options: Options, key: string): { amount: 
   return { amount, silent };
 }
 
-/** What is wrong with the quotas of a program. */
+/** The problems of a program's quotas. */
 export function quotaProblems(operators: readonly Operator[], options: Options): OptionProblem[] {
   return Object.entries(options.quotas ?? {}).flatMap(([name, quota]) => {
     const operator = operators.find((each) => each.name === name);
@@ -159,7 +162,7 @@ export function quotaProblems(operators: readonly Operator[], options: Options):
       return { key, complaint: "is unknown", remedy: `There are ${known}.` };
     }
     if (operator.execution !== "pod") {
-      const remedy = "Give resources and replicas: a resident operator has no more pods than these.";
+      const remedy = "Give resources and replicas instead: they limit the pods of a resident operator.";
       return { key, complaint: 'is given, and the execution of the operator is not "pod"', remedy };
     }
     return Object.entries(figuresOf(quota)).flatMap(([each, figure]) =>
@@ -181,10 +184,10 @@ function problemsOfFigure(operator: Operator, options: Options, key: string, fig
   }
   const { amount: needed, silent } = neededOf(operator, options, key);
   if (silent.length > 0) {
-    // The API server refuses such a pod for good, and no waiting helps.
+    // The API server refuses such a pod for ever.
     return [
       {
-        complaint: `is given, and these containers of a run have no ${field} of ${resource}: ${silent.join(", ")}`,
+        complaint: `is given, but these containers of a run have no ${field} of ${resource}: ${silent.join(", ")}`,
         remedy:
           "Give it in resources of the program, for the handler in its definition, or leave this figure out.",
       },
@@ -193,7 +196,7 @@ function problemsOfFigure(operator: Operator, options: Options, key: string, fig
   if (needed > amount) {
     return [
       {
-        complaint: `is "${figure}", less than the ${readable(needed, resource)} of a single run`,
+        complaint: `is "${figure}", which is less than the ${readable(needed, resource)} of a single run`,
         remedy: "Raise it, or lower what a run asks for.",
       },
     ];

@@ -4,22 +4,22 @@ import type { ArgoProgram } from "../deployment";
 /** How a connection to PostgreSQL is secured (https://www.postgresql.org/docs/current/libpq-ssl.html). */
 export const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
 
-/** The archive of Argo Workflows: a PostgreSQL that keeps runs when the cluster has forgotten them. */
+/** The archive of Argo Workflows: a PostgreSQL that keeps runs after they were deleted from the cluster. */
 export interface ArchiveOptions {
   readonly host: string;
-  /** Its port. @default 5432 */
+  /** The port of the PostgreSQL. @default 5432 */
   readonly port?: number;
   readonly database: string;
   /**
-   * Name of a Secret in the controllers' namespace: keys `username` and `password`, and where `sslMode` verifies,
-   * `ca.crt` with the certificate of who has signed the database's.
+   * The name of a Secret in the controllers' namespace. It has the keys `username` and `password`. If `sslMode` verifies, it also
+   * has `ca.crt` with the certificate of the authority that signed the database's certificate.
    */
   readonly secret: string;
   /** How the connection is secured. @default "require" */
   readonly sslMode?: (typeof SSL_MODES)[number];
   /** After how many days a run is deleted from the archive. @default 90 */
   readonly keptDays?: number;
-  /** Tells the runs of clusters apart that share a database. @default "default" */
+  /** The name of this cluster, which distinguishes its runs if several clusters share a database. @default "default" */
   readonly cluster?: string;
 }
 
@@ -39,7 +39,7 @@ export function buildPersistence(archive: ArchiveOptions): JsonObject {
   return {
     archive: true,
     archiveTTL: `${keptDays}d`,
-    // A resync only looks which objects need a run. The runs themselves are archived.
+    // A resync only finds out which objects need a run. The runs themselves are archived.
     archiveLabelSelector: {
       matchExpressions: [{ key: "workflows.argoproj.io/cron-workflow", operator: "DoesNotExist" }],
     },
@@ -88,7 +88,7 @@ export const ARCHIVING_RULE: PolicyRule = {
   verbs: ["patch"],
 };
 
-/** A program that speaks with the archive, with the certificate by which it verifies the database's. */
+/** A program that connects to the archive, with the certificate that it needs to verify the database's certificate. */
 export function withCertificateAuthority(
   program: ArgoProgram,
   archive: ArchiveOptions | undefined,

@@ -2,58 +2,59 @@ import type { WorkloadOptions } from "../workloads";
 import type { ArchiveOptions } from "./archive";
 
 /**
- * How a half of Argo, Events or Workflows, comes into the cluster.
- * "install": its CRDs and a controller of our own. "share": the CRDs are there, the controller is our own.
- * "adopt": both are there. "none": operators do without it.
+ * How a half of Argo, Events or Workflows, comes into the cluster. "install": we install the CRDs and the controller. "share":
+ * the CRDs exist already, and we install the controller. "adopt": both exist already. "none": operators do without this half.
  */
 export const ARGO_MODES = ["install", "share", "adopt", "none"] as const;
 export type ArgoMode = (typeof ARGO_MODES)[number];
 
-/** What operators need to know of their platform: the output `platform` of the stack that makes it. */
+/** The facts about a platform that operators need: the output `platform` of the stack that creates the platform. */
 export interface Platform {
-  /** The version of Argosy that made it. Only a platform that exists has this field: arguments for a new one have not. */
+  /** The version of Argosy that created the platform. Arguments for a new platform do not have this field. */
   readonly argosyVersion: string;
-  /** Where operators, their events and their runs live; Argo's controllers look after this one namespace. */
+  /** The namespace of the operators, their events and their runs. Argo's controllers manage only this namespace. */
   readonly namespace: string;
-  /** Whether it has Argo Events: without, there is no event bus, and runners see changes by their own watch alone. */
+  /** Whether the platform has Argo Events. If not, there is no event bus, and runners see changes only by their own watches. */
   readonly argoEvents: boolean;
-  /** The JetStream version of the event bus, one that the events controller's configuration knows. "" without events. */
+  /**
+   * The JetStream version of the event bus, one that the configuration of the events controller contains. "" without Argo Events.
+   */
   readonly jetStreamVersion: string;
-  /** Whether it has Argo Workflows: without, runs are not recorded, and no run has a pod of its own. */
+  /** Whether the platform has Argo Workflows. If not, runs are not recorded, and no run has a pod of its own. */
   readonly argoWorkflows: boolean;
-  /** The Workflow controller's instance id: it handles only Workflows that carry it as a label. "" for none. */
+  /** The instance id of the Workflow controller, which handles only Workflows that have this id as a label. "" for none. */
   readonly instanceId: string;
   /**
-   * Whether the Workflow controller archives runs: then it is given those that a resident operator records as well.
+   * Whether the Workflow controller archives runs. If so, the recorded runs of resident operators are archived as well.
    * @default false
    */
   readonly archivesRuns?: boolean;
-  /** The only namespace from which the runners' metrics can be had. @default any */
+  /** The only namespace from which the runners' metrics can be read. @default any */
   readonly prometheusNamespace?: string;
 }
 
-/** What the manifests of the platform depend on. */
+/** The options of the platform's manifests. */
 export interface PlatformOptions extends WorkloadOptions {
-  /** Where event bus, event sources, sensors, runners and Workflows live: the one namespace that Argo manages. */
+  /** The namespace of the event bus, event sources, sensors, runners and Workflows: the only one that Argo manages. */
   readonly namespace: string;
-  /** Where Argo's controllers and argo-server live, with rights in {@link namespace} alone. */
+  /** The namespace of Argo's controllers and argo-server, which have rights only in {@link namespace}. */
   readonly controllerNamespace: string;
-  /** Whether the two namespaces are ours to make. */
+  /** Whether we create the two namespaces. */
   readonly createNamespaces: boolean;
   /** The Workflow controller's instance id. "" for none. */
   readonly instanceId: string;
   /**
-   * How Argo Events comes into the cluster. It knows no instance id: "share" is for a cluster whose other
+   * How Argo Events comes into the cluster. Argo Events has no instance id, so "share" is only for a cluster whose other
    * controllers do not manage {@link namespace}.
    */
   readonly argoEvents: ArgoMode;
-  /** How Argo Workflows comes into the cluster; argo-server comes and stays away with its controller. */
+  /** How Argo Workflows comes into the cluster. argo-server is installed if the controller is. */
   readonly argoWorkflows: ArgoMode;
-  /** Where the Workflow controller, if it is ours, archives runs. @default none */
+  /** Where our Workflow controller archives runs. @default none */
   readonly archive?: ArchiveOptions;
-  /** What of the monitoring is made. @default nothing */
+  /** Which parts of the monitoring are created. @default none */
   readonly monitoring?: MonitoringOptions;
-  /** How many Workflows the Workflow controller, if it is ours, looks after at once. The others wait. @default 500 */
+  /** How many Workflows run at the same time under our Workflow controller. The others wait. @default 500 */
   readonly parallelism?: number;
 }
 
@@ -67,18 +68,21 @@ export function ownsController(mode: ArgoMode): boolean {
   return mode === "install" || mode === "share";
 }
 
-/** What of the platform's monitoring is made, and how a Prometheus Operator and a Grafana find it. All off by default. */
+/**
+ * Which parts of the platform's monitoring are created, and how the Prometheus Operator and Grafana find them. By default, none
+ * are.
+ */
 export interface MonitoringOptions {
-  /** Whether a PodMonitor tells a Prometheus Operator which pods to scrape. @default false */
+  /** Whether to create a PodMonitor, which tells the Prometheus Operator which pods to scrape. @default false */
   readonly podMonitor?: boolean;
-  /** Whether a PrometheusRule gives it the alerts. @default false */
+  /** Whether to create a PrometheusRule with the alerts. @default false */
   readonly alertRules?: boolean;
-  /** Whether a ConfigMap gives Grafana the dashboard. @default false */
+  /** Whether to create a ConfigMap with the dashboard for Grafana. @default false */
   readonly dashboard?: boolean;
   /** Labels of PodMonitor and PrometheusRule, by which the Prometheus Operator selects them. @default none */
   readonly labels?: Readonly<Record<string, string>>;
   /** Labels of the dashboard's ConfigMap, by which Grafana's sidecar finds it. @default grafana_dashboard: "1" */
   readonly dashboardLabels?: Readonly<Record<string, string>>;
-  /** The namespace that Prometheus runs in: nobody else may ask the runners for metrics. @default any */
+  /** The namespace that Prometheus runs in. Pods in other namespaces cannot read the runners' metrics. @default any */
   readonly namespace?: string;
 }
