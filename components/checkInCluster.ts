@@ -27,7 +27,7 @@ export async function checkInCluster(
     throw new ConfigurationError(problems.map((problem) => `${component}: ${problem}`));
   for (const title of unseen) {
     void pulumi.log.warn(
-      `${component}: nobody could check whether ${title}, which is to be used, exists in the cluster`,
+      `${component}: this kubeconfig cannot check whether ${title} is in the cluster, although the platform uses it`,
     );
   }
 }

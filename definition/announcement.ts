@@ -1,7 +1,7 @@
 import type { Operator } from "../runtime/definition/definition";
 import type { LoadOptions } from "./loadOperator";
 
-/** What a program does with operators. The program announces it to the command `argosy`, which runs the program to ask. */
+/** What a program does with operators. The program announces this to the command `argosy`, which runs the program to find out. */
 export type Announcement =
   | { readonly loaded: readonly Operator[]; readonly folder: string; readonly options: LoadOptions }
   | { readonly used: readonly Operator[] };
@@ -12,12 +12,12 @@ type Listener = (announcement: Announcement) => void;
 const LISTENER = Symbol.for("@argosy-dev/argosy:operators");
 const place = globalThis as { [LISTENER]?: Listener };
 
-/** Announces it to the command, if one listens. */
+/** Makes an announcement to the command, if one listens. */
 export function announce(announcement: Announcement): void {
   place[LISTENER]?.(announcement);
 }
 
-/** Runs something with a listener for all that is announced meanwhile. */
+/** Runs a function, and passes all announcements meanwhile to a listener. */
 export async function listening<Result>(listener: Listener, run: () => Promise<Result>): Promise<Result> {
   place[LISTENER] = listener;
   try {

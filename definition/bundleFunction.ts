@@ -5,21 +5,21 @@ import { OperatorError, Problems, type Report } from "./problems";
 
 /** A function in JavaScript or TypeScript as one file. */
 export interface FunctionBundle {
-  /** CommonJS, with everything that it imports but Node's own modules, and a source map in its last line. */
+  /** CommonJS, with all imports except Node's own modules, and a source map in its last line. */
   readonly code: string;
-  /** Absolute paths of the files that it was made of. */
+  /** The absolute paths of the files in the bundle. */
   readonly inputs: readonly string[];
 }
 
-/** What an ES module may ask for, in CommonJS. */
+/** The name that replaces `import.meta.url` of an ES module in CommonJS. */
 const IMPORT_META_URL = "argosyImportMetaUrl";
 
 /**
- * Bundles a function with its npm dependencies. The same sources and packages give the same bytes on every machine and in
- * every folder.
+ * Bundles a function with its npm dependencies. The same sources and packages give the same bytes on every machine and in every
+ * folder.
  *
  * @param folder - the operator's
- * @param file - relative to it: "main.ts"
+ * @param file - relative to the folder: "main.ts"
  * @throws OperatorError naming file and line of what cannot be bundled
  */
 export function bundleFunction(folder: string, file: string): FunctionBundle {
@@ -60,8 +60,8 @@ export function bundleFunction(folder: string, file: string): FunctionBundle {
 }
 
 /**
- * Checks that a function can be bundled, and that its file may define what it is to.
- * @param functions what is to be exported: "reconcile"
+ * Checks that a function can be bundled, and that its file seems to define the required functions. @param functions the functions
+ * that the file must export: "reconcile"
  */
 export function checkFunction(
   folder: string,
@@ -73,8 +73,8 @@ export function checkFunction(
   try {
     const { code } = bundleFunction(folder, file);
     for (const name of functions) {
-      // Whether a function is exported shows at run time. The bundle of an ES module does not contain functions that nobody
-      // exports.
+      // Only a run shows whether a function is exported. But the bundle of an ES module does not contain functions that are not
+      // exported.
       if (new RegExp(`\\b${name}\\b`).test(code)) continue;
       const remedy = `Write there: export function ${name}(request) { ... }`;
       report("handler", `"${file}" exports no function ${name}(request)`, remedy);
@@ -97,7 +97,7 @@ function toOperatorError(folder: string, file: string, error: unknown): Operator
 
 function remedyFor(text: string, folder: string): string {
   if (/No loader is configured for "\.node"/.test(text)) {
-    return "It is compiled code, which no bundle holds. Take another package, or write a program with an image of its own: handler: { image, command }.";
+    return "It is compiled code, which cannot be bundled. Use another package, or write a program with an image of its own: handler: { image, command }.";
   }
   if (!text.startsWith("Could not resolve")) return "Correct it there.";
   return foldersAbove(folder).some((place) => existsSync(path.join(place, "package.json")))
@@ -105,7 +105,7 @@ function remedyFor(text: string, folder: string): string {
     : "Correct its name.";
 }
 
-/** The folder and all above it: where packages are looked for. */
+/** The folder and all folders above it, where packages are searched. */
 function foldersAbove(folder: string): string[] {
   const above = path.dirname(folder);
   return above === folder ? [folder] : [folder, ...foldersAbove(above)];

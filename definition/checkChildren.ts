@@ -6,7 +6,7 @@ import type { Report } from "./problems";
 import type { CheckedDefinition } from "./schema";
 
 /**
- * Checks the declared kinds against one another, against the custom resource and against what Kubernetes has.
+ * Checks the declared kinds against one another, against the custom resource and against Kubernetes' own kinds.
  *
  * @param resource - undefined if the CRD could not be read
  */
@@ -26,18 +26,18 @@ export function checkChildren(
     seen.set(`${group}/${child.kind}`, first ?? index);
     const isOwnKind = group === resource?.group && child.kind === resource.kind;
     if (isOwnKind && watch && Object.keys(watch.labels ?? {}).length === 0) {
-      const complaint = `is ${child.kind}, and every ${child.kind} is watched: each object would make another without end`;
+      const complaint = `is ${child.kind}, and every ${child.kind} is watched: each object would create another one without end`;
       report(
         field,
         complaint,
-        "Watch those with a label only, which the children do not have: watch.labels.",
+        "Watch only objects with a label that the children do not have: watch.labels.",
         ["watch"],
       );
     } else if (isOwnKind && !watch) {
       report(
         field,
         `is ${child.kind}, the operator's own kind`,
-        "Leave it out: each object would make another without end.",
+        "Leave it out: each object would create another one without end.",
       );
     }
     if (child.retired && child.update !== undefined) {
@@ -87,5 +87,9 @@ export function checkKnownKind(
   const isOwnGroup = !group.includes(".") || Object.hasOwn(BUILT_IN_KINDS, group);
   if (groups.length === 0 || groups.includes(group) || !isOwnGroup) return;
   const known = groups.map((name) => (name === "" ? '"v1"' : `"${name}/…"`)).join(" or ");
-  report(`${field}.apiVersion`, `is "${apiVersion}", which has no ${kind}`, `Kubernetes has it in ${known}.`);
+  report(
+    `${field}.apiVersion`,
+    `is "${apiVersion}", which has no ${kind}`,
+    `In Kubernetes, this kind is in ${known}.`,
+  );
 }

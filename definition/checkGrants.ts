@@ -28,21 +28,22 @@ export function checkGrants(
     report(
       `children[${first}]`,
       `is ${kinds[0]}, and "grants" does not say what it may grant`,
-      "Declare that, for example grants: [ClusterRole/view] or grants: [{ apiGroups: [batch], resources: [jobs], verbs: [get] }].",
+      "Declare the rights, for example grants: [ClusterRole/view] or grants: [{ apiGroups: [batch], resources: [jobs], " +
+        "verbs: [get] }].",
     );
     return;
   }
   for (const [index, { resources, verbs, resourceNames = [] }] of grants.entries()) {
     if (!verbs.includes("bind")) continue;
     if (resourceNames.includes("cluster-admin")) {
-      const complaint = "is the role cluster-admin, with which every other right can be had";
-      report(`grants[${index}]`, complaint, "Name a role with less, for example ClusterRole/view.");
+      const complaint = "is the role cluster-admin, with which an account can gain every other right";
+      report(`grants[${index}]`, complaint, "Name a role with fewer rights, for example ClusterRole/view.");
     }
     const binders = resources[0] === "roles" ? ["RoleBinding"] : BINDINGS;
     if (binders.some((kind) => kinds.includes(kind))) continue;
     report(
       `grants[${index}]`,
-      `is a role that is there, and children has no ${binders.join(" and no ")} to refer to it`,
+      `is an existing role, and children has no ${binders.join(" and no ")} to refer to it`,
       `Leave it out, or add ${RBAC_GROUP}/v1/${binders[0]} to children.`,
       ["children"],
     );

@@ -8,7 +8,7 @@ import type { CheckedDefinition } from "./schema";
 /** A word of a command that looks like a file of the folder: "main.py", "./bin/run.sh"; not "-x.y", not a URL. */
 const FILE_NAME = /^(?!-)[\w./-]*[\w-]\.[A-Za-z]\w*$/;
 
-/** Checks that the files of the operator's folder that its handler names are there, and may define what they are to. */
+/** Checks that the files in the operator's folder that its handler names exist, and seem to define the required functions. */
 export function checkHandlerFiles(
   folder: string,
   { handler, finalize }: Pick<CheckedDefinition, "handler" | "finalize">,
@@ -32,11 +32,11 @@ function checkPython(folder: string, file: string, functions: readonly string[],
 
 function checkCommandFiles(folder: string, command: readonly string[], report: Report): void {
   for (const [index, word] of command.entries()) {
-    // A program without a slash is looked for on PATH; what follows -m is a module of Python's.
+    // A program without a slash is searched on PATH. The word after -m is a Python module.
     const isFile = index === 0 ? word.includes("/") : FILE_NAME.test(word) && command[index - 1] !== "-m";
     if (!isFile || path.isAbsolute(word)) continue;
     const remedy =
-      "Create it, or correct the name; what is no file goes with its option: --host=example.com.";
+      "Create it, or correct the name. If it is not a file, write it together with its option: --host=example.com.";
     isThere(folder, word, `handler.command[${index}]`, remedy, report);
   }
 }
@@ -45,7 +45,7 @@ function checkCommandFiles(folder: string, command: readonly string[], report: R
 function isThere(folder: string, name: string, field: string, remedy: string, report: Report): boolean {
   const file = path.resolve(folder, name);
   if (!file.startsWith(folder + path.sep)) {
-    const advice = "Put the file into the folder: only that is carried along.";
+    const advice = "Put the file into the folder: only files in the folder are deployed.";
     report(field, `"${name}" is outside of the operator's folder`, advice);
     return false;
   }

@@ -4,8 +4,8 @@ import { definitionFile, signOfOperator } from "./definitionFile";
 import type { Report } from "./problems";
 
 /**
- * Checks that the folders that an operator includes are there, and lie in the folder of the operators: no symbolic link
- * leads elsewhere, and none of them is an operator itself.
+ * Checks that the folders that an operator includes exist in the folder of the operators, that no symbolic link leads elsewhere,
+ * and that none of the folders is an operator itself.
  */
 export function checkInclude(folder: string, include: readonly string[] = [], report: Report): void {
   if (include.length > 0 && !/^[-\w]+(\.[-\w]+)*$/.test(path.basename(folder))) {
@@ -18,8 +18,8 @@ export function checkInclude(folder: string, include: readonly string[] = [], re
   ) {
     report(
       "include",
-      "is in a folder that is a symbolic link, beside which it would be looked for in vain",
-      "Put the folder itself there.",
+      "cannot be found, because the operator's folder is a symbolic link",
+      "Put the operator's folder itself there instead of the link.",
     );
   }
   const handlers = realpathSync(path.dirname(folder));

@@ -7,8 +7,8 @@ import { definitionFile, reportOn } from "./definitionFile";
 import { displayPath, Problems, type Report } from "./problems";
 
 /**
- * Makes the checks between operators: that no name is given twice, former names included, and that no two operators claim one
- * kind.
+ * Checks the operators against each other: no name, including former names, may be given twice, and no two operators may own the
+ * same kind.
  *
  * @throws OperatorError that names every clash
  */
@@ -23,7 +23,7 @@ export function checkOperators(operators: readonly Operator[]): void {
       if (operator.name === other.name) {
         report(
           "name",
-          `"${operator.name}" is also that of ${where}`,
+          `"${operator.name}" is also the name of ${where}`,
           "Give each operator a name of its own.",
         );
       }
@@ -69,31 +69,34 @@ function checkListeners(operators: readonly Operator[], problems: Problems): voi
   }
 }
 
-/** The kinds of the program's own operators are not watched: what they write on their objects would be a change. */
+/**
+ * An operator may not watch the kind of another operator of the program, because every write of that operator on its objects
+ * would count as a change.
+ */
 function checkWatched({ watch, customResource }: Operator, other: Operator, report: Report): void {
   const { group, kind } = other.customResource;
   if (!watch || other.watch || customResource.group !== group || customResource.kind !== kind) return;
   const where = displayPath(definitionFile(other.folder));
-  const complaint = `is ${kind}, the own kind of ${where}, which writes on its objects whenever it works`;
-  report("watch.kind", complaint, "Let that operator do it, or watch a kind of its children.");
+  const complaint = `is ${kind}, which ${where} owns, and which that operator changes whenever it works`;
+  report("watch.kind", complaint, "Let that operator do the work, or watch a kind of its children.");
 }
 
-/** The objects under a former name are handed over, so no other operator may still have that name. */
+/** An operator takes over the objects of its former names, so no other operator may still have such a name. */
 function checkTaken(operator: Operator, other: Operator, report: Report): void {
   const index = formerIdentitiesOf(operator).map(identityOf).indexOf(identityOf(other));
   if (index < 0) return;
   const where = displayPath(definitionFile(other.folder));
   const complaint = `is "${operator.formerNames[index]}", which is the name of ${where}`;
-  report(`formerNames[${index}]`, complaint, "Rename that one, or leave this out.");
+  report(`formerNames[${index}]`, complaint, "Rename that operator, or leave this name out.");
 }
 
-/** The objects under a former name can be handed over to one operator only. */
+/** Only one operator can take over the objects of a former name. */
 function checkSharedFormerNames(operator: Operator, other: Operator, report: Report): void {
   const others = formerIdentitiesOf(other).map(identityOf);
   for (const [index, former] of formerIdentitiesOf(operator).map(identityOf).entries()) {
     if (!others.includes(former)) continue;
     const where = displayPath(definitionFile(other.folder));
-    const complaint = `is "${operator.formerNames[index]}", which ${where} gives as well`;
+    const complaint = `is "${operator.formerNames[index]}", which ${where} also gives`;
     report(`formerNames[${index}]`, complaint, "Keep it in one of the two.");
   }
 }
@@ -105,12 +108,12 @@ function checkResyncName(operator: Operator, operators: readonly Operator[], rep
   );
   if (!other) return;
   const where = displayPath(definitionFile(other.folder));
-  report("name", `"${operator.name}" is also that of the resync of ${where}`, "Give it another name.");
+  report("name", `"${operator.name}" is also the name of the resync of ${where}`, "Give it another name.");
 }
 
 /**
- * Names that the API server would accept for one of the two CRDs only: within a group, plural, singular and
- * short names must differ, and so must kinds and list kinds (the condition NamesAccepted).
+ * Names that the API server would accept for only one of the two CRDs: within a group, plural, singular and short names must
+ * differ, and so must kinds and list kinds (the condition NamesAccepted).
  */
 function sharedNames(one: Operator, other: Operator): string[] {
   const ofOther = namesOf(other);

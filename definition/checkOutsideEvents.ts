@@ -75,7 +75,7 @@ function checkContent(template: Json, schema: JsonObject | undefined, field: str
   if (schema === undefined) return;
   if (Array.isArray(template)) {
     if (!expects(schema, "array"))
-      return report(field, "is a list, which the CRD's schema does not take", REMEDY);
+      return report(field, "is a list, which the CRD's schema does not accept", REMEDY);
     const items = isJsonObject(schema["items"]) ? schema["items"] : undefined;
     for (const [index, each] of template.entries()) checkContent(each, items, `${field}[${index}]`, report);
     return;
@@ -84,11 +84,11 @@ function checkContent(template: Json, schema: JsonObject | undefined, field: str
     const constant = constantOf(template);
     const flaw = constant === undefined ? undefined : flawFinder(schema, field)(typed(constant, schema));
     if (flaw)
-      report(field, `is a constant that the CRD's schema does not take: it ${flaw.complaint}`, REMEDY);
+      report(field, `is a constant that the CRD's schema does not accept: it ${flaw.complaint}`, REMEDY);
     return;
   }
   if (!expects(schema, "object"))
-    return report(field, "is an object, which the CRD's schema does not take", REMEDY);
+    return report(field, "is an object, which the CRD's schema does not accept", REMEDY);
   const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
   const isOpen =
     schema["x-kubernetes-preserve-unknown-fields"] === true ||
@@ -110,7 +110,7 @@ function checkContent(template: Json, schema: JsonObject | undefined, field: str
     report(
       `${field}.${key}`,
       "is missing, and the CRD's schema requires it",
-      "Make it of a field of the event.",
+      "Set it from a field of the event.",
     );
   }
 }
@@ -121,7 +121,7 @@ function expects(schema: JsonObject, type: string): boolean {
   return schema["type"] === undefined || schema["type"] === type;
 }
 
-/** Where a source listens. */
+/** The address where a source listens. */
 interface Listener {
   readonly field: string;
   readonly type: string;
@@ -131,7 +131,7 @@ interface Listener {
   readonly certificate: string;
 }
 
-/** Where the source of an event listens. Undefined if it does not, or does not say so. */
+/** The address where the source of an event listens. Undefined if the source does not listen, or does not say where. */
 export function listenerOf({ name, type, source }: OutsideEvent): Listener | undefined {
   const isOwn = type === "webhook";
   const given = isOwn ? source : source["webhook"];
@@ -159,10 +159,10 @@ export function clashOf(
   if (one.port === "7777") return ["port", "is 7777, at which Argo serves metrics"];
   if (one.port !== other.port || one === other) return undefined;
   if (one.type !== other.type)
-    return ["port", `is ${one.port}, which a source of another type has: ${other.type}`];
+    return ["port", `is ${one.port}, which a source of another type uses: ${other.type}`];
   if (one.endpoint === other.endpoint)
-    return ["endpoint", `is ${one.endpoint} at port ${one.port}, as another one's is`];
+    return ["endpoint", `is ${one.endpoint} at port ${one.port}, which another source has as well`];
   if (one.certificate !== other.certificate)
-    return ["port", `is ${one.port}, as another one's is, with another certificate`];
+    return ["port", `is ${one.port}, which another source has with another certificate`];
   return undefined;
 }

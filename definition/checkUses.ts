@@ -18,7 +18,7 @@ import type { CheckedDefinition } from "./schema";
 
 type CheckedUse = CheckedDefinition["uses"][string];
 
-/** A value of another type is no name. */
+/** The types of a value that can be a name. */
 const NAMING_TYPES = ["string"];
 /** The fields of `metadata` to which an object may refer, and which of them are maps. */
 const METADATA = { name: false, namespace: false, uid: false, labels: true, annotations: true };
@@ -26,7 +26,7 @@ const PATH_REMEDY = "Give the path of a field, for example spec.credentialsSecre
 
 /**
  * Checks the `uses` of a definition against Kubernetes' kinds, and every field path against the schema of the custom resource. A
- * wrong path would silently mean nothing for ever.
+ * wrong path would silently give nothing for ever.
  *
  * @param resource undefined if the CRD could not be read
  */
@@ -51,7 +51,7 @@ export function checkUses(
     }
     for (const name of listedNames(use) ?? []) {
       if (isObjectName(name)) continue;
-      report(`${field}.name`, "is no name that an object can have", `${PATH_REMEDY} "'settings'".`);
+      report(`${field}.name`, "cannot be the name of an object", `${PATH_REMEDY} "'settings'".`);
     }
     const schema = resource && storedSchemaOf(resource);
     const terms = use.name === undefined ? Object.entries(use.labels ?? {}) : [["", use.name] as const];
@@ -62,12 +62,12 @@ export function checkUses(
       const constant = label === "" ? undefined : constantIn(text);
       if (constant !== undefined && !isLabelValue(constant)) {
         const remedy = "Use at most 63 letters, digits, -, _ and dots, a letter or digit first and last.";
-        report(at, "is no value that a label can have", remedy);
+        report(at, "cannot be the value of a label", remedy);
       }
     }
     const term = use.name === undefined ? undefined : parseTerm(use.name);
     if (use.names !== undefined && (!term || "constant" in term)) {
-      report(`${field}.names`, "is for a name that is the path of a field", "Leave it out.");
+      report(`${field}.names`, "is only for a name that is the path of a field", "Leave it out.");
     }
   }
 }
@@ -100,7 +100,7 @@ interface Flaw {
   readonly remedy: string;
 }
 
-/** What is wrong with a constant or a path. Undefined: nothing. */
+/** The problem of a constant or a path. Undefined if there is none. */
 function flawOf(text: string, schema: JsonObject | undefined): Flaw | undefined {
   const term = parseTerm(text);
   if (!term) return { complaint: "is no path of a field", remedy: `${PATH_REMEDY} "'settings'".` };
@@ -117,7 +117,7 @@ function flawOf(text: string, schema: JsonObject | undefined): Flaw | undefined 
   return schema && flawInSchema(["spec"], rest, propertyOf(schema, "spec"));
 }
 
-const PATH_ADVICE = "Begin it with spec or metadata: nothing else says what an object uses.";
+const PATH_ADVICE = "Begin it with spec or metadata: only these say what an object uses.";
 
 function flawInMetadata(path: readonly Step[]): Flaw | undefined {
   const [field, key, ...rest] = path;
@@ -135,7 +135,7 @@ function flawInMetadata(path: readonly Step[]): Flaw | undefined {
   return { complaint: `is ${formatPath(["metadata", ...path])}, which is no text`, remedy };
 }
 
-/** Follows a path into a schema. Whatever a schema leaves open may be there. */
+/** Follows a path into a schema. A part that the schema leaves open may have any field. */
 function flawInSchema(
   before: Step[],
   path: readonly Step[],

@@ -9,7 +9,7 @@ import type { CheckedDefinition } from "./schema";
 /** The `watch` of a definition. */
 type WatchDefinition = NonNullable<CheckedDefinition["watch"]>;
 
-/** The kind that is watched. Whether it has namespaces is known of Kubernetes' own kinds, and assumed of all others. */
+/** The watched kind. It is known whether Kubernetes' own kinds have namespaces. All other kinds are assumed to have them. */
 export function watchedKind({ apiVersion, kind, plural }: WatchDefinition): CustomResourceKind {
   const group = groupOf(apiVersion);
   return {
@@ -21,7 +21,7 @@ export function watchedKind({ apiVersion, kind, plural }: WatchDefinition): Cust
   };
 }
 
-/** Kinds that the engine writes while it works. An operator that watched them would never come to rest. */
+/** Kinds that the engine writes while it works. An operator that watches them would never stop working. */
 const OWN_WORK: readonly (readonly [group: string, kind: string])[] = [
   ["", "Event"],
   ["events.k8s.io", "Event"],
@@ -40,7 +40,7 @@ export function checkWatch(
   checkKnownKind(watch, "watch", report);
   if (OWN_WORK.some(([other, name]) => other === group && name === kind)) {
     const complaint = `is ${kind}, which Argosy itself writes whenever it works`;
-    report("watch.kind", complaint, "Watch the objects that these are about.");
+    report("watch.kind", complaint, "Watch the objects that these objects are about.");
   }
   if (group === DOMAIN || group.endsWith(`.${DOMAIN}`)) {
     report(

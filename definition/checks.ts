@@ -30,7 +30,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
-/** Messages for a value of another type than the one that a schema takes; `expected` names that type. */
+/** Messages for a value that does not have the type of the schema. `expected` names that type. */
 function told(remedy: string, expected?: string) {
   return {
     error: (issue: RawIssue) => messageOf(typeComplaint(issue, expected), remedy),
@@ -76,7 +76,7 @@ export function text(
     );
 }
 
-/** A text that matches a regular expression; `standard` names what it then is: "a DNS label". */
+/** A text that matches a regular expression. `standard` names such a text: "a DNS label". */
 export function pattern(expression: RegExp, standard: string, remedy: string) {
   return z.string(told(remedy)).regex(
     expression,
@@ -128,12 +128,12 @@ export function listOf<Entry extends z.ZodType>(entry: Entry, remedy: string) {
   return z.array(entry, told(remedy));
 }
 
-/** A list that has an entry at least. */
+/** A list with at least one entry. */
 export function filledListOf<Entry extends z.ZodType>(entry: Entry, remedy: string) {
   return listOf(entry, remedy).min(1, { error: () => messageOf("is empty", remedy) });
 }
 
-/** An object whose keys are the author's own, each key and each value of one shape. */
+/** An object with keys that the author chooses. All keys have one shape, and so have all values. */
 export function mapOf<Entry extends z.ZodType>(key: z.ZodType<string, string>, entry: Entry, remedy: string) {
   return z.record(key, entry, told(remedy));
 }
@@ -146,8 +146,8 @@ export function anyObject(remedy: string) {
 }
 
 /**
- * An object of known fields. Any other is refused, with the field that was likely meant.
- * @param refused complaint and remedy for fields that are not known, but to be expected
+ * An object of known fields. Any other field is refused, with the name of the field that was probably meant. @param refused
+ * complaint and remedy for unknown fields that authors are likely to write
  */
 export function fields<Shape extends z.core.$ZodShape>(
   shape: Shape,
@@ -204,7 +204,7 @@ export function check<Schema extends z.ZodType>(
 ): z.output<Schema> | undefined {
   const hidden = hiddenKey(value);
   if (hidden !== undefined) {
-    report(fieldAt(field, hidden), "is a name that no field can have", "Give it another one.");
+    report(fieldAt(field, hidden), "cannot be the name of a field", "Give it another one.");
     return undefined;
   }
   const { success, data, error } = schema.safeParse(value, { reportInput: true });
@@ -233,7 +233,7 @@ function becauseOf(issue: z.core.$ZodIssue): readonly string[] {
   return issue.code === "custom" ? ((issue.params?.because as readonly string[]) ?? []) : [];
 }
 
-/** The complaints about the one shape of several that has the value's type. Undefined if not just one has. */
+/** The complaints about the shape that has the value's type. Undefined if no shape has it, or several have it. */
 function branchOf(branches: z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
   const isOfOtherType = ({ code, path, input }: z.core.$ZodIssue) =>
     path.length === 0 && (code === "invalid_type" || (code === "invalid_value" && typeof input !== "string"));
@@ -252,7 +252,7 @@ function fieldAt(field: string, path: readonly PropertyKey[]): string {
 /** No schema of ours has more levels. */
 const MOST_LEVELS = 6;
 
-/** The way to a key named __proto__, which zod passes over in silence. */
+/** The path to a key named __proto__, which zod silently ignores. */
 function hiddenKey(value: unknown, levels = MOST_LEVELS): PropertyKey[] | undefined {
   if (typeof value !== "object" || value === null || levels === 0) return undefined;
   if (Object.hasOwn(value, "__proto__")) return ["__proto__"];
@@ -274,7 +274,7 @@ function describe(value: unknown): string {
     case "boolean":
       return String(value);
     case "object":
-      return isOutput(value) ? "an output of Pulumi, which is only known later" : "an object";
+      return isOutput(value) ? "an output of Pulumi, which is not known yet" : "an object";
     default:
       return `a value of type ${typeof value}`;
   }

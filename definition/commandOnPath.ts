@@ -5,15 +5,15 @@ import { programOf } from "../runtime/definition/handlerProgram";
 import { reportOn } from "./definitionFile";
 import { displayPath, Problems } from "./problems";
 
-/** What execvp searches where there is no PATH (glibc's `confstr(_CS_PATH)`). */
+/** The directories that execvp searches if there is no PATH (glibc's `confstr(_CS_PATH)`). */
 const DEFAULT_PATH = "/bin:/usr/bin";
 
 /**
- * The file that would run as `command`, found as execvp does: a command with a slash is a path, any other is
- * looked for in each directory of PATH, of which an empty one is the current directory.
+ * The file that would run as `command`, found as execvp does. A command with a slash is a path. Any other command is searched in
+ * each directory of PATH. An empty directory in PATH is the current directory.
  *
- * @param env - whose PATH counts. @default this process's
- * @param folder - the directory that it would run in. @default the current one
+ * @param env - the environment with the PATH. @default that of this process
+ * @param folder - the directory that the command would run in. @default the current directory
  * @returns an absolute path. Undefined if nothing can be executed
  */
 export function commandOnPath(
@@ -27,7 +27,7 @@ export function commandOnPath(
 }
 
 /**
- * Checks that the handler's program is on this machine, for running it here without its image.
+ * Checks that the handler's program is on this machine, so that it can run here without its image.
  *
  * @throws OperatorError if it is not
  */
@@ -43,7 +43,7 @@ export function checkCommand(
     ? `is not an executable file of ${displayPath(operator.folder)}`
     : "is not on the PATH of this machine";
   const remedy = program.includes("/")
-    ? "Make it one with chmod +x, or name the interpreter first."
+    ? "Make it executable with chmod +x, or name the interpreter first."
     : `Install ${program} here; on a cluster it comes with the image ${handler.image}.`;
   const field = "command" in handler ? "handler.command[0]" : "handler";
   reportOn(operator, problems)(field, `"${program}" ${where}`, remedy);

@@ -10,7 +10,7 @@ export interface Admitted {
   readonly flaw?: string;
 }
 
-/** Fields outside of the schema: the API server checks them by itself, or the engine writes them. */
+/** Fields outside of the schema. The API server checks them without a schema, or the engine writes them. */
 const NOT_IN_SCHEMA = ["apiVersion", "kind", "metadata", "status"];
 
 /**
@@ -42,7 +42,7 @@ export function admitted(object: JsonObject, crd: JsonObject, version: string): 
   return { object: filled, ...(flaw !== undefined && { flaw: flaw.replace(/^object\.?/, "") }) };
 }
 
-/** The schema of what is checked here. */
+/** The schema without the fields that are not checked here. */
 function withoutOthers(schema: JsonObject): JsonObject {
   const { properties, required, ...rest } = schema;
   const isChecked = (name: Json | string) => !NOT_IN_SCHEMA.includes(String(name));

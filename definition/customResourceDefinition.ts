@@ -53,7 +53,7 @@ export function readCustomResourceDefinition(
   return customResource && { crd, customResource };
 }
 
-/** The versions of a CRD, those that are objects. */
+/** The versions of a CRD that are objects. */
 export function versionsOf(crd: JsonObject): JsonObject[] {
   const versions = at(crd, "spec", "versions");
   return Array.isArray(versions) ? versions.filter(isJsonObject) : [];
@@ -154,8 +154,8 @@ function readStoredVersion(crd: JsonObject, problem: Report): JsonObject | undef
     if (version.served === true) continue;
     problem(
       `version ${show(version.name)}`,
-      "is stored, but not served",
-      "Write served: true beside storage: true.",
+      "is stored, but is not served",
+      "Write served: true as well as storage: true.",
     );
   }
   return stored[0];
@@ -198,13 +198,14 @@ function checkStatusSchema(status: JsonObject, field: string, problem: Report): 
   }
   if (at(status, "properties", MEMORY_FIELD) !== undefined) {
     const remedy =
-      "Give it another name: Argosy adds this field, and keeps in it what it must remember of an object.";
+      "Give it another name: Argosy adds this field, and stores there what it must remember about an object.";
     problem(`${field}.properties.${MEMORY_FIELD}`, "is a reserved name", remedy);
   }
   const required = Array.isArray(status.required) ? status.required.map(String) : [];
   const authors = required.filter((name) => !OWN_STATUS_FIELDS.includes(name));
   if (authors.length > 0) {
-    const remedy = "Leave it out: a first failure is told in a status that the handler has not filled yet.";
+    const remedy =
+      "Leave it out: a first failure is reported in a status that the handler has not filled yet.";
     problem(`${field}.required`, `names ${authors.join(", ")}`, remedy);
   }
 }

@@ -42,7 +42,7 @@ export function readDefinition(folder: string, problems: Problems): WrittenDefin
   return undefined;
 }
 
-/** A folder has one definition, so that nobody has to wonder which one counts. */
+/** Checks that a folder has only one definition, so that nobody has to wonder which one counts. */
 function checkOtherNames(folder: string, problems: Problems): void {
   for (const name of OTHER_NAMES) {
     if (!existsSync(path.join(folder, name))) continue;
@@ -54,15 +54,15 @@ function checkOtherNames(folder: string, problems: Problems): void {
     problems.in(misspelt)("the file", "is not read", `Rename the file to ${FILE_NAME}.`);
 }
 
-/** Files of a folder that only an operator has. Where there is no definition beside them, it was forgotten. */
+/** Files that only an operator's folder has. If there is no definition beside them, it was forgotten. */
 const SIGNS = [...OTHER_NAMES, "operator.yml", "crd.yaml", "crd.yml", "main.py", "main.js", "main.ts"];
 
-/** Of a folder without a definition: a file that shows that it is meant for an operator. Undefined if none does. */
+/** A file that shows that a folder without a definition is meant for an operator. Undefined if there is no such file. */
 export function signOfOperator(folder: string): string | undefined {
   return SIGNS.find((name) => existsSync(path.join(folder, name)));
 }
 
-/** Who gave which field of an operator's definition. */
+/** The origin of the fields of an operator's definition. */
 export interface Provenance {
   readonly name: string;
   readonly folder: string;

@@ -5,17 +5,17 @@ import { DEFINITION } from "./schema";
 export const SCHEMA_FILE = "operator.schema.json";
 
 /**
- * The JSON Schema of operator.yaml, for editors. Checks that a schema cannot make are made when an operator is loaded: of several
- * fields together, and of files.
+ * The JSON Schema of operator.yaml, for editors. A schema cannot check several fields together, nor files. These are checked when
+ * an operator is loaded.
  *
  * @param packageName the package in which it is published
  */
 export function operatorSchema(packageName: string): object {
-  // Of the drafts that zod knows, this is the one that all editors read.
+  // Among the drafts that zod knows, this is the one that all editors read.
   const { $schema, ...schema } = z.toJSONSchema(DEFINITION, {
     target: "draft-7",
     io: "input",
-    // Fields in the form of Argo or of a CRD may be anything here.
+    // Fields whose form Argo or a CRD defines may have any value here.
     unrepresentable: "any",
   });
   return {
@@ -23,7 +23,7 @@ export function operatorSchema(packageName: string): object {
     $id: schemaAddress(packageName),
     title: "An operator of Argosy: operator.yaml",
     ...schema,
-    // One of the two. That both are not given is said in words when an operator is loaded.
+    // One of the two is required. The message about both missing comes when an operator is loaded.
     anyOf: ["crd", "watch"].map((field) => ({ properties: { [field]: {} }, required: [field] })),
   };
 }
@@ -33,7 +33,7 @@ export function schemaAddress(packageName: string): string {
   return `https://unpkg.com/${packageName}/${SCHEMA_FILE}`;
 }
 
-/** The first line of an operator.yaml. By it, editors with yaml-language-server complete and check the file. */
+/** The first line of an operator.yaml. Editors with yaml-language-server use it to complete and check the file. */
 export function schemaComment(address: string): string {
   return `# yaml-language-server: $schema=${address}`;
 }

@@ -33,7 +33,7 @@ import {
   OVERRIDES,
 } from "./schema";
 
-/** A program's options for its operators, beside their definitions. */
+/** A program's options for its operators, in addition to their definitions. */
 export interface LoadOptions {
   /** Distinguishes this program's operators from those of others in the same cluster. @default "argosy" */
   readonly installation?: string | undefined;
@@ -42,8 +42,8 @@ export interface LoadOptions {
 }
 
 /**
- * Loads the operator of a folder: reads its operator.yaml and its CRD, checks both with its files and with what the program
- * gives in its place, and fills in every default. Nothing of the author's is run.
+ * Loads the operator of a folder: reads its operator.yaml and its CRD, checks both together with the handler's files and the
+ * program's overrides, and fills in every default. No code of the author is run.
  *
  * @throws OperatorError that names every problem: file, line and column, field, remedy
  */
@@ -104,7 +104,7 @@ function nameOf(folder: string, { content, report }: WrittenDefinition): string 
   return name;
 }
 
-/** They may stand in `watch` or beside it, and what the program gives goes before both. */
+/** The namespaces may be in `watch` or beside it. The program's overrides take precedence over both. */
 function namespacesOf({ watch, namespaces }: CheckedDefinition, overridden: readonly string[]) {
   return overridden.includes("namespaces") ? namespaces : (watch?.namespaces ?? namespaces);
 }
@@ -120,7 +120,7 @@ function ownOf(overrides: LoadOptions["overrides"], name: string): unknown {
   return (overrides && Object.hasOwn(overrides, name) ? overrides[name] : undefined) ?? {};
 }
 
-/** Also for a definition that has other mistakes, so that its author sees all of them. */
+/** Reads the CRD even if the definition has other mistakes, so that its author sees all mistakes at once. */
 function readCrd(folder: string, crd: unknown, problems: Problems): CustomResourceDefinition | undefined {
   if (typeof crd !== "string" || crd === "") return undefined;
   return readCustomResourceDefinition(path.resolve(folder, crd), problems);

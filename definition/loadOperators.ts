@@ -10,8 +10,8 @@ import { OperatorError, Problems } from "./problems";
 
 /**
  * Loads the operators of a program: each folder in `handlersFolder` that has an operator.yaml, in the order of their names.
- * Hidden folders, node_modules and folders of other things are passed over; a folder that looks like an operator and has no
- * definition is refused. To be called again after an edit: nothing of an earlier call is kept.
+ * Hidden folders, node_modules and other folders are ignored. A folder that looks like an operator but has no definition is
+ * refused. Call it again after an edit: it keeps nothing from an earlier call.
  *
  * @throws OperatorError with the problems of all of them
  */
@@ -69,7 +69,7 @@ function loadEach(
 const LAYOUT_ADVICE =
   "Give each operator a folder of its own with an operator.yaml, for example handlers/memcached/operator.yaml.";
 
-/** The folders of operators. A folder that looks like one and is none is reported as a problem. */
+/** The folders of operators. A folder that only looks like an operator is reported as a problem. */
 function operatorFolders(handlersFolder: string, problems: Problems): string[] {
   const report = problems.in(handlersFolder);
   if (!existsSync(handlersFolder)) {
@@ -82,7 +82,11 @@ function operatorFolders(handlersFolder: string, problems: Problems): string[] {
   }
   const root = realpathSync(handlersFolder);
   if (existsSync(definitionFile(root))) {
-    report("the folder", "is that of an operator", "Name the folder above, in which each operator has one.");
+    report(
+      "the folder",
+      "belongs to an operator",
+      "Name the folder above it, which has one folder for each operator.",
+    );
     return [];
   }
   const folders = readdirSync(root)
@@ -96,14 +100,17 @@ function operatorFolders(handlersFolder: string, problems: Problems): string[] {
   return folders;
 }
 
-/** Links are followed. A folder that cannot be looked into is none to pass over: its operator would be deleted. */
+/**
+ * Whether this is a folder. Links are followed. A folder that cannot be read must not be ignored, because its operator would be
+ * deleted.
+ */
 function isFolder(file: string, problems: Problems): boolean {
   const stats = attempt(() => statSync(file, { throwIfNoEntry: false }));
   if (stats?.isDirectory() && !attempt(() => readdirSync(file))) {
     problems.in(file)(
       "the folder",
-      "cannot be looked into",
-      "Give yourself the right to, or move it elsewhere.",
+      "cannot be read",
+      "Give yourself the right to read it, or move it elsewhere.",
     );
     return false;
   }

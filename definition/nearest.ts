@@ -12,7 +12,7 @@ export function nearest(
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     // A word that differs in more than two of five letters (or two in all) is another word and no mistake: "childs" means
-    // "children". If no letter is left, nothing was meant: "1" is two letters from "on".
+    // "children". If no letter is the same, no candidate was meant: "1" is two letters from "on".
     const longest = Math.max(word.length, candidate.length);
     const most = Math.min(letters, Math.max(2, Math.floor(0.4 * longest)), longest - 1);
     if (distance <= most && distance < bestDistance) [best, bestDistance] = [candidate, distance];

@@ -1,6 +1,6 @@
 import type { OperatorDefinition, OperatorOverrides } from "./schema";
 
-/** A definition with what a program gives in its place. */
+/** A definition with a program's overrides applied. */
 export interface OverriddenDefinition {
   readonly definition: OperatorDefinition;
   /** The fields that the program gave: "namespaces", "env.LOG_LEVEL". */
@@ -8,11 +8,11 @@ export interface OverriddenDefinition {
 }
 
 /**
- * Applies a program's overrides to a definition. Both have been checked, but not whether they fit together.
+ * Applies a program's overrides to a definition. Both have been checked by themselves, but not together.
  *
  * - Environment variables and quantities are replaced one by one, all other fields as a whole.
  * - A variable is replaced whether its value came from `env` or from a Secret.
- * - The image is that of the handler, whether this is a function or a program.
+ * - The image is that of the handler, which may be a function or a program.
  * - If `execution: pod` is given here, `concurrency` and `record` of the definition are those of a resident runner, and are left
  *   out.
  */
@@ -54,12 +54,12 @@ function withoutResident({
   return definition;
 }
 
-/** Without fields that are undefined: those are left out. */
+/** The overrides without fields that are undefined. */
 function given(overrides: OperatorOverrides): OperatorOverrides {
   return Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined));
 }
 
-/** The variables that no other ones replace. */
+/** The variables that are not replaced by others. */
 function without<Value>(
   variables: Readonly<Record<string, Value>> = {},
   replaced: Readonly<Record<string, unknown>>,

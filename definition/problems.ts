@@ -5,7 +5,7 @@ import { escaped } from "../runtime/json";
 export class OperatorError extends Error {
   override readonly name = "OperatorError";
 
-  /** @param problems one line each: the place, the field, what is wrong, the remedy */
+  /** @param problems one line for each: the place, the field, the complaint, the remedy */
   constructor(readonly problems: readonly string[]) {
     super(problems.join("\n"));
   }
@@ -23,7 +23,7 @@ export interface Position {
   readonly column: number;
 }
 
-/** Where a field is in a file, or where it would be. Undefined if that cannot be told. */
+/** The place of a field in a file, or the place where it would be. Undefined if the place is not known. */
 export type Locate = (field: string) => Position | undefined;
 
 /** Collects the problems in all files of an operator, so that its author sees everything at once. */

@@ -16,7 +16,7 @@ import { isRecord } from "../runtime/json";
 import type { Json } from "../runtime/kubernetes/objects";
 import type { Locate, Position, Problems, Report } from "./problems";
 
-/** A document of a YAML file, as JSON has it. */
+/** A document of a YAML file, as JSON. */
 export interface YamlDocument {
   readonly content: Json;
   /** Reports what is wrong with a field, with line and column. */
@@ -73,7 +73,7 @@ interface ParsedDocument {
   readonly locate: Locate;
 }
 
-/** YAML 1.2 whatever a file says of itself, and no tags: a date, a set or a byte string is nothing that JSON has. */
+/** Parses YAML 1.2, even if a file names another version. Tags are refused, because JSON has no dates, sets or byte strings. */
 function parse(source: string, report: Report): ParsedDocument[] | undefined {
   if (isTooDeep(source)) {
     report("the file", `is nested more than ${MOST_LEVELS} levels deep`, "Write it in fewer levels.");

@@ -14,11 +14,11 @@ import { WATCH } from "./fields/watch";
 const SHORTEST_POD_RESYNC = 60;
 
 const IN_PROGRAM = [
-  "is no field of a definition",
-  "Guards are of the program: new Operators(name, { guards: { children: true } }), or the key guards of the stack.",
+  "is not a field of a definition",
+  "Guards belong to the program: new Operators(name, { guards: { children: true } }), or the key guards of the stack.",
 ] as const;
 
-/** The alternatives of which an operator must name one: its own kind, or a watched one. */
+/** An operator must give either of these: its own kind, or a watched kind. */
 export const CRD_REMEDY =
   "Give the path of the CustomResourceDefinition in the operator's folder, for example crd: crd.yaml. Or give watch.";
 
@@ -27,7 +27,7 @@ export const DEFINITION = fields(
   {
     crd: text(CRD_REMEDY)
       .optional()
-      .describe("Path of the CustomResourceDefinition's YAML, relative to the operator's folder."),
+      .describe("The path of the CustomResourceDefinition's YAML file, relative to the operator's folder."),
     watch: WATCH.optional(),
     handler: HANDLER,
     image: OVERRIDABLE.image.optional(),
@@ -41,16 +41,17 @@ export const DEFINITION = fields(
     )
       .optional()
       .describe(
-        "Folders beside the operator's own that its handler uses: ../shared. They lie beside it in a cluster too, and functions " +
-          "in Python import modules from them. What a function in JavaScript imports is bundled without.",
+        "Folders beside the operator's own that its handler uses, for example ../shared. They are beside it in a cluster " +
+          "too, and functions in Python can import modules from them. Imports of functions in JavaScript are bundled, and " +
+          "need no entry here.",
       ),
     children: listOf(
       CHILD,
-      "List every kind that the handler may answer; [] where it answers none.",
+      "List every kind that the handler may answer, or [] if it answers none.",
     ).describe("Every kind of object that the handler may answer. An answer with another kind is refused."),
     uses: USES.default({}).describe(
-      "Objects that the handler is shown besides, under these names in the request's used: Secrets, ConfigMaps and others " +
-        "that the custom resource names, or that have labels.",
+      "Further objects that the handler gets, under these names in the field used of the request: Secrets, ConfigMaps and " +
+        "others that the custom resource names, or that have certain labels.",
     ),
     name: NAME.optional().describe("The operator's name. Default: the name of its folder."),
     formerNames: listOf(
@@ -59,25 +60,27 @@ export const DEFINITION = fields(
     )
       .default([])
       .describe(
-        "Names that this operator had before. What it left under them in a cluster is handed over to it. " +
-          "cache is a name in the same installation, shop.cache one in the installation shop.",
+        "Names that this operator had before. It takes over everything in a cluster that it owned under these names. cache " +
+          "is a name in the same installation, and shop.cache is a name in the installation shop.",
       ),
     schedules: SCHEDULES.default({}).describe(
-      "When the handler is asked with an instant that is due, by names: five fields of cron in a time zone. Default: none.",
+      "Schedules by name. When one is due, the handler is asked and gets the time that was due. A schedule has the five " +
+        "fields of cron and a time zone. Default: none.",
     ),
     finalize: flag("Leave it out for false.")
       .default(false)
-      .describe("Whether the handler is asked to clean up before an object goes. Default: false."),
+      .describe("Whether the handler is asked to clean up before an object is removed. Default: false."),
     rules: listOf(RULE, "List RBAC rules, or leave it out.")
       .default([])
       .describe(
-        "Further RBAC rules, for a handler that calls the API itself. Only with them the handler gets a token.",
+        "Further RBAC rules, for a handler that calls the API itself. The handler gets a token only if there are rules.",
       ),
     grants: listOf(GRANT, "List RBAC rules and roles, or leave it out.")
       .default([])
       .describe(
-        "What the Roles and bindings that the handler answers may grant: RBAC rules, and roles that are there " +
-          "(ClusterRole/view). The runner holds exactly these rights, since Kubernetes lets nobody grant what they do not have.",
+        "The rights that Roles and bindings in the handler's answers may grant: RBAC rules, and existing roles " +
+          "(ClusterRole/view). The runner gets exactly these rights, because Kubernetes lets nobody grant rights that they " +
+          "do not have.",
       ),
     on: OUTSIDE_EVENTS.default({}).describe(
       "Events from outside that become custom resources of the operator's kind, by their names.",
@@ -104,15 +107,15 @@ export const DEFINITION = fields(
     complain(["secretEnv", name], "is in env as well", "Keep one of the two.", [`env.${name}`]);
   }
   if (image !== undefined && typeof handler !== "string") {
-    complain(["image"], "is for a function", "Put it into handler, beside its command.");
+    complain(["image"], "is for a function", "Give the image in handler, together with command.");
   }
   if (execution === "pod") checkPod(definition, complain);
 });
 
-/** What an author writes in operator.yaml. */
+/** The content of an operator.yaml, as an author writes it. */
 export type OperatorDefinition = z.input<typeof DEFINITION>;
 
-/** A definition that has been checked, with the defaults that depend on nothing else. */
+/** A definition that has been checked, with those defaults that do not depend on other values. */
 export type CheckedDefinition = z.output<typeof DEFINITION>;
 
 const IN_DEFINITION = ["cannot be overridden", "Write it in operator.yaml: all stacks share it."] as const;
@@ -156,7 +159,7 @@ export const OVERRIDES = fields(
 /** The overrides of one operator. */
 export type OperatorOverrides = z.input<typeof OVERRIDES>;
 
-/** What the operator looks after: custom resources of its own, or objects of another kind. */
+/** Checks which objects the operator handles: custom resources of its own kind, or objects of another kind. */
 function checkSubject(
   {
     crd,
@@ -173,16 +176,16 @@ function checkSubject(
   },
   complain: ReturnType<typeof complainIn>,
 ): void {
-  // That both are missing is said with all other fields that are missing.
+  // If both are missing, the report about missing fields says so.
   if (!watch) return;
   if (crd !== undefined) {
-    const remedy = "Keep crd for a kind of your own, or watch for one of somebody else's.";
+    const remedy = "Keep crd for a kind of your own, or watch for somebody else's kind.";
     complain(["watch"], "is given beside crd", remedy);
   }
   if (finalize) {
     const complaint =
-      "has no meaning with watch: nothing is written on objects of others, no finalizer either";
-    complain(["finalize"], complaint, "Leave it out. Children are deleted with their object all the same.");
+      "has no meaning with watch: nothing is written on objects of others, not even a finalizer";
+    complain(["finalize"], complaint, "Leave it out. Children are deleted with their object anyway.");
   }
   if (Object.keys(on).length > 0) {
     const complaint = "has no meaning with watch: events become custom resources of the operator's own kind";
@@ -190,12 +193,12 @@ function checkSubject(
   }
   for (const [index, former] of formerNames.entries()) {
     if (!former.includes(".")) continue;
-    const complaint = `is ${quoted(former)}, of another installation, whose memories this operator may not read`;
+    const complaint = `is ${quoted(former)}, a name in another installation, whose memories this operator may not read`;
     complain(["formerNames", index], complaint, "Leave it out. The operator then begins without a memory.");
   }
 }
 
-/** Fields that a resident runner can have, and an operator with a pod for each run cannot. */
+/** Checks the fields that only a resident operator can have. */
 function checkPod(
   {
     record,
@@ -218,7 +221,7 @@ function checkPod(
   if (resyncSeconds < SHORTEST_POD_RESYNC) {
     complain(
       ["resyncSeconds"],
-      `is ${resyncSeconds}, less than the minute that a CronWorkflow has for its shortest step`,
+      `is ${resyncSeconds}, less than a minute, which is the shortest step of a CronWorkflow`,
       `Give at least ${SHORTEST_POD_RESYNC}, or leave out execution: pod.`,
       because,
     );

@@ -13,7 +13,7 @@ export async function checkImageVolumes(look: Look, operators: readonly string[]
     return { problems: [], unseen: [`the feature ImageVolume for files of ${operators.join(", ")}`] };
   if (isThere) return { problems: [], unseen: [] };
   const remedy =
-    "They are there by default from Kubernetes 1.35 on, and from 1.31 on with the feature gate ImageVolume on the API server and " +
+    "Kubernetes has them by default from 1.35 on, and from 1.31 on with the feature gate ImageVolume on the API server and " +
     "the nodes. Leave files out, or build an image of the handler with its files: image.";
   const problem = `files of ${operators.join(", ")} names an image, and the cluster has no image volumes. ${remedy}`;
   return { problems: [problem], unseen: [] };

@@ -1,16 +1,16 @@
 import { type ObjectMeta, PROGRAM_ANNOTATION } from "../runtime/program";
 import type { Findings, Look } from "./lookInCluster";
 
-/** The installation that a program is about to make. */
+/** The installation that a program is about to create. */
 export interface ExpectedInstallation {
   readonly installation: string;
   /** The ClusterRole that represents the installation. */
   readonly clusterRole: string;
-  /** The program that makes it, as "project/stack". */
+  /** The program that creates it, as "project/stack". */
   readonly program: string;
 }
 
-/** Looks whether the installation's name is free in the cluster, or this program's own. */
+/** Checks that the installation's name is free in the cluster, or already belongs to this program. */
 export async function checkInstallation(
   look: Look,
   { installation, clusterRole, program }: ExpectedInstallation,
@@ -20,13 +20,14 @@ export async function checkInstallation(
   if (maker === undefined || maker === program) return { problems: [], unseen: [] };
   return {
     problems: [
-      `installation is "${installation}", which in this cluster is that of the stack ${maker}. Give these operators another installation. If that stack is gone: kubectl delete clusterrole ${clusterRole}.`,
+      `installation is "${installation}", which in this cluster belongs to the stack ${maker}. Give these operators ` +
+        `another installation. If that stack no longer exists: kubectl delete clusterrole ${clusterRole}.`,
     ],
     unseen: [],
   };
 }
 
-/** The program that made an object, by the object's annotation. Undefined if it has none. */
+/** The program that created an object, from the object's annotation. Undefined if there is no annotation. */
 export function makerOf({
   metadata,
 }: {

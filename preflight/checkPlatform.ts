@@ -18,14 +18,14 @@ type Mode = "install" | "share" | "adopt" | "none";
 
 /** The parts of a platform about which the cluster is asked. */
 export interface ExpectedPlatform {
-  /** The program that makes it, as "project/stack". */
+  /** The program that creates it, as "project/stack". */
   readonly program: string;
   readonly argoEvents: Mode;
   readonly argoWorkflows: Mode;
   /** The Secret with the archive's user and password. @default no archive */
   readonly archive?: { readonly secret: string };
   readonly monitoring?: { readonly podMonitor?: boolean; readonly alertRules?: boolean };
-  /** Where the archive's Secret is. */
+  /** The namespace of the archive's Secret. */
   readonly controllerNamespace: string;
 }
 
@@ -64,14 +64,14 @@ function checkHalf(
   const owner = found === "absent" ? undefined : otherOwner(found, platform.program);
   if (owner === undefined) return { problems: [], unseen: [] };
   const remedy =
-    'Set it to "share" for a controller of our own beside the other, or to "adopt" to use the one that is there.';
+    'Set it to "share" to install a controller of our own beside the other one, or to "adopt" to use the existing one.';
   return {
-    problems: [`${complaint}, but ${title} is in the cluster already (${crd}${owner}). ${remedy}`],
+    problems: [`${complaint}, but ${title} is already in the cluster (${crd}${owner}). ${remedy}`],
     unseen: [],
   };
 }
 
-/** Who else an object belongs to, in words. Undefined if it is this program's. */
+/** The other owner of an object, in words. Undefined if the object belongs to this program. */
 function otherOwner(found: Exclude<Found, "absent" | undefined>, program: string): string | undefined {
   if (found.metadata.labels?.["app.kubernetes.io/managed-by"] !== "argosy") return "";
   const maker = makerOf(found);
@@ -102,7 +102,8 @@ async function checkArchive(
   if (!archive || isThere !== false) return { problems: [], unseen: [] };
   return {
     problems: [
-      `archive names the Secret "${archive.secret}", which is not in ${controllerNamespace}. Create it there, with the keys username and password. Where there is no such namespace yet, deploy without the archive first.`,
+      `archive names the Secret "${archive.secret}", which is not in ${controllerNamespace}. Create it there, with the ` +
+        `keys username and password. If the namespace does not exist yet, deploy without the archive first.`,
     ],
     unseen: [],
   };

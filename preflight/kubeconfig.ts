@@ -11,12 +11,12 @@ export class KubeconfigError extends Error {
 }
 
 /**
- * The connection that a kubeconfig describes: client certificates, tokens, and the login programs of the cloud
- * providers, which are asked again when their token has expired.
+ * The connection that a kubeconfig describes: client certificates, tokens, and the login programs of the cloud providers, which
+ * are asked again when their token has expired.
  *
- * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both.
- *   @default `$KUBECONFIG`, else `~/.kube/config`
- * @param context the context to use. @default the kubeconfig's current one
+ * @param source a kubeconfig's file, or the text of one, as Pulumi's Kubernetes provider takes both. @default `$KUBECONFIG`, else
+ *   `~/.kube/config`
+ * @param context the context to use. @default the kubeconfig's current context
  * @throws KubeconfigError if it cannot be read, or has no such context
  */
 export async function connectionFromKubeconfig(
@@ -38,7 +38,8 @@ export async function connectionFromKubeconfig(
   }
   if (config.getCurrentContext() === MADE_UP) {
     throw new KubeconfigError(
-      "there is no kubeconfig: KUBECONFIG is not set, and ~/.kube/config is missing. Set KUBECONFIG to the path of one.",
+      "there is no kubeconfig: KUBECONFIG is not set, and ~/.kube/config is missing. Set KUBECONFIG to the path of a " +
+        "kubeconfig.",
     );
   }
   if (context) {
@@ -67,7 +68,7 @@ export async function connectionFromKubeconfig(
   };
 }
 
-/** The context that client-node makes up where it finds no kubeconfig (config.ts, loadFromDefault). */
+/** The context that client-node makes up if it finds no kubeconfig (config.ts, loadFromDefault). */
 const MADE_UP = "loaded-context";
 
 async function bearerToken(config: KubeConfig): Promise<string | undefined> {

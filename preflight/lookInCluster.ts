@@ -6,22 +6,22 @@ import { connectionFromKubeconfig } from "./kubeconfig";
 export interface Connection {
   /** The text of a kubeconfig, or the path of its file. @default `$KUBECONFIG`, else `~/.kube/config` */
   readonly kubeconfig?: string | undefined;
-  /** @default the kubeconfig's current one */
+  /** @default the kubeconfig's current context */
   readonly context?: string | undefined;
 }
 
-/** An object of cluster scope in a cluster, "absent", or undefined if nobody can tell. */
+/** A cluster-scoped object, "absent", or undefined if this is not known. */
 export type Found = KubernetesObject | "absent" | undefined;
 
 /** The result of a look into a cluster. */
 export interface Findings {
-  /** What is wrong: the argument, what the cluster has, the remedy. */
+  /** The problems, each with the argument, the state of the cluster and the remedy. */
   readonly problems: readonly string[];
   /** The parts that are to be used, but could not be seen because the cluster did not answer. */
   readonly unseen: readonly string[];
 }
 
-/** All that several looks found out. */
+/** The findings of several looks, together. */
 export function together(findings: readonly Findings[]): Findings {
   return {
     problems: findings.flatMap(({ problems }) => problems),
@@ -77,7 +77,7 @@ function connect({ kubeconfig, context }: Connection) {
   return connectionFromKubeconfig(kubeconfig, context);
 }
 
-/** What comes in time. */
+/** The answer, if it comes in time. */
 function patiently<T>(question: Promise<T>): Promise<T | undefined> {
   return Promise.race([question, pause(PATIENCE_MS, undefined, { ref: false })]);
 }

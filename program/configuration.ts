@@ -6,11 +6,11 @@ import { check, fields, oneOf, pattern } from "../definition/checks";
 import type { Report } from "../definition/problems";
 
 /**
- * The configuration of this program's stacks. Each key but two is an argument of the components. The argument's schema defines
+ * The configuration of this program's stacks. Each key except two is an argument of the components. The argument's schema defines
  * the key's form and default, and the argument's documentation is that of the key.
  */
 
-/** The two keys that are no argument. */
+/** The two keys that are not arguments. */
 const OWN_KEYS = {
   parts: oneOf(["all", "platform", "operators"], 'The default is "all".').default("all"),
   platformStack: pattern(
@@ -54,7 +54,7 @@ export const ARGUMENT_OF = {
 /** A key as Pulumi.yaml declares it. */
 export interface KeyDeclaration {
   readonly type: "string" | "integer" | "boolean" | "array" | "object";
-  /** Only of an array. */
+  /** The type of the entries. Only for an array. */
   readonly items?: { readonly type: string };
   readonly default: unknown;
 }
@@ -86,13 +86,13 @@ export const KEYS: Readonly<Record<string, KeyDeclaration>> = Object.fromEntries
   ),
 );
 
-/** That a configuration has no other keys. */
+/** A schema that accepts only known keys. */
 const KNOWN_KEYS = fields(
   Object.fromEntries(Object.keys(KEYS).map((key) => [key, z.unknown().optional()])),
   "",
 );
 
-/** What JSON Schema says of an argument, and of what that is made of. */
+/** The JSON Schema of an argument and of its parts. */
 interface ArgumentSchema {
   readonly type?: string;
   readonly default?: unknown;
@@ -117,8 +117,8 @@ function declarationOf(path: readonly string[]): KeyDeclaration {
  * Reads and checks a stack's whole configuration.
  *
  * @param project the project's name, the prefix of its keys
- * @param values all of the stack's configuration as Pulumi gives it: text by key. Keys of others (`kubernetes:context`)
- *   are not judged
+ * @param values all of the stack's configuration as Pulumi gives it: text by key. Keys of other packages (`kubernetes:context`)
+ *   are not checked
  * @throws ConfigurationError with every problem: key, complaint, remedy
  */
 export function readConfiguration(
@@ -152,10 +152,10 @@ interface Given extends Partial<Omit<OperatorsArgs, "handlers" | "platform">> {
   readonly platform?: ArgoPlatformArgs;
 }
 
-/** The name that this repository's project has, and so the prefix that its keys may have in a stack's file. */
+/** The name of this repository's project, which its keys may have as a prefix in a stack's file. */
 const SHIPPED_PROJECT = "argosy";
 
-/** Keys that were set for the project under the name that it had: nobody reads them. */
+/** Keys that were set under the project's former name. Nobody reads them. */
 function foreignKeys(project: string, values: Readonly<Record<string, string>>): string[] {
   if (project === SHIPPED_PROJECT) return [];
   const keys = Object.keys(KEYS).filter((key) => Object.hasOwn(values, `${SHIPPED_PROJECT}:${key}`));

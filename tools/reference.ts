@@ -8,7 +8,7 @@ import { operatorYamlPage } from "./reference/operatorYaml";
 
 const ROOT = path.join(__dirname, "..");
 
-/** The pages of docs/ that are made from the sources, each with what makes it. A test holds that they are current. */
+/** The pages of docs/ that are generated from the sources, each with its generator. A test checks that they are current. */
 export const GENERATED: Readonly<Record<string, () => string>> = {
   "docs/README.md": contentsPage,
   "docs/reference/command-line.md": commandLinePage,

@@ -20,15 +20,16 @@ const childKind = fields(
     update: oneOf(["apply", "recreate", "never"], "Leave it out for apply.")
       .optional()
       .describe(
-        "What happens when the handler answers other content for a child that exists. apply: server-side apply. " +
-          "recreate: the same, and a child with a field that cannot be changed is deleted and created again. " +
-          "never: created once and then left alone. Default: apply.",
+        "What happens if the handler answers other content for a child that exists. apply: server-side apply. recreate: " +
+          "the same, but if a field cannot be changed, the child is deleted and created again. never: the child is created " +
+          "once and then left alone. Default: apply.",
       ),
     plural: IRREGULAR_PLURAL,
-    retired: flag("Write it of a kind that the handler no longer answers, or leave it out.")
+    retired: flag("Set it for a kind that the handler no longer answers, or leave it out.")
       .optional()
       .describe(
-        "The handler answers this kind no longer, but once did. What is left of it is deleted. Default: false.",
+        "The handler no longer answers this kind, but did so before. Remaining children of this kind are deleted. Default: " +
+          "false.",
       ),
   },
   CHILD_REMEDY,

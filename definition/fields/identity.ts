@@ -1,13 +1,13 @@
 import { pattern, quoted, text } from "../checks";
 import { DNS_LABEL } from "./terms";
 
-/** An operator's name becomes part of longer names, of which a Service's is the shortest: 63. */
+/** An operator's name becomes part of longer names. The most limited of these is a Service's name, with 63 characters. */
 const LONGEST_NAME = 40;
 
 /** The longest installation: with a dot and the longest name, an identity still fits into a label. */
 const LONGEST_INSTALLATION = 20;
 
-/** An operator's name: the beginning of a Service's, and those have a letter first (RFC 1035). */
+/** An operator's name. A Service's name begins with it, and must begin with a letter (RFC 1035). */
 export const NAME = pattern(
   new RegExp(`^(?=.{1,${LONGEST_NAME}}$)[a-z]([-a-z0-9]*[a-z0-9])?$`),
   `a DNS label of at most ${LONGEST_NAME} characters that begins with a letter`,
@@ -30,7 +30,7 @@ export const FORMER_NAME = text(
       isShort(name, LONGEST_NAME) &&
       installations.length <= 1 &&
       installations.every((installation) => isShort(installation, LONGEST_INSTALLATION));
-    return isIdentity ? undefined : `is ${quoted(former)}, which no operator can have been called`;
+    return isIdentity ? undefined : `is ${quoted(former)}, which cannot be an operator's name`;
   },
 );
 

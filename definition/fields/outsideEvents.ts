@@ -22,7 +22,7 @@ import {
 } from "../checks";
 import { namespaceName, SECRET_KEY, secretName } from "./terms";
 
-/** The least time for which an object of an event stays: a bus may deliver the event again for so long. In seconds. */
+/** The shortest time that an object of an event stays, in seconds. A bus may deliver the event again for this long. */
 const SHORTEST_TTL = 86_400;
 const LONGEST_TTL = 10 * 365 * 86_400;
 
@@ -52,7 +52,7 @@ const secretKey = fields(
 const port = pattern(
   /^([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/,
   "a port",
-  'Write it in quotes, as Argo has it, for example port: "12000".',
+  'Write it in quotes, as Argo does, for example port: "12000".',
 );
 
 const texts = mapOf(anyText("Quote it."), anyText("Quote it."), "Give texts, for example { team: shop }.");
@@ -70,13 +70,13 @@ const listener = {
   serverCertSecret: secretKey.optional(),
   serverKeySecret: secretKey.optional(),
   metadata: texts.optional(),
-  maxPayloadSize: integer(1, MOST_PAYLOAD, "Leave it out for a mebibyte, which is the most.").optional(),
+  maxPayloadSize: integer(1, MOST_PAYLOAD, "Leave it out for a mebibyte, which is the maximum.").optional(),
 };
 
 const WEBHOOK_REMEDY =
   'Write, for example, webhook: { endpoint: /deploy, method: POST, port: "12000", authSecret: { name: deploy, key: token } }.';
 const FILTERED = [
-  "drops events without a word where it fails",
+  "drops events without any message if it fails",
   "Leave it out, and write when: beside the source.",
 ] as const;
 
@@ -103,8 +103,8 @@ const github = fields(
       "List organizations, or repositories.",
     ).optional(),
     events: listOf(
-      text("Name an event of GitHub's."),
-      "List events of GitHub's, for example [issue_comment].",
+      text("Name an event of GitHub."),
+      "List events of GitHub, for example [issue_comment].",
     ).optional(),
     apiToken: secretKey.optional(),
     githubApp: fields(
@@ -116,7 +116,7 @@ const github = fields(
       "Give privateKey, appID and installationID.",
     ).optional(),
     insecure: flag("Leave it out for false.").optional(),
-    active: flag("Write active: true, so that GitHub sends.").optional(),
+    active: flag("Write active: true, so that GitHub sends events.").optional(),
     contentType: oneOf(["json", "form"], "Write contentType: json.").optional(),
     githubBaseURL: text("Give the address of GitHub's API.").optional(),
     githubUploadURL: text("Give the address for uploads.").optional(),
@@ -129,12 +129,12 @@ const github = fields(
 
 const REFUSED_SOURCES = {
   resource: [
-    "is a source that needs rights in the cluster, and these sources have none",
-    "Write an operator of that kind: with crd, or with watch.",
+    "needs rights in the cluster, and the event sources have none",
+    "Write an operator for that kind: with crd, or with watch.",
   ],
 } as const;
 
-const otherSource = anyObject("Write it as Argo's EventSource has it.");
+const otherSource = anyObject("Write it as in Argo's EventSource.");
 
 const scalar = z.custom<string | number | boolean>(
   (value) => ["string", "number", "boolean"].includes(typeof value),
@@ -157,7 +157,7 @@ const namespace = either(
         allowed: filledListOf(
           namespaceOfEvents,
           "List the namespaces, for example [team-a, team-b].",
-        ).describe("The namespaces that it may name. An event that names another one is refused."),
+        ).describe("The namespaces that the field may name. An event that names another one is refused."),
       },
       "Write, for example, { from: body.team, allowed: [team-a, team-b] }.",
     ),
@@ -173,9 +173,10 @@ const outsideEvent = fields(
     github: github.optional().describe("Argo's GitHub source. webhookSecret is required."),
     id: filledListOf(
       fieldPath,
-      "List the fields that tell this event from all others, for example [body.id].",
+      "List the fields that distinguish this event from all others, for example [body.id].",
     ).describe(
-      "Fields of the event whose values together tell it from all others. The same values are the same event.",
+      "Fields of the event whose values together distinguish it from all others. Two events with the same values are the " +
+        "same event.",
     ),
     when: mapOf(
       fieldPath,
@@ -187,7 +188,9 @@ const outsideEvent = fields(
       "Write, for example, when: { body.action: created }.",
     )
       .default({})
-      .describe("Which events count: each field has this value, or one of these. Default: all."),
+      .describe(
+        "Conditions for events: each of these fields must have this value, or one of these values. Default: none, so that all events count.",
+      ),
     create: fields(
       {
         kind: text("Name the kind of the operator's CRD.").describe("The kind of the operator's own CRD."),
@@ -197,12 +200,12 @@ const outsideEvent = fields(
             "The namespace of the objects: a constant, or a field of the event and the namespaces that it may name.",
           ),
         spec: specMapping.describe(
-          "What the object's spec is made of: fields of the event, which may be missing if a question mark follows, and " +
-            "constants in single quotes.",
+          "The object's spec: fields of the event, and constants in single quotes. A field may be missing if a question " +
+            "mark follows it.",
         ),
       },
       "Write kind, namespace and spec.",
-    ).describe("The custom resource that is made of an event."),
+    ).describe("The custom resource that is created from an event."),
     ttlSecondsAfterReady: integer(
       SHORTEST_TTL,
       LONGEST_TTL,
@@ -210,8 +213,8 @@ const outsideEvent = fields(
     )
       .optional()
       .describe(
-        "So many seconds after it is Ready, an object of this event is deleted. At least 86400: the bus may deliver an event " +
-          "again for a day. Default: never.",
+        "How many seconds after becoming Ready an object of this event is deleted. At least 86400, because the bus may " +
+          "deliver an event again for a day. Default: never.",
       ),
   },
   "Write a source, id and create.",
@@ -246,7 +249,7 @@ const outsideEvent = fields(
 
 type Complain = ReturnType<typeof complainIn>;
 
-/** What Argo's own validation asks for (argo-events, pkg/eventsources/sources/github/validate.go). */
+/** Checks the same as Argo's own validation (argo-events, pkg/eventsources/sources/github/validate.go). */
 function checkGithub(
   {
     repositories,
@@ -267,7 +270,7 @@ function checkGithub(
     complain(["github"], complaint, "Give one of the two.");
   }
   if (apiToken || githubApp) {
-    const needed = "Argo makes the hooks, since apiToken or githubApp is given";
+    const needed = "Argo creates the hooks, because apiToken or githubApp is given";
     if (events.length === 0)
       complain(["github", "events"], `is missing or empty, and ${needed}`, "List the events.");
     if (webhook.url === undefined) {
@@ -298,7 +301,7 @@ function checkTemplate(template: unknown, path: readonly PropertyKey[], complain
   }
 }
 
-/** What an operator.yaml says as `on`. */
+/** The content of `on` in an operator.yaml. */
 export const OUTSIDE_EVENTS = mapOf(
   eventName,
   outsideEvent,

@@ -15,44 +15,46 @@ const quantities = mapOf(
 const variableName = pattern(
   /^[A-Za-z_][A-Za-z0-9_]*$/,
   "the name of an environment variable",
-  "Use letters, digits and _, and no digit first.",
+  "Use letters, digits and _, and do not begin with a digit.",
 );
 
 const secretKey = fields(
   {
     secret: secretName("the Secret in the runner's namespace").describe(
-      "Name of the Secret, in the runner's namespace.",
+      "The name of the Secret, in the runner's namespace.",
     ),
     key: SECRET_KEY.describe("The key in that Secret."),
   },
   "Write, for example, { secret: api, key: token }.",
 );
 
-/** The fields that a definition may leave out, and a program's overrides may give in its place. */
+/** The fields that a definition may leave out, and that a program's overrides may replace. */
 export const OVERRIDABLE = {
   image: IMAGE.describe(
     `The image of a function, pinned. Default: ${FUNCTION_IMAGES.python} for Python, ${FUNCTION_IMAGES.javascript} for ` +
       "JavaScript and TypeScript.",
   ),
   execution: oneOf(["resident", "pod"], "Leave it out for resident.").describe(
-    "resident: a living runner. pod: a pod of its own for each run. Default: resident.",
+    "resident: a runner that always exists. pod: a pod of its own for each run. Default: resident.",
   ),
   concurrency: integer(1, 128, "Leave it out for 64, or 32 with execution: pod.").describe(
-    "For how many objects the handler is asked at once, 1 to 128. With execution: pod, how many runs have a pod at once; " +
-      "the others wait without one. Default: 64, and 32 with execution: pod.",
+    "For how many objects the handler is asked at the same time, 1 to 128. With execution: pod, how many runs have a pod " +
+      "at the same time; the others wait without a pod. Default: 64, and 32 with execution: pod.",
   ),
   timeoutSeconds: integer(1, 3600, "Leave it out for 30.").describe(
-    "After so many seconds without an answer the handler's processes are killed. 1 to 3600. Default: 30.",
+    "How many seconds the handler may take to answer, 1 to 3600. After that, its processes are killed. Default: 30.",
   ),
   resyncSeconds: integer(10, 86400, "Leave it out for 600.").describe(
-    "Every object is reconciled at least this often, in seconds. 10 to 86400. With execution: pod 60 or more, and the " +
-      "next shorter step of cron: 700 is every ten minutes. Default: 600.",
+    "Every object is reconciled at least this often, in seconds, 10 to 86400. With execution: pod, give 60 or more; the " +
+      "value is rounded down to a step that cron can express, so 700 means every ten minutes. Default: 600.",
   ),
   namespaces: NAMESPACES.describe("The namespaces whose objects are handled. Default: all."),
   resources: fields(
     {
-      requests: quantities.describe("What the container is sure to get: cpu: 100m, memory: 64Mi."),
-      limits: quantities.describe("What it must not exceed: memory: 128Mi."),
+      requests: quantities.describe(
+        "The resources that are reserved for the container: cpu: 100m, memory: 64Mi.",
+      ),
+      limits: quantities.describe("The resources that the container must not exceed: memory: 128Mi."),
     },
     "Write, for example, { limits: { memory: 128Mi } }.",
   ).describe("Requests and limits of the handler's container, in Kubernetes quantities."),
@@ -69,15 +71,16 @@ export const OVERRIDABLE = {
   files: fields(
     {
       image: IMAGE.describe(
-        "An image with the handler's files, pinned. `argosy files` writes what belongs into it.",
+        "An image with the handler's files, pinned. `argosy files` writes the files that belong into the image.",
       ),
     },
     'Write, for example, { image: "registry.example.com/cache-files:1.0.0" }.',
   ).describe(
-    "Where the handler's files come from in a cluster, if not from the folder: an image, which is mounted as a volume. " +
+    "The source of the handler's files in a cluster, if it is not the folder: an image, which is mounted as a volume. " +
       "Needs Kubernetes 1.31 with the feature ImageVolume.",
   ),
   record: oneOf(["changes", "all", "failures"], "Leave it out for changes.").describe(
-    "Which runs are recorded as Workflows. Not with execution: pod, where every run is one. Default: changes.",
+    "Which runs are recorded as Workflows. Not allowed with execution: pod, because there every run is a Workflow. " +
+      "Default: changes.",
   ),
 };

@@ -3,10 +3,10 @@ import { RBAC_GROUP } from "../../runtime/kubernetes/kinds";
 import { either, fields, filledListOf, listOf, pattern, quoted, text } from "../checks";
 
 const noWildcard = (value: string) => (value.includes("*") ? `is ${quoted(value)}, a wildcard` : undefined);
-const WILDCARD_REMEDY = 'Name each one; "*" would allow more than anybody has read.';
+const WILDCARD_REMEDY = 'Name each one; "*" would allow more than anybody has reviewed.';
 const ruleEntry = text(WILDCARD_REMEDY, noWildcard);
 
-/** Verbs that let their holder gain any permission whatever. */
+/** Verbs with which an account can gain any other permission. */
 const ESCALATING_VERBS = ["escalate", "bind", "impersonate"];
 
 /** A rule of RBAC, without a wildcard and without verbs that escalate. */
@@ -23,10 +23,14 @@ export const RULE = fields(
     verbs: filledListOf(
       text("Name each verb that the handler needs, for example get.", (verb) => {
         const escalates = ESCALATING_VERBS.includes(verb);
-        return escalates ? `is ${quoted(verb)}, with which every other right can be had` : noWildcard(verb);
+        return escalates
+          ? `is ${quoted(verb)}, with which an account can gain every other right`
+          : noWildcard(verb);
       }),
       "Name the verbs, for example verbs: [get, list].",
-    ).describe("Verbs: get, list, create. No wildcard, and none by which its holder gains other rights."),
+    ).describe(
+      "Verbs: get, list, create. No wildcard, and no verb with which an account can gain other rights.",
+    ),
     resourceNames: listOf(ruleEntry, "Name the objects, or leave it out for all of them.")
       .optional()
       .describe("Only the objects with these names. Default: all of them."),
@@ -41,7 +45,7 @@ const existingRole = pattern(
   "Role or ClusterRole with a name",
   GRANT_REMEDY,
 )
-  .describe("A role that is there, to which a binding may refer: ClusterRole/view, Role/reader.")
+  .describe("An existing role that a binding may refer to: ClusterRole/view, Role/reader.")
   .transform((role): PolicyRule => {
     const [kind = "", name = ""] = role.split("/");
     return {

@@ -17,22 +17,21 @@ const schedule = fields(
       }
     }).describe("Minute, hour, day of the month, month and day of the week, as in Kubernetes' CronJob."),
     timeZone: text(
-      "Name a time zone as its database does, for example Europe/Berlin, or leave it out for UTC.",
-      (name) =>
-        isTimeZone(name) ? undefined : `is ${quoted(name)}, which is no time zone that is known here`,
+      "Use a name of the time zone database, for example Europe/Berlin, or leave it out for UTC.",
+      (name) => (isTimeZone(name) ? undefined : `is ${quoted(name)}, which is not a known time zone`),
     )
       .default("UTC")
       .describe("A name of the time zone database. Default: UTC."),
     spreadSeconds: integer(0, 86400, "Leave it out for 60.")
       .default(60)
       .describe(
-        "Within how many seconds the objects have their turns, by their uids. 0 to 86400. Default: 60.",
+        "The objects' turns are spread over this many seconds, depending on their uids. 0 to 86400. Default: 60.",
       ),
   },
   SCHEDULES_REMEDY,
 );
 
-/** When the handler is asked with an instant that is due, by names. */
+/** The schedules of an operator, by names. */
 export const SCHEDULES = mapOf(
   pattern(
     /^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$/,

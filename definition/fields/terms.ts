@@ -1,7 +1,7 @@
 /** The parts of several fields of a definition: names of Kubernetes, kinds and images. */
 import { either, filledListOf, pattern, quoted, text, word } from "../checks";
 
-/** A DNS label (RFC 1123), of any length that one may have: the name of a namespace is one. */
+/** A DNS label (RFC 1123) of any allowed length. The name of a namespace is one. */
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** @param example the namespace that the remedy shows */
@@ -23,12 +23,12 @@ export const NAMESPACES = either(
 
 /** An image, pinned by tag or digest. */
 export const IMAGE = text("Pin the image by tag or digest, for example image: python:3.13-slim.", (name) => {
-  if (/\s/.test(name)) return `is ${quoted(name)}, which no image is called`;
+  if (/\s/.test(name)) return `is ${quoted(name)}, which cannot be the name of an image`;
   if (/@sha256:[0-9a-f]{64}$/.test(name)) return undefined;
   // A colon before the last slash belongs to a registry's port.
   const tag = name.slice(name.lastIndexOf("/") + 1).split(":")[1];
   if (!tag) return `is ${quoted(name)}, without a tag or a digest`;
-  return tag === "latest" ? `is ${quoted(name)}, and what "latest" is changes` : undefined;
+  return tag === "latest" ? `is ${quoted(name)}, and "latest" is a different image every time` : undefined;
 });
 
 /** Group and version of a kind. */
@@ -52,12 +52,12 @@ const PLURAL = pattern(
   "Name it as `kubectl api-resources` does.",
 );
 
-/** The plural of a kind that may be another program's. */
+/** The plural of a kind that another program may own. */
 export const IRREGULAR_PLURAL = PLURAL.optional().describe(
   "The resource's name in the API: deployments. Needed only for a kind that is not Kubernetes' own and has an irregular plural.",
 );
 
-/** @param where the namespace in which the Secret is: "the platform's namespace" */
+/** @param where the place of the Secret: "the platform's namespace" */
 export function secretName(where: string) {
   return pattern(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, "the name of a Secret", `Name ${where}.`);
 }

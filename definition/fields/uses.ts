@@ -7,7 +7,7 @@ const TERM_REMEDY = `Give the path of a field, for example spec.credentialsSecre
 
 const term = text(TERM_REMEDY);
 
-/** The most uses, and the longest key. More are a mistake, because each use is a watch of its own. */
+/** The most uses, and the longest key. A larger number is a mistake, because each use is a watch of its own. */
 const MOST_USES = 32;
 
 const useKey = pattern(
@@ -33,12 +33,12 @@ const use = fields(
       "Write, for example, labels: { app: metadata.name }.",
     )
       .optional()
-      .describe(
-        "Labels that the objects have. Each value is a path or a constant, as name is. Gives a list.",
-      ),
+      .describe("The labels of the objects. Each value is a path or a constant, like name. Gives a list."),
     namespace: namespaceName("shared")
       .optional()
-      .describe("The namespace of the objects, a constant. Default: that of the custom resource."),
+      .describe(
+        "The namespace of the objects, as a constant. Default: the namespace of the custom resource.",
+      ),
     names: filledListOf(
       text("Name an object, for example database-credentials."),
       "List the names that the field may have, or leave it out.",
@@ -57,10 +57,10 @@ const use = fields(
   if (name === undefined && labels === undefined)
     complain([], "has neither name nor labels", "Say which objects: name: spec.credentialsSecret.");
   if (labels !== undefined && Object.keys(labels).length === 0)
-    complain(["labels"], "is empty, and would be every object of the kind", "Name a label.");
+    complain(["labels"], "is empty, and would select every object of the kind", "Name a label.");
 });
 
-/** The objects that the handler gets beside its object and its children, by names. */
+/** The objects that the handler gets in addition to its object and its children, by names. */
 export const USES = mapOf(useKey, use, USE_REMEDY).superRefine((given, context) => {
   const count = Object.keys(given).length;
   if (count > MOST_USES)

@@ -23,7 +23,7 @@ export const WATCH = fields(
         (value) => {
           if (value.includes("*")) return `is ${quoted(value)}, a wildcard: a label has one value`;
           const isValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/.test(value);
-          return isValue ? undefined : `is ${quoted(value)}, which no label can have for its value`;
+          return isValue ? undefined : `is ${quoted(value)}, which cannot be the value of a label`;
         },
         0,
       ),
@@ -32,7 +32,7 @@ export const WATCH = fields(
       .optional()
       .describe("Only objects with all of these labels. Default: every object of the kind."),
     namespaces: NAMESPACES.optional().describe(
-      "The namespaces whose objects are watched: the same as namespaces beside watch. Default: all.",
+      "The namespaces whose objects are watched. This is the same as the field namespaces of the definition. Default: all.",
     ),
     on: filledListOf(
       oneOf(WATCHED_PARTS, "Leave it out for all three."),
@@ -40,12 +40,12 @@ export const WATCH = fields(
     )
       .optional()
       .describe(
-        "What counts as a change of an object. spec: all but metadata and status. labels: labels and annotations. " +
-          "Default: all three.",
+        "Which parts of an object count as changed. spec: everything except metadata and status. labels: labels and " +
+          "annotations. Default: all three.",
       ),
   },
   WATCH_REMEDY,
 ).describe(
-  "Objects of a kind that is not the operator's own, in the place of crd. Nothing is written on them: the operator has the " +
-    "right to read them, and no other.",
+  "Objects of a kind that is not the operator's own, instead of crd. The operator writes nothing on them, because it has " +
+    "only the right to read them.",
 );

@@ -251,8 +251,7 @@ export interface Platform {
   /** How Argo Events comes into the cluster. Default: "install". */
   argoEvents?: ArgoMode;
   /**
-   * How Argo Workflows comes into the cluster. With "adopt", set instanceId to that of the existing controller. Default:
-   * "install".
+   * How Argo Workflows comes into the cluster. With "adopt", give the instanceId of the existing controller. Default: "install".
    */
   argoWorkflows?: ArgoMode;
   /**

@@ -195,7 +195,7 @@ describe("the program on a real API server", function () {
     await looking({ argoEvents: "share", argoWorkflows: "adopt" });
     await assert.rejects(
       looking({ argoEvents: "install", argoWorkflows: "install" }),
-      /ArgoPlatform "argo": argoWorkflows is "install", but Argo Workflows is in the cluster already/,
+      /ArgoPlatform "argo": argoWorkflows is "install", but Argo Workflows is already in the cluster/,
     );
   });
 

@@ -54,14 +54,14 @@ describe("checkOperators", () => {
 
   it("refuses a name given twice", () => {
     assert.deepStrictEqual(clashes(operator("a", "Cup"), operator("a2", "Pot")), [
-      'a2/operator.yaml: name "a" is also that of a/operator.yaml. Give each operator a name of its own.',
+      'a2/operator.yaml: name "a" is also the name of a/operator.yaml. Give each operator a name of its own.',
     ]);
   });
 
   it("refuses a former name that another operator has", () => {
     const renamed = { ...operator("a", "Cup"), formerNames: ["b"] };
     const expected = [
-      'a/operator.yaml: formerNames[0] is "b", which is the name of b/operator.yaml. Rename that one, or leave this out.',
+      'a/operator.yaml: formerNames[0] is "b", which is the name of b/operator.yaml. Rename that operator, or leave this name out.',
     ];
     assert.deepStrictEqual(clashes(renamed, operator("b", "Pot")), expected);
     assert.deepStrictEqual(clashes(operator("b", "Pot"), renamed), expected);
@@ -80,7 +80,7 @@ describe("checkOperators", () => {
   it("refuses the name of another's resync", () => {
     const pod = { ...operator("a", "Cup"), execution: "pod" as const };
     assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), pod), [
-      'a-resync/operator.yaml: name "a-resync" is also that of the resync of a/operator.yaml. Give it another name.',
+      'a-resync/operator.yaml: name "a-resync" is also the name of the resync of a/operator.yaml. Give it another name.',
     ]);
     assert.deepStrictEqual(clashes(operator("a-resync", "Pot"), operator("a", "Cup")), []);
   });

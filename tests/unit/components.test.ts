@@ -246,7 +246,7 @@ describe("the components", function () {
       const lines = await logged(() =>
         run(() => void operators({ cluster: unreachable, platform: { argoWorkflows: "share" } })),
       );
-      assert.match(lines, /the cluster cannot be asked whether Argo Workflows is there/);
+      assert.match(lines, /this kubeconfig cannot check whether Argo Workflows is in the cluster/);
     });
 
     it("has a kubeconfig that is missing: the preview says so", async () => {
@@ -266,7 +266,7 @@ describe("the components", function () {
       const { problems } = await checkInstallation(look("billing/prod"), expected);
       assert.match(
         problems[0] ?? "",
-        /installation is "shop", which in this cluster is that of the stack billing\/prod\. Give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
+        /installation is "shop", which in this cluster belongs to the stack billing\/prod\. Give these operators another installation\. .*kubectl delete clusterrole argosy-installation-shop/,
       );
     });
 
@@ -520,7 +520,7 @@ describe("the components", function () {
     const lines = await logged(() => run(() => void operators({ handlers: everyForm.definitions })));
     assert.match(
       lines,
-      /the operator gear gets rights in the whole cluster: to create, change and delete Deployment in every namespace\. Narrow them with its field namespaces\./,
+      /the operator gear gets rights in the whole cluster: to create, change and delete Deployment in every namespace\. Set its field namespaces to narrow them\./,
     );
     assert.doesNotMatch(lines, /operator robot gets rights in the whole cluster/);
   });

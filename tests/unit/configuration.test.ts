@@ -153,7 +153,7 @@ describe("the configuration", () => {
     outsideEventsReplicas: [["2", /is 2\. Give 1, or an odd number from 3 to 7\./]],
     outsideEventsStorage: [["1Mi", /is "1Mi"\. Give a size of 128Mi or more/]],
     outsideEventsStorageClass: [["fast", /is given without storage\. Give the volume's size/]],
-    outsideEventsIntakes: [["6", /is 6, outside of 1 to 5\. They share the work/]],
+    outsideEventsIntakes: [["6", /is 6, outside of 1 to 5\. The intakes share the work/]],
     runnerReplicas: [
       ["0", /is 0, outside of 1 to 5\. One leads/],
       ["1.5", /must be a whole number, not the number 1\.5/],
@@ -166,7 +166,7 @@ describe("the configuration", () => {
     ],
     failedRunsKeptSeconds: [["", /must be a whole number, not the text ""\. Give seconds/]],
     traces: [
-      ["http://collector:4318", /must be an object, not the text .*\. Give endpoint, and if need be headers/],
+      ["http://collector:4318", /must be an object, not the text .*\. Give endpoint, and if needed headers/],
       ['{"headers":{"secret":"a","key":"b"}}', /\.endpoint is missing\. Give the address of a collector/],
       ['{"endpoint":"https://me:secret@example.com"}', /\.endpoint has a user or a password in it\. Give/],
       ['{"endpoint":"https://example.com?api-key=secret"}', /\.endpoint has a query or a fragment in it/],

@@ -416,7 +416,7 @@ export const reconcile = async () => ({ children: [], status: { data, modern, ol
     const failure = await failureOf(() => ask());
     assert.match(
       failure.message,
-      /node_modules\/fast\/index\.js:1:26: the function cannot be bundled: No loader is configured for "\.node" files.* It is compiled code, which no bundle holds\. Take another package/,
+      /node_modules\/fast\/index\.js:1:26: the function cannot be bundled: No loader is configured for "\.node" files.* It is compiled code, which cannot be bundled\. Use another package/,
     );
   });
 

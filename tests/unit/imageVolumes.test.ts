@@ -11,7 +11,7 @@ describe("checkImageVolumes", () => {
     assert.deepStrictEqual(unseen, []);
     assert.match(
       problems.join("\n"),
-      /^files of cache, shop names an image, and the cluster has no image volumes\. They are there by default from Kubernetes 1\.35 on, .* image\.$/,
+      /^files of cache, shop names an image, and the cluster has no image volumes\. Kubernetes has them by default from 1\.35 on, .* image\.$/,
     );
   });
 

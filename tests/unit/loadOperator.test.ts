@@ -242,7 +242,7 @@ describe("loadOperator", () => {
       assert.match(problem({ cron: "0 0 L * *" }) ?? "", /cron has "L" as the day of the month/);
       assert.match(
         problem({ cron: "0 3 * * *", timeZone: "Mars/Olympus" }) ?? "",
-        /^schedules\.nightly\.timeZone is "Mars\/Olympus", which is no time zone that is known here\. Name/,
+        /^schedules\.nightly\.timeZone is "Mars\/Olympus", which is not a known time zone\. Use a name/,
       );
       assert.match(
         problem({ cron: "0 3 * * *", timezone: "UTC" }) ?? "",
@@ -259,7 +259,7 @@ describe("loadOperator", () => {
   it("refuses guards, which are the program's", () => {
     assert.match(
       widget.problemWith({ guards: { children: true } }) ?? "",
-      /^guards is no field of a definition\. Guards are of the program: new Operators\(name, \{ guards: /,
+      /^guards is not a field of a definition\. Guards belong to the program: new Operators\(name, \{ guards: /,
     );
   });
 
@@ -295,7 +295,10 @@ describe("loadOperator", () => {
         'handler "main.py" has no function finalize(request). Define it',
       ],
       [{ handler: "main.py", image: "python" }, 'image is "python", without a tag or a digest'],
-      [{ image: "python:3.13" }, "image is for a function. Put it into handler, beside its command."],
+      [
+        { image: "python:3.13" },
+        "image is for a function. Give the image in handler, together with command.",
+      ],
     ] as const) {
       const found = widget.problemWith(fields) ?? "nothing was refused";
       assert.ok(found.startsWith(problem), found);

@@ -23,7 +23,11 @@ describe("loadOperator", () => {
     ["an image without tag", image("python"), /^handler.image is "python", without a tag or a digest\. Pin/],
     ["a port that is no tag", image("localhost:5000/python"), /without a tag or a digest/],
     ["the tag latest", image("python:latest"), /^handler.image is "python:latest", and .* Pin the image/],
-    ["an image with a space", image("python :3"), /^handler.image is "python :3", which no image is called/],
+    [
+      "an image with a space",
+      image("python :3"),
+      /^handler.image is "python :3", which cannot be the name of an image/,
+    ],
     ["an empty command", command(), /^handler.command is empty\. Give program and arguments/],
     [
       "a command that is a text",
@@ -50,7 +54,7 @@ describe("loadOperator", () => {
     [
       "a former name in capitals",
       { formerNames: ["Cache"] },
-      /^formerNames\[0\] is "Cache", which no operator can have been called\. Give a name/,
+      /^formerNames\[0\] is "Cache", which cannot be an operator's name\. Give a name/,
     ],
     ["a former name of 41 characters", { formerNames: ["a".repeat(41)] }, /can have been called/],
     ["a former name with two dots", { formerNames: ["a.b.c"] }, /can have been called/],
@@ -120,7 +124,7 @@ describe("loadOperator", () => {
     [
       "a kind of Kubernetes' own in a group that has it not",
       child({ apiVersion: "v1" }),
-      /^children\[0\].apiVersion is "v1", which has no Deployment\. Kubernetes has it in "apps\/…"\./,
+      /^children\[0\].apiVersion is "v1", which has no Deployment\. In Kubernetes, this kind is in "apps\/…"\./,
     ],
     [
       "a kind that is nearly one of Kubernetes' own",
@@ -168,7 +172,7 @@ describe("loadOperator", () => {
     [
       "a resync more often than cron knows",
       { execution: "pod", resyncSeconds: 59 },
-      /^resyncSeconds is 59, less than the minute .*\. Give at least 60, or/,
+      /^resyncSeconds is 59, less than a minute, .*\. Give at least 60, or/,
     ],
     [
       "a variable's value that Argo would change",
@@ -260,7 +264,7 @@ describe("loadOperator", () => {
       `a ${kind} among the children that may grant nothing`,
       granting(kind),
       new RegExp(
-        `^children\\[0\\] is ${kind}, and "grants" does not say what it may grant\\. Declare that, for example grants: `,
+        `^children\\[0\\] is ${kind}, and "grants" does not say what it may grant\\. Declare the rights, for example grants: `,
       ),
     ]),
     [
@@ -276,17 +280,17 @@ describe("loadOperator", () => {
     [
       "a role to bind without a kind that binds",
       granting("Role", "ClusterRole/view"),
-      /^grants\[0\] is a role that is there, and children has no RoleBinding and no ClusterRoleBinding to refer to it\. Leave/,
+      /^grants\[0\] is an existing role, and children has no RoleBinding and no ClusterRoleBinding to refer to it\. Leave/,
     ],
     [
       "a Role to bind in the whole cluster",
       granting("ClusterRoleBinding", "Role/reader"),
-      /^grants\[0\] is a role that is there, and children has no RoleBinding to refer/,
+      /^grants\[0\] is an existing role, and children has no RoleBinding to refer/,
     ],
     [
       "the grant of everything",
       granting("ClusterRoleBinding", "ClusterRole/cluster-admin"),
-      /^grants\[0\] is the role cluster-admin, with which every other right can be had\. Name a role with less/,
+      /^grants\[0\] is the role cluster-admin, with which an account can gain every other right\. Name a role with fewer rights/,
     ],
     [
       "the grant of a role without its kind",

@@ -111,7 +111,7 @@ describe("operator.yaml", () => {
     [
       "the key __proto__",
       `name: a\n${DEFINITION}env:\n  __proto__: a\n`,
-      /^8:3: env\.__proto__ is a name that no field can have\. /,
+      /^8:3: env\.__proto__ cannot be the name of a field\. /,
     ],
     [
       "infinity",
@@ -133,7 +133,7 @@ describe("operator.yaml", () => {
     [
       "fields that are wrong by themselves and in their places",
       `name: a\n${DEFINITION.replace("3.13-slim", "latest")}env: { A: b, "C-D": e }\n`,
-      /^4:3: handler\.image is "python:latest", and what "latest" is changes\. Pin/,
+      /^4:3: handler\.image is "python:latest", and "latest" is a different image every time\. Pin/,
       /^7:14: env\.C-D is "C-D", not the name of an environment variable\. /,
     ],
   ];
@@ -179,7 +179,7 @@ describe("operator.yaml", () => {
   it("may begin with a byte order mark, and have Windows' ends of lines", () => {
     const text = `\uFEFFname: a\nimage: a:1\n${DEFINITION}`.replaceAll("\n", "\r\n");
     assert.deepStrictEqual(problemsOf(text), [
-      "2:1: image is for a function. Put it into handler, beside its command.",
+      "2:1: image is for a function. Give the image in handler, together with command.",
     ]);
   });
 

@@ -119,7 +119,10 @@ describe("loadOperators", () => {
   it("refuses two of a name, and two of one CRD", () => {
     addFiles(root, { "b/crd.yaml": widgetCrd(), "b/operator.yaml": definition({ name: "a" }) });
     const [ofName = "", ofCrd = "", ...others] = problems();
-    assert.match(ofName, /^b\/operator\.yaml:7:1: name "a" is also that of a\/operator\.yaml\. Give each/);
+    assert.match(
+      ofName,
+      /^b\/operator\.yaml:7:1: name "a" is also the name of a\/operator\.yaml\. Give each/,
+    );
     assert.match(
       ofCrd,
       /^b\/operator\.yaml:1:1: crd defines widgets\.shop\.example\.com, as does a\/operator\.yaml\. Let/,
@@ -173,7 +176,7 @@ describe("loadOperators", () => {
     for (const [folder, message] of [
       ["none", /none: the folder is missing\. Give each operator a folder of its own with an operator\.yaml/],
       ["notes/readme.md", /readme\.md: it is not a folder\. Give each/],
-      ["a", /a: the folder is that of an operator\. Name the folder above/],
+      ["a", /a: the folder belongs to an operator\. Name the folder above/],
       ["notes", /notes: the folder has no operator in it\. Give each/],
     ] as const) {
       assert.throws(() => loadOperators(path.join(root, folder)), { name: "OperatorError", message });
@@ -189,7 +192,7 @@ describe("loadOperators", () => {
     if (isRoot) process.seteuid?.("nobody");
     try {
       assert.deepStrictEqual(problems(), [
-        "b: the folder cannot be looked into. Give yourself the right to, or move it elsewhere.",
+        "b: the folder cannot be read. Give yourself the right to read it, or move it elsewhere.",
       ]);
     } finally {
       if (isRoot) process.seteuid?.(0);

@@ -110,11 +110,7 @@ describe("on", () => {
       { webhok: WEBHOOK, webhook: undefined },
       /webhok is not a known field\. Did you mean webhook\?/,
     ],
-    [
-      "the source of resources",
-      { resource: {}, webhook: undefined },
-      /^on\.deploy\.resource is a source that needs rights/,
-    ],
+    ["the source of resources", { resource: {}, webhook: undefined }, /^on\.deploy\.resource needs rights/],
     [
       "a webhook without a secret",
       { webhook: { ...WEBHOOK, authSecret: undefined } },
@@ -145,7 +141,7 @@ describe("on", () => {
     [
       "a filter of Argo's",
       { webhook: { ...WEBHOOK, filter: { expression: "1" } } },
-      /webhook\.filter drops events without a word/,
+      /webhook\.filter drops events without any message/,
     ],
     ["a filter of another source's", { webhook: undefined, sqs: { filter: {} } }, /sqs\.filter drops events/],
     [
@@ -204,7 +200,7 @@ describe("on", () => {
     [
       "a constant of a wrong type",
       { create: { ...EVENT.create, spec: { text: "a", count: "'x'" } } },
-      /spec\.count is a constant that the CRD's schema does not take/,
+      /spec\.count is a constant that the CRD's schema does not accept/,
     ],
     [
       "a constant that is not in an enum",
@@ -214,7 +210,7 @@ describe("on", () => {
     [
       "an object for a text",
       { create: { ...EVENT.create, spec: { text: { a: "b" } } } },
-      /spec\.text is an object, which the CRD's schema does not take/,
+      /spec\.text is an object, which the CRD's schema does not accept/,
     ],
     [
       "a text that is no path",
@@ -267,7 +263,7 @@ describe("on", () => {
     };
     assert.match(
       clash({}) ?? "",
-      /on\.deploy\.webhook\.endpoint is \/deploy at port 12000, as another one's is/,
+      /on\.deploy\.webhook\.endpoint is \/deploy at port 12000, which another source has as well/,
     );
     assert.equal(clash({ endpoint: "/other" }), undefined);
     assert.equal(clash({ port: "12001" }), undefined);
@@ -278,6 +274,6 @@ describe("on", () => {
     assert.match(clash({ endpoint: "/other", ...certificate }) ?? "", /with another certificate/);
     assert.match(clash({ port: "7777" }) ?? "", /at which Argo serves metrics/);
     const github = { ...GITHUB, webhook: { ...GITHUB.webhook, port: "12000" } };
-    assert.match(clash({}, github) ?? "", /which a source of another type has: webhook/);
+    assert.match(clash({}, github) ?? "", /which a source of another type uses: webhook/);
   });
 });

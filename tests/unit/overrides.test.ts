@@ -150,7 +150,8 @@ describe("overrides", () => {
     [
       "an output of Pulumi",
       { env: { HOST: pulumi.output("a") } },
-      "overrides.widget: env.HOST must be a text, not an output of Pulumi, which is only known later. A variable is a text, for example LOG_LEVEL: info.",
+      "overrides.widget: env.HOST must be a text, not an output of Pulumi, which is not known yet. A variable is a text, " +
+        "for example LOG_LEVEL: info.",
     ],
     [
       "a value beyond its range",
@@ -166,7 +167,8 @@ describe("overrides", () => {
       "pods with what they cannot have",
       { execution: "pod", record: "all", resyncSeconds: 10 },
       "overrides.widget: record has no meaning with execution: pod: every run is a Workflow. Leave it out.",
-      "overrides.widget: resyncSeconds is 10, less than the minute that a CronWorkflow has for its shortest step. Give at least 60, or leave out execution: pod.",
+      "overrides.widget: resyncSeconds is 10, less than a minute, which is the shortest step of a CronWorkflow. Give at " +
+        "least 60, or leave out execution: pod.",
     ],
     [
       "runners of an operator that has pods",
@@ -201,7 +203,7 @@ describe("overrides", () => {
       "overrides.widget: children[0] is Namespace, which is in no namespace. Leave it out, or write namespaces: all.",
     ]);
     const [resync = "", variable = ""] = problemsOf({ execution: "pod" });
-    assert.match(resync, /^overrides\.widget: resyncSeconds is 10, less than the minute/);
+    assert.match(resync, /^overrides\.widget: resyncSeconds is 10, less than a minute/);
     assert.match(variable, /^overrides\.widget: env\.A has "\{\{", which Argo/);
   });
 

@@ -117,14 +117,14 @@ describe("quotas", function () {
       [
         "of what some container says nothing of, which the API server would refuse for good",
         { press: { limits: { cpu: "8" } } },
-        /limits\.cpu is given, and these containers of a run have no limits of cpu: argoExecutor, runKit, run, handler\. Give/,
+        /limits\.cpu is given, but these containers of a run have no limits of cpu: argoExecutor, runKit, run, handler\. Give/,
       ],
       ["of no pods", { press: { pods: 0 } }, /quotas\.press\.pods is 0, outside of 1 to/],
       ["of a figure that is unknown", { press: { cpu: "1" } }, /quotas\.press\.cpu is not a known field/],
       [
         "that are no object",
         { press: "2" },
-        /quotas\.press must be an object, not the text "2"\. Give what you want/,
+        /quotas\.press must be an object, not the text "2"\. Give any of/,
       ],
     ];
     for (const [what, quotas, complaint] of wrong) {

@@ -98,7 +98,7 @@ describe("an operator's CRD", () => {
     [
       "stores a version that is not served",
       widgetCrd({ versions: [widgetVersion({ served: false })] }),
-      /^version "v1" is stored, but not served\. /,
+      /^version "v1" is stored, but is not served\. /,
     ],
     [
       "has a status that is a text",

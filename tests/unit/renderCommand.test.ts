@@ -80,7 +80,7 @@ describe("the command render", () => {
         const { stdout, stderr, status } = await renderHere(copy);
         assert.equal(status, 0);
         assert.match(stdout, /^---\napiVersion: /);
-        assert.match(stderr, /cannot be asked whether Argo Workflows is there/);
+        assert.match(stderr, /cannot check whether Argo Workflows is in the cluster/);
       },
     ));
 

@@ -90,7 +90,7 @@ describe("a definition with watch", () => {
     [
       "a former name in another installation",
       definition({ formerNames: ["shop.notify"] }),
-      /^formerNames\[0\] is "shop\.notify", of another installation, whose memories/,
+      /^formerNames\[0\] is "shop\.notify", a name in another installation, whose memories/,
     ],
     [
       "a wildcard for its kind",
@@ -131,7 +131,7 @@ describe("a definition with watch", () => {
     [
       "its own kind for children, without labels",
       watching({ apiVersion: "v1", kind: "ConfigMap" }),
-      /^children\[0\] is ConfigMap, and every ConfigMap is watched: each object would make another without end\. /,
+      /^children\[0\] is ConfigMap, and every ConfigMap is watched: each object would create another one without end\. /,
     ],
     [
       "its own children's label",

@@ -257,7 +257,7 @@ describe("the options of what Argosy makes", function () {
   it("are refused where they cannot be, each with a remedy", async () => {
     const cases: [Partial<WorkloadOptions>, RegExp][] = [
       [{ images: { node: "" } }, /^images\.node is "", which is no image with a tag or a digest/],
-      [{ images: { node: "node" } }, /^images\.node is "node", no image/],
+      [{ images: { node: "node" } }, /^images\.node is "node", which is no image/],
       [{ images: { node: "localhost:5000/node" } }, /^images\.node/],
       [{ images: { node: "@sha256:abc" } }, /^images\.node/],
       [{ images: { nod: ":1" } as object }, /^images\.nod is unknown\. There are .*\bnode\b/],
@@ -289,7 +289,7 @@ describe("the options of what Argosy makes", function () {
     await assert.rejects(made({ images: { node: "node" }, pods: { operators: { geer: {} } } }), {
       name: "ConfigurationError",
       message:
-        /^Operators "argosy": pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\n.*: images\.node is "node", no image/,
+        /^Operators "argosy": pods\.operators\.geer is unknown\. There are gear, press, robot, saw\.\n.*: images\.node is "node", which is no image/,
     });
     const right: WorkloadOptions = {
       placement: everything("all"),

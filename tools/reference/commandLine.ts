@@ -4,10 +4,9 @@ import { code, sentence, table } from "./table";
 
 const INTRODUCTION = `# Command line
 
-\`argosy\` is in the npm package: \`npx argosy --help\`. In a clone of Argosy it is \`npm run argosy -- --help\`. Each command has
-\`--help\` too. This page is made from the same source.
+The npm package contains the command \`argosy\`: \`npx argosy --help\`. In a clone of Argosy, use \`npm run argosy -- --help\`. Each command also has \`--help\`. This page is generated from the same source.
 
-Exit codes: 0 it is done, 1 it failed, 2 the arguments are wrong, 3 something would change or break.
+Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 something would change or break.
 `;
 
 /** docs/reference/command-line.md: every command with its arguments and options. */

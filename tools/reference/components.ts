@@ -24,18 +24,15 @@ const COMPONENTS = [
   { name: "ArgoPlatform", args: "ArgoPlatformArgs" },
 ];
 
-/** What the outputs are made of, beside the components themselves. */
+/** The types of the outputs, in addition to the components themselves. */
 const OUTPUTS = ["DeployedOperator", "EventPath", "Platform"];
 
 const INTRODUCTION = `# Components
 
-What \`@argosy-dev/argosy\` gives a Pulumi program in TypeScript or JavaScript. The page is made from the comments in the sources,
-which an editor shows as well. Programs in other languages have the same arguments: see
+The components that \`@argosy-dev/argosy\` gives a Pulumi program in TypeScript or JavaScript. This page is generated from the comments in the sources, which editors show as well. Programs in other languages have the same arguments: see
 [plugin/README.md](../../plugin/README.md).
 
-\`Input<T>\` is a value, or an Output of another resource. A wrong argument is refused before anything is registered, by its name.
-Overrides are explained in [Handlers](../handlers.md#what-stacks-differ-in), images, sizes, pods and transforms in
-[Customize](../customize.md).
+\`Input<T>\` is a value, or an Output of another resource. Wrong arguments are refused by their names before anything is registered. [Handlers](../handlers.md#what-stacks-differ-in) explains overrides. [Customize](../customize.md) explains images, sizes, pods and transforms.
 `;
 
 /** docs/reference/components.md: components, arguments and outputs, from their TSDoc. */
@@ -65,7 +62,7 @@ function heading({ name, doc }: Described): string {
   return `## ${name}\n\n${doc.text}\n`;
 }
 
-/** An example of TSDoc: perhaps a title, and a block of code. */
+/** An example of TSDoc: a title if there is one, and a block of code. */
 function exampleOf(example: string): string {
   const [, title = "", block = example] = /^([^`]*)(```[\s\S]*```)$/.exec(example) ?? [];
   return title === "" ? `${block}\n` : `${sentence(title.trim()).replace(/\.$/, ":")}\n\n${block}\n`;
@@ -99,7 +96,7 @@ function typeOf(sources: Sources, { type }: Member): string {
   return named ? `[${code(type)}](#${named.toLowerCase()})` : code(type);
 }
 
-/** The interfaces that the components' arguments are made of, in the order in which they are named. */
+/** The interfaces of the components' arguments, in the order in which they are named. */
 function argumentTypes(sources: Sources): string[] {
   const found: string[] = [];
   const visit = (name: string) => {

@@ -6,7 +6,7 @@ export interface Page {
   /** Relative to docs/. */
   readonly file: string;
   readonly title: string;
-  /** What is in it, in half a sentence. */
+  /** A description of the page, in half a sentence. */
   readonly summary: string;
 }
 

@@ -6,23 +6,21 @@ import { code, sentence, table } from "./table";
 
 const INTRODUCTION = `# Metrics
 
-Runners, the keeper and the intake serve these metrics for Prometheus at port 9090 of their pods, below \`/metrics\`. The page is
-made from what they register. [Operations](../operations.md#look-at-the-metrics) says how to read them by hand, and
-[Configuration](../configuration.md#monitoring) how a Prometheus gets them, with alerts and a dashboard.
+Runners, the keeper and the intake serve these metrics for Prometheus at port 9090 of their pods, under \`/metrics\`. This page is generated from the metrics that they register. [Operations](../operations.md#look-at-the-metrics) explains how to read them by hand. [Configuration](../configuration.md#monitoring) explains how Prometheus scrapes them, with alerts and a dashboard.
 `;
 
-/** docs/reference/metrics.md: every metric in its own words. */
+/** docs/reference/metrics.md: every metric with its help text. */
 export function metricsPage(): string {
   const parts: [title: string, about: string, registry: Registry][] = [
-    ["Runner", "Each metric has the label `operator` as well.", runnerMetrics("name").registry],
+    ["Runner", "Each metric also has the label `operator`.", runnerMetrics("name").registry],
     [
       "Keeper",
-      "The keeper looks after the event path. Each metric has the label `event_path` as well.",
+      "The keeper replaces outdated pods of the event path. Each metric also has the label `event_path`.",
       keeperMetrics(),
     ],
     [
       "Intake",
-      "The intake makes custom resources of events from outside. Each metric has the label `installation` as well.",
+      "The intake creates custom resources from events from outside. Each metric also has the label `installation`.",
       intakeMetrics(),
     ],
   ];
@@ -39,7 +37,7 @@ function rowsOf(registry: Registry): string {
   return table(["metric", "type", "labels", "meaning"], rows);
 }
 
-/** The metrics of a runner that does nothing, with those that are registered at their first value. */
+/** The metrics of a runner that does nothing, including those that are registered with their first value. */
 export function runnerMetrics(operator: string): Metrics {
   const none = () => 0;
   const metrics = new Metrics(operator, {

@@ -1,7 +1,7 @@
 import { operatorSchema } from "../../definition/jsonSchema";
 import { code, table } from "./table";
 
-/** As much of JSON Schema as zod makes of a definition. */
+/** The part of JSON Schema that zod uses for a definition. */
 interface Schema {
   readonly type?: string;
   readonly description?: string;
@@ -16,7 +16,7 @@ interface Schema {
   readonly maximum?: number;
 }
 
-/** What the fields are that a field has: "children[]", "uses.<name>". */
+/** A group of fields within another field: "children[]", "uses.<name>". */
 interface Group {
   readonly path: string;
   readonly schema: Schema;
@@ -24,15 +24,12 @@ interface Group {
 
 const INTRODUCTION = `# operator.yaml
 
-Every field of an operator's definition. The page is made from the schema that checks the file, as
-[operator.schema.json](../../operator.schema.json) is, by which editors complete it. [Handlers](../handlers.md#the-definition) has
-examples.
+Every field of an operator's definition. This page is generated from the schema that checks the file, like [operator.schema.json](../../operator.schema.json), which editors use for completion. [Handlers](../handlers.md#the-definition) has examples.
 
-Required are \`handler\`, \`children\`, and \`crd\` or \`watch\`. A name in angle brackets is one that you choose, and \`[]\` means each
-entry of a list.
+\`handler\`, \`children\`, and either \`crd\` or \`watch\` are required. You choose the names in angle brackets. \`[]\` means each entry of a list.
 `;
 
-/** docs/reference/operator-yaml.md: every field of operator.yaml, with those within it. */
+/** docs/reference/operator-yaml.md: every field of operator.yaml, with the fields within it. */
 export function operatorYamlPage(): string {
   const schema = operatorSchema("") as Schema;
   return [
@@ -60,21 +57,21 @@ function fieldsOf({ schema }: Group, tellsRequired: boolean): string {
     });
   const sources = fields.filter(([, field]) => isArgos(field)).map(([name]) => code(name));
   if (sources.length > 0)
-    rows.splice(2, 0, [sources.join(", "), "object", "Another of Argo's event sources, as Argo writes it."]);
+    rows.splice(2, 0, [sources.join(", "), "object", "Another of Argo's event sources, in Argo's own form."]);
   return table(["field", "type", "meaning"], rows);
 }
 
-/** A field that may be anything, of which nothing is said: one of Argo's event sources. */
+/** Whether a field may be anything and has no description: one of Argo's event sources. */
 function isArgos({ type, anyOf, description, enum: values }: Schema): boolean {
   return type === undefined && anyOf === undefined && values === undefined && description === undefined;
 }
 
-/** The two sources that are checked. Their fields are Argo's own. */
+/** Whether a source is one of the two that are checked. Their fields are Argo's own. */
 function isSource(name: string): boolean {
   return name === "webhook" || name === "github";
 }
 
-/** The groups of fields within one, and within these. */
+/** The groups of fields within a group, and within these groups. */
 function within({ path, schema }: Group): Group[] {
   const children = Object.entries(schema.properties ?? {})
     .filter(([name]) => !isSource(name))

@@ -4,20 +4,20 @@ import ts from "typescript";
 
 const ROOT = path.join(__dirname, "../..");
 
-/** What TSDoc says of something exported. */
+/** The TSDoc of something exported. */
 export interface Doc {
   /** Paragraphs are kept. */
   readonly text: string;
-  /** What `@default` says, if there is one. */
+  /** The text of `@default`, if there is one. */
   readonly default?: string;
-  /** The texts of `@example`, each beginning with its title if it has one. */
+  /** The texts of `@example`. Each begins with its title, if it has one. */
   readonly examples: readonly string[];
 }
 
 /** A field of an interface, or an output of a component. */
 export interface Member {
   readonly name: string;
-  /** As in the source, without what only the compiler needs. */
+  /** The type as in the source, without words that only the compiler needs. */
   readonly type: string;
   readonly isOptional: boolean;
   readonly doc: Doc;
@@ -27,11 +27,11 @@ export interface Member {
 export interface Described {
   readonly name: string;
   readonly doc: Doc;
-  /** Those of the interfaces that it extends come last. */
+  /** The members of the interfaces that it extends come last. */
   readonly members: readonly Member[];
 }
 
-/** The interfaces and classes of some source files, by name. They are only parsed: no type is resolved. */
+/** The interfaces and classes of some source files, by name. The files are only parsed, and no types are resolved. */
 export class Sources {
   private readonly declarations = new Map<string, ts.InterfaceDeclaration | ts.ClassDeclaration>();
   /** Lists of texts that are constants: `"a" | "b"` by their names. */
